@@ -1,0 +1,71 @@
+"""Brings any ONNX model to the opset its user needs, and proves that it still computes the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnx_migrate._version import __version__
+
+if TYPE_CHECKING:
+    from onnx_migrate.engine.passes import Pass
+    from onnx_migrate.engine.pipeline import Pipeline
+    from onnx_migrate.errors import (
+        CannotMigrate,
+        IllegalModel,
+        LoadError,
+        MigrateError,
+        PassError,
+        SaveError,
+        UsageError,
+        VerificationFailed,
+        Where,
+    )
+    from onnx_migrate.migrate import Migration, convert_version, default_pipeline, migrate
+
+__all__ = [
+    "CannotMigrate",
+    "IllegalModel",
+    "LoadError",
+    "MigrateError",
+    "Migration",
+    "Pass",
+    "PassError",
+    "Pipeline",
+    "SaveError",
+    "UsageError",
+    "VerificationFailed",
+    "Where",
+    "__version__",
+    "convert_version",
+    "default_pipeline",
+    "migrate",
+]
+
+# In a source tree `passes` lies beside the package, in a wheel inside it.
+if not (Path(__file__).parent / "passes").is_dir():
+    __path__.append(str(Path(__file__).parent.parent))
+
+_HOMES = {
+    "Migration": "migrate",
+    "Pass": "engine.passes",
+    "Pipeline": "engine.pipeline",
+    "convert_version": "migrate",
+    "default_pipeline": "migrate",
+    "migrate": "migrate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name's module when the name is first used, so that `--help` need not load onnx."""
+    from importlib import import_module
+
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"onnx_migrate.{_HOMES.get(name, 'errors')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,123 @@
+"""Brings every node of a model to a newer opset, one step of its operator at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import onnx
+
+from onnx_migrate.engine.registry import Step, next_step
+from onnx_migrate.engine.snapshot import Snapshot
+from onnx_migrate.errors import CannotMigrate, MigrateError, Where
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.model.schema import is_onnx, misfit, signature, signature_at, versions
+from onnx_migrate.model.scope import Scope
+from onnx_migrate.model.types import FunctionKey, called, function_key, subgraphs
+
+__all__ = ["Lift"]
+
+
+@dataclass
+class Lift:
+    """One run over a model's bodies towards `target`; what it did is in `log`, what it left unused in `orphans`."""
+
+    proto: onnx.ModelProto
+    target: int
+    log: ChangeLog
+    orphans: set[str] = field(default_factory=set)
+    """Values that rewritten nodes read before; some may have lost their last reader."""
+
+    def __post_init__(self) -> None:
+        self._functions: set[FunctionKey] = {function_key(function) for function in self.proto.functions}
+
+    def body(self, scope: Scope, opset: int) -> None:
+        """Lift one body, in place, and the sub-graphs inside it. Linear in the number of nodes."""
+        result: list[onnx.NodeProto] = []
+        for index, node in enumerate(scope.body.node):
+            for attribute, place, graph in subgraphs(node):
+                self.body(scope.inner(node, index, attribute, place, graph), opset)
+            if not is_onnx(node.domain) or called(node) in self._functions:
+                result.append(node)
+                continue
+            start = self._true_version(node, scope, opset)
+            if start >= self.target or next_step(node.domain, node.op_type, start, self.target) is None:
+                result.append(node)
+            else:
+                self._node(node, start, scope, result)
+        if scope.added or len(result) != len(scope.body.node):
+            result = [*scope.added, *result]
+            del scope.body.node[:]
+            scope.body.node.extend(result)
+
+    def _true_version(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int:
+        """Return the opset whose form the node has: the model's own, or else the nearest one that it fits."""
+        known = versions(node.domain, node.op_type)
+        form = signature_at(node.domain, node.op_type, opset)
+        complaint = misfit(node, form) if form else None
+        if form and complaint is None:
+            return opset
+        where = Where(scope.path, node.name, node.op_type, opset)
+        if not known:
+            raise CannotMigrate(
+                "is not an operator of ai.onnx", code="unknown-operator", where=where,
+                hint="a custom operator needs a domain of its own",
+            )  # fmt: skip
+        older = [version for version in reversed(known) if version < (form.since_version if form else 0)]
+        newer = [version for version in known if version > opset]
+        for version in (*older, *newer):
+            if misfit(node, signature(node.domain, node.op_type, version)) is None:
+                self.log.note(
+                    "migrate_opset",
+                    "other-version",
+                    f"{Where(scope.path, node.name, node.op_type)} has the form of version {version},"
+                    f" though it stands in opset {opset}",
+                    subject=node.name or node.output[0],
+                    severity="warning",
+                )
+                return version
+        reason = complaint or f"came with opset {known[0]}, and the model is of opset {opset}"
+        raise CannotMigrate(reason, code="invalid-node", where=where)
+
+    def _node(self, node: onnx.NodeProto, start: int, scope: Scope, result: list[onnx.NodeProto]) -> None:
+        """Lift one node and all that its adapters write, depth first, so that order is kept."""
+        before = Snapshot.of(node, start)
+        pending: list[tuple[onnx.NodeProto, int]] = [(node, start)]
+        steps: list[tuple[Step, Rewriter]] = []
+        while pending:
+            current, version = pending.pop()
+            step = next_step(current.domain, current.op_type, version, self.target)
+            if step is None:
+                result.append(current)
+                continue
+            rewriter = self._take(step, current, version, scope)
+            if isinstance(step, Step):
+                steps.append((step, rewriter))
+            own = [] if rewriter.removed else [current]
+            for written in reversed([*rewriter.preceding, *own, *rewriter.following]):
+                pending.append((written, rewriter.version))
+        kept = set(node.input)
+        self.orphans.update(name for name in before.inputs if name and name not in kept)
+        self.log.changes.append(before.change(node, self.target, scope.path, steps))
+
+    def _take(self, step: Step | int, node: onnx.NodeProto, version: int, scope: Scope) -> Rewriter:
+        to = step if isinstance(step, int) else step.to
+        where = Where(scope.path, node.name or (node.output[0] if node.output else ""), node.op_type, version, to)
+        if isinstance(step, int):
+            raise CannotMigrate(
+                f"the step of {node.op_type} to version {to} is not written yet", code="no-adapter", where=where,
+                hint=f"opset {to - 1} can be reached",
+            )  # fmt: skip
+        if step.adapt is None:
+            raise CannotMigrate(step.refusal, code="no-equal", where=where, hint=step.hint)
+        rewriter = Rewriter(node, scope, to, self.target, where)
+        try:
+            step.adapt(node, rewriter)
+        except MigrateError:
+            raise
+        except Exception as error:
+            raise CannotMigrate(
+                f"the adapter {step.code} failed on it: {type(error).__name__}: {error}", code="adapter-failed", where=where,
+                hint="this is a bug of onnx-migrate, unless the node is not valid",
+            ) from error  # fmt: skip
+        return rewriter

@@ -1,0 +1,47 @@
+"""Is every node of every body valid at the opset its body imports? The post-condition of a migration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx
+
+from onnx_migrate.errors import IllegalModel, Where
+from onnx_migrate.model.opset import onnx_opset
+from onnx_migrate.model.schema import is_onnx, misfit, signature_at
+from onnx_migrate.model.types import FunctionKey, called, function_key, subgraphs
+
+__all__ = ["check_legal"]
+
+
+def check_legal(proto: onnx.ModelProto) -> None:
+    """Raise IllegalModel for the first node that the schema of its body's opset does not allow.
+
+    Looks at the main graph, all sub-graphs and local functions; other domains than ai.onnx are not judged.
+    """
+    functions = {function_key(function) for function in proto.functions}
+    opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version)
+    _check(proto.graph.node, "graph", opset, functions)
+    for function in proto.functions:
+        name = f"function {function.domain}:{function.name}"
+        opset = onnx_opset(function.opset_import, ir_version=proto.ir_version, name=name)
+        _check(function.node, name, opset, functions)
+
+
+def _check(
+    nodes: Iterable[onnx.NodeProto], path: str, opset: int | None, functions: set[FunctionKey]
+) -> None:
+    for node in nodes:
+        for attribute, _, graph in subgraphs(node):
+            _check(graph.node, f"{path}/{node.name or node.op_type}:{attribute}", opset, functions)
+        if not is_onnx(node.domain) or called(node) in functions:
+            continue
+        where = Where(path, node.name, node.op_type, opset)
+        if opset is None:
+            raise IllegalModel("stands in a body that does not import ai.onnx", where=where)
+        form = signature_at(node.domain, node.op_type, opset)
+        if form is None:
+            raise IllegalModel(f"is not an operator of opset {opset}", where=where)
+        complaint = misfit(node, form)
+        if complaint:
+            raise IllegalModel(complaint, where=where)

@@ -1,0 +1,145 @@
+"""What the installed onnx says of each operator and version, in a form that is quick to ask."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cache
+
+import onnx
+from onnx import defs
+
+__all__ = ["Signature", "is_onnx", "misfit", "newest_opset", "signature", "signature_at", "versions"]
+
+_MAX_ARITY = 2**31 - 1
+
+
+def is_onnx(domain: str) -> bool:
+    """Tell whether `domain` is the standard's own: "" and "ai.onnx" are one."""
+    return domain in ("", "ai.onnx")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The form of one version of an operator: arity, which inputs must be given, attributes and their types."""
+
+    name: str
+    domain: str
+    since_version: int
+    deprecated: bool
+    min_inputs: int
+    max_inputs: int
+    min_outputs: int
+    max_outputs: int
+    required_inputs: frozenset[int]
+    attributes: dict[str, int]
+    required_attributes: frozenset[str]
+
+
+@cache
+def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signature, ...]]]:
+    found: dict[tuple[str, str], list[Signature]] = {}
+    for schema in defs.get_all_schemas_with_history():
+        required = frozenset(
+            index
+            for index, formal in enumerate(schema.inputs)
+            if formal.option == defs.OpSchema.FormalParameterOption.Single
+        )
+        form = Signature(
+            schema.name,
+            schema.domain,
+            schema.since_version,
+            schema.deprecated,
+            schema.min_input,
+            schema.max_input,
+            schema.min_output,
+            schema.max_output,
+            required,
+            {name: int(attribute.type.value) for name, attribute in schema.attributes.items()},
+            frozenset(name for name, attribute in schema.attributes.items() if attribute.required),
+        )
+        found.setdefault((schema.domain, schema.name), []).append(form)
+    table = {}
+    for key, forms in found.items():
+        forms.sort(key=lambda form: form.since_version)
+        table[key] = (tuple(form.since_version for form in forms), tuple(forms))
+    return table
+
+
+def _key(domain: str, operator: str) -> tuple[str, str]:
+    return ("" if domain == "ai.onnx" else domain, operator)
+
+
+def versions(domain: str, operator: str) -> tuple[int, ...]:
+    """Return every since_version of an operator, rising; empty when the installed onnx does not know it."""
+    entry = _signatures().get(_key(domain, operator))
+    return entry[0] if entry else ()
+
+
+def signature(domain: str, operator: str, since_version: int) -> Signature:
+    """Return the form of exactly that version. Raises KeyError when there is none."""
+    numbers, forms = _signatures()[_key(domain, operator)]
+    return forms[numbers.index(since_version)]
+
+
+def signature_at(domain: str, operator: str, opset: int) -> Signature | None:
+    """Return the form in force at an opset; None when the operator is unknown or younger."""
+    entry = _signatures().get(_key(domain, operator))
+    if entry is None:
+        return None
+    index = bisect_right(entry[0], opset) - 1
+    return entry[1][index] if index >= 0 else None
+
+
+def operators() -> list[tuple[str, str]]:
+    """Return every (domain, operator) the installed onnx knows, sorted."""
+    return sorted(_signatures())
+
+
+def newest_opset() -> int:
+    """Return the newest ai.onnx opset of the installed onnx."""
+    return int(defs.onnx_opset_version())
+
+
+def misfit(node: onnx.NodeProto, form: Signature) -> str | None:
+    """Say in what a node differs from an operator's form, or None when it fits.
+
+    Looks at deprecation, arity, inputs that must be given, attribute names, types and presence. This is what
+    `onnx.checker` asks of a node, without its cost per call.
+    """
+    if form.deprecated:
+        return f"{form.name} was removed from the standard in version {form.since_version}"
+    inputs = node.input
+    count = len(inputs)
+    while count and not inputs[count - 1]:
+        count -= 1
+    if not form.min_inputs <= count <= form.max_inputs:
+        return f"has {count} inputs, and {form.name}-{form.since_version} takes {_span(form.min_inputs, form.max_inputs)}"
+    for index in form.required_inputs:
+        if index < len(inputs) and not inputs[index]:
+            return f"leaves out input {index}, which {form.name}-{form.since_version} needs"
+    outputs = len(node.output)
+    if not form.min_outputs <= outputs <= form.max_outputs:
+        return f"has {outputs} outputs, and {form.name}-{form.since_version} gives {_span(form.min_outputs, form.max_outputs)}"
+    known = form.attributes
+    present = 0
+    for attribute in node.attribute:
+        kind = known.get(attribute.name)
+        if kind is None:
+            return f"has an attribute {attribute.name!r}, which {form.name}-{form.since_version} does not know"
+        if attribute.type and attribute.type != kind:
+            wanted = onnx.AttributeProto.AttributeType.Name(kind)
+            given = onnx.AttributeProto.AttributeType.Name(attribute.type)
+            return f"has {attribute.name!r} as {given}, and {form.name}-{form.since_version} takes {wanted}"
+        if attribute.name in form.required_attributes:
+            present += 1
+    if present < len(form.required_attributes):
+        missing = sorted(form.required_attributes - {attribute.name for attribute in node.attribute})
+        return f"lacks {', '.join(map(repr, missing))}, which {form.name}-{form.since_version} needs"
+    return None
+
+
+def _span(low: int, high: int) -> str:
+    if high >= _MAX_ARITY:
+        return f"{low} or more"
+    return str(low) if low == high else f"{low} to {high}"

@@ -1,0 +1,204 @@
+"""What one body of nodes sees: its own values and constants, those of the bodies around it, and free names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import onnx
+from onnx import AttributeProto, TensorProto
+
+from onnx_migrate.model.schema import is_onnx
+from onnx_migrate.model.types import BodyKey, FunctionKey, TypeTable, ValueType, function_key, subgraphs
+from onnx_migrate.model.weights import Weights
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Names", "Scope", "scopes"]
+
+
+class Names:
+    """Gives names that no body of the model uses, so that a new one clashes in no scope."""
+
+    def __init__(self, proto: onnx.ModelProto) -> None:
+        self._taken: set[str] | None = None
+        self._proto = proto
+
+    def fresh(self, wish: str) -> str:
+        """Return `wish`, or `wish` with the smallest free number behind it, and take it."""
+        if self._taken is None:
+            self._taken = set(_names(self._proto))
+        name, number = wish, 0
+        while name in self._taken:
+            number += 1
+            name = f"{wish}_{number}"
+        self._taken.add(name)
+        return name
+
+
+def _names(proto: onnx.ModelProto) -> Iterator[str]:
+    yield from _graph_names(proto.graph)
+    for function in proto.functions:
+        yield from function.input
+        yield from _node_names(function.node)
+
+
+def _graph_names(graph: onnx.GraphProto) -> Iterator[str]:
+    for values in (graph.input, graph.output, graph.initializer):
+        for value in values:
+            yield value.name
+    for sparse in graph.sparse_initializer:
+        yield sparse.values.name
+    yield from _node_names(graph.node)
+
+
+def _node_names(nodes: Any) -> Iterator[str]:
+    for node in nodes:
+        yield node.name
+        yield from node.input
+        yield from node.output
+        for _, _, graph in subgraphs(node):
+            yield from _graph_names(graph)
+
+
+@dataclass
+class Scope:
+    """One graph's or function's body. Lookups that find nothing here go on in the body around it."""
+
+    body: onnx.GraphProto | onnx.FunctionProto
+    path: str
+    names: Names
+    types: TypeTable
+    weights: Weights
+    overridable: bool
+    """Whether an initializer that is listed as an input is one: not before IR 4, where all are listed."""
+    initializers: bool
+    """Whether an initializer may be added without listing it as an input: from IR 4 on."""
+    key: BodyKey = ()
+    function: FunctionKey | None = None
+    parent: Scope | None = None
+    _constants: dict[str, TensorProto | onnx.NodeProto] | None = field(default=None, repr=False)
+    _shared: dict[tuple[int, tuple[int, ...], bytes], str] = field(default_factory=dict, repr=False)
+    added: list[onnx.NodeProto] = field(default_factory=list, repr=False)
+    """Constant nodes to go in front of the body; used where there can be no initializers."""
+
+    def inner(self, node: onnx.NodeProto, index: int, attribute: str, place: int, graph: onnx.GraphProto) -> Scope:
+        """Return the scope of one sub-graph of `node`, the body's node number `index` as the model came."""
+        label = f"{node.name or node.op_type + '_' + str(index)}:{attribute}"
+        return Scope(
+            graph,
+            f"{self.path}/{label}",
+            self.names,
+            self.types,
+            self.weights,
+            self.overridable,
+            self.initializers,
+            (*self.key, index, attribute, place),
+            self.function,
+            self,
+        )
+
+    def value_type(self, name: str) -> ValueType:
+        """Return what is known of a value's element type and shape."""
+        return self.types.lookup(self.function, self.key, name)
+
+    def constant(self, name: str) -> np.ndarray[Any, Any] | None:
+        """Return the value of a constant: an initializer that cannot be overridden, or a Constant node's.
+
+        None when the value is not known before run time. Follows Identity.
+        """
+        scope: Scope | None = self
+        while scope is not None:
+            holder = scope._table().get(name)
+            if holder is None:
+                scope = scope.parent
+            elif isinstance(holder, TensorProto):
+                return self.weights.array(holder)
+            elif holder.op_type == "Identity":
+                name = holder.input[0]
+            else:
+                return _constant_value(holder, self.weights)
+        return None
+
+    def add_constant(self, array: np.ndarray[Any, Any], hint: str) -> str:
+        """Add a constant to the body and return its name; equal constants of one body are one.
+
+        An initializer in a graph. A Constant node in a function, which has no initializers.
+        """
+        tensor = onnx.numpy_helper.from_array(array)
+        key = (tensor.data_type, tuple(tensor.dims), tensor.SerializeToString())
+        if key in self._shared:
+            return self._shared[key]
+        name = self.names.fresh(hint)
+        tensor.name = name
+        if self.function is None and isinstance(self.body, onnx.GraphProto) and self.initializers:
+            self.body.initializer.append(tensor)
+            self._table()[name] = self.body.initializer[-1]
+        else:
+            node = onnx.helper.make_node("Constant", [], [name], name=self.names.fresh(f"{name}_constant"))
+            node.attribute.add(name="value", type=AttributeProto.TENSOR).t.CopyFrom(tensor)
+            self.added.append(node)
+            self._table()[name] = node
+        self._shared[key] = name
+        return name
+
+    def learn(self, node: onnx.NodeProto) -> None:
+        """Take note of a node written after the scope was made, so that its value is found."""
+        if _is_constant(node):
+            self._table()[node.output[0]] = node
+
+    def _table(self) -> dict[str, TensorProto | onnx.NodeProto]:
+        if self._constants is None:
+            self._constants = {node.output[0]: node for node in self.body.node if _is_constant(node)}
+            if isinstance(self.body, onnx.GraphProto):
+                overridable = {value.name for value in self.body.input} if self.overridable else set()
+                for tensor in self.body.initializer:
+                    if tensor.name not in overridable:
+                        self._constants[tensor.name] = tensor
+        return self._constants
+
+
+def scopes(proto: onnx.ModelProto, weights: Weights, *, result_ir_version: int) -> list[Scope]:
+    """Return the scopes of a model's main graph and of its local functions, which share one set of names.
+
+    `result_ir_version` is the IR version the model is about to have.
+    """
+    names, types = Names(proto), TypeTable(proto)
+    overridable, initializers = proto.ir_version >= 4, result_ir_version >= 4
+    found = [Scope(proto.graph, "graph", names, types, weights, overridable, initializers)]
+    for function in proto.functions:
+        path = f"function {function.domain}:{function.name}"
+        scope = Scope(function, path, names, types, weights, overridable, initializers)
+        scope.function = function_key(function)
+        found.append(scope)
+    return found
+
+
+def _is_constant(node: onnx.NodeProto) -> bool:
+    if node.op_type not in ("Constant", "Identity") or not is_onnx(node.domain) or len(node.output) != 1:
+        return False
+    if node.op_type == "Identity":
+        return len(node.input) == 1
+    return not any(attribute.ref_attr_name for attribute in node.attribute)
+
+
+def _constant_value(node: onnx.NodeProto, weights: Weights) -> np.ndarray[Any, Any] | None:
+    """Return what a Constant node gives, in any of its attribute forms (Constant-12 and on)."""
+    import numpy as np
+
+    if len(node.attribute) != 1:
+        return None
+    attribute = node.attribute[0]
+    if attribute.name == "value":
+        return weights.array(attribute.t)
+    if attribute.name == "value_float":
+        return np.float32(attribute.f).reshape(())
+    if attribute.name == "value_floats":
+        return np.array(attribute.floats, np.float32)
+    if attribute.name == "value_int":
+        return np.int64(attribute.i).reshape(())
+    if attribute.name == "value_ints":
+        return np.array(attribute.ints, np.int64)
+    return None

@@ -1,0 +1,206 @@
+"""Types and shapes of values, from onnx's own shape inference on the model as it came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import onnx
+from onnx import AttributeProto, shape_inference
+
+from onnx_migrate.model.skeleton import skeleton
+
+__all__ = ["BodyKey", "FunctionKey", "TypeTable", "ValueType", "function_key", "subgraphs"]
+
+BodyKey = tuple[int | str, ...]
+"""Where a body stands: () is the main graph; each sub-graph adds its node's index, attribute and place."""
+
+FunctionKey = tuple[str, str, str]
+"""A local function's domain, name and overload."""
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """What is known of a tensor: its element type (a TensorProto.DataType) and its shape.
+
+    A dim is an int, or None when it is symbolic or unknown; the shape is None when not even the rank is known.
+    """
+
+    dtype: int | None = None
+    shape: tuple[int | None, ...] | None = None
+
+    @property
+    def rank(self) -> int | None:
+        """The number of axes, None when unknown."""
+        return None if self.shape is None else len(self.shape)
+
+    def meet(self, other: ValueType) -> ValueType:
+        """Return what holds of both."""
+        dtype = self.dtype if self.dtype == other.dtype else None
+        if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
+            return ValueType(dtype, None)
+        dims = tuple(a if a == b else None for a, b in zip(self.shape, other.shape, strict=True))
+        return ValueType(dtype, dims)
+
+
+UNKNOWN = ValueType()
+
+
+def function_key(function: onnx.FunctionProto) -> FunctionKey:
+    """Return what a node must name to call `function`."""
+    return function.domain, function.name, getattr(function, "overload", "")
+
+
+def called(node: onnx.NodeProto) -> FunctionKey:
+    """Return the function a node would call, if there is one of that key."""
+    return node.domain, node.op_type, getattr(node, "overload", "")
+
+
+def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
+    """Yield the attribute name, place and graph of each sub-graph of a node."""
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            yield attribute.name, 0, attribute.g
+        elif attribute.type == AttributeProto.GRAPHS:
+            for place, graph in enumerate(attribute.graphs):
+                yield attribute.name, place, graph
+
+
+class TypeTable:
+    """Answers for the types of the model as it was when the table was made.
+
+    Inference runs once, when first asked. Bodies of local functions get the types of their call sites; where
+    these disagree, what they have in common.
+    """
+
+    def __init__(self, proto: onnx.ModelProto) -> None:
+        self._proto: onnx.ModelProto | None = skeleton(proto)
+        self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
+        self._tables: dict[tuple[FunctionKey | None, BodyKey], dict[str, ValueType]] = {}
+
+    def lookup(self, function: FunctionKey | None, body: BodyKey, name: str) -> ValueType:
+        """Return what is known of a value that `body` of the main graph (None) or of a function sees."""
+        if self._proto is not None:
+            proto, self._proto = self._proto, None
+            self._infer(proto)
+        for end in range(len(body), -1, -3):
+            known = self._tables.get((function, body[:end]), {}).get(name)
+            if known is not None:
+                return known
+        return UNKNOWN
+
+    def _infer(self, proto: onnx.ModelProto) -> None:
+        self._functions = {function_key(function): function for function in proto.functions}
+        self._ir_version = proto.ir_version
+        inferred = _infer_shapes(proto)
+        self._collect(None, (), inferred.graph)
+        seen: set[tuple[FunctionKey, bytes]] = set()
+        queue = list(self._calls(None, (), inferred.graph))
+        while queue:
+            key, given, attributes = queue.pop()
+            signature = key, b"".join(value.SerializeToString() + b"\0" for value in given) + repr(attributes).encode()
+            if signature in seen:
+                continue
+            seen.add(signature)
+            graph = _infer_shapes(self._instance(key, given, attributes)).graph
+            self._collect(key, (), graph)
+            queue.extend(self._calls(key, (), graph))
+
+    def _collect(self, function: FunctionKey | None, body: BodyKey, graph: onnx.GraphProto) -> None:
+        found = {value.name: _value_type(value.type) for value in _declared(graph)}
+        for tensor in graph.initializer:
+            found[tensor.name] = ValueType(tensor.data_type, tuple(tensor.dims))
+        table = self._tables.setdefault((function, body), {})
+        for name, value in found.items():
+            table[name] = table[name].meet(value) if name in table else value
+        for index, node in enumerate(graph.node):
+            for attribute, place, inner in subgraphs(node):
+                self._collect(function, (*body, index, attribute, place), inner)
+
+    def _calls(
+        self, function: FunctionKey | None, body: BodyKey, graph: onnx.GraphProto
+    ) -> Iterator[tuple[FunctionKey, list[onnx.TypeProto], list[AttributeProto]]]:
+        if not self._functions:
+            return
+        types = {value.name: value.type for value in _declared(graph)}
+        for tensor in graph.initializer:
+            types[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
+        for index, node in enumerate(graph.node):
+            key = called(node)
+            if key in self._functions:
+                given = [types.get(name, onnx.TypeProto()) for name in node.input]
+                yield key, given, list(node.attribute)
+            for attribute, place, inner in subgraphs(node):
+                yield from self._calls(function, (*body, index, attribute, place), inner)
+
+    def _instance(
+        self, key: FunctionKey, given: list[onnx.TypeProto], attributes: list[AttributeProto]
+    ) -> onnx.ModelProto:
+        """Write a function's body as the main graph of a model, with its arguments' types and attributes."""
+        function = self._functions[key]
+        model = onnx.ModelProto(ir_version=self._ir_version)
+        model.opset_import.extend(function.opset_import)
+        model.functions.extend(self._callees(key))
+        model.graph.name = function.name
+        for name, type_ in zip(function.input, given, strict=False):
+            model.graph.input.add(name=name).type.CopyFrom(type_)
+        model.graph.node.extend(function.node)
+        bound = {attribute.name: attribute for attribute in (*function.attribute_proto, *attributes)}
+        for node in model.graph.node:
+            _bind(node, bound)
+        for name in function.output:
+            model.graph.output.add(name=name)
+        return model
+
+    def _callees(self, key: FunctionKey) -> list[onnx.FunctionProto]:
+        found: dict[FunctionKey, onnx.FunctionProto] = {}
+        queue = [key]
+        while queue:
+            for node in self._functions[queue.pop()].node:
+                callee = called(node)
+                if callee in self._functions and callee not in found:
+                    found[callee] = self._functions[callee]
+                    queue.append(callee)
+        return list(found.values())
+
+
+def _infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
+    try:
+        return shape_inference.infer_shapes(proto, data_prop=True)
+    except (shape_inference.InferenceError, RuntimeError, ValueError, onnx.checker.ValidationError):
+        # What cannot be inferred is unknown: an adapter that needs it refuses by name.
+        return proto
+
+
+def _declared(graph: onnx.GraphProto) -> Iterable[onnx.ValueInfoProto]:
+    yield from graph.input
+    yield from graph.output
+    yield from graph.value_info
+
+
+def _value_type(type_: onnx.TypeProto) -> ValueType:
+    if type_.WhichOneof("value") != "tensor_type":
+        return UNKNOWN
+    tensor = type_.tensor_type
+    shape = None
+    if tensor.HasField("shape"):
+        shape = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
+    return ValueType(tensor.elem_type or None, shape)
+
+
+def _bind(node: onnx.NodeProto, bound: dict[str, AttributeProto]) -> None:
+    """Put the values of a call in the place of references to the function's attributes."""
+    for index in range(len(node.attribute) - 1, -1, -1):
+        attribute = node.attribute[index]
+        if attribute.ref_attr_name:
+            name, value = attribute.name, bound.get(attribute.ref_attr_name)
+            if value is None:
+                del node.attribute[index]
+            else:
+                attribute.CopyFrom(value)
+                attribute.name = name
+        for _, _, graph in subgraphs(node):
+            for inner in graph.node:
+                _bind(inner, bound)
+
+

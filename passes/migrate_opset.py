@@ -1,0 +1,85 @@
+"""Lifts every node of a model to the target opset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onnx_migrate.engine.lift import Lift
+from onnx_migrate.engine.orphans import remove_orphans
+from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.interface import unlist_initializers
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.opset import minimal_ir_version, onnx_opset, set_onnx_opset
+from onnx_migrate.model.order import sort_model
+from onnx_migrate.model.schema import newest_opset
+from onnx_migrate.model.scope import scopes
+
+__all__ = ["MigrateOpset"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class MigrateOpset(Pass):
+    """Bring the main graph, all sub-graphs and local functions to an ai.onnx opset, each from its own.
+
+    Raises CannotMigrate for a model that is newer than the target, and for every node that has no equal there.
+    """
+
+    name: ClassVar[str] = "migrate_opset"
+    opset: int
+    unlist: bool = True
+    """Whether initializers are taken out of the graph's inputs, where the IR version allows it (4 and on)."""
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Lift `model` in place."""
+        if not 1 <= self.opset <= newest_opset():
+            raise UsageError(
+                f"there is no opset {self.opset}",
+                code="no-such-opset",
+                hint=f"the installed onnx knows 1 to {newest_opset()}",
+            )
+        proto = model.proto
+        bodies = [(proto, onnx_opset(proto.opset_import, ir_version=proto.ir_version))]
+        for function in proto.functions:
+            label = f"function {function.domain}:{function.name}"
+            version = onnx_opset(function.opset_import, ir_version=proto.ir_version, name=label)
+            bodies.append((function, version))
+        newest = max((version for _, version in bodies if version is not None), default=None)
+        if newest is not None and newest > newest_opset():
+            raise CannotMigrate(
+                f"the model is of opset {newest}, and the installed onnx knows up to {newest_opset()}",
+                code="too-new",
+                hint="install a newer onnx",
+            )
+        if newest is not None and newest > self.opset:
+            raise CannotMigrate(
+                f"the model is of opset {newest}, newer than the target {self.opset}",
+                code="downgrade",
+                hint=f"models are only brought to newer opsets; ask for {newest} or above",
+            )
+        for path in sort_model(proto):
+            log.note(self.name, "sorted", f"put the nodes of {path} in topological order", subject=path)
+        ir_version = proto.ir_version
+        if newest is not None and newest < self.opset:
+            ir_version = max(ir_version, minimal_ir_version(self.opset))
+        lift = Lift(proto, self.opset, log)
+        for scope, (owner, version) in zip(
+            scopes(proto, model.weights, result_ir_version=ir_version), bodies, strict=True
+        ):
+            if version is not None and version < self.opset:
+                lift.body(scope, version)
+                set_onnx_opset(owner, self.opset)
+        if ir_version != proto.ir_version:
+            log.note(
+                self.name, "ir-version", f"IR version {proto.ir_version} became {ir_version}", subject="model"
+            )
+            proto.ir_version = ir_version
+        if self.unlist and ir_version >= 4:
+            gone = unlist_initializers(proto.graph)
+            if gone:
+                log.note(self.name, "unlisted", f"took {len(gone)} initializers out of the inputs", subject=gone[0])
+        remove_orphans(proto, lift.orphans)
+        return model

@@ -1,0 +1,246 @@
+"""The one way an adapter is tested: run the source at its own opset, lift it, run again, compare the numbers.
+
+`check` does so for a model as it is and in five variants: with symbolic dims, with unknown ranks, inside an If
+branch that reads outer values, inside a local function, and straight to the newest opset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import AttributeProto, TensorProto, helper, numpy_helper, parser
+
+from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.legality import check_legal
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.opset import onnx_opset
+
+Feeds = Mapping[str, np.ndarray[Any, Any]]
+
+ORT_NEWEST = 26
+"""The newest opset that the ONNX Runtime in use runs; newer targets are checked with onnx.reference."""
+
+VARIANTS = ("plain", "symbolic", "unranked", "if", "function")
+
+
+def model(text: str | onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model from ONNX's text format, or a copy of the one given."""
+    if isinstance(text, onnx.ModelProto):
+        copy = onnx.ModelProto()
+        copy.CopyFrom(text)
+        return copy
+    return parser.parse_model(text)
+
+
+def lift(source: onnx.ModelProto, to: int) -> tuple[onnx.ModelProto, ChangeLog]:
+    """Bring a copy of a model to an opset, as convert_version does, and hold it legal."""
+    copy = model(source)
+    log = ChangeLog()
+    result = builtin_passes()["migrate_opset"](opset=to, unlist=False).run(Model(copy), log)  # type: ignore[call-arg]
+    check_legal(result.proto)
+    assert onnx_opset(result.proto.opset_import, ir_version=result.proto.ir_version) in (to, None)
+    return result.proto, log
+
+
+def run(proto: onnx.ModelProto, feeds: Feeds) -> list[Any]:
+    """Run a model in ONNX Runtime without optimisations, or in onnx.reference where that cannot load it."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 1
+    if opset <= ORT_NEWEST:
+        try:
+            session = ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            if any(node.op_type in ("Resize", "Upsample") for node in proto.graph.node):
+                raise AssertionError(f"ONNX Runtime does not load it: {error}") from error
+            return reference(proto, feeds, error)
+        return list(session.run(None, dict(feeds)))
+    return reference(proto, feeds, None)
+
+
+def reference(proto: onnx.ModelProto, feeds: Feeds, cause: Exception | None) -> list[Any]:
+    """Run a model in onnx.reference."""
+    from onnx.reference import ReferenceEvaluator
+
+    try:
+        return list(ReferenceEvaluator(proto).run(None, dict(feeds)))
+    except Exception as error:
+        raise AssertionError(f"no evaluator runs it: {error} (ONNX Runtime: {cause})") from error
+
+
+def random_feeds(proto: onnx.ModelProto, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
+    """Signed random values for every input without an initializer; symbolic dims are 3."""
+    rng = np.random.default_rng(seed)
+    given = {tensor.name for tensor in proto.graph.initializer}
+    feeds = {}
+    for value in proto.graph.input:
+        if value.name in given:
+            continue
+        tensor = value.type.tensor_type
+        shape = [dim.dim_value if dim.HasField("dim_value") else 3 for dim in tensor.shape.dim]
+        dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        if dtype.kind == "b":
+            feeds[value.name] = rng.random(shape) < 0.5
+        elif dtype.kind in "iu":
+            feeds[value.name] = rng.integers(0 if dtype.kind == "u" else -9, 10, shape).astype(dtype)
+        else:
+            feeds[value.name] = (rng.standard_normal(shape) * 3).astype(dtype)
+    return feeds
+
+
+def check(
+    source: str | onnx.ModelProto,
+    *,
+    to: int | None = None,
+    feeds: Feeds | None = None,
+    refused: Mapping[str, str] | None = None,
+    variants: Sequence[str] = VARIANTS,
+    newest: int = ORT_NEWEST,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+) -> onnx.ModelProto:
+    """Lift a model one step (`to`, by default the opset after its own) and to the newest, and compare numbers.
+
+    The comparison is bit for bit unless a tolerance is given (for an adapter that is EQUIVALENT). `refused` maps a
+    variant to the code it must be refused with. Returns the plain variant after the one step.
+    """
+    base = model(source)
+    opset = onnx_opset(base.opset_import, ir_version=base.ir_version) or 1
+    values = dict(feeds) if feeds is not None else random_feeds(base)
+    expected = run(base, values)
+    first: onnx.ModelProto | None = None
+    for variant in variants:
+        variation, given = make_variant(base, variant, values)
+        for target in sorted({to or opset + 1, newest}):
+            if refused and variant in refused:
+                try:
+                    lift(variation, target)
+                except CannotMigrate as error:
+                    assert error.code == refused[variant], (variant, target, error.code, str(error))  # noqa: PT017
+                    continue
+                raise AssertionError(f"{variant} to {target} was not refused with {refused[variant]}")
+            result, _ = lift(variation, target)
+            if variant == "plain" and first is None:
+                first = result
+            same(expected, run(result, given), f"{variant} to {target}", rtol, atol)
+    return first if first is not None else base
+
+
+def same(expected: Sequence[Any], actual: Sequence[Any], what: str, rtol: float = 0.0, atol: float = 0.0) -> None:
+    """Hold two lists of outputs (tensors or sequences of tensors) equal."""
+    assert len(expected) == len(actual), f"{what}: {len(expected)} and {len(actual)} outputs"
+    for index, (old, new) in enumerate(zip(expected, actual, strict=True)):
+        if isinstance(old, list):
+            same(old, new, f"{what}, sequence {index}", rtol, atol)
+            continue
+        if old is None or new is None:
+            assert old is new, what
+            continue
+        a, b = np.asarray(old), np.asarray(new)
+        assert a.dtype == b.dtype, f"{what}: output {index} is {a.dtype} and became {b.dtype}"
+        assert a.shape == b.shape, f"{what}: output {index} is {a.shape} and became {b.shape}"
+        if rtol or atol:
+            np.testing.assert_allclose(b, a, rtol=rtol, atol=atol, err_msg=f"{what}: output {index}")
+        else:
+            np.testing.assert_array_equal(b, a, err_msg=f"{what}: output {index}")
+
+
+def make_variant(base: onnx.ModelProto, variant: str, feeds: Feeds) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """Return the same computation in another setting, and what to feed it."""
+    copy = model(base)
+    given = dict(feeds)
+    if variant == "symbolic":
+        _each_shape(copy, lambda shape, name: _symbolic(shape, name))
+    elif variant == "unranked":
+        _unrank(copy)
+    elif variant == "if":
+        copy, given = _in_if(copy), {**given, "condition": np.array(True)}
+    elif variant == "function":
+        copy = _in_function(copy)
+    elif variant != "plain":
+        raise ValueError(variant)
+    return copy, given
+
+
+def _each_shape(proto: onnx.ModelProto, change: Any) -> None:
+    del proto.graph.value_info[:]
+    given = {tensor.name for tensor in proto.graph.initializer}
+    for value in (*proto.graph.input, *proto.graph.output):
+        if value.name not in given and value.type.HasField("tensor_type"):
+            change(value.type.tensor_type.shape, value.name)
+
+
+def _symbolic(shape: onnx.TensorShapeProto, name: str) -> None:
+    for axis, dim in enumerate(shape.dim):
+        dim.dim_param = f"{name}_{axis}"
+
+
+def _unrank(proto: onnx.ModelProto) -> None:
+    """Drop every shape; the inputs reach the nodes as the outer values of a graph that knows only their types."""
+    del proto.graph.value_info[:]
+    given = {tensor.name for tensor in proto.graph.initializer}
+    for value in (*proto.graph.input, *proto.graph.output):
+        if value.name not in given and value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
+
+
+def _in_if(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Both branches hold the whole graph and read the inputs from around them."""
+    graph = proto.graph
+    branches = []
+    for label in ("then_branch", "else_branch"):
+        inner = onnx.GraphProto(name=label)
+        inner.node.extend(graph.node)
+        renamed = {value.name: f"{label}_{value.name}" for value in graph.output}
+        _rename(inner, renamed)
+        for value in graph.output:
+            inner.output.add().CopyFrom(value)
+            inner.output[-1].name = renamed[value.name]
+        branches.append(helper.make_attribute(label, inner))
+    node = onnx.NodeProto(op_type="If", name="choice", input=["condition"], output=[v.name for v in graph.output])
+    node.attribute.extend(branches)
+    del graph.node[:]
+    graph.node.append(node)
+    graph.input.append(helper.make_tensor_value_info("condition", TensorProto.BOOL, []))
+    return proto
+
+
+def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
+    for node in graph.node:
+        for field in (node.input, node.output):
+            for index, name in enumerate(field):
+                field[index] = names.get(name, name)
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                _rename(attribute.g, names)
+
+
+def _in_function(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The graph becomes the body of a local function of the model's opset; initializers become Constant nodes."""
+    graph = proto.graph
+    given = {tensor.name for tensor in graph.initializer}
+    inputs = [value.name for value in graph.input if value.name not in given]
+    outputs = [value.name for value in graph.output]
+    function = onnx.FunctionProto(name="Body", domain="local", input=inputs, output=outputs)
+    function.opset_import.extend(proto.opset_import)
+    for tensor in graph.initializer:
+        function.node.append(
+            helper.make_node("Constant", [], [tensor.name], value=numpy_helper.from_array(numpy_helper.to_array(tensor)))
+        )
+    function.node.extend(graph.node)
+    proto.functions.append(function)
+    kept = [value for value in graph.input if value.name not in given]
+    del graph.node[:], graph.initializer[:], graph.input[:]
+    graph.input.extend(kept)
+    graph.node.append(helper.make_node("Body", inputs, outputs, domain="local", name="call"))
+    proto.opset_import.append(helper.make_opsetid("local", 1))
+    proto.ir_version = max(proto.ir_version, 8)
+    return proto
