@@ -8,12 +8,13 @@ data), or `MEMORY` followed by an index into `Weights.memory`.
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import onnx
 from onnx import TensorProto, numpy_helper
@@ -47,7 +48,7 @@ MEMORY = "onnx-migrate:memory:"
 Stamp = tuple[int, int, int, int]
 """Device, inode, size and modification time (ns): what a file was when the model was read."""
 
-# The fields whose bytes on the wire are the tensor's bytes, and the types that may stand in them (any in raw_data).
+# The fields whose bytes on the wire are the tensor's bytes, and the types that may stand in them (raw_data: any).
 _FLAT_FIELDS: dict[str, tuple[int, ...]] = {
     "raw_data": (),
     "float_data": (TensorProto.FLOAT, TensorProto.COMPLEX64),
@@ -55,13 +56,13 @@ _FLAT_FIELDS: dict[str, tuple[int, ...]] = {
 }
 _DATA_FIELDS = (*_FLAT_FIELDS, "int32_data", "int64_data", "uint64_data", "string_data")
 
-# Bits of one element by TensorProto.DataType; numbers, as an older onnx lacks the newer names. No entry: unknown.
+# Bits of one element by TensorProto.DataType; numbers, as an older onnx lacks newer names. No entry: unknown.
 _BITS = dict.fromkeys((2, 3, 9, 17, 18, 19, 20, 24), 8) | dict.fromkeys((4, 5, 10, 16), 16)
 _BITS |= {1: 32, 6: 32, 12: 32, 7: 64, 11: 64, 13: 64, 14: 64, 15: 128, 21: 4, 22: 4, 23: 4, 25: 2, 26: 2}
 
 
 def byte_size(dims: Sequence[int], data_type: int) -> int | None:
-    """Return how many bytes a dense tensor's raw data takes (packed below 8 bits), or None if that is unknown."""
+    """Return how many bytes a dense tensor's raw data takes (packed below 8 bits), or None if unknown."""
     if data_type not in _BITS or any(dim < 0 for dim in dims):
         return None
     elements = 1
@@ -100,8 +101,8 @@ class FilePayload:
     marks: bytes = b""
     stamp: Stamp | None = None
 
-    def open(self) -> BinaryIO:
-        """Open the file at its start. Raises LoadError when it is gone, or not the file the model was read with."""
+    def open(self) -> io.FileIO:
+        """Open the file at its start. Raises LoadError when it is gone or has changed since the load."""
         try:
             file = self.path.open("rb", buffering=0)
         except OSError as error:
@@ -109,9 +110,11 @@ class FilePayload:
         if self.stamp is not None and stamp(os.fstat(file.fileno())) != self.stamp:
             file.close()
             raise LoadError(
-                f"{self.path} has changed since the model was read", code="source-changed", hint="load it again"
+                f"{self.path} has changed since the model was read",
+                code="source-changed",
+                hint="load it again",
             )
-        return file  # type: ignore[return-value]  # an unbuffered reader; the stubs know only FileIO
+        return file
 
     def read(self) -> bytes:
         """Return the bytes. Raises LoadError as `open` does, and when the file is too short."""
@@ -120,9 +123,11 @@ class FilePayload:
         with self.open() as file:
             file.seek(self.offset)
             while view:
-                count = file.readinto(view)  # type: ignore[attr-defined]
+                count = file.readinto(view)
                 if not count:
-                    raise LoadError(f"{self.path} ends before byte {self.offset + self.length}", code="missing-data")
+                    raise LoadError(
+                        f"{self.path} ends before byte {self.offset + self.length}", code="missing-data"
+                    )
                 view = view[count:]
         return bytes(data)
 
@@ -167,10 +172,10 @@ class TensorPayload:
         return beside.SerializeToString()
 
     def read(self) -> bytes:
-        """Return the bytes as `raw_data` would hold them. Raises LoadError if the tensor is not what it was."""
+        """Return the bytes as `raw_data` would hold them. Raises LoadError if the tensor has changed."""
         name = self.field
         if name == "raw_data":
-            data = self.tensor.raw_data
+            data: bytes = self.tensor.raw_data
         else:
             import numpy as np
 
@@ -179,7 +184,7 @@ class TensorPayload:
             data = np.fromiter(values, dtype=dtype, count=len(values)).tobytes()
         if len(data) != self.length:
             raise LoadError(
-                f"tensor {self.tensor.name!r} has {len(data)} bytes of data, its dims and type say {self.length}",
+                f"tensor {self.tensor.name!r} has {len(data)} bytes of data; dims and type say {self.length}",
                 code="bad-external-data",
             )
         return data
@@ -192,9 +197,9 @@ Payload = FilePayload | BufferPayload | TensorPayload
 class Weights:
     """Finds the payload of a tensor marked EXTERNAL.
 
-    `folder` is where locations are relative to and `source` the model's own file, if it came from one; `inside`
-    maps (offset, length) to the payloads within that file; `digest` tells whether the structure was changed
-    since (see `files.save`), when all the payloads are inside.
+    `folder` is where locations are relative to and `source` the model's own file, if it came from one;
+    `inside` maps (offset, length) to the payloads within that file; `digest` tells whether the structure was
+    changed since (see `files.save`), when all the payloads are inside.
     """
 
     folder: Path | None = None
@@ -229,7 +234,9 @@ class Weights:
         if location.startswith(MEMORY):
             index = location[len(MEMORY) :]
             if not index.isdecimal() or int(index) >= len(self.memory):
-                raise LoadError(f"tensor {tensor.name!r} lies in {location!r}, which is nowhere", code="missing-data")
+                raise LoadError(
+                    f"tensor {tensor.name!r} lies in {location!r}, which is nowhere", code="missing-data"
+                )
             return self.memory[int(index)]
         if self.folder is None or not location:
             raise LoadError(
@@ -240,7 +247,11 @@ class Weights:
             )
         offset = _count(tensor, entries, "offset")
         length = _count(tensor, entries, "length")
-        if self.source is not None and location == self.source.name and (offset or 0, length or 0) in self.inside:
+        if (
+            self.source is not None
+            and location == self.source.name
+            and (offset or 0, length or 0) in self.inside
+        ):
             return self.inside[offset or 0, length or 0]
         if location not in self._stamps:
             self._stamps[location] = self._checked(tensor, self.folder, location)
@@ -252,12 +263,12 @@ class Weights:
             length = expected if expected is not None else max(size - offset, 0)
         if expected is not None and length != expected:
             raise LoadError(
-                f"tensor {tensor.name!r}: external length {length}, but its dims and type take {expected} bytes",
+                f"tensor {tensor.name!r}: external length {length}, but dims and type take {expected} bytes",
                 code="bad-external-data",
             )
         if offset + length > size:
             raise LoadError(
-                f"tensor {tensor.name!r} needs bytes {offset} to {offset + length} of {path}, which has {size}",
+                f"tensor {tensor.name!r} needs bytes {offset} to {offset + length} of {path}, of {size}",
                 code="missing-data",
                 hint="the file is truncated, or belongs to another model",
             )
@@ -268,7 +279,7 @@ class Weights:
         path = folder / location
         try:
             real = Path(os.path.realpath(path))
-            # A model that is itself a link (as in the Hugging Face cache) has a second folder: its own real one.
+            # A model that is itself a link (as in the Hugging Face cache) has a second folder: its real one.
             roots = [Path(os.path.realpath(folder))]
             if self.source is not None:
                 roots.append(Path(os.path.realpath(self.source)).parent)
@@ -319,7 +330,8 @@ def _count(tensor: TensorProto, entries: dict[str, str], key: str) -> int | None
         return None
     if not (value.isascii() and value.isdecimal() and len(value) <= 19):
         raise LoadError(
-            f"tensor {tensor.name!r}: external {key} is {value!r}, not a number of bytes", code="bad-external-data"
+            f"tensor {tensor.name!r}: external {key} is {value!r}, not a number of bytes",
+            code="bad-external-data",
         )
     return int(value)
 

@@ -1,0 +1,9 @@
+"""Reading and writing models: the structure goes through memory, the weights from file to file."""
+
+from __future__ import annotations
+
+from onnx_migrate.files.inline import inline
+from onnx_migrate.files.load import load
+from onnx_migrate.files.save import save
+
+__all__ = ["inline", "load", "save"]
