@@ -22,11 +22,10 @@ _DATA = frozenset({"raw_data", "float_data", "double_data", "external_data", "da
 
 
 def borrow(proto: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
-    """Return a copy of `proto` with every large payload a reference that `weights` keeps; `proto` stays as it is.
+    """Return a copy of `proto`, itself unchanged, with large payloads as references that `weights` keeps.
 
     No payload is copied, so a proto of more than 2 GB is fine. A tensor that is marked EXTERNAL and still has
-    its `raw_data`, as between onnx.external_data_helper.convert_model_to_external_data and saving, is taken by
-    its data.
+    its `raw_data`, as onnx.external_data_helper.convert_model_to_external_data leaves it, is taken by that.
     """
     copy = onnx.ModelProto()
     _copy(proto, copy, weights)

@@ -174,7 +174,7 @@ def _not_onnx(error: Malformed, head: bytes, total: int, name: str) -> LoadError
     if error.missing:
         lost = f"{error.missing} bytes are missing" if error.missing > 1 else "the end is missing"
         return LoadError(
-            f"{name} is truncated: it ends at byte {total}, in a field that begins at byte {error.at}; {lost}",
+            f"{name} is truncated: it ends at byte {total} in a field begun at byte {error.at}; {lost}",
             code="truncated",
             hint="copy or download it again",
         )

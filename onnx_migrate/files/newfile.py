@@ -22,9 +22,9 @@ if sys.platform != "win32":  # there an open file cannot be unlinked: no lock is
 class NewFile:
     """Bytes on their way to `target`.
 
-    On Linux the file has no name until it is complete, so nothing that ends the process leaves anything behind
-    but in the instant between `link` and `rename`; elsewhere it is `.{name}.{pid}.tmp` in the target's folder,
-    removed on any exception. `tidy` clears what a killed process left.
+    On Linux the file has no name until it is complete, so nothing that ends the process leaves anything
+    behind but in the instant between `link` and `rename`; elsewhere it is `.{name}.{pid}.tmp` in the target's
+    folder, removed on any exception. `tidy` clears what a killed process left.
     """
 
     def __init__(self, target: Path, pieces: Iterable[Piece]) -> None:

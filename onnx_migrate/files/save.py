@@ -45,8 +45,8 @@ def save(
     file: load it again.
 
     Raises SaveError (`in-place`, `would-overwrite`, `no-such-folder`, `is-directory`, `cannot-write`), and
-    LoadError when the files the weights lie in have changed. Then, and whenever the process ends, the file that
-    was there is there still, with its data.
+    LoadError when the files the weights lie in have changed. Then, and whenever the process ends, the file
+    that was there is there still, with its data.
     """
     label = os.fspath(path)
     try:

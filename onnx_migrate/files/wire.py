@@ -49,7 +49,7 @@ Piece = bytes | Payload
 
 
 class Malformed(Exception):  # noqa: N818
-    """Not the wire format, at byte `at`; `missing`: how many bytes the whole buffer is short, if that is it."""
+    """Not the wire format, at byte `at`; `missing`: bytes the whole buffer is short, if that is it."""
 
     def __init__(self, reason: str, at: int, missing: int = 0) -> None:
         super().__init__(reason)

@@ -48,7 +48,7 @@ MEMORY = "onnx-migrate:memory:"
 Stamp = tuple[int, int, int, int]
 """Device, inode, size and modification time (ns): what a file was when the model was read."""
 
-# The fields whose bytes on the wire are the tensor's bytes, and the types that may stand in them (raw_data: any).
+# The fields whose bytes on the wire are the tensor's bytes, and their types (raw_data: any).
 _FLAT_FIELDS: dict[str, tuple[int, ...]] = {
     "raw_data": (),
     "float_data": (TensorProto.FLOAT, TensorProto.COMPLEX64),
@@ -169,19 +169,12 @@ class TensorPayload:
         beside = TensorProto(external_data=self.tensor.external_data)
         if self.tensor.HasField("data_location"):
             beside.data_location = self.tensor.data_location
-        return beside.SerializeToString()
+        return bytes(beside.SerializeToString())
 
     def read(self) -> bytes:
         """Return the bytes as `raw_data` would hold them. Raises LoadError if the tensor has changed."""
         name = self.field
-        if name == "raw_data":
-            data: bytes = self.tensor.raw_data
-        else:
-            import numpy as np
-
-            values = getattr(self.tensor, name)
-            dtype = "<f4" if name == "float_data" else "<f8"
-            data = np.fromiter(values, dtype=dtype, count=len(values)).tobytes()
+        data = bytes(self.tensor.raw_data) if name == "raw_data" else _packed(self.tensor, name)
         if len(data) != self.length:
             raise LoadError(
                 f"tensor {self.tensor.name!r} has {len(data)} bytes of data; dims and type say {self.length}",
@@ -321,6 +314,26 @@ class Weights:
 def stamp(status: os.stat_result) -> Stamp:
     """Return what tells a file from another, or from itself after a change."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _packed(tensor: TensorProto, name: str) -> bytes:
+    """Return the bytes of a packed list of numbers; off the wire, as Python's floats lose signalling NaNs."""
+    number = TensorProto.DESCRIPTOR.fields_by_name[name].number
+    before = TensorProto()
+    for descriptor in TensorProto.DESCRIPTOR.fields:
+        if descriptor.number >= number:
+            continue
+        value = getattr(tensor, descriptor.name)
+        if hasattr(value, "extend"):
+            getattr(before, descriptor.name).extend(value)
+        elif tensor.HasField(descriptor.name):
+            if descriptor.message_type is None:
+                setattr(before, descriptor.name, value)
+            else:
+                getattr(before, descriptor.name).CopyFrom(value)
+    length = len(getattr(tensor, name)) * (4 if name == "float_data" else 8)
+    start = before.ByteSize() + 1 + (length.bit_length() + 6) // 7  # a tag of one byte, then the length
+    return bytes(memoryview(tensor.SerializeToString())[start : start + length])
 
 
 def _count(tensor: TensorProto, entries: dict[str, str], key: str) -> int | None:
