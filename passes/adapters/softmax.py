@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import onnx
 
-from onnx_migrate.engine.registry import adapter
+from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.model.rewriter import Rewriter
+
+for _name in ("Softmax", "LogSoftmax", "Hardmax"):
+    compatible(_name, 11, reason="negative axes are allowed")
 
 
 @adapter("Softmax", "LogSoftmax", "Hardmax", to=13)

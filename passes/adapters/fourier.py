@@ -1,0 +1,17 @@
+"""DFT: its axis became an input."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+
+from onnx_migrate.engine.registry import adapter
+from onnx_migrate.model.rewriter import Rewriter
+
+
+@adapter("DFT", to=20)
+def dft_20(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`axis` moves from an attribute to an input, and is written out: the default was 1 and became -2."""
+    if rw.attribute("axis") is None:
+        rw.set_input(2, rw.constant(np.array(1, np.int64), "axis"))
+    rw.attribute_to_input("axis", 2)

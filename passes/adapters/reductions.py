@@ -1,0 +1,52 @@
+"""The ten Reduce operators, ArgMax and ArgMin: `axes` became an input."""
+
+from __future__ import annotations
+
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.model.change import Exactness
+from onnx_migrate.model.rewriter import Rewriter
+
+for _name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"):
+    compatible(f"Reduce{_name}", 11, reason="negative axes are allowed")
+for _name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare"):
+    compatible(f"Reduce{_name}", 13, reason="more types are allowed")
+for _name in ("ReduceMax", "ReduceMin"):
+    compatible(_name, 12, 20, reason="more types are allowed")
+for _name in ("ArgMax", "ArgMin"):
+    compatible(_name, 11, reason="negative axes are allowed")
+    compatible(_name, 12, reason="select_last_index was added; by default the first index is taken, as ever")
+    compatible(_name, 13, reason="more types are allowed")
+
+
+@adapter("ReduceSum", to=13)
+@adapter(
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+    "ReduceSumSquare", to=18,
+)  # fmt: skip
+def reduce_axes(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`axes` moves from an attribute to an input.
+
+    Why equal: no axes, or an empty list of them, means all axes before and after; the new attribute
+    `noop_with_empty_axes`, unset, keeps it so.
+    """
+    rw.attribute_to_input("axes", 1)
+
+
+@adapter("ReduceLogSum", "ReduceLogSumExp", to=28)
+def reduce_log_28(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """Integers are no longer allowed, so they are reduced as doubles and the result is cast back.
+
+    What changes: a node on integers gets a Cast before and behind it; one on floats stays as it is.
+
+    Limits: a sum that overflowed its integer type no longer does, so this is equivalent, not exact.
+    """
+    dtype = rw.need_dtype(node.input[0])
+    if dtype not in (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64):
+        return
+    node.input[0] = rw.before("Cast", [node.input[0]], hint="double", to=TensorProto.DOUBLE)
+    name = node.output[0]
+    rw.after("Cast", [rw.detach_output(0)], [name], to=dtype)
+    rw.note("integers are no longer allowed: reduced as doubles and cast back", Exactness.EQUIVALENT)

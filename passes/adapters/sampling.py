@@ -1,0 +1,28 @@
+"""RoiAlign, GridSample and NonMaxSuppression."""
+
+from __future__ import annotations
+
+import onnx
+
+from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.model.rewriter import Rewriter
+
+compatible("RoiAlign", 22, reason="more types are allowed")
+compatible("GridSample", 22, reason="more types are allowed")
+compatible("NonMaxSuppression", 11, reason="other words for the same: boxes above iou_threshold are dropped")
+
+_MODES = {"bilinear": "linear", "bicubic": "cubic"}
+
+
+@adapter("RoiAlign", to=16)
+def roi_align_16(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """Coordinates are not shifted by half a pixel, which is written out because the default became half_pixel."""
+    rw.set("coordinate_transformation_mode", "output_half_pixel")
+
+
+@adapter("GridSample", to=20)
+def grid_sample_20(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """The modes bilinear and bicubic are called linear and cubic."""
+    mode = rw.get("mode", "bilinear")
+    if mode in _MODES:
+        rw.set("mode", _MODES[mode])

@@ -1,0 +1,19 @@
+"""Scatter, ScatterElements and ScatterND."""
+
+from __future__ import annotations
+
+import onnx
+
+from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.model.rewriter import Rewriter
+
+for _name in ("ScatterElements", "ScatterND"):
+    compatible(_name, 13, reason="more types are allowed")
+    compatible(_name, 16, reason="reduction was added; none, the default, is how it was")
+    compatible(_name, 18, reason="reduction may be max or min")
+
+
+@adapter("Scatter", to=11)
+def scatter_11(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """Scatter is called ScatterElements."""
+    rw.rename("ScatterElements")

@@ -1,0 +1,7 @@
+"""ThresholdedRelu."""
+
+from __future__ import annotations
+
+from onnx_migrate.engine.registry import compatible
+
+compatible("ThresholdedRelu", 22, reason="more types are allowed")
