@@ -76,7 +76,7 @@ class UserPass(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Call the function. Raises PassError from whatever it raises."""
-        from onnx_migrate.model.surgeon import run_on_graph, run_on_proto
+        from onnx_migrate.engine.surgeon import run_on_graph, run_on_proto
 
         runner = run_on_graph if takes_graph(self.function) else run_on_proto
         try:

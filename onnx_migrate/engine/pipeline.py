@@ -69,6 +69,12 @@ class Pipeline:
             )
         return self.names.index(name)
 
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Run all passes, each as `run_one` does."""
+        for item in self.passes:
+            model = self.run_one(item, model, log)
+        return model
+
     def run_one(self, item: Pass, model: Model, log: ChangeLog) -> Model:
         """Run one pass and hold its result against what every pass must keep.
 

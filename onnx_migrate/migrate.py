@@ -1,0 +1,244 @@
+"""The library call: one model from load to verified result."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import onnx
+
+from onnx_migrate import files
+from onnx_migrate.engine.passes import Pass, builtin_passes, installed_passes
+from onnx_migrate.engine.pipeline import Pipeline
+from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError, VerificationFailed
+from onnx_migrate.isolate import Limits
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.dims import DynamicAxes
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.schema import newest_opset
+from onnx_migrate.proof import Proof, Prover
+from onnx_migrate.report import Report, Side
+
+__all__ = ["Migration", "convert_version", "default_pipeline", "migrate"]
+
+Source = str | os.PathLike[str] | bytes | onnx.ModelProto
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A model that reached its target, and the report of how."""
+
+    report: Report
+    _model: Model = field(repr=False)
+
+    @cached_property
+    def model(self) -> onnx.ModelProto:
+        """The result with all its weights, read when first asked for."""
+        return files.inline(self._model)
+
+    def save(self, path: str | os.PathLike[str], *, external: bool = False, in_place: bool = False) -> None:
+        """Write the result to `path`, atomically; weights go from file to file.
+
+        One file, unless that would be over 2 GB or `external` asks for the weights beside it, in PATH.data.
+        Writing over the source needs `in_place`. Raises SaveError, and then what was at `path` is still there.
+        """
+        files.save(self._model, path, external=external, in_place=in_place)
+
+
+def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelProto:
+    """Return `model` at an ai.onnx opset; a drop-in for `onnx.version_converter.convert_version`.
+
+    The argument is not touched. Opset and IR version change and nothing else: no simplification, no verification.
+    Raises CannotMigrate for a node that has no equal at the target and for a target older than the model.
+    """
+    source = files.load(model)
+    pipeline = Pipeline((_builtin("migrate_opset", opset=_opset(target_version), unlist=False),))
+    return files.inline(pipeline.run(source, ChangeLog()))
+
+
+def default_pipeline(
+    *,
+    opset: int | str = 17,
+    dynamic: DynamicAxes | None = None,
+    simplify: bool = True,
+    keep_initializers_as_inputs: bool = False,
+    limits: Limits | None = None,
+    isolated: bool = True,
+) -> Pipeline:
+    """Return the passes `migrate` runs with these arguments, installed ones included, to list, reorder or extend."""
+    limits = limits or Limits()
+    items = [_builtin("migrate_opset", opset=_opset(opset), unlist=not keep_initializers_as_inputs)]
+    if dynamic is not None:
+        items.append(_builtin("dynamic_dims", dynamic=dynamic))
+    items.append(_builtin("cleanup"))
+    items.extend(installed_passes())
+    if simplify:
+        items.append(_builtin("simplify", limits=limits, isolated=isolated))
+    return Pipeline(tuple(items))
+
+
+def migrate(
+    source: Source,
+    *,
+    opset: int | str = 17,
+    dynamic: DynamicAxes | None = None,
+    simplify: bool | Literal["require"] = True,
+    verify: bool = True,
+    keep_initializers_as_inputs: bool = False,
+    passes: Sequence[Pass | Callable[..., Any] | str] = (),
+    without: Sequence[str] = (),
+    pipeline: Pipeline | None = None,
+    input_data: str | os.PathLike[str] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seed: int = 0,
+    timeout: float = 600.0,
+    memory_limit: int | None = None,
+    isolated: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> Migration:
+    """Bring a model to an opset, make dims dynamic, simplify it and prove that it computes the same.
+
+    Args:
+        source: a path, the bytes of a model, or a ModelProto (which is not touched).
+        opset: the ai.onnx opset to reach, or "latest" for the newest that the installed onnx knows.
+        dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
+        simplify: run onnxsim; when it fails, the unsimplified model is the result and the report says so, unless
+            "require" is given.
+        verify: run the original and the result on the same inputs and compare all outputs; with `dynamic`, run the
+            result at other sizes too.
+        keep_initializers_as_inputs: leave initializers in the graph's inputs, where callers can override them.
+        passes: more passes, to run before simplify: functions of a ModelProto or a graphsurgeon Graph,
+            "module:function", or passes.
+        without: names of passes to leave out.
+        pipeline: passes to run instead of the default ones; then `opset`, `dynamic` and `simplify` say nothing.
+        input_data: inputs to verify on, an .npz by input name or a folder of input_*.pb.
+        rtol: largest relative difference allowed.
+        atol: largest absolute difference allowed.
+        seed: of the random inputs.
+        timeout: seconds that the simplifier, and the verification, may each take.
+        memory_limit: bytes that each of them may take; three quarters of the machine's by default.
+        isolated: run native code in child processes, where a crash costs nothing else.
+        progress: called with the name of each stage.
+
+    Raises:
+        LoadError: the source cannot be read. UsageError: an argument cannot be meant.
+        CannotMigrate: a node, or a frozen dim, has no equal at the target.
+        VerificationFailed: the numbers differ. PassError: a pass failed. All are MigrateError.
+    """
+    limits = Limits(timeout) if memory_limit is None else Limits(timeout, memory_limit)
+    if pipeline is None:
+        pipeline = default_pipeline(
+            opset=opset,
+            dynamic=dynamic,
+            simplify=bool(simplify),
+            keep_initializers_as_inputs=keep_initializers_as_inputs,
+            limits=limits,
+            isolated=isolated,
+        )
+    for item in passes:
+        pipeline = pipeline.add(item, before="simplify" if "simplify" in pipeline.names else None)
+    pipeline = pipeline.without(*without)
+    clock = _Clock(progress or (lambda stage: None))
+    with clock("load"):
+        original = files.load(source)
+    log = ChangeLog()
+    model, fallback = _run(pipeline, original.copy(), log, clock, required=simplify == "require")
+    proof = None
+    if verify:
+        prover = Prover(original, input_data, rtol, atol, seed, limits, isolated)
+        with clock("verify"):
+            try:
+                proof = prover.prove(model)
+            except (VerificationFailed, CannotMigrate) as error:
+                if fallback is None:
+                    raise
+                model = fallback.take(log, str(error))
+                proof = prover.prove(model)
+    return Migration(_report(original, model, pipeline, log, clock, proof), model)
+
+
+def _builtin(name: str, **options: Any) -> Pass:
+    return builtin_passes()[name](**options)
+
+
+def _opset(given: int | str) -> int:
+    if given == "latest":
+        return newest_opset()
+    try:
+        return int(given)
+    except ValueError:
+        raise UsageError(f"{given!r} is not an opset", hint="a number, or latest") from None
+
+
+def _run(
+    pipeline: Pipeline, model: Model, log: ChangeLog, clock: _Clock, *, required: bool
+) -> tuple[Model, _Fallback | None]:
+    """Run the passes; with the result comes the model as it was before the optional pass that was run, if any."""
+    fallback: _Fallback | None = None
+    for item in pipeline:
+        with clock(item.name):
+            if required or not item.optional:
+                model = pipeline.run_one(item, model, log)
+                continue
+            fallback = _Fallback(item.name, model.copy(), len(log.changes), len(log.notes))
+            try:
+                model = pipeline.run_one(item, model, log)
+            except MigrateError as error:
+                model, fallback = fallback.take(log, str(error)), None
+    return model, fallback
+
+
+@dataclass(frozen=True)
+class _Fallback:
+    """The model as it was before an optional pass, and how long the log was then."""
+
+    name: str
+    model: Model
+    changes: int
+    notes: int
+
+    def take(self, log: ChangeLog, reason: str) -> Model:
+        """Go back to it: forget what the log says of the pass, and say why it was left out."""
+        del log.changes[self.changes :], log.notes[self.notes :]
+        log.note(self.name, "left-out", f"{self.name} was left out: {reason}", severity="warning")
+        return self.model
+
+
+def _report(
+    original: Model, result: Model, pipeline: Pipeline, log: ChangeLog, clock: _Clock, proof: Proof | None
+) -> Report:
+    return Report(
+        model=original.name,
+        before=Side.of(original.proto),
+        after=Side.of(result.proto),
+        passes=pipeline.names,
+        changes=tuple(log.changes),
+        notes=tuple(log.notes),
+        verification=proof.verdict.as_dict() if proof else None,
+        dynamic=proof.dynamic.as_dict() if proof and proof.dynamic else None,
+        seconds=clock.seconds,
+    )
+
+
+class _Clock:
+    """Times the stages and tells the caller which one runs."""
+
+    def __init__(self, progress: Callable[[str], None]) -> None:
+        self.seconds: dict[str, float] = {}
+        self._progress = progress
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Time a block under the name of `stage`."""
+        self._progress(stage)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start

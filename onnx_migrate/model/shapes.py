@@ -1,0 +1,80 @@
+"""Declared shapes: what onnx's inference says of them when nothing but the inputs is believed."""
+
+from __future__ import annotations
+
+import onnx
+from onnx import shape_inference
+
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.skeleton import skeleton
+from onnx_migrate.model.types import subgraphs
+
+__all__ = ["Dims", "drop_value_info", "inferred_outputs", "set_dims"]
+
+Dims = tuple[int | str | None, ...]
+
+
+def drop_value_info(graph: onnx.GraphProto) -> int:
+    """Forget every shape noted between inputs and outputs, and all of sub-graphs; return how many there were."""
+    count = len(graph.value_info)
+    graph.ClearField("value_info")
+    for node in graph.node:
+        for _, _, inner in subgraphs(node):
+            count += drop_value_info(inner)
+            for value in (*inner.input, *inner.output):
+                if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.HasField("shape"):
+                    value.type.tensor_type.ClearField("shape")
+                    count += 1
+    return count
+
+
+def inferred_outputs(proto: onnx.ModelProto) -> dict[str, Dims | None]:
+    """Return the outputs' dims as they follow from the inputs alone: a number, a symbol, or None for unknown.
+
+    None in place of the dims when not even the rank follows. Raises CannotMigrate, code `shapes-disagree`, with
+    onnx's own words when a node's inputs contradict each other.
+    """
+    copy = skeleton(proto)
+    drop_value_info(copy.graph)
+    for value in copy.graph.output:
+        if value.type.WhichOneof("value") == "tensor_type":
+            value.type.tensor_type.ClearField("shape")
+    try:
+        inferred = shape_inference.infer_shapes(copy, data_prop=True)
+    except (shape_inference.InferenceError, RuntimeError) as error:
+        raise CannotMigrate(
+            f"the shapes do not follow from the inputs: {' '.join(str(error).split())}", code="shapes-disagree"
+        ) from error
+    return {value.name: dims_of(value) for value in inferred.graph.output}
+
+
+def dims_of(value: onnx.ValueInfoProto) -> Dims | None:
+    """Return a tensor's declared dims; None when there is no shape or it is no tensor."""
+    if value.type.WhichOneof("value") != "tensor_type" or not value.type.tensor_type.HasField("shape"):
+        return None
+    found: list[int | str | None] = []
+    for dim in value.type.tensor_type.shape.dim:
+        if dim.HasField("dim_value"):
+            found.append(dim.dim_value)
+        else:
+            # Inference makes up names of its own for what it does not know.
+            known = dim.dim_param and not dim.dim_param.startswith("unk__")
+            found.append(dim.dim_param if known else None)
+    return tuple(found)
+
+
+def set_dims(value: onnx.ValueInfoProto, dims: Dims) -> None:
+    """Declare a tensor's dims; denotations of axes that stay are kept."""
+    shape = value.type.tensor_type.shape
+    shape.SetInParent()
+    while len(shape.dim) > len(dims):
+        del shape.dim[-1]
+    while len(shape.dim) < len(dims):
+        shape.dim.add()
+    for dim, size in zip(shape.dim, dims, strict=True):
+        if isinstance(size, int):
+            dim.dim_value = size
+        elif size:
+            dim.dim_param = size
+        else:
+            dim.ClearField("value")

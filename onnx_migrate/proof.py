@@ -1,0 +1,69 @@
+"""Holds a migrated model against the one it came from: makes both runnable and asks the verify room."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onnx_migrate import files
+from onnx_migrate.errors import CannotMigrate, VerificationFailed
+from onnx_migrate.isolate import Limits
+from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.model import Model
+from onnx_migrate.verify import DynamicProof, Kind, Runnable, Tolerance, Verdict, prove_dynamic, verify
+
+__all__ = ["Proof", "Prover"]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The verdict at the original's sizes, and at other sizes where dims were made dynamic."""
+
+    verdict: Verdict
+    dynamic: DynamicProof | None = None
+
+
+@dataclass
+class Prover:
+    """Proves results against one original."""
+
+    original: Model
+    input_data: str | os.PathLike[str] | None
+    rtol: float | None
+    atol: float | None
+    seed: int
+    limits: Limits
+    isolated: bool
+    _folders: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
+
+    def prove(self, result: Model) -> Proof:
+        """Return the proof. Raises VerificationFailed where numbers differ, CannotMigrate where a dim is frozen."""
+        runnable = self._runnable(result)
+        verdict = verify(
+            self._runnable(self.original),
+            runnable,
+            inputs=self.input_data,
+            tolerance=Tolerance(rtol=self.rtol, atol=self.atol),
+            seed=self.seed,
+            limits=self.limits,
+            isolated=self.isolated,
+        )
+        if verdict.kind is Kind.DIFFERS:
+            raise VerificationFailed(verdict.reason)
+        return Proof(verdict)
+
+    def _runnable(self, model: Model) -> Runnable:
+        """Run a model from where its weights are; those in memory go to a temporary file first."""
+        structure = model.proto.SerializeToString(deterministic=True)
+        if not model.weights.memory:
+            return Runnable(structure=structure, folder=model.weights.folder)
+        folder = tempfile.TemporaryDirectory(prefix="onnx-migrate-")
+        self._folders.append(folder)
+        path = Path(folder.name, "model.onnx")
+        files.save(model, path)
+        return Runnable(path, structure)
+
+
+_ = CannotMigrate, Interface

@@ -1,0 +1,7 @@
+"""What one migration did, for people and for machines."""
+
+from __future__ import annotations
+
+from onnx_migrate.report.report import Report, Side
+
+__all__ = ["Report", "Side"]

@@ -1,0 +1,124 @@
+"""The report for people: what changed and why, and how it was held against the original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from onnx_migrate.model.change import Change, Exactness
+from onnx_migrate.report.report import Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["print_report"]
+
+_SHOWN = 5
+"""Nodes shown of each kind of change, unless all are asked for."""
+
+
+def print_report(report: Report, console: Console, *, target: str = "", everything: bool = False) -> None:
+    """Write a report to a rich console; plain text when that is no terminal."""
+    say = _Writer(console)
+    before, after = report.before, report.after
+    arrow = f" → {target}" if target else ""
+    say.line(f"[bold]{_safe(report.model)}{_safe(arrow)}[/]")
+    if report.outcome == "unchanged":
+        say.line(f"unchanged: opset {after.opset}, IR {after.ir_version}, {after.nodes} nodes")
+    else:
+        say.line(
+            f"opset {_both(before.opset, after.opset)}, IR {_both(before.ir_version, after.ir_version)}, "
+            f"nodes {_both(before.nodes, after.nodes)}"
+        )
+    _changes(report.changes, say, everything)
+    if report.notes:
+        say.head("also")
+        for note in report.notes:
+            say.line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{_safe(note.message)}")
+    if report.dynamic is not None:
+        _dynamic(report.dynamic, say)
+    _verification(report.verification, say)
+
+
+class _Writer:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def line(self, text: str) -> None:
+        self._console.print(text, highlight=False, soft_wrap=True)
+
+    def head(self, text: str) -> None:
+        self.line(f"\n[bold]{text}[/]")
+
+
+def _changes(changes: Iterable[Change], say: _Writer, everything: bool) -> None:
+    groups: dict[tuple[str, int, str, int, str], list[Change]] = {}
+    for change in changes:
+        key = (
+            change.operator_before,
+            change.version_before,
+            change.operator_after,
+            change.version_after,
+            change.reason,
+        )
+        groups.setdefault(key, []).append(change)
+    if groups:
+        say.head("changed nodes")
+    for (operator, old, new_operator, new, reason), members in groups.items():
+        became = f"{new_operator}-{new}" if new_operator else "other operators"
+        count = f" ×{len(members)}" if len(members) > 1 else ""
+        inexact = {member.exactness for member in members} - {Exactness.EXACT}
+        grade = f" [yellow]({', '.join(sorted(item.value for item in inexact))})[/]" if inexact else ""
+        say.line(f"  {_safe(operator)}-{old} → [green]{_safe(became)}[/]{count}{grade}: {_safe(reason)}")
+        shown = members if everything else members[:_SHOWN]
+        for member in shown:
+            say.line(f"    {_safe(_name(member))}{_safe(_inputs(member))}")
+            for name, value in member.attributes_before:
+                if name not in dict(member.attributes_after):
+                    say.line(f"        [red]- {_safe(name)} = {_safe(value)}[/]")
+            for name, value in member.attributes_after:
+                say.line(f"        [green]+ {_safe(name)} = {_safe(value)}[/]")
+            if member.emitted:
+                say.line(f"        with {_safe(', '.join(member.emitted))}")
+        if len(members) > len(shown):
+            say.line(f"    … and {len(members) - len(shown)} more (--verbose shows them)")
+
+
+def _name(change: Change) -> str:
+    scope = f" in {change.where.scope}" if change.where.scope not in ("", "graph") else ""
+    return f"{change.where.node}{scope}"
+
+
+def _inputs(change: Change) -> str:
+    if change.inputs_before == change.inputs_after or not change.operator_after:
+        return ""
+    return f"  ({_list(change.inputs_before)}) → ({_list(change.inputs_after)})"
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(name or "''" for name in names)
+
+
+def _both(old: object, new: object) -> str:
+    return f"{old}" if old == new else f"{old} → {new}"
+
+
+def _dynamic(proof: Mapping[str, Any], say: _Writer) -> None:
+    say.head("dynamic dims")
+    for line in proof.get("lines", ()):
+        say.line(f"  {_safe(line)}")
+
+
+def _verification(verdict: Mapping[str, Any] | None, say: _Writer) -> None:
+    if verdict is None:
+        say.head("[yellow]not verified[/]")
+        return
+    say.head("verification")
+    for line in verdict.get("lines", ()):
+        say.line(f"  {_safe(line)}")
+
+
+def _safe(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

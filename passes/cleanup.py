@@ -1,0 +1,106 @@
+"""Leaves out what a model does not need and mends what runtimes or checkers refuse, without touching a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import onnx
+
+from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.order import free_names
+from onnx_migrate.model.scope import Names
+from onnx_migrate.model.types import subgraphs
+
+__all__ = ["Cleanup"]
+
+Body = onnx.GraphProto | onnx.FunctionProto
+
+
+@register_pass
+@dataclass(frozen=True)
+class Cleanup(Pass):
+    """Remove nodes and initializers that no output depends on, repeated node names and bad value_info."""
+
+    name: ClassVar[str] = "cleanup"
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Tidy `model` in place."""
+        names = Names(model.proto)
+        self._body(model.proto.graph, "graph", names, log)
+        for function in model.proto.functions:
+            self._body(function, f"function {function.domain}:{function.name}", names, log)
+        return model
+
+    def _body(self, body: Body, path: str, names: Names, log: ChangeLog) -> None:
+        self._remove_dead(body, path, log)
+        self._rename_duplicates(body, path, names, log)
+        if isinstance(body, onnx.GraphProto):
+            self._drop_value_info(body, path, log)
+        for node in body.node:
+            for attribute, _, graph in subgraphs(node):
+                self._body(graph, f"{path}/{node.name or node.op_type}:{attribute}", names, log)
+
+    def _remove_dead(self, body: Body, path: str, log: ChangeLog) -> None:
+        """Walk from the last node to the first: in topological order, a reader is always met before what it reads."""
+        if isinstance(body, onnx.GraphProto):
+            read = {value.name for value in body.output}
+        else:
+            read = set(body.output)
+        live = []
+        for node in reversed(body.node):
+            if any(name in read for name in node.output) or not any(node.output):
+                live.append(node)
+                read.update(free_names(node))
+        dead = len(body.node) - len(live)
+        if dead:
+            _replace(body.node, live[::-1])
+            log.note(self.name, "dead-nodes", f"removed {dead} nodes of {path} that no output depends on", subject=path)
+        if not isinstance(body, onnx.GraphProto):
+            return
+        read.update(value.name for value in body.input)
+        read.update(name for note in body.quantization_annotation for name in _annotated(note))
+        used = [tensor for tensor in body.initializer if tensor.name in read]
+        unused = len(body.initializer) - len(used)
+        if unused:
+            _replace(body.initializer, used)
+            log.note(self.name, "dead-weights", f"removed {unused} initializers of {path} that no node reads", subject=path)
+
+    def _rename_duplicates(self, body: Body, path: str, names: Names, log: ChangeLog) -> None:
+        """Give repeated node names a number: legal in ONNX, refused by ONNX Runtime."""
+        seen: set[str] = set()
+        renamed = 0
+        for node in body.node:
+            if node.name in seen:
+                node.name = names.fresh(node.name)
+                renamed += 1
+            elif node.name:
+                seen.add(node.name)
+        if renamed:
+            log.note(self.name, "node-names", f"renamed {renamed} nodes of {path} whose name was taken", subject=path)
+
+    def _drop_value_info(self, graph: onnx.GraphProto, path: str, log: ChangeLog) -> None:
+        """Drop what is noted of no value, twice, without a type, or of what declares its type itself."""
+        known = {name for node in graph.node for name in node.output}
+        known.difference_update(value.name for value in (*graph.input, *graph.output))
+        known.difference_update(tensor.name for tensor in graph.initializer)
+        kept = []
+        for value in graph.value_info:
+            if value.name in known and value.type.WhichOneof("value"):
+                known.discard(value.name)
+                kept.append(value)
+        dropped = len(graph.value_info) - len(kept)
+        if dropped:
+            _replace(graph.value_info, kept)
+            log.note(self.name, "value-info", f"dropped {dropped} idle entries of value_info of {path}", subject=path)
+
+
+def _annotated(note: onnx.TensorAnnotation) -> list[str]:
+    return [note.tensor_name, *(entry.value for entry in note.quant_parameter_tensor_names)]
+
+
+def _replace(field: Any, kept: list[Any]) -> None:
+    del field[:]
+    field.extend(kept)

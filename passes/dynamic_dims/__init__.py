@@ -1,0 +1,7 @@
+"""Makes dims of the inputs symbolic, and declares of the outputs what follows."""
+
+from __future__ import annotations
+
+from onnx_migrate.passes.dynamic_dims.dynamic_dims import DynamicDims
+
+__all__ = ["DynamicDims"]

@@ -1,0 +1,117 @@
+"""Names the dims of inputs that are to be dynamic and re-infers the outputs' dims from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import onnx
+
+from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.dims import DynamicAxes, named_axes
+from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.shapes import Dims, dims_of, drop_value_info, inferred_outputs, set_dims
+
+__all__ = ["DynamicDims"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class DynamicDims(Pass):
+    """Set `dim_param` on the axes named, forget shapes that were noted for the old sizes, and infer the outputs'.
+
+    What a frozen constant inside the model makes of other sizes shows when it is run at them, which
+    verification does. Raises CannotMigrate, code `frozen-output`, where a dim the user named stays a number.
+    """
+
+    name: ClassVar[str] = "dynamic_dims"
+    dynamic: DynamicAxes = field(default_factory=dict)
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Name the dims of `model` in place."""
+        graph = model.proto.graph
+        interface = Interface.of(model.proto)
+        wish = named_axes(self.dynamic, interface)
+        inputs = {port.name for port in interface.inputs}
+        outputs = {port.name for port in interface.outputs}
+        _refuse_unequal(wish, interface)
+        for value in graph.input:
+            if value.name in inputs and value.name in wish:
+                self._name(value, wish[value.name], "input", log)
+        dropped = drop_value_info(graph)
+        if dropped:
+            log.note(self.name, "value-info", f"dropped {dropped} shapes that were noted for the old sizes")
+        inferred = inferred_outputs(model.proto)
+        for value in graph.output:
+            axes = wish.get(value.name, {}) if value.name in outputs else {}
+            dims = self._outputs_dims(value, inferred.get(value.name), axes)
+            if dims is not None and dims != dims_of(value):
+                before = _text(dims_of(value))
+                set_dims(value, dims)
+                log.note(self.name, "output-dims", f"output {value.name}: {before} → {_text(dims)}", subject=value.name)
+        return model
+
+    def _name(self, value: onnx.ValueInfoProto, axes: Mapping[int, str], what: str, log: ChangeLog) -> None:
+        before = dims_of(value)
+        if before is None:
+            raise CannotMigrate(
+                f"{what} {value.name!r} declares no rank, so its axes cannot be named", code="needs-rank"
+            )
+        dims = tuple(axes.get(axis, size) for axis, size in enumerate(before))
+        if dims != before:
+            set_dims(value, dims)
+            log.note(self.name, "input-dims", f"{what} {value.name}: {_text(before)} → {_text(dims)}", subject=value.name)
+
+    def _outputs_dims(
+        self, value: onnx.ValueInfoProto, inferred: Dims | None, wish: Mapping[int, str]
+    ) -> Dims | None:
+        """Return the dims to declare: what follows from the inputs, the user's name, or a name of the axis's own."""
+        declared = dims_of(value)
+        if inferred is None:
+            # Nothing follows, so nothing but the rank, which cannot depend on a size, is declared.
+            if declared is None:
+                return None
+            inferred = (None,) * len(declared)
+        result: list[int | str | None] = []
+        for axis, size in enumerate(inferred):
+            name = wish.get(axis)
+            if name and isinstance(size, int):
+                raise CannotMigrate(
+                    f"axis {axis} of output {value.name!r} is to be {name!r}, and stays {size} whatever the inputs are",
+                    code="frozen-output",
+                    hint="a constant inside the model freezes it",
+                )
+            made = f"{value.name}_dim_{axis}"
+            if name and isinstance(size, str) and name not in (size, made):
+                raise UsageError(
+                    f"axis {axis} of output {value.name!r} is to be {name!r}, and always equals {size!r}",
+                    code="two-names",
+                    hint="give both the same name, or leave the output's out: it follows from the inputs",
+                )
+            result.append((name or made) if size is None else size)
+        return tuple(result)
+
+
+def _refuse_unequal(wish: Mapping[str, Mapping[int, str]], interface: Interface) -> None:
+    """Refuse one name for dims that were frozen at two sizes."""
+    sizes: dict[str, tuple[int, str]] = {}
+    for port in interface.inputs:
+        for axis, symbol in wish.get(port.name, {}).items():
+            size = port.shape[axis] if port.shape is not None else None
+            if not isinstance(size, int):
+                continue
+            known, where = sizes.setdefault(symbol, (size, f"axis {axis} of {port.name!r}"))
+            if known != size:
+                raise UsageError(
+                    f"{symbol!r} is to be {where}, which is {known}, and axis {axis} of {port.name!r}, which is {size}",
+                    code="other-size",
+                    hint="give them two names",
+                )
+
+
+def _text(dims: Dims | None) -> str:
+    return "no shape" if dims is None else f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"

@@ -1,0 +1,121 @@
+"""onnxsim, in a child process, on a model that it may make smaller but not other."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import onnx
+
+from onnx_migrate import files, isolate
+from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.errors import PassError
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.model import Model
+
+__all__ = ["Simplify"]
+
+_THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
+"""Folded tensors of up to so many bytes each are let in; the first that keeps the budget is taken."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class Simplify(Pass):
+    """Fold constants and fuse nodes with onnxsim.
+
+    The interface, metadata, functions and everything else that onnxsim drops or adds is put back as it was.
+    Raises PassError, code `not-simplified`, when onnxsim fails, runs out of its limits, or gives a model that is
+    larger than the one it got by more than `budget` bytes and a tenth.
+    """
+
+    name: ClassVar[str] = "simplify"
+    optional: ClassVar[bool] = True
+    limits: isolate.Limits = field(default_factory=isolate.Limits)
+    isolated: bool = True
+    budget: int = 1 << 20
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Return the simplified model, whose weights lie in a temporary folder that it keeps alive."""
+        _refuse_overridable(model.proto)
+        folder = tempfile.TemporaryDirectory(prefix="onnx-migrate-")
+        source, result = Path(folder.name, "model.onnx"), Path(folder.name, "simplified.onnx")
+        files.save(model, source)
+        size = _bytes_on_disk(source)
+        for threshold in _THRESHOLDS:
+            ending = isolate.run(
+                "onnx_migrate.passes.simplify:simplify_file",
+                str(source),
+                str(result),
+                threshold,
+                limits=self.limits,
+                isolated=self.isolated,
+            )
+            if not isinstance(ending, isolate.Returned):
+                raise PassError(f"onnxsim failed: {ending}", code="not-simplified")
+            if _bytes_on_disk(result) <= size * 1.1 + self.budget:
+                break
+        else:
+            raise PassError(
+                f"onnxsim makes {_bytes_on_disk(result):,} bytes of {size:,}, which is more than the budget allows",
+                code="not-simplified",
+                hint="folded constants are larger than what computes them",
+            )
+        simplified = files.load(result)
+        _graft(simplified.proto, model.proto)
+        before, after = len(model.proto.graph.node), len(simplified.proto.graph.node)
+        log.note(self.name, "simplified", f"{before} nodes became {after}")
+        simplified.name, simplified.keepalive = model.name, (folder, model.keepalive)
+        return simplified
+
+
+def simplify_file(source: str, result: str, threshold: int) -> None:
+    """Simplify the model at `source` into `result`; runs in the child process."""
+    import onnxsim
+
+    simplified, _ = onnxsim.simplify(onnx.load(source), tensor_size_threshold=f"{threshold}B")
+    if simplified.ByteSize() < onnx.checker.MAXIMUM_PROTOBUF:
+        onnx.save(simplified, result)
+    else:
+        onnx.save(simplified, result, save_as_external_data=True, location=Path(result).name + ".data")
+
+
+def _bytes_on_disk(path: Path) -> int:
+    data = path.with_name(path.name + ".data")
+    return path.stat().st_size + (data.stat().st_size if data.exists() else 0)
+
+
+def _refuse_overridable(proto: onnx.ModelProto) -> None:
+    listed = {value.name for value in proto.graph.input}
+    name = next((tensor.name for tensor in proto.graph.initializer if tensor.name in listed), None)
+    if name is not None:
+        raise PassError(
+            f"onnxsim would take {name!r} for a constant, and a caller may override it: it is listed as an input",
+            code="not-simplified",
+        )
+
+
+def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
+    """Take the nodes, weights and shapes of `simplified`, and everything else as it was `before`."""
+    graph = onnx.GraphProto()
+    graph.CopyFrom(simplified.graph)
+    nodes = {name: node for node in before.graph.node for name in node.output}
+    simplified.CopyFrom(before)
+    for name in ("node", "initializer", "sparse_initializer", "value_info"):
+        simplified.graph.ClearField(name)
+        getattr(simplified.graph, name).extend(getattr(graph, name))
+    alive = {tensor.name for tensor in graph.initializer}
+    alive.update(name for node in graph.node for name in node.output)
+    alive.update(value.name for value in graph.input)
+    notes = [note for note in before.graph.quantization_annotation if note.tensor_name in alive]
+    simplified.graph.ClearField("quantization_annotation")
+    simplified.graph.quantization_annotation.extend(notes)
+    for node in simplified.graph.node:
+        old = nodes.get(node.output[0]) if node.output else None
+        if old is not None and old.op_type == node.op_type and hasattr(node, "metadata_props"):
+            node.ClearField("metadata_props")
+            node.metadata_props.extend(old.metadata_props)
+
+
