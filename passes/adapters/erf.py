@@ -24,20 +24,13 @@ def erf_13(node: onnx.NodeProto, rw: Rewriter) -> None:
 
     Why equal: onnx.reference computes Erf-9 so. ONNX Runtime never had the operator for integers.
 
-    Limits: where the element type is not known it is taken to be a float. Another runtime may have computed the
-    function of an integer in another precision and cut it elsewhere: the form is equivalent, not exact.
+    Limits: where the element type is not known it is taken to be a float. Another runtime may have computed
+    the function of an integer in another precision and cut it elsewhere: the form is equivalent, not exact.
     """
     dtype = rw.dtype(node.input[0])
     if dtype not in _INTEGERS:
         return
     name = node.output[0]
     node.input[0] = rw.before("Cast", [node.input[0]], hint="float", to=TensorProto.FLOAT)
-    rw.after(
-        "Cast",
-        [
-            rw.detach_output(0),
-        ],
-        [name],
-        to=dtype,
-    )
+    rw.after("Cast", [rw.detach_output(0)], [name], to=dtype)
     rw.note("Erf takes floats only: integers go through float32 and back", Exactness.EQUIVALENT)
