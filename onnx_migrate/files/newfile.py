@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import stat
 import sys
@@ -19,11 +20,14 @@ if sys.platform != "win32":  # there an open file cannot be unlinked: no lock is
     import fcntl
 
 
+_numbers = itertools.count()  # two files of one process may be on their way to one name
+
+
 class NewFile:
     """Bytes on their way to `target`.
 
     On Linux the file has no name until it is complete, so nothing that ends the process leaves anything
-    behind but in the instant between `link` and `rename`; elsewhere it is `.{name}.{pid}.tmp` in the target's
+    behind but in the instant between `link` and `rename`; elsewhere it is `.{name}.{pid}-{n}.tmp` in the target's
     folder, removed on any exception. `tidy` clears what a killed process left.
     """
 
@@ -31,17 +35,16 @@ class NewFile:
         """Write `pieces` and wait for the disk. Raises OSError, or LoadError of a payload's file."""
         self.target = target
         self._named = False
-        self._temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        self._temporary = target.with_name(f".{target.name}.{os.getpid()}-{next(_numbers)}.tmp")
         self._fd = self._open()
         try:
             if sys.platform != "win32":
                 with contextlib.suppress(OSError):  # a file system without locks: what is left there stays
                     fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             with contextlib.suppress(FileNotFoundError):
-                os.chmod(
-                    self._fd if os.chmod in os.supports_fd else self._temporary,
-                    stat.S_IMODE(target.stat().st_mode),
-                )
+                mode = stat.S_IMODE(target.stat().st_mode)
+                if sys.platform != "win32":
+                    os.fchmod(self._fd, mode)
             write(self._fd, pieces)
             os.fsync(self._fd)
         except BaseException:
@@ -108,7 +111,11 @@ def tidy(target: Path) -> None:
     """Remove temporary files of `target` whose writers are gone: those that nobody holds a lock on."""
     start, end = f".{target.name}.", ".tmp"
     for name in os.listdir(target.parent):
-        if not (name.startswith(start) and name.endswith(end) and name[len(start) : -len(end)].isdecimal()):
+        if not (
+            name.startswith(start)
+            and name.endswith(end)
+            and name[len(start) : -len(end)].replace("-", "", 1).isdecimal()
+        ):
             continue
         path = target.with_name(name)
         with contextlib.suppress(OSError):  # held, or another's: then it is not ours to remove

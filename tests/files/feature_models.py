@@ -159,7 +159,7 @@ def annotated() -> onnx.ModelProto:
 
 
 def future() -> onnx.ModelProto:
-    """Fields no onnx of today knows, at every level on the way to a tensor; a type it does not know either."""
+    """Fields and a type that no onnx of today knows, at every level on the way to a tensor."""
     proto = functions()
     proto.graph.initializer.extend([weight("w"), weight("n", 6)])
     proto.graph.initializer[1].data_type = 99
