@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import onnx
 
@@ -54,6 +54,9 @@ class Lift:
         """Return the opset whose form the node has: the model's own, or else the nearest one that it fits."""
         known = versions(node.domain, node.op_type)
         form = signature_at(node.domain, node.op_type, opset)
+        if form and form.deprecated and form.since_version == known[0]:
+            # GroupNormalization-18 was withdrawn as soon as it came, and exporters wrote it all the same.
+            form = replace(form, deprecated=False)
         complaint = misfit(node, form) if form else None
         if form and complaint is None:
             return opset
@@ -102,7 +105,9 @@ class Lift:
 
     def _take(self, step: Step | int, node: onnx.NodeProto, version: int, scope: Scope) -> Rewriter:
         to = step if isinstance(step, int) else step.to
-        where = Where(scope.path, node.name or (node.output[0] if node.output else ""), node.op_type, version, to)
+        where = Where(
+            scope.path, node.name or (node.output[0] if node.output else ""), node.op_type, version, to
+        )
         if isinstance(step, int):
             raise CannotMigrate(
                 f"the step of {node.op_type} to version {to} is not written yet", code="no-adapter", where=where,

@@ -1,9 +1,49 @@
-"""LRN, MeanVarianceNormalization and LpNormalization."""
+"""GroupNormalization, LRN, MeanVarianceNormalization and LpNormalization."""
 
 from __future__ import annotations
 
-from onnx_migrate.engine.registry import compatible
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.model.rewriter import Rewriter
 
 compatible("LRN", 13, reason="more types are allowed")
 compatible("MeanVarianceNormalization", 13, reason="more types are allowed")
 compatible("LpNormalization", 22, reason="more types are allowed")
+
+
+@adapter("GroupNormalization", to=21)
+def group_normalization_21(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`scale` and `bias` hold a value per channel, no longer one per group: each is repeated.
+
+    What changes: constants are repeated here, others by Expand at run time. A double is normalised as a double
+    (`stash_type`), because the default became float.
+
+    Why equal: the function bodies of both versions (onnx/defs/nn). For half floats version 18 leaves the
+    precision open, and ONNX Runtime computes it in float, as the new default says.
+    """
+    if rw.need_dtype(node.input[0]) == TensorProto.DOUBLE:
+        rw.set("stash_type", int(TensorProto.DOUBLE))
+    shape = rw.shape(node.input[0])
+    channels = shape[1] if shape is not None else None
+    sizes = ""
+    for index, hint in ((1, "scale"), (2, "bias")):
+        value = rw.constant_value(node.input[index])
+        if value is not None and channels is not None:
+            node.input[index] = rw.constant(np.repeat(value, channels // value.size), hint)
+            continue
+        sizes = sizes or _group_sizes(rw)
+        column = rw.before(
+            "Unsqueeze", [node.input[index], rw.constant(np.array([1]), "column")], hint=f"{hint}_column"
+        )
+        matrix = rw.before("Expand", [column, sizes], hint=f"{hint}_matrix")
+        node.input[index] = rw.before("Reshape", [matrix, rw.constant(np.array([-1]), "flat")], hint=hint)
+
+
+def _group_sizes(rw: Rewriter) -> str:
+    """Return the value [groups, channels per group]."""
+    groups = rw.before("Shape", [rw.node.input[1]], hint="groups")
+    channels = rw.before("Shape", [rw.node.input[0]], hint="channels", start=1, end=2)
+    return rw.before("Concat", [groups, rw.before("Div", [channels, groups])], hint="group_sizes", axis=0)

@@ -23,8 +23,8 @@ for _name in ("ArgMax", "ArgMin"):
 
 @adapter("ReduceSum", to=13)
 @adapter(
-    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-    "ReduceSumSquare", to=18,
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
+    "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSumSquare", to=18,
 )  # fmt: skip
 def reduce_axes(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`axes` moves from an attribute to an input.

@@ -16,7 +16,7 @@ _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 @adapter("RoiAlign", to=16)
 def roi_align_16(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Coordinates are not shifted by half a pixel, which is written out because the default became half_pixel."""
+    """Coordinates are not shifted by half a pixel: it is written out, as the default became half_pixel."""
     rw.set("coordinate_transformation_mode", "output_half_pixel")
 
 
