@@ -44,22 +44,20 @@ class Simplify(Pass):
         source, result = Path(folder.name, "model.onnx"), Path(folder.name, "simplified.onnx")
         files.save(model, source)
         size = _bytes_on_disk(source)
-        for threshold in _THRESHOLDS:
-            ending = isolate.run(
-                "onnx_migrate.passes.simplify:simplify_file",
-                str(source),
-                str(result),
-                threshold,
-                limits=self.limits,
-                isolated=self.isolated,
-            )
-            if not isinstance(ending, isolate.Returned):
-                raise PassError(f"onnxsim failed: {ending}", code="not-simplified")
-            if _bytes_on_disk(result) <= size * 1.1 + self.budget:
-                break
-        else:
+        allowed = int(size * 1.1) + self.budget
+        ending = isolate.run(
+            "onnx_migrate.passes.simplify:simplify_file",
+            str(source),
+            str(result),
+            allowed,
+            limits=self.limits,
+            isolated=self.isolated,
+        )
+        if not isinstance(ending, isolate.Returned):
+            raise PassError(f"onnxsim failed: {ending}", code="not-simplified")
+        if ending.value > allowed:
             raise PassError(
-                f"onnxsim makes {_bytes_on_disk(result):,} bytes of {size:,}, which is more than the budget allows",
+                f"onnxsim makes {ending.value:,} bytes of {size:,}, more than the {allowed:,} allowed",
                 code="not-simplified",
                 hint="folded constants are larger than what computes them",
             )
@@ -71,15 +69,25 @@ class Simplify(Pass):
         return simplified
 
 
-def simplify_file(source: str, result: str, threshold: int) -> None:
-    """Simplify the model at `source` into `result`; runs in the child process."""
+def simplify_file(source: str, result: str, allowed: int) -> int:
+    """Simplify the model at `source` into `result` and return how many bytes it has; runs in the child process.
+
+    Folded tensors are kept the smaller, the larger the result would become.
+    """
     import onnxsim
 
-    simplified, _ = onnxsim.simplify(onnx.load(source), tensor_size_threshold=f"{threshold}B")
-    if simplified.ByteSize() < onnx.checker.MAXIMUM_PROTOBUF:
+    for threshold in _THRESHOLDS:
+        simplified, _ = onnxsim.simplify(onnx.load(source), tensor_size_threshold=f"{threshold}B")
+        size = simplified.ByteSize()
+        if size <= allowed:
+            break
+    if size > allowed:
+        return int(size)
+    if size < onnx.checker.MAXIMUM_PROTOBUF:
         onnx.save(simplified, result)
     else:
         onnx.save(simplified, result, save_as_external_data=True, location=Path(result).name + ".data")
+    return int(size)
 
 
 def _bytes_on_disk(path: Path) -> int:

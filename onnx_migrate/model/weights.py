@@ -37,6 +37,7 @@ __all__ = [
     "data_field",
     "has_type",
     "refer",
+    "stamp",
     "tensors",
 ]
 
