@@ -1,0 +1,26 @@
+"""Whether two models compute the same, and whether a model is truly dynamic: measured by running them."""
+
+from __future__ import annotations
+
+from onnx_migrate.verify.comparison import Tolerance
+from onnx_migrate.verify.dynamic import Blocker, DynamicProof, Trial, prove_dynamic
+from onnx_migrate.verify.evaluators import Runnable
+from onnx_migrate.verify.feeds import Feed, Feeds
+from onnx_migrate.verify.verdict import Comparison, FeedNote, Kind, Verdict
+from onnx_migrate.verify.verifier import verify
+
+__all__ = [
+    "Blocker",
+    "Comparison",
+    "DynamicProof",
+    "Feed",
+    "FeedNote",
+    "Feeds",
+    "Kind",
+    "Runnable",
+    "Tolerance",
+    "Trial",
+    "Verdict",
+    "prove_dynamic",
+    "verify",
+]

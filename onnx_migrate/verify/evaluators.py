@@ -1,0 +1,148 @@
+"""What runs a model: ONNX Runtime on the CPU, and onnx.reference for what that cannot load."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+__all__ = ["EvaluationError", "Evaluator", "OnnxRuntime", "Reference", "Runnable", "open_model"]
+
+LEVELS = ("off", "on")
+"""The optimisation levels of ONNX Runtime that are run: DISABLE_ALL and ENABLE_ALL."""
+
+_NODE = re.compile(
+    r"(?:while running|Node:?) ?(?P<op>\w*) node\. Name:'(?P<name>[^']*)'|Node \((?P<other>[^)]+)\)"
+)
+_NOISE = re.compile(
+    r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/\S+/onnxruntime/\S+:\d+ |(?<= )\S*onnxruntime::\S+ "
+)
+_UNLOADABLE = ("NotImplemented", "InvalidGraph", "Fail", "NoSuchFile", "InvalidArgument", "InvalidProtobuf")
+
+
+@dataclass(frozen=True)
+class Runnable:
+    """A model to run: a file, or a serialised ModelProto whose large tensors are external data below `folder`.
+
+    With both, it is run from the file and looked at in `structure`, which saves reading the weights.
+    """
+
+    path: Path | None = None
+    structure: bytes | None = None
+    folder: Path | None = None
+
+    def proto(self) -> onnx.ModelProto:
+        """Return the structure; weights outside of it are not read."""
+        if self.structure is not None:
+            return onnx.ModelProto.FromString(self.structure)
+        if self.path is None:
+            raise ValueError("a Runnable needs a path or a structure")
+        model: onnx.ModelProto = onnx.load(self.path, load_external_data=False)
+        return model
+
+
+class EvaluationError(Exception):
+    """A model that does not load or run; `node` is the name of the node that was blamed, "" if none."""
+
+    def __init__(self, message: str, node: str = "", *, loading: bool = False) -> None:
+        super().__init__(message)
+        self.node = node
+        self.loading = loading
+
+
+class Evaluator:
+    """A loaded model. `run` takes values by input name and gives values by output name."""
+
+    name = ""
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run once. Raises EvaluationError."""
+        raise NotImplementedError
+
+
+class OnnxRuntime(Evaluator):
+    """ONNX Runtime's CPU provider; deterministic, few threads, without memory patterns."""
+
+    def __init__(self, runnable: Runnable, level: str = "off") -> None:
+        import onnxruntime
+
+        self.name = f"onnxruntime {onnxruntime.__version__}"
+        options = onnxruntime.SessionOptions()
+        levels = onnxruntime.GraphOptimizationLevel
+        options.graph_optimization_level = levels.ORT_ENABLE_ALL if level == "on" else levels.ORT_DISABLE_ALL
+        options.intra_op_num_threads = min(4, os.cpu_count() or 1)
+        options.inter_op_num_threads = 1
+        options.use_deterministic_compute = True
+        options.log_severity_level = 2
+        source: str | bytes
+        if runnable.path is not None:
+            source = str(runnable.path)
+        else:
+            source = runnable.structure or b""
+            if runnable.folder is not None:
+                key = "session.model_external_initializers_file_folder_path"
+                options.add_session_config_entry(key, str(runnable.folder))
+        try:
+            self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # pybind raises a dozen unrelated kinds
+            raise _explained(error, loading=True) from error
+        self._outputs = [output.name for output in self._session.get_outputs()]
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run once. Raises EvaluationError."""
+        try:
+            values = self._session.run(self._outputs, dict(inputs))
+        except Exception as error:
+            raise _explained(error, loading=False) from error
+        return dict(zip(self._outputs, values, strict=True))
+
+
+class Reference(Evaluator):
+    """onnx.reference: slow, and wrong for Upsample and Resize, which it is therefore never asked about."""
+
+    UNTRUSTED = frozenset({"Upsample", "Resize"})
+
+    def __init__(self, runnable: Runnable) -> None:
+        from onnx.external_data_helper import load_external_data_for_model
+        from onnx.reference import ReferenceEvaluator
+
+        self.name = f"onnx.reference {onnx.__version__}"
+        proto = runnable.proto()
+        folder = runnable.folder or (runnable.path.parent if runnable.path else None)
+        try:
+            if folder is not None:
+                load_external_data_for_model(proto, str(folder))
+            self._evaluator = ReferenceEvaluator(proto)
+        except Exception as error:
+            raise EvaluationError(_line(str(error)), loading=True) from error
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run once. Raises EvaluationError."""
+        try:
+            values = self._evaluator.run(None, dict(inputs))
+        except Exception as error:
+            raise EvaluationError(_line(f"{type(error).__name__}: {error}")) from error
+        return dict(zip(self._evaluator.output_names, values, strict=True))
+
+
+def open_model(runnable: Runnable, kind: str) -> Evaluator:
+    """Load a model with the evaluator named: "off" and "on" are ONNX Runtime's levels, else "reference"."""
+    return Reference(runnable) if kind == "reference" else OnnxRuntime(runnable, kind)
+
+
+def _explained(error: Exception, *, loading: bool) -> EvaluationError:
+    text = str(error)
+    found = _NODE.search(text)
+    node = (found["name"] or found["other"] or "") if found else ""
+    return EvaluationError(_line(text), node, loading=loading)
+
+
+def _line(text: str) -> str:
+    """Return the part of a runtime's message that tells, in one line."""
+    text = " ".join(_NOISE.sub("", text).split())
+    return text if len(text) <= 400 else text[:397] + "..."

@@ -1,0 +1,128 @@
+"""What a verifier must know of a graph before it believes its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, NodeProto, TensorProto
+
+from onnx_migrate.verify.evaluators import Runnable
+from onnx_migrate.verify.ranges import nodes_of
+
+__all__ = [
+    "all_nodes",
+    "coarsest_eps",
+    "dependents",
+    "exposing",
+    "names_read",
+    "nudged",
+    "quantized",
+    "random_outputs",
+]
+
+_RANDOM = frozenset(
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+)
+_EPS = {
+    TensorProto.FLOAT: 2.0**-23,
+    TensorProto.FLOAT16: 2.0**-10,
+    TensorProto.BFLOAT16: 2.0**-7,
+    TensorProto.DOUBLE: 2.0**-52,
+}
+
+
+def all_nodes(model: onnx.ModelProto) -> Iterator[NodeProto]:
+    """Yield every node: main graph, sub-graphs, functions."""
+    yield from nodes_of(model.graph.node)
+    for function in model.functions:
+        yield from nodes_of(function.node)
+
+
+def names_read(node: NodeProto) -> set[str]:
+    """Return the values a node reads, those its sub-graphs capture included."""
+    names = {name for name in node.input if name}
+    for inner in nodes_of([node]):
+        names.update(name for name in inner.input if name)
+    return names
+
+
+def dependents(model: onnx.ModelProto, sources: set[str], makers: frozenset[int] = frozenset()) -> set[str]:
+    """Return the main graph's values that depend on `sources` or on the nodes whose positions are `makers`."""
+    reached = set(sources)
+    for index, node in enumerate(model.graph.node):  # sorted: ONNX asks for it, and so does the lift
+        if index in makers or not reached.isdisjoint(names_read(node)):
+            reached.update(name for name in node.output if name)
+    return reached
+
+
+def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
+    """Return the graph outputs that depend on a random operator, with that operator."""
+    functions = {
+        (f.domain, f.name): operator
+        for f in model.functions
+        for operator in [next((n.op_type for n in nodes_of(f.node) if _random(n)), "")]
+        if operator
+    }
+    makers: dict[int, str] = {}
+    for index, node in enumerate(model.graph.node):
+        for inner in nodes_of([node]):
+            if _random(inner) or (inner.domain, inner.op_type) in functions:
+                makers[index] = functions.get((inner.domain, inner.op_type), inner.op_type)
+    if not makers:
+        return {}
+    reached = dependents(model, set(), frozenset(makers))
+    operators = ", ".join(sorted(set(makers.values())))
+    return {output.name: operators for output in model.graph.output if output.name in reached}
+
+
+def _random(node: NodeProto) -> bool:
+    if node.domain not in ("", "ai.onnx"):
+        return False
+    if node.op_type == "Dropout":
+        return len(node.input) > 2 and node.input[2] != ""
+    return node.op_type in _RANDOM
+
+
+def quantized(model: onnx.ModelProto) -> bool:
+    """Whether the model rounds to integers on purpose, so that an ulp may become a quantum."""
+    return any(
+        "QLinear" in n.op_type or "Quantize" in n.op_type or "Integer" in n.op_type for n in all_nodes(model)
+    )
+
+
+def coarsest_eps(model: onnx.ModelProto) -> float:
+    """Return the spacing at 1 of the coarsest float type that inputs, constants or casts name; 0 without any."""
+    kinds = {tensor.data_type for tensor in model.graph.initializer}
+    kinds.update(value.type.tensor_type.elem_type for value in model.graph.input)
+    for node in all_nodes(model):
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.TENSOR:
+                kinds.add(attribute.t.data_type)
+            elif node.op_type == "Cast" and attribute.name == "to":
+                kinds.add(attribute.i)
+    return max((_EPS[kind] for kind in kinds if kind in _EPS), default=0.0)
+
+
+def nudged(feed: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Return the feed with every float moved to a neighbouring one, up or down at random."""
+    rng = np.random.default_rng([seed, 1])
+    moved = dict(feed)
+    for name, value in feed.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            towards = np.where(rng.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
+            moved[name] = np.where(value == 0, value, np.nextafter(value, towards))
+    return moved
+
+
+def exposing(runnable: Runnable, names: list[str]) -> Runnable:
+    """Return the model with these inner values of the main graph as further outputs."""
+    model = runnable.proto()
+    present = {output.name for output in model.graph.output}
+    for name in names:
+        if name not in present:
+            model.graph.output.add().name = name
+    folder = runnable.folder or (runnable.path.parent if runnable.path else None)
+    return Runnable(structure=model.SerializeToString(), folder=folder)

@@ -1,0 +1,96 @@
+"""What a verification found, as values that pickle and turn into JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+__all__ = ["Comparison", "FeedNote", "Kind", "Verdict"]
+
+
+class Kind(str, Enum):
+    """The three ways a verification ends."""
+
+    VERIFIED = "verified"
+    DIFFERS = "differs"
+    UNVERIFIED = "unverified"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One output over all feeds and optimisation levels; figures are the largest seen.
+
+    `largest_relative` is the largest absolute difference over the largest finite magnitude of the original's
+    output;
+    `allowed` is the absolute difference that was let pass. `differing` of `elements` are those that are not
+    bit-identical. `problem` is empty when the output agrees. Shapes are those of the feed shown.
+    """
+
+    output: str
+    shape_before: tuple[int, ...] | None
+    shape_after: tuple[int, ...] | None
+    dtype_before: str
+    dtype_after: str
+    largest_absolute: float = 0.0
+    largest_relative: float = 0.0
+    allowed: float = 0.0
+    elements: int = 0
+    differing: int = 0
+    problem: str = ""
+
+    @property
+    def identical(self) -> bool:
+        """Whether every element had the same bits."""
+        return not self.problem and self.differing == 0
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the output is the same within what is allowed."""
+        return not self.problem
+
+
+@dataclass(frozen=True)
+class FeedNote:
+    """One set of inputs that was run: what it was, the seed it came from (None: the user's), and its shapes."""
+
+    name: str
+    seed: int | None
+    shapes: tuple[tuple[str, tuple[int, ...] | None], ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether original and result compute the same, by what, on what; `reason` says why where they do not.
+
+    `notes` are weaknesses of the proof and things worth knowing. `node` is the node that a runtime blamed,
+    if any.
+    """
+
+    kind: Kind
+    reason: str = ""
+    evaluator: str = ""
+    feeds: tuple[FeedNote, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    node: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values; floats that JSON cannot hold become text."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        for comparison, entry in zip(self.comparisons, plain["comparisons"], strict=True):
+            entry["identical"] = comparison.identical
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return str(value)
+    return value
