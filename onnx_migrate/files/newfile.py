@@ -13,6 +13,7 @@ from types import TracebackType
 
 from onnx_migrate.files.copying import write
 from onnx_migrate.files.wire import Piece
+from onnx_migrate.model.weights import Stamp, stamp
 
 __all__ = ["NewFile", "fsync_folder", "tidy"]
 
@@ -27,8 +28,8 @@ class NewFile:
     """Bytes on their way to `target`.
 
     On Linux the file has no name until it is complete, so nothing that ends the process leaves anything
-    behind but in the instant between `link` and `rename`; elsewhere it is `.{name}.{pid}-{n}.tmp` in the target's
-    folder, removed on any exception. `tidy` clears what a killed process left.
+    behind but in the instant between `link` and `rename`; elsewhere it is `.{name}.{pid}-{n}.tmp` in the
+    target's folder, removed on any exception. `tidy` clears what a killed process left.
     """
 
     def __init__(self, target: Path, pieces: Iterable[Piece]) -> None:
@@ -61,6 +62,10 @@ class NewFile:
         self._named = True
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         return os.open(self._temporary, flags, 0o666)
+
+    def stamp(self) -> Stamp:
+        """Return what the file is, by the same measure as `weights.stamp`."""
+        return stamp(os.fstat(self._fd))
 
     def put(self) -> None:
         """Let the file stand at `target`, in place of what stood there. Raises OSError."""

@@ -20,7 +20,7 @@ from onnx_migrate.files.load import digest, from_file
 from onnx_migrate.files.newfile import NewFile, fsync_folder, tidy
 from onnx_migrate.files.wire import Piece, size
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, FilePayload, Payload, Weights, tensors
+from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, FilePayload, Payload, Weights, stamp, tensors
 
 __all__ = ["save"]
 
@@ -87,15 +87,17 @@ def _save(model: Model, path: Path, label: str, external: bool, in_place: bool) 
         beside.check()
     tidy(target)
     tidy(beside.data)
+    tidy(beside.claims)
     with ExitStack() as stack:
         new_data = stack.enter_context(NewFile(beside.data, _padded(data))) if data else None
         new_model = stack.enter_context(NewFile(target, pieces))
         if not keep or data:
             beside.retire()
         if new_data is not None:
+            beside.claim(new_data)
             new_data.put()
         new_model.put()
-        beside.drop_backup()
+        beside.clean()
 
 
 def _check_target(target: Path, label: str) -> bool:
@@ -110,7 +112,7 @@ def _check_target(target: Path, label: str) -> bool:
         raise SaveError(f"{label} is a directory", code="is-directory", hint="give a file name in it")
     if not stat.S_ISREG(mode):
         raise SaveError(f"{label} is not a regular file")
-    if not os.access(target, os.W_OK):
+    if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise SaveError(f"{label} is write-protected")
     return True
 
@@ -193,6 +195,7 @@ class _Beside:
         self.label = label
         self.data = target.with_name(target.name + ".data")
         self.backup = target.with_name(f".{target.name}.data.bak")
+        self.claims = target.with_name(f".{target.name}.data.new")
         self._in_use = self.data.exists() and any(self.data.samefile(file) for file in used if file.exists())
         self._old, self._weights = onnx.ModelProto(), Weights(target.parent, source=target)
         if target.exists() and (self.data.exists() or self.backup.exists()):
@@ -206,7 +209,7 @@ class _Beside:
 
     def _ours(self) -> bool:
         """Tell whether the data file belongs to the model that stands at the target."""
-        return bool(self._names & {self.data.name, self.backup.name})
+        return len(self._names & {self.data.name, self.backup.name}) == 1 or self._claimed()
 
     def check(self) -> None:
         """Refuse to replace a data file that is the source's, or of no known owner."""
@@ -222,15 +225,16 @@ class _Beside:
         """Free the data file's name: let the old model, if it has one, refer to the backup instead."""
         if self._in_use or not self.data.exists() or not self._ours():
             return
-        if self.backup.name not in self._names:
-            self.backup.unlink(missing_ok=True)  # of an earlier, killed save; the model does not refer to it
-            _link_or_copy(self.data, self.backup)
-            fsync_folder(self.target.parent)
+        if self.data.name in self._names:
             for tensor in tensors(self._old):
                 for entry in tensor.external_data:
                     if entry.key == "location" and os.path.normpath(entry.value) == self.data.name:
                         entry.value = self.backup.name
             with NewFile(self.target, emit(self._old, self._inside)) as repointed:
+                # From here to `unlink` the data has two names, which onnx.load refuses: all is ready before.
+                self.backup.unlink(missing_ok=True)  # of an earlier, killed save; no model refers to it
+                _link_or_copy(self.data, self.backup)
+                fsync_folder(self.target.parent)
                 repointed.put()
         self.data.unlink()
         fsync_folder(self.target.parent)
@@ -239,8 +243,20 @@ class _Beside:
         own = _location(tensor) == self.target.name
         return self._weights.payload(tensor) if own else None
 
-    def drop_backup(self) -> None:
-        """Remove the backup, unless the new model refers to it: it was read from a save that was killed."""
+    def claim(self, new_data: NewFile) -> None:
+        """Leave word that a data file is ours, should this save be killed before there is a model to it."""
+        with NewFile(self.claims, [repr(new_data.stamp()).encode()]) as note:
+            note.put()
+
+    def _claimed(self) -> bool:
+        """Tell whether the data file is what a killed save left."""
+        if not (self.claims.exists() and self.data.exists()):
+            return False
+        return self.claims.read_bytes() == repr(stamp(self.data.stat())).encode()
+
+    def clean(self) -> None:
+        """Remove claim and backup; but not a backup the new model refers to, as read after a killed save."""
+        self.claims.unlink(missing_ok=True)
         if self.backup.exists() and self.backup.name not in self._kept():
             self.backup.unlink()
 
