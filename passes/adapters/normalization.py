@@ -18,8 +18,8 @@ compatible("LpNormalization", 22, reason="more types are allowed")
 def group_normalization_21(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`scale` and `bias` hold a value per channel, no longer one per group: each is repeated.
 
-    What changes: constants are repeated here, others by Expand at run time. A double is normalised as a double
-    (`stash_type`), because the default became float.
+    What changes: constants are repeated here, others by Expand at run time. A double stays
+    one inside (`stash_type`), because the default became float.
 
     Why equal: the function bodies of both versions (onnx/defs/nn). For half floats version 18 leaves the
     precision open, and ONNX Runtime computes it in float, as the new default says.

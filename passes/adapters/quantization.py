@@ -31,7 +31,7 @@ def quantize_linear_19(node: onnx.NodeProto, rw: Rewriter) -> None:
     What changes: float data stays as it is. From version 23 on the two types may differ again, so a target
     there needs no Cast.
 
-    Why equal: the scale's type says how the division is computed (QuantizeLinear-23), and it was always float.
+    Why equal: the scale's type says how the division is computed (QuantizeLinear-23); it was always float.
     """
     dtype = rw.dtype(node.input[0])
     if dtype == TensorProto.FLOAT:

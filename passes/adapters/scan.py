@@ -17,8 +17,7 @@ def scan_9(node: onnx.NodeProto, rw: Rewriter) -> None:
     """The batch axis is gone: an outer Scan goes through the batch and an inner one through the sequence.
 
     What changes: the inner Scan has the old body, the old states and `directions` as `scan_input_directions`.
-    The outer one, without states, scans axis 0 of all that the old one took, and stacks all that the inner one
-    gives.
+    The outer one, without states, scans axis 0 of all that the old one took, and stacks what the inner gives.
 
     Why equal: it is the pseudo-code of version 8 read literally, a loop over the batch around a loop over the
     sequence.

@@ -1,0 +1,81 @@
+"""Softmax, LogSoftmax and Hardmax 11 → 13: the flattening axis, at every rank and place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import parser
+
+from tests.harness import check, lift, run
+
+OPERATORS = ("Softmax", "LogSoftmax", "Hardmax")
+
+
+def text(operator: str, opset: int, shape: list[int], axis: int | None, dtype: str = "float") -> str:
+    dims = ", ".join(map(str, shape))
+    attribute = "" if axis is None else f"<axis = {axis}>"
+    return f"""<ir_version: 4, opset_import: ["": {opset}]>
+        graph ({dtype}[{dims}] x) => ({dtype}[{dims}] y) {{ y = {operator} {attribute} (x) }}"""
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("shape", [[4], [3, 4], [2, 3, 4], [2, 3, 4, 2], [2, 3, 1, 1]], ids=str)
+def test_every_axis(operator: str, shape: list[int]) -> None:
+    for axis in range(len(shape)):
+        check(text(operator, 7, shape, axis), to=13)
+        check(text(operator, 11, shape, axis - len(shape)), to=13)
+    if len(shape) > 1:
+        check(text(operator, 7, shape, None), to=13)
+
+
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("dtype", ["float16", "double"])
+def test_other_types(operator: str, dtype: str) -> None:
+    check(text(operator, 11, [2, 3, 4], 1, dtype), to=13)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "double"])
+def test_hardmax_of_other_types(dtype: str) -> None:
+    """onnx.reference runs it, and does not flatten at version 11: the expected is numpy's."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("half" if dtype == "float16" else dtype)
+    expected = np.eye(12, dtype=x.dtype)[x.reshape(2, 12).argmax(axis=1)].reshape(x.shape)
+    for target in (13, 26):
+        result, _ = lift(parser.parse_model(text("Hardmax", 11, [2, 3, 4], 1, dtype)), target)
+        np.testing.assert_array_equal(run(result, {"x": x})[0], expected)
+
+
+def test_oldest() -> None:
+    check(text("Softmax", 1, [2, 5], None), to=13)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "written"), [([2, 3], None, 1), ([2, 3, 1, 1], 1, 1), ([2, 3], -1, -1)]
+)
+def test_one_axis_needs_no_other_node(shape: list[int], axis: int | None, written: int) -> None:
+    result = check(text("Softmax", 11, shape, axis), to=13)
+    (node,) = result.graph.node
+    assert [(attribute.name, attribute.i) for attribute in node.attribute] == [("axis", written)]
+
+
+def test_rest_axis_of_one_dimension() -> None:
+    """Axis 1 of a vector makes a matrix of one column, so every value is alone in its row."""
+    source = parser.parse_model(text("Softmax", 7, [4], None))
+    for target in (13, 26):
+        result, _ = lift(source, target)
+        np.testing.assert_array_equal(run(result, {"x": np.arange(4, dtype=np.float32)})[0], np.ones(4))
+
+
+@pytest.mark.parametrize("shape", [[2, 3, 0], [0, 3, 4], [2, 0, 4]], ids=str)
+def test_no_elements(shape: list[int]) -> None:
+    check(text("Softmax", 11, shape, 1), to=14)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_axis_set_by_each_call_of_a_function(axis: int) -> None:
+    source = f"""<ir_version: 8, opset_import: ["": 11, "local": 1]>
+        graph (float[2, 3, 4] x) => (float[2, 3, 4] y, float[2, 3, 4] z) {{
+            y = local.F <at = {axis}> (x)
+            z = local.F <at = {(axis + 1) % 3}> (x)
+        }}
+        <domain: "local", opset_import: ["": 11]> F <at> (a) => (b) {{ b = Softmax <axis: int = @at> (a) }}"""
+    check(source, to=13, variants=["plain", "symbolic", "if"])
