@@ -63,8 +63,8 @@ def explicit(rw: Rewriter, scales: str, nearest_mode: str) -> None:
 
 
 def _no_roi(rw: Rewriter) -> str:
-    if rw.target >= 13:
-        rw.version = 13
+    rw.version = 13 if rw.target >= 13 else 11
+    if rw.version == 13:
         return ""
     return rw.constant(np.zeros(0, np.float32), "roi")
 
