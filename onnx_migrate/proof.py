@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from onnx_migrate import files
-from onnx_migrate.errors import CannotMigrate, VerificationFailed
+from onnx_migrate.errors import CannotMigrate, VerificationFailed, Where
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
-from onnx_migrate.verify import DynamicProof, Kind, Runnable, Tolerance, Verdict, prove_dynamic, verify
+from onnx_migrate.verify import DynamicProof, Feeds, Kind, Runnable, Tolerance, Verdict, prove_dynamic, verify
 
 __all__ = ["Proof", "Prover"]
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The verdict at the original's sizes, and at other sizes where dims were made dynamic."""
+    """The verdict at the original's sizes, and the proof at other sizes where dims were made dynamic."""
 
     verdict: Verdict
     dynamic: DynamicProof | None = None
@@ -44,15 +44,30 @@ class Prover:
         verdict = verify(
             self._runnable(self.original),
             runnable,
-            inputs=self.input_data,
+            feeds=None if self.input_data is None else Feeds.read(Path(self.input_data)),
             tolerance=Tolerance(rtol=self.rtol, atol=self.atol),
             seed=self.seed,
             limits=self.limits,
             isolated=self.isolated,
         )
         if verdict.kind is Kind.DIFFERS:
-            raise VerificationFailed(verdict.reason)
-        return Proof(verdict)
+            raise VerificationFailed(verdict.reason, where=Where(node=verdict.node) if verdict.node else None)
+        symbols, batch = _made_dynamic(Interface.of(self.original.proto), Interface.of(result.proto))
+        if not symbols:
+            return Proof(verdict)
+        proof = prove_dynamic(
+            runnable, symbols, batch, seed=self.seed, limits=self.limits, isolated=self.isolated
+        )
+        if not proof.holds:
+            blocker = proof.blocker
+            where = Where(node=blocker.node, operator=blocker.operator) if blocker and blocker.operator else None
+            raise CannotMigrate(
+                proof.reason,
+                code="frozen-dim",
+                where=where,
+                hint=f"the model cannot be made dynamic in {', '.join(symbols)} as it is",
+            )
+        return Proof(verdict, proof)
 
     def _runnable(self, model: Model) -> Runnable:
         """Run a model from where its weights are; those in memory go to a temporary file first."""
@@ -66,4 +81,14 @@ class Prover:
         return Runnable(path, structure)
 
 
-_ = CannotMigrate, Interface
+def _made_dynamic(before: Interface, after: Interface) -> tuple[dict[str, int], frozenset[str]]:
+    """Return the symbols that took the place of a number in an input, with that number, and those of axis 0."""
+    symbols: dict[str, int] = {}
+    batch = set()
+    for old, new in zip(before.inputs, after.inputs, strict=True):
+        for axis, (size, symbol) in enumerate(zip(old.shape or (), new.shape or (), strict=True)):
+            if isinstance(size, int) and isinstance(symbol, str):
+                symbols[symbol] = size
+                if axis == 0:
+                    batch.add(symbol)
+    return symbols, frozenset(batch)

@@ -1,6 +1,8 @@
-"""`onnx-migrate explain CODE`: what a step or an error code means."""
+"""`onnx-migrate explain CODE`: what a step, an error or a note means."""
 
 from __future__ import annotations
+
+import textwrap
 
 import rich_click as click
 
@@ -10,17 +12,24 @@ __all__ = ["explain"]
 @click.command(no_args_is_help=True)
 @click.argument("code")
 def explain(code: str) -> int:
-    """Print what a step does and why it is right.
+    """Print what CODE means.
 
-    CODE is an operator and the version it reaches, as in resize-11 or softmax-13.
+    CODE is the code of an error or of a note, as in needs-rank, or an operator and the version it reaches, as in
+    resize-11 or softmax-13: then what that step does, and why it is right.
     """
+    from onnx_migrate.report.codes import CODES
+
+    code = code.lower()
+    if code in CODES:
+        click.echo(f"{code}\n\n{textwrap.fill(CODES[code], 100)}")
+        return 0
     from onnx_migrate.engine.registry import steps
 
-    found = [step for step in steps() if step.code == code.lower()]
+    found = [step for step in steps() if step.code == code]
     if not found:
-        near = sorted(step.code for step in steps() if step.operator.lower() == code.lower().partition("-")[0])
-        hint = f"; there are {', '.join(near)}" if near else ""
-        raise click.UsageError(f"there is no step {code!r}{hint}")
+        near = [step.code for step in steps() if step.operator.lower() == code.partition("-")[0]]
+        hint = f"there are {', '.join(near)}" if near else "codes stand at the start of messages"
+        raise click.UsageError(f"there is nothing of code {code!r}; {hint}")
     for step in found:
         kind = "adapted" if step.adapt else "refused" if step.refusal else "compatible"
         grade = f", {step.exactness.value}" if step.adapt else ""

@@ -104,18 +104,35 @@ def _both(old: object, new: object) -> str:
 
 
 def _dynamic(proof: Mapping[str, Any], say: _Writer) -> None:
-    say.head("dynamic dims")
-    for line in proof.get("lines", ()):
-        say.line(f"  {_safe(line)}")
+    say.head("other sizes")
+    for trial in proof["trials"]:
+        sizes = ", ".join(f"{symbol}={size}" for symbol, size in trial["sizes"])
+        say.line(f"  {_safe(sizes)}: {_safe(trial['problem']) or 'runs, and the outputs are as declared'}")
+    for note in proof["notes"]:
+        say.line(f"  {_safe(note)}")
 
 
 def _verification(verdict: Mapping[str, Any] | None, say: _Writer) -> None:
     if verdict is None:
-        say.head("[yellow]not verified[/]")
+        say.head("[yellow]not verified[/]: it was not asked for")
         return
-    say.head("verification")
-    for line in verdict.get("lines", ()):
-        say.line(f"  {_safe(line)}")
+    if verdict["kind"] != "verified":
+        say.head(f"[yellow]{verdict['kind']}[/]: {_safe(verdict['reason'])}")
+        return
+    feeds = ", ".join(feed["name"] for feed in verdict["feeds"])
+    say.head(f"[green]verified[/] with {_safe(verdict['evaluator'])} on {_safe(feeds)}")
+    for item in verdict["comparisons"]:
+        shape = "×".join(map(str, item["shape_after"] or ())) or "scalar"
+        if item["identical"]:
+            finding = "bit for bit the same"
+        else:
+            finding = (
+                f"largest difference {item['largest_absolute']:.3g}, relative {item['largest_relative']:.3g}"
+                f" (allowed {item['allowed']:.3g})"
+            )
+        say.line(f"  {_safe(item['output'])}  {item['dtype_after']} {shape}  {finding}")
+    for note in verdict["notes"]:
+        say.line(f"  {_safe(note)}")
 
 
 def _safe(text: str) -> str:

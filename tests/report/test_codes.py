@@ -1,0 +1,31 @@
+"""Every code that the source gives is explained, and none that it does not give."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from onnx_migrate.report.codes import CODES
+
+ROOT = Path(__file__).parents[2]
+
+
+def codes_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            values = [item.value for item in node.keywords if item.arg == "code"]
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "note" and len(node.args) == 3:
+                values.append(node.args[1])
+            constants = [inner for value in values for inner in ast.walk(value)]
+            found |= {item.value for item in constants if isinstance(item, ast.Constant) and isinstance(item.value, str)}
+        elif isinstance(node, ast.Assign) and any(getattr(item, "id", "") == "default_code" for item in node.targets):
+            found.add(ast.literal_eval(node.value))
+    return found - {""}
+
+
+def test_codes_are_explained() -> None:
+    sources = [*(ROOT / "onnx_migrate").rglob("*.py"), *(ROOT / "passes").rglob("*.py")]
+    used = set().union(*(codes_of(path) for path in sources))
+
+    assert used - {"ValueError"} == set(CODES)
