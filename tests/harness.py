@@ -88,11 +88,11 @@ def random_feeds(proto: onnx.ModelProto, seed: int = 0) -> dict[str, np.ndarray[
         shape = [dim.dim_value if dim.HasField("dim_value") else 3 for dim in tensor.shape.dim]
         dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         if dtype.kind == "b":
-            feeds[value.name] = rng.random(shape) < 0.5
+            feeds[value.name] = np.asarray(rng.random(shape) < 0.5)
         elif dtype.kind in "iu":
-            feeds[value.name] = rng.integers(0 if dtype.kind == "u" else -9, 10, shape).astype(dtype)
+            feeds[value.name] = np.asarray(rng.integers(0 if dtype.kind == "u" else -9, 10, shape), dtype)
         else:
-            feeds[value.name] = (rng.standard_normal(shape) * 3).astype(dtype)
+            feeds[value.name] = np.asarray(rng.standard_normal(shape) * 3, dtype)
     return feeds
 
 

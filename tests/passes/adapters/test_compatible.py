@@ -1,0 +1,193 @@
+"""Every claim of the registry: its schemas allow it, and samples compute the same before and after."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import defs
+from onnx.defs import OpSchema
+
+from onnx_migrate.engine.registry import Step, steps
+from onnx_migrate.model.legality import check_legal
+from onnx_migrate.model.schema import newest_opset, versions
+from tests import harness
+from tests.passes.adapters.samples import samples
+
+CLAIMS = [
+    step
+    for step in steps()
+    if not step.domain and not step.adapt and not step.refusal and step.to <= newest_opset()
+]
+
+SCHEMA_DIFFERS = {
+    ("GRU", 3): "the default of direction was misspelt 'foward'",
+}
+"""Claims whose schemas do not allow it as they stand, with why they hold all the same."""
+
+OTHER_NUMBERS = "ONNX Runtime 1.31 has no kernel of this version, and onnx.reference draws other numbers"
+NO_KERNEL = "no evaluator has this version"
+WRAPS = "ONNX Runtime 1.31 stops at opset 26, and onnx.reference takes an optional for a list of one"
+NOT_RUN = {
+    ("Bernoulli", 22): OTHER_NUMBERS,
+    ("GlobalLpPool", 22): NO_KERNEL,
+    ("MaxRoiPool", 22): NO_KERNEL,
+    ("Multinomial", 22): NO_KERNEL,
+    ("Optional", 28): WRAPS,
+    ("OptionalGetElement", 28): WRAPS,
+    ("OptionalHasElement", 28): WRAPS,
+    ("RandomNormal", 22): OTHER_NUMBERS,
+    ("RandomNormalLike", 22): OTHER_NUMBERS,
+    ("RandomUniform", 22): OTHER_NUMBERS,
+    ("RandomUniformLike", 22): OTHER_NUMBERS,
+}
+"""Claims that nothing can run on both sides; their schemas must be equal but for the types allowed."""
+
+OTHER_KERNEL = {
+    ("AveragePool", 19): "ONNX Runtime's kernel from version 19 on sums and divides in another order",
+}
+"""Claims whose kernels in ONNX Runtime round differently; their numbers are compared within rounding."""
+
+CONSTANT = frozenset({"ConstantOfShape", "OptionalHasElement", "Size"})
+"""Operators whose outputs are one value whatever they are given."""
+
+
+def _ids(step: Step) -> str:
+    return step.code
+
+
+def _schemas(step: Step) -> tuple[OpSchema, OpSchema]:
+    return defs.get_schema(step.operator, step.from_version), defs.get_schema(step.operator, step.to)
+
+
+def _differences(old: OpSchema, new: OpSchema) -> list[str]:
+    """Say what a node of `old` may have that `new` does not allow or reads in another way."""
+    found = ["deprecated"] if new.deprecated else []
+    for name, attribute in old.attributes.items():
+        match = new.attributes.get(name)
+        if match is None:
+            found.append(f"attribute {name} is gone")
+        elif match.type != attribute.type:
+            found.append(f"attribute {name} has another type")
+        elif match.required and not attribute.required:
+            found.append(f"attribute {name} is required")
+        elif not (attribute.required or match.required) and match.default_value != attribute.default_value:
+            found.append(f"attribute {name} has another default")
+    added = [new.attributes[name] for name in new.attributes if name not in old.attributes]
+    found.extend(
+        f"attribute {attribute.name} is new and required" for attribute in added if attribute.required
+    )
+    return found + _formal_differences(old, new)
+
+
+def _formal_differences(old: OpSchema, new: OpSchema) -> list[str]:
+    found = []
+    if old.min_input < new.min_input or old.max_input > new.max_input:
+        found.append("the number of inputs")
+    if old.min_output < new.min_output or old.max_output > new.max_output:
+        found.append("the number of outputs")
+    pairs = [*zip(old.inputs, new.inputs, strict=False), *zip(old.outputs, new.outputs, strict=False)]
+    for before, after in pairs:
+        single = OpSchema.FormalParameterOption.Single
+        optional = OpSchema.FormalParameterOption.Optional
+        if before.option != after.option and (before.option, after.option) != (single, optional):
+            found.append(f"{before.name} was {before.option.name} and is {after.option.name}")
+        if before.option.name == "Variadic" and after.is_homogeneous and not before.is_homogeneous:
+            found.append(f"{before.name} must be of one type")
+        if not set(before.types) <= set(after.types):
+            found.append(f"{before.name} may no longer be {sorted(set(before.types) - set(after.types))}")
+    for (one, one_new), (two, two_new) in combinations(pairs, 2):
+        tied = one_new.type_str == two_new.type_str and len(one_new.types) > 1
+        if tied and one.type_str != two.type_str:
+            found.append(f"{one.name} and {two.name} must be of one type")
+    return found
+
+
+@pytest.mark.parametrize("step", CLAIMS, ids=_ids)
+def test_schema_allows_it(step: Step) -> None:
+    found = _differences(*_schemas(step))
+    assert bool(found) == ((step.operator, step.to) in SCHEMA_DIFFERS), found
+
+
+@pytest.mark.parametrize("step", CLAIMS, ids=_ids)
+def test_numbers_stay(step: Step) -> None:
+    # A version beyond ONNX Runtime's newest opset is compared with the newest that it runs.
+    opset = min(step.to - 1, harness.ORT_NEWEST)
+    assert max(version for version in versions("", step.operator) if version <= opset) == step.from_version
+    cases = samples(step.operator, opset)
+    assert cases, f"samples.py has no {step.operator} for opset {opset}"
+    if (step.operator, step.to) in NOT_RUN:
+        for sample in cases:
+            with pytest.raises(AssertionError):  # else the claim can be run and must leave the list
+                _compare(sample.model(opset), step)
+        return
+    outputs = [output for sample in cases for output in _compare(sample.model(opset), step)]
+    # Outputs that are all equal, or NaN, could not tell one operator from another.
+    assert step.operator in CONSTANT or any(_varies(output) for output in outputs)
+
+
+def _compare(source: onnx.ModelProto, step: Step) -> list[Any]:
+    check_legal(source)
+    before = [node.SerializeToString() for node in source.graph.node if node.op_type == step.operator]
+    assert before, f"the sample of {step.operator} has none"
+    result, _ = harness.lift(source, step.to)
+    after = [node.SerializeToString() for node in result.graph.node if node.op_type == step.operator]
+    if step.operator not in ("If", "Loop", "Scan"):  # whose bodies are lifted
+        assert after == before
+    feeds = harness.random_feeds(source)
+    expected, by = _outputs(source, feeds)
+    actual, by_too = _outputs(result, feeds)
+    close = by != by_too or (step.operator, step.to) in OTHER_KERNEL
+    harness.same(expected, actual, step.code, rtol=1e-5 if close else 0.0, atol=1e-6 if close else 0.0)
+    return expected
+
+
+def _outputs(proto: onnx.ModelProto, feeds: harness.Feeds) -> tuple[list[Any], str]:
+    """Run a model; say what ran it, since two evaluators round differently."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        return harness.reference(proto, feeds, error), "onnx.reference"
+    return harness.run(proto, feeds), "ONNX Runtime"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [step for step in CLAIMS if (step.operator, step.to) in set(NOT_RUN) - set(SCHEMA_DIFFERS)],
+    ids=_ids,
+)
+def test_not_run_is_the_same_by_its_words(step: Step) -> None:
+    old, new = _schemas(step)
+    assert old.doc.split() == new.doc.split()
+    assert set(old.attributes) == set(new.attributes)
+    for name, attribute in old.attributes.items():
+        match = new.attributes[name]
+        assert attribute.description.split() == match.description.split()
+        assert (attribute.required, attribute.default_value) == (match.required, match.default_value)
+    for before, after in (
+        *zip(old.inputs, new.inputs, strict=True),
+        *zip(old.outputs, new.outputs, strict=True),
+    ):
+        assert (before.name, before.option, before.description) == (
+            after.name,
+            after.option,
+            after.description,
+        )
+
+
+@pytest.mark.parametrize(
+    "named", [SCHEMA_DIFFERS, NOT_RUN, OTHER_KERNEL], ids=["schema", "not_run", "kernel"]
+)
+def test_lists_name_claims_only(named: dict[tuple[str, int], str]) -> None:
+    assert set(named) <= {(step.operator, step.to) for step in CLAIMS}
+
+
+def _varies(output: Any) -> bool:
+    arrays = output if isinstance(output, list) else [output]
+    return any(len(set(np.asarray(array).flatten().tolist())) > 1 for array in arrays)
