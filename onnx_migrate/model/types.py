@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
 
 import onnx
@@ -118,20 +119,25 @@ class TypeTable:
                 self._collect(function, (*body, index, attribute, place), inner)
 
     def _calls(
-        self, function: FunctionKey | None, body: BodyKey, graph: onnx.GraphProto
+        self,
+        function: FunctionKey | None,
+        body: BodyKey,
+        graph: onnx.GraphProto,
+        outer: MutableMapping[str, onnx.TypeProto] | None = None,
     ) -> Iterator[tuple[FunctionKey, list[onnx.TypeProto], list[AttributeProto]]]:
         if not self._functions:
             return
-        types = {value.name: value.type for value in _declared(graph)}
+        own = {value.name: value.type for value in _declared(graph)}
         for tensor in graph.initializer:
-            types[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
+            own[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
+        types = ChainMap(own, outer if outer is not None else {})
         for index, node in enumerate(graph.node):
             key = called(node)
             if key in self._functions:
                 given = [types.get(name, onnx.TypeProto()) for name in node.input]
                 yield key, given, list(node.attribute)
             for attribute, place, inner in subgraphs(node):
-                yield from self._calls(function, (*body, index, attribute, place), inner)
+                yield from self._calls(function, (*body, index, attribute, place), inner, types)
 
     def _instance(
         self, key: FunctionKey, given: list[onnx.TypeProto], attributes: list[AttributeProto]

@@ -1,0 +1,68 @@
+"""GroupNormalization 18 → 21 and the normalizations that stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check
+
+CONSTANT = "<float[3] s = {1, 2, -3}, float[3] b = {0.5, 0, -1}>"
+
+
+@pytest.mark.parametrize("dtype", ["float", "float16", "double"])
+@pytest.mark.parametrize("shape", ["2, 6, 3, 2", "2, 3, 4", "1, 12, 5"])
+def test_scale_and_bias_at_run_time(dtype: str, shape: str) -> None:
+    source = f"""<ir_version: 8, opset_import: ["": 18]>
+        graph ({dtype}[{shape}] x, {dtype}[3] s, {dtype}[3] b) => ({dtype}[{shape}] y)
+        {{ y = GroupNormalization <num_groups = 3> (x, s, b) }}"""
+    check(source, to=21)
+
+
+def test_constant_scale_and_bias() -> None:
+    source = f"""<ir_version: 8, opset_import: ["": 18]>
+        graph (float[2, 6, 3] x) => (float[2, 6, 3] y) {CONSTANT}
+        {{ y = GroupNormalization <num_groups = 3, epsilon = 0.1> (x, s, b) }}"""
+    result = check(source, to=21)
+    assert [node.op_type for node in result.graph.node] == ["GroupNormalization"]
+
+
+def test_one_of_both_constant() -> None:
+    source = """<ir_version: 8, opset_import: ["": 18]>
+        graph (float[2, 6, 3] x, float[3] s) => (float[2, 6, 3] y) <float[3] b = {0.5, 0, -1}>
+        { y = GroupNormalization <num_groups = 3> (x, s, b) }"""
+    check(source, to=21)
+
+
+def test_groups_set_by_each_call_of_a_function() -> None:
+    source = """<ir_version: 8, opset_import: ["": 18, "local": 1]>
+        graph (float[2, 6, 3] x, float[3] s, float[2] t) => (float[2, 6, 3] y, float[2, 6, 3] z) {
+            y = local.F <n = 3> (x, s)
+            z = local.F <n = 2> (x, t)
+        }
+        <domain: "local", opset_import: ["": 18]> F <n> (x, s) => (y)
+        { y = GroupNormalization <num_groups: int = @n> (x, s, s) }"""
+    check(source, to=21, variants=["plain", "symbolic", "if"])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_lrn(size: int) -> None:
+    source = f"""<ir_version: 4, opset_import: ["": 7]>
+        graph (float[2, 5, 3, 3] x) => (float[2, 5, 3, 3] y)
+        {{ y = LRN <size = {size}, alpha = 0.1, beta = 0.6, bias = 2.0> (x) }}"""
+    check(source, to=13)
+
+
+@pytest.mark.parametrize("axes", ["", "<axes = [0, 2, 3]>"])
+def test_mean_variance(axes: str) -> None:
+    source = f"""<ir_version: 4, opset_import: ["": 9]>
+        graph (float[2, 5, 3, 3] x) => (float[2, 5, 3, 3] y) {{ y = MeanVarianceNormalization {axes} (x) }}"""
+    # In a function, ONNX Runtime computes it by the standard's function body.
+    check(source, to=13, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("attributes", ["", "<p = 1>", "<axis = 1, p = 2>"])
+@pytest.mark.parametrize("dtype", ["float", "double"])
+def test_lp(attributes: str, dtype: str) -> None:
+    source = f"""<ir_version: 4, opset_import: ["": 7]>
+        graph ({dtype}[2, 3, 4] x) => ({dtype}[2, 3, 4] y) {{ y = LpNormalization {attributes} (x) }}"""
+    check(source, to=22)
