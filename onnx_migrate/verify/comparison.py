@@ -18,14 +18,14 @@ import numpy as np
 
 from onnx_migrate.verify.verdict import Comparison
 
-__all__ = ["Tolerance", "compare", "flat", "noise"]
+__all__ = ["Tolerance", "compare", "flat", "noise", "scale_of"]
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What may differ. With `rtol` or `atol` given: `|after - before| <= atol + rtol * |before|`, per element.
+    """What may differ. With `rtol` or `atol`: `|after - before| <= atol + rtol * |before|`, per element.
 
     Otherwise, per output: `max(floor * eps * scale, factor * noise)`, at most `ceiling * scale`, where scale
     is the largest
@@ -69,16 +69,25 @@ def noise(before: Array, again: Array) -> float:
     return float(np.max(np.abs(a[both] - b[both]), initial=0.0))
 
 
+def scale_of(array: Array | None) -> float:
+    """Return the largest finite magnitude of a float array; 0 for anything else."""
+    if array is None or not _is_float(array):
+        return 0.0
+    wide = np.abs(_wide(array))
+    return float(np.max(wide[np.isfinite(wide)], initial=0.0))
+
+
 def compare(
     name: str,
     before: Array | None,
     after: Array | None,
     tolerance: Tolerance,
     heard: float = 0.0,
+    usual: float = 0.0,
     *,
     jumps: bool = False,
 ) -> Comparison:
-    """Compare one array before and after; `heard` is the noise of the original.
+    """Compare one array; `heard` is the noise of the original, `usual` its scale over all feeds.
 
     `jumps` says that the original's own discrete values change with its rounding (an index near a tie): such
     integers then differ in at most a hundredth of the elements before it counts.
@@ -101,11 +110,11 @@ def compare(
     differing = int(np.count_nonzero(_bits(before) != _bits(after)))
     if differing == 0:
         return Comparison(name, *shapes, *types, elements=before.size)
-    return _continuous(name, before, after, tolerance, heard, differing)
+    return _continuous(name, before, after, tolerance, heard, usual, differing)
 
 
 def _continuous(
-    name: str, before: Array, after: Array, tolerance: Tolerance, heard: float, differing: int
+    name: str, before: Array, after: Array, tolerance: Tolerance, heard: float, usual: float, differing: int
 ) -> Comparison:
     a, b = _wide(before), _wide(after)
     finite = np.isfinite(a)
@@ -124,7 +133,9 @@ def _continuous(
         allowed = float(np.max(bound, initial=0.0))
         wrong = int(np.count_nonzero(error > bound))
     else:
-        allowed = allowance(tolerance, scale, heard, before.dtype)
+        # A saturated output (a Sigmoid at zero) keeps the rounding of the scale it comes from.
+        saturated = scale < 1e-3 * usual
+        allowed = allowance(tolerance, usual if saturated else scale, heard, before.dtype)
         wrong = int(np.count_nonzero(error > allowed))
     if wrong and not problem:
         problem = f"{wrong} of {before.size} elements differ by up to {largest:.3g}, allowed is {allowed:.3g}"

@@ -276,7 +276,7 @@ class _Proof:
     def _carrier(
         self, output: onnx.ValueInfoProto, a: tuple[int, ...], b: tuple[int, ...], few: int, many: int
     ) -> int:
-        """Return the axis of an output on which the batch lies, its shape at two batches being `a` and `b`."""
+        """Return the axis of an output on which the batch lies; `a` and `b` are its shapes at two batches."""
         axes = _carriers(a, b, few, many)
         declared = [axis for axis in self._axes(output, self.batch) if axis in axes]
         if len(declared or axes) == 1:

@@ -27,7 +27,7 @@ _UNLOADABLE = ("NotImplemented", "InvalidGraph", "Fail", "NoSuchFile", "InvalidA
 
 @dataclass(frozen=True)
 class Runnable:
-    """A model to run: a file, or a serialised ModelProto whose large tensors are external data below `folder`.
+    """A model to run: a file, or a serialised ModelProto whose large tensors are external data in `folder`.
 
     With both, it is run from the file and looked at in `structure`, which saves reading the weights.
     """

@@ -59,7 +59,7 @@ class Feeds:
 
     @classmethod
     def read(cls, path: Path) -> Feeds:
-        """Read an .npz file (arrays by input name) or a folder of TensorProto .pb files, as onnx's backend tests have them.
+        """Read an .npz file (arrays by input name) or a folder of TensorProto .pb files, as in onnx's tests.
 
         A folder holds `input_0.pb`, … and maybe `output_0.pb`, …, or folders named `test_data_set_*` that do.
         Raises UsageError where there is nothing to read.
@@ -118,7 +118,7 @@ def size_plans(model: onnx.ModelProto) -> list[Sizes]:
 def make_feed(
     model: onnx.ModelProto, other: onnx.ModelProto | None, sizes: Sizes, style: str, seed: int
 ) -> dict[str, Any] | None:
-    """Return values for every input, or None where they would be too large. Raises UsageError for types that cannot be made.
+    """Return values for every input, None if too large. Raises UsageError for types that cannot be made.
 
     `style`: "normal" (standard normal), "wide" (ten times that, with zeros), "uniform" (0 to 1), "pixels" (0
     to 255), "small".
@@ -246,7 +246,7 @@ def _integers(
 
 
 def check_feed(model: onnx.ModelProto, feed: Feed) -> Feed:
-    """Return the user's feed with positions turned into names. Raises UsageError that says what was expected."""
+    """Return the user's feed, positions turned into names. Raises UsageError that says what was expected."""
     inputs = inputs_of(model)
     given = _named(feed.inputs, [value.name for value in inputs], f"{feed.name}: input")
     expected = _named(feed.expected, [value.name for value in model.graph.output], f"{feed.name}: output")
@@ -296,7 +296,8 @@ def _check_value(where: str, declared: ValueInfoProto, value: Any) -> None:
     )
     if not fits or not right:
         raise UsageError(
-            f"{where}: input {declared.name!r} is {value.dtype}{list(value.shape)}, expected {_declared(declared)}",
+            f"{where}: input {declared.name!r} is {value.dtype}{list(value.shape)},"
+            f" expected {_declared(declared)}",
             code="input-data",
         )
 

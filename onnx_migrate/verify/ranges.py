@@ -111,7 +111,7 @@ def nodes_of(nodes: Sequence[NodeProto]) -> Iterator[NodeProto]:
 
 
 def input_ranges(model: onnx.ModelProto) -> dict[str, Range]:
-    """Return what is known of each graph input's values; an input about which nothing is known is left out."""
+    """Return what is known of each graph input's values; an input of which nothing is known is left out."""
     lengths = _Lengths(model)
     functions = {(f.domain, f.name): f for f in model.functions}
     main = _consumers(model.graph.node)
@@ -174,7 +174,7 @@ def _indices(length: int | None) -> Range:
 
 
 class _Lengths:
-    """Looks up axis lengths: of initializers and constants at once, of computed values by inference when asked."""
+    """Looks up axis lengths: of constants at once, of computed values by inference when asked."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._model = model
@@ -198,7 +198,7 @@ class _Lengths:
 
 
 def _shaped(model: onnx.ModelProto) -> GraphProto:
-    """Return the graph with inferred shapes, or as it is where inference fails: then fewer lengths are known."""
+    """Return the graph with inferred shapes, or as it is where inference fails; then fewer are known."""
     try:
         return onnx.shape_inference.infer_shapes(model).graph
     except Exception:  # inference raises what it likes on odd models; feeds then rest on what is declared
@@ -212,7 +212,7 @@ def _values(graph: GraphProto) -> Iterator[onnx.ValueInfoProto]:
 
 
 def constant_text(model: onnx.ModelProto, name: str) -> str | None:
-    """Return what a small constant holds, as text; None if `name` is not a constant whose values are at hand."""
+    """Return what a small constant holds, as text; None if `name` is no constant whose values are at hand."""
     tensor = next((t for t in model.graph.initializer if t.name == name), None)
     for node in nodes_of(model.graph.node):
         if tensor is None and node.op_type == "Constant" and node.output[0] == name:

@@ -50,7 +50,7 @@ def names_read(node: NodeProto) -> set[str]:
 
 
 def dependents(model: onnx.ModelProto, sources: set[str], makers: frozenset[int] = frozenset()) -> set[str]:
-    """Return the main graph's values that depend on `sources` or on the nodes whose positions are `makers`."""
+    """Return the main graph's values that depend on `sources` or on the nodes at the positions `makers`."""
     reached = set(sources)
     for index, node in enumerate(model.graph.node):  # sorted: ONNX asks for it, and so does the lift
         if index in makers or not reached.isdisjoint(names_read(node)):
@@ -94,7 +94,7 @@ def quantized(model: onnx.ModelProto) -> bool:
 
 
 def coarsest_eps(model: onnx.ModelProto) -> float:
-    """Return the spacing at 1 of the coarsest float type that inputs, constants or casts name; 0 without any."""
+    """Return the spacing at 1 of the coarsest float type of inputs, constants and casts; 0 without any."""
     kinds = {tensor.data_type for tensor in model.graph.initializer}
     kinds.update(value.type.tensor_type.elem_type for value in model.graph.input)
     for node in all_nodes(model):

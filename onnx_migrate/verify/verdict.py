@@ -52,7 +52,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class FeedNote:
-    """One set of inputs that was run: what it was, the seed it came from (None: the user's), and its shapes."""
+    """One set of inputs that was run: what it was, its seed (None: the user's), and its shapes."""
 
     name: str
     seed: int | None

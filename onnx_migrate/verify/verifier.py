@@ -14,7 +14,7 @@ import onnx
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import Limits, mark
-from onnx_migrate.verify.comparison import Tolerance, compare, flat, noise
+from onnx_migrate.verify.comparison import Tolerance, compare, flat, noise, scale_of
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Evaluator, Reference, Runnable, open_model
 from onnx_migrate.verify.feeds import Feed, Feeds, check_feed, make_feed, size_plans
 from onnx_migrate.verify.traits import all_nodes, coarsest_eps, exposing, nudged, quantized, random_outputs
@@ -200,7 +200,7 @@ def _choose(
     silent = [name for name, tells in telling.items() if not tells]
     if silent:
         which = ", ".join(repr(name) for name in silent[:5])
-        chosen.notes = (f"weak proof: constant, empty or NaN for every input tried: {which}",)
+        chosen.notes = (f"weak proof: constant, saturated, empty or NaN for every input tried: {which}",)
         chosen.degenerate = len(silent) == len(telling)
     return chosen
 
@@ -238,7 +238,7 @@ def _made_up(model: Evaluator, before: onnx.ModelProto, after: onnx.ModelProto, 
 
 
 def _told(runs: list[dict[str, Any]]) -> dict[str, bool]:
-    """Say for each output whether it takes more than one value, beyond rounding, in some run."""
+    """Say for each output whether some run gave values that neither are one constant nor saturated."""
     telling: dict[str, bool] = {}
     for outputs in runs:
         for name, value in outputs.items():
@@ -258,7 +258,12 @@ def _varies(array: Any) -> bool:
     finite = array[np.isfinite(array)].astype(np.float64)
     if finite.size == 0:
         return False
-    return bool(np.ptp(finite) > 64 * np.finfo(array.dtype).eps * np.max(np.abs(finite)))
+    reach = np.ptp(finite)
+    if not reach > 64 * np.finfo(array.dtype).eps * np.max(np.abs(finite)):
+        return False
+    place = (finite - finite.min()) / reach
+    # Nothing but two values is a Softmax or Sigmoid at its ends, which hides all that stands before it.
+    return finite.size <= 2 or bool(np.any((place > 1e-4) & (place < 1 - 1e-4)))
 
 
 def _moved(one: list[Any], other: list[Any]) -> bool:
@@ -276,6 +281,11 @@ class _Noise:
     def __init__(self, outputs: list[dict[str, Any]]) -> None:
         self._outputs = outputs
         self._heard: dict[tuple[str, int], float] = {}
+        self._scales: dict[str, float] = {}
+        for run in outputs:
+            for name, value in run.items():
+                for part, array in flat(name, value):
+                    self._scales[part] = max(self._scales.get(part, 0.0), scale_of(array))
         self.unstable: set[str] = set()
 
     def listen(self, index: int, again: Mapping[str, Any]) -> None:
@@ -289,6 +299,9 @@ class _Noise:
                     continue
                 key = part, index
                 self._heard[key] = max(self._heard.get(key, 0.0), noise(array, other))
+
+    def scale(self, part: str) -> float:
+        return self._scales[part]
 
     def of(self, part: str, index: int) -> float:
         return self._heard.get((part, index), 0.0)
@@ -305,7 +318,7 @@ def _held(
     entries = []
     for (part, a), (_, b) in zip(here, there, strict=True):
         level = heard.of(part, index)
-        entries.append(compare(part, a, b, tolerance, level, jumps=level == float("inf")))
+        entries.append(compare(part, a, b, tolerance, level, heard.scale(part), jumps=level == float("inf")))
     return entries
 
 
@@ -381,9 +394,7 @@ def _look_inside(
     for name in shared:
         for entry in _held(name, first[name], values[name], tolerance, heard, 0):
             if not entry.agrees:
-                reason = (
-                    f"the outputs are the same whatever the input is, and the inner value {name!r} differs: "
-                )
+                reason = f"the outputs are constant or saturated whatever the input is, and the inner value {name!r} differs: "
                 return replace(verdict, kind=Kind.UNVERIFIED, reason=reason + entry.problem)
     count = (
         f"{len(shared)} inner values of the same name agree as well"
