@@ -14,7 +14,8 @@ def test_from_23(causal: int, past: bool) -> None:
     given = ', "", pk, pv' if past else ""
     outputs = ("y, nk, nv", ", float[1, 2, 5, 4] nk, float[1, 2, 5, 4] nv") if past else ("y", "")
     source = f"""<ir_version: 10, opset_import: ["": 23]>
-        graph (float[1, 2, 3, 4] q, float[1, 2, 3, 4] k, float[1, 2, 3, 4] v{more}) => (float[1, 2, 3, 4] y{outputs[1]})
+        graph (float[1, 2, 3, 4] q, float[1, 2, 3, 4] k, float[1, 2, 3, 4] v{more})
+            => (float[1, 2, 3, 4] y{outputs[1]})
         {{ {outputs[0]} = Attention <is_causal = {causal}, softcap = 2.0> (q, k, v{given}) }}"""
     check(source, to=24)
 

@@ -15,7 +15,8 @@ def test_if(condition: bool) -> None:
         graph (bool c, float[2, 3] x) => (float[2, 1] y) {
             y = If (c) <
                 then_branch = t () => (float[2, 1] a) { a = ReduceSum <axes = [1]> (x) },
-                else_branch = e () => (float[2, 1] b) { n = Softmax <axis = 0> (x)  b = ReduceMax <axes = [1]> (n) }
+                else_branch = e () => (float[2, 1] b)
+                    { n = Softmax <axis = 0> (x)  b = ReduceMax <axes = [1]> (n) }
             >
         }"""
     check(source, to=13, feeds={"c": np.array(condition), "x": np.arange(6, dtype=np.float32).reshape(2, 3)})
@@ -24,9 +25,11 @@ def test_if(condition: bool) -> None:
 @pytest.mark.parametrize(("trips", "condition"), [("m", "go"), ("m", '""'), ('""', "go")])
 def test_loop(trips: str, condition: str) -> None:
     source = f"""<ir_version: 4, opset_import: ["": 8]>
-        graph (int64 m, bool go, float[2, 3] x, float[1, 3] start) => (float[1, 3] last, float[t, 1, 3] all) {{
+        graph (int64 m, bool go, float[2, 3] x, float[1, 3] start)
+            => (float[1, 3] last, float[t, 1, 3] all) {{
             last, all = Loop ({trips}, {condition}, start) <
-                body = b (int64 i, bool going, float[1, 3] state) => (bool more, float[1, 3] next, float[1, 3] out) {{
+                body = b (int64 i, bool going, float[1, 3] state)
+                    => (bool more, float[1, 3] next, float[1, 3] out) {{
                     sum = ReduceSum <axes = [0]> (x)
                     next = Add (state, sum)
                     out = Softmax <axis = 0> (next)

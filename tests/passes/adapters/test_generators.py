@@ -24,7 +24,8 @@ def test_one_hot(axis: str) -> None:
 
 def test_one_hot_up_to_28() -> None:
     source = """<ir_version: 6, opset_import: ["": 11]>
-        graph (int64[2] i, int64 depth, float[2] values) => (float[a, b] y) { y = OneHot (i, depth, values) }"""
+        graph (int64[2] i, int64 depth, float[2] values)
+            => (float[a, b] y) { y = OneHot (i, depth, values) }"""
     feeds = {"i": np.array([0, -3]), "depth": np.array(4, np.int64), "values": np.array([-1, 5], np.float32)}
     check(source, to=28, newest=28, feeds=feeds)
 

@@ -8,7 +8,6 @@ from onnx import parser
 
 from tests.harness import check, lift
 
-
 OPTIONAL = """<ir_version: 8, opset_import: ["": 15]>
     graph (float[2, 3] x) => (float[2, 3] y, bool has) {
         o = Optional (x)
@@ -45,7 +44,8 @@ def test_sequence_map() -> None:
     source = """<ir_version: 8, opset_import: ["": 17]>
         graph (float[4, 3] x) => (float[4, 1] y) {
             s = SplitToSequence (x)
-            m = SequenceMap (s) <body = b (float[1, 3] e) => (float[1, 1] r) { r = ReduceMax <axes = [1]> (e) }>
+            m = SequenceMap (s) <body = b (float[1, 3] e)
+                => (float[1, 1] r) { r = ReduceMax <axes = [1]> (e) }>
             y = ConcatFromSequence <axis = 0> (m)
         }"""
     check(source, to=18)

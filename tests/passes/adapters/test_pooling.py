@@ -144,7 +144,8 @@ def test_22_has_no_runtime(operator: str) -> None:
     inputs = "x" if operator == "GlobalLpPool" else "x, rois"
     attribute = "p = 3" if operator == "GlobalLpPool" else "pooled_shape = [2, 2]"
     source = parser.parse_model(
-        f"""<ir_version: 4, opset_import: ["": 7]> graph (float[1, 2, 6, 6] x, float[2, 5] rois) => (float[a, b, c, d] y)
+        f"""<ir_version: 4, opset_import: ["": 7]> graph (float[1, 2, 6, 6] x, float[2, 5] rois)
+            => (float[a, b, c, d] y)
         {{ y = {operator} <{attribute}> ({inputs}) }}"""
     )
     result, _ = lift(source, 22)

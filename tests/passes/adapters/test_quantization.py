@@ -96,7 +96,8 @@ def test_dequantize_per_axis(attributes: str) -> None:
 @pytest.mark.parametrize("kind", ["uint8", "int8"])
 def test_matmul(kind: str) -> None:
     source = f"""<ir_version: 5, opset_import: ["": 10]>
-        graph ({kind}[2, 4] a, float p, {kind} q, {kind}[4, 3] b, float r, {kind} s, float t, {kind} u) => ({kind}[2, 3] y)
+        graph ({kind}[2, 4] a, float p, {kind} q, {kind}[4, 3] b, float r, {kind} s, float t, {kind} u)
+            => ({kind}[2, 3] y)
         {{ y = QLinearMatMul (a, p, q, b, r, s, t, u) }}"""
     rng = np.random.default_rng(0)
     feeds = {name: rng.integers(0, 100, shape).astype(kind) for name, shape in (("a", (2, 4)), ("b", (4, 3)))}

@@ -16,7 +16,8 @@ def text(operator: str, opset: int, attributes: str = "", *, ways: int = 1, give
     shapes = {"y": f"float[4, {ways}, 2, {HIDDEN}] y", "y_h": f"float[{ways}, 2, {HIDDEN}] y_h"}
     declared = ", ".join(shapes[name] for name in shapes if name in given.replace('"', "").split(", "))
     return f"""<ir_version: 4, opset_import: ["": {opset}]>
-        graph (float[4, 2, 5] x, float[{ways}, {rows}, 5] w, float[{ways}, {rows}, {HIDDEN}] r, float[{ways}, {2 * rows}] b)
+        graph (float[4, 2, 5] x, float[{ways}, {rows}, 5] w, float[{ways}, {rows}, {HIDDEN}] r,
+               float[{ways}, {2 * rows}] b)
             => ({declared})
         {{ {given} = {operator} <hidden_size = {HIDDEN}{attributes}> (x, w, r, b) }}"""
 
@@ -40,7 +41,7 @@ def test_both_ways(operator: str) -> None:
         ("GRU", ", linear_before_reset = 1"),
         (
             "LSTM",
-            ', activations = ["HardSigmoid", "Tanh", "Relu"], activation_alpha = [0.2], activation_beta = [0.4]',
+            ', activations = ["HardSigmoid", "Tanh", "Relu"], activation_alpha = [0.2]',
         ),
         ("LSTM", ", input_forget = 1"),
     ],
@@ -63,7 +64,7 @@ def test_layout_1_of_14(operator: str, given: str) -> None:
 @pytest.mark.parametrize("written", ["", ", output_sequence = 0", ", output_sequence = 1"])
 @pytest.mark.parametrize("given", ['"", y_h', "y, y_h"])
 def test_output_sequence(operator: str, written: str, given: str) -> None:
-    """No runtime runs version 1: the numbers are those of version 7, in which the attribute does not exist."""
+    """No runtime runs version 1: the numbers are those of version 7, which has no such attribute."""
     expected = parser.parse_model(text(operator, 7, given=given))
     feeds = random_feeds(expected)
     for opset in (1, 3):

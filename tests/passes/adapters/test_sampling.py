@@ -13,7 +13,8 @@ from tests.harness import check
 def test_roi_align(mode: str, ratio: int) -> None:
     source = f"""<ir_version: 5, opset_import: ["": 10]>
         graph (float[2, 3, 8, 8] x, float[3, 4] rois, int64[3] batch) => (float[3, 3, 2, 2] y)
-        {{ y = RoiAlign <output_height = 2, output_width = 2, spatial_scale = 0.5, sampling_ratio = {ratio}{mode}>
+        {{ y = RoiAlign <output_height = 2, output_width = 2, spatial_scale = 0.5,
+               sampling_ratio = {ratio}{mode}>
            (x, rois, batch) }}"""
     feeds = {
         "x": np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype(np.float32),
@@ -27,7 +28,8 @@ def test_roi_align(mode: str, ratio: int) -> None:
 def test_roi_align_of_16(mode: str) -> None:
     source = f"""<ir_version: 8, opset_import: ["": 16]>
         graph (float[2, 3, 8, 8] x, float[1, 4] rois, int64[1] batch) => (float[1, 3, 2, 2] y)
-        {{ y = RoiAlign <output_height = 2, output_width = 2, coordinate_transformation_mode = "{mode}"> (x, rois, batch) }}"""
+        {{ y = RoiAlign <output_height = 2, output_width = 2, coordinate_transformation_mode = "{mode}">
+            (x, rois, batch) }}"""
     x = np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype(np.float32)
     check(source, to=22, feeds={"x": x, "rois": np.array([[1, 1, 6, 5]], np.float32), "batch": np.array([1])})
 

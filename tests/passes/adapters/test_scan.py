@@ -17,7 +17,8 @@ SUM = """body = b (float[2] s, float[2] x) => (float[2] t, float[2] z) {
 
 def text(lengths: str = '""', declared: str = "", initial: str = "") -> str:
     return f"""<ir_version: 4, opset_import: ["": 8]>
-        graph (float[3, 2] start, float[3, 4, 2] x{declared}) => (float[3, 2] last, float[3, 4, 2] all) {initial}
+        graph (float[3, 2] start, float[3, 4, 2] x{declared})
+            => (float[3, 2] last, float[3, 4, 2] all) {initial}
         {{ last, all = Scan <num_scan_inputs = 1, {SUM}> ({lengths}, start, x) }}"""
 
 
@@ -33,7 +34,8 @@ def test_directions_and_no_output_of_a_state() -> None:
         q = Identity (w)
     }"""
     source = f"""<ir_version: 4, opset_import: ["": 8]>
-        graph (float[3, 2] start, float[3, 4, 2] x, float[3, 4] w) => (float[3, 2] last, float[3, 4, 2] all, float[3, 4] same)
+        graph (float[3, 2] start, float[3, 4, 2] x, float[3, 4] w)
+            => (float[3, 2] last, float[3, 4, 2] all, float[3, 4] same)
         {{ last, all, same = Scan <num_scan_inputs = 2, directions = [1, 0], {body}> ("", start, x, w) }}"""
     check(source, to=9)
 
@@ -47,10 +49,13 @@ def test_no_states_and_an_outer_value() -> None:
 
 
 def test_a_scan_in_a_scan() -> None:
-    inner = """body = c (float[1] p, float[1] e) => (float[1] q, float[1] r) { q = Add (p, e)  r = Identity (q) }"""
+    inner = """body = c (float[1] p, float[1] e)
+        => (float[1] q, float[1] r) { q = Add (p, e)  r = Identity (q) }"""
     source = f"""<ir_version: 4, opset_import: ["": 8]>
-        graph (float[2, 3, 1] start, float[2, 4, 3, 5, 1] x) => (float[2, 3, 1] last, float[2, 4, 3, 5, 1] all) {{
-            last, all = Scan <num_scan_inputs = 1, body = b (float[3, 1] s, float[3, 5, 1] y) => (float[3, 1] t, float[3, 5, 1] z)
+        graph (float[2, 3, 1] start, float[2, 4, 3, 5, 1] x)
+            => (float[2, 3, 1] last, float[2, 4, 3, 5, 1] all) {{
+            last, all = Scan <num_scan_inputs = 1, body = b (float[3, 1] s, float[3, 5, 1] y)
+                => (float[3, 1] t, float[3, 5, 1] z)
                 {{ t, z = Scan <num_scan_inputs = 1, {inner}> ("", s, y) }}> ("", start, x)
         }}"""
     check(source, to=9)
@@ -79,7 +84,8 @@ def test_from_9(axes: list[int]) -> None:
     source = f"""<ir_version: 4, opset_import: ["": {opset}]>
         graph (float[3] start, float[3, 3] x) => (float[3] last, float[3, 3] all)
         {{ last, all = Scan <num_scan_inputs = 1, scan_input_axes = {axes}, scan_output_axes = {axes},
-           body = b (float[3] s, float[3] e) => (float[3] t, float[3] z) {{ t = Add (s, e)  z = Identity (t) }}> (start, x) }}"""
+           body = b (float[3] s, float[3] e)
+               => (float[3] t, float[3] z) {{ t = Add (s, e)  z = Identity (t) }}> (start, x) }}"""
     check(source, to=16)
 
 

@@ -32,7 +32,8 @@ def test_a_scatter_of_the_opset_that_withdrew_it(target: int) -> None:
     """Some exporters of opset 11 still wrote it; the numbers are those of opset 10."""
     texts = (
         f"""<ir_version: 5, opset_import: ["": {opset}]>
-        graph (float[3, 4] x, int64[2, 3] i, float[2, 3] u) => (float[3, 4] y) {{ y = Scatter <axis = 1> (x, i, u) }}"""
+        graph (float[3, 4] x, int64[2, 3] i, float[2, 3] u)
+            => (float[3, 4] y) {{ y = Scatter <axis = 1> (x, i, u) }}"""
         for opset in (10, 11)
     )
     known, source = map(parser.parse_model, texts)
