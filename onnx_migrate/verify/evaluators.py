@@ -39,7 +39,8 @@ class Runnable:
     def proto(self) -> onnx.ModelProto:
         """Return the structure; weights outside of it are not read."""
         if self.structure is not None:
-            return onnx.ModelProto.FromString(self.structure)
+            parsed: onnx.ModelProto = onnx.ModelProto.FromString(self.structure)
+            return parsed
         if self.path is None:
             raise ValueError("a Runnable needs a path or a structure")
         model: onnx.ModelProto = onnx.load(self.path, load_external_data=False)
