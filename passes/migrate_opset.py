@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import onnx
+
 from onnx_migrate.engine.lift import Lift
 from onnx_migrate.engine.orphans import remove_orphans
 from onnx_migrate.engine.passes import Pass, register_pass
@@ -42,7 +44,9 @@ class MigrateOpset(Pass):
                 hint=f"the installed onnx knows 1 to {newest_opset()}",
             )
         proto = model.proto
-        bodies = [(proto, onnx_opset(proto.opset_import, ir_version=proto.ir_version))]
+        bodies: list[tuple[onnx.ModelProto | onnx.FunctionProto, int | None]] = [
+            (proto, onnx_opset(proto.opset_import, ir_version=proto.ir_version))
+        ]
         for function in proto.functions:
             label = f"function {function.domain}:{function.name}"
             version = onnx_opset(function.opset_import, ir_version=proto.ir_version, name=label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Any, NoReturn
@@ -59,7 +60,7 @@ def run(args: list[str] | None = None) -> NoReturn:
     signal.signal(signal.SIGTERM, _terminate)
     try:
         code: Any = app.main(args, prog_name=PROGRAM, standalone_mode=False)
-    except click.exceptions.Abort:
+    except click.Abort:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         sys.exit(130)
     except click.ClickException as error:
@@ -67,7 +68,7 @@ def run(args: list[str] | None = None) -> NoReturn:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone; keep the interpreter from complaining at exit.
-        sys.stdout = None  # type: ignore[assignment]
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
 

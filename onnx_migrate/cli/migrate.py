@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import rich_click as click
 
@@ -121,7 +121,7 @@ def _target(options: dict[str, Any]) -> str:
     return str(given[0])
 
 
-def _simplify(options: dict[str, Any]) -> bool | str:
+def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:
     if options["no_simplify"] and options["simplify"] == "require":
         raise click.UsageError("--no-simplify and --simplify=require contradict each other")
     if options["no_simplify"] or options["simplify"] == "no":

@@ -12,6 +12,8 @@ from onnx_migrate.model.types import subgraphs
 
 __all__ = ["remove_orphans"]
 
+Body = onnx.GraphProto | onnx.FunctionProto
+
 
 def remove_orphans(proto: onnx.ModelProto, names: set[str]) -> list[str]:
     """Remove the producers of those of `names` that nothing reads, and what only they read; return what went.
@@ -22,7 +24,8 @@ def remove_orphans(proto: onnx.ModelProto, names: set[str]) -> list[str]:
     if not names:
         return []
     gone: list[str] = []
-    for body in (proto.graph, *proto.functions):
+    bodies: list[Body] = [proto.graph, *proto.functions]
+    for body in bodies:
         _Body(body).remove(names, gone)
     return gone
 
@@ -30,13 +33,13 @@ def remove_orphans(proto: onnx.ModelProto, names: set[str]) -> list[str]:
 class _Body:
     """A body with the sub-graphs in it, whose names are unique: who gives each value, and how often it is read."""
 
-    def __init__(self, body: onnx.GraphProto | onnx.FunctionProto) -> None:
+    def __init__(self, body: Body) -> None:
         self.root = body
         self.reads: Counter[str] = Counter()
-        self.givers: dict[str, list[tuple[onnx.GraphProto | onnx.FunctionProto, onnx.NodeProto | None]]] = {}
+        self.givers: dict[str, list[tuple[Body, onnx.NodeProto | None]]] = {}
         self._walk(body)
 
-    def _walk(self, body: onnx.GraphProto | onnx.FunctionProto) -> None:
+    def _walk(self, body: Body) -> None:
         if isinstance(body, onnx.GraphProto):
             self.reads.update(value.name for value in body.output)
             self.reads.update(value.name for value in body.input)
@@ -56,7 +59,7 @@ class _Body:
         queue = sorted(name for name in names if name in self.givers)
         dead_nodes: set[int] = set()
         dead_tensors: set[str] = set()
-        bodies: dict[int, onnx.GraphProto | onnx.FunctionProto] = {}
+        bodies: dict[int, Body] = {}
         while queue:
             name = queue.pop()
             if self.reads[name] or name in dead_tensors:
@@ -77,7 +80,7 @@ class _Body:
             _keep(body, dead_nodes, dead_tensors)
 
 
-def _keep(body: onnx.GraphProto | onnx.FunctionProto, dead_nodes: set[int], dead_tensors: set[str]) -> None:
+def _keep(body: Body, dead_nodes: set[int], dead_tensors: set[str]) -> None:
     nodes = list(body.node)
     names = {name for node in nodes if id(node) in dead_nodes for name in node.output} | dead_tensors
     _replace(body.node, [node for node in nodes if id(node) not in dead_nodes])

@@ -87,7 +87,7 @@ def _kind(type_: onnx.TypeProto) -> str:
     if which == "map_type":
         key = TensorProto.DataType.Name(type_.map_type.key_type).lower()
         return f"map({key}, {_kind(type_.map_type.value_type)})"
-    return which or "?"
+    return str(which or "?")
 
 
 def _shape(type_: onnx.TypeProto) -> tuple[int | str | None, ...] | None:

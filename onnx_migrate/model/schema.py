@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import onnx
 from onnx import defs
@@ -55,7 +56,7 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
             schema.min_output,
             schema.max_output,
             required,
-            {name: int(attribute.type.value) for name, attribute in schema.attributes.items()},
+            {name: _kind(attribute.type) for name, attribute in schema.attributes.items()},
             frozenset(name for name, attribute in schema.attributes.items() if attribute.required),
         )
         found.setdefault((schema.domain, schema.name), []).append(form)
@@ -64,6 +65,11 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
         forms.sort(key=lambda form: form.since_version)
         table[key] = (tuple(form.since_version for form in forms), tuple(forms))
     return table
+
+
+def _kind(kind: Any) -> int:
+    """Return onnx.defs' attribute type, an enum of the native module, as an AttributeProto.AttributeType."""
+    return int(kind.value)
 
 
 def _key(domain: str, operator: str) -> tuple[str, str]:

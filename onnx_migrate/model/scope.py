@@ -81,6 +81,7 @@ class Scope:
     parent: Scope | None = None
     _constants: dict[str, TensorProto | onnx.NodeProto] | None = field(default=None, repr=False)
     _shared: dict[tuple[int, tuple[int, ...], bytes], str] = field(default_factory=dict, repr=False)
+    _reads: set[str] | None = field(default=None, repr=False)
     added: list[onnx.NodeProto] = field(default_factory=list, repr=False)
     """Constant nodes to go in front of the body; used where there can be no initializers."""
 
@@ -145,9 +146,20 @@ class Scope:
         return name
 
     def learn(self, node: onnx.NodeProto) -> None:
-        """Take note of a node written after the scope was made, so that its value is found."""
+        """Take note of a node written after the scope was made, so that its value and what it reads are found."""
         if _is_constant(node):
             self._table()[node.output[0]] = node
+        if self._reads is not None:
+            self._reads.update(node.input)
+
+    def is_read(self, name: str) -> bool:
+        """Tell whether a node here or in a sub-graph reads a value, or it is an output of the body.
+
+        May say so of a value that has lost its last reader since.
+        """
+        if self._reads is None:
+            self._reads = set(_reads(self.body))
+        return name in self._reads
 
     def _table(self) -> dict[str, TensorProto | onnx.NodeProto]:
         if self._constants is None:
@@ -176,6 +188,15 @@ def scopes(proto: onnx.ModelProto, weights: Weights, *, result_ir_version: int) 
     return found
 
 
+def _reads(body: onnx.GraphProto | onnx.FunctionProto) -> Iterator[str]:
+    for output in body.output:
+        yield output if isinstance(output, str) else output.name
+    for node in body.node:
+        yield from node.input
+        for _, _, graph in subgraphs(node):
+            yield from _reads(graph)
+
+
 def _is_constant(node: onnx.NodeProto) -> bool:
     if node.op_type not in ("Constant", "Identity") or not is_onnx(node.domain) or len(node.output) != 1:
         return False
@@ -194,11 +215,11 @@ def _constant_value(node: onnx.NodeProto, weights: Weights) -> np.ndarray[Any, A
     if attribute.name == "value":
         return weights.array(attribute.t)
     if attribute.name == "value_float":
-        return np.float32(attribute.f).reshape(())
+        return np.array(attribute.f, np.float32)
     if attribute.name == "value_floats":
         return np.array(attribute.floats, np.float32)
     if attribute.name == "value_int":
-        return np.int64(attribute.i).reshape(())
+        return np.array(attribute.i, np.int64)
     if attribute.name == "value_ints":
         return np.array(attribute.ints, np.int64)
     return None

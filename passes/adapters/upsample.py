@@ -6,7 +6,8 @@ import onnx
 
 from onnx_migrate.engine.registry import adapter
 from onnx_migrate.model.rewriter import Rewriter
-from onnx_migrate.passes.adapters.resize import explicit
+
+from .resize import explicit
 
 
 @adapter("Upsample", to=7)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from onnx_migrate.passes.dynamic_dims.dynamic_dims import DynamicDims
+from .dynamic_dims import DynamicDims
 
 __all__ = ["DynamicDims"]
