@@ -28,7 +28,7 @@ def module(tmp_path, monkeypatch):
         "def double(x): print('noise on stdout'); return 2 * x\n"
         "def divide(x): mark('dividing'); return x / 0\n"
         "def misuse(): raise UsageError('no such input', code='input-data', hint='look')\n"
-        "def crash(): mark('about to die'); print('last words', file=sys.stderr, flush=True); ctypes.string_at(0)\n"
+        "def crash(): mark('about to die'); print('last words', file=sys.stderr, flush=True); ctypes.string_at(0)\n"  # noqa: E501
         "def leave(): os._exit(3)\n"
         "def hang(): mark('hanging'); time.sleep(60)\n"
         "def eat(): return len(bytearray(4 << 30))\n"
@@ -49,7 +49,11 @@ def test_a_value_comes_back(module, isolated):
 def test_an_exception_is_a_value(module, isolated):
     ending = isolate.run(f"{module}:divide", 1, isolated=isolated)
     assert isinstance(ending, Raised)
-    assert (ending.kind, ending.message, ending.stage) == ("ZeroDivisionError", "division by zero", "dividing")
+    assert (ending.kind, ending.message, ending.stage) == (
+        "ZeroDivisionError",
+        "division by zero",
+        "dividing",
+    )
     assert ending.error is None
 
 
@@ -58,7 +62,11 @@ def test_our_own_errors_come_back_whole(module, isolated):
     ending = isolate.run(f"{module}:misuse", isolated=isolated)
     assert isinstance(ending, Raised)
     assert isinstance(ending.error, UsageError)
-    assert (ending.error.reason, ending.error.code, ending.error.hint) == ("no such input", "input-data", "look")
+    assert (ending.error.reason, ending.error.code, ending.error.hint) == (
+        "no such input",
+        "input-data",
+        "look",
+    )
 
 
 def test_a_crash_names_its_signal_and_stage(module):
@@ -92,7 +100,9 @@ def test_the_callers_main_is_not_run_again(tmp_path):
         "from onnx_migrate import isolate\nprint('once')\nprint(isolate.run('math:sqrt', 4.0).value)\n"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
     assert done.stdout == "once\n2.0\n", done.stderr
 
 

@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 Values = dict[str, Any]
 
 _MISMATCH = re.compile(
-    r"Expected shape from model of (\{.*?\}) does not match actual shape of (\{.*?\}) for output (\S+)"
+    r"Expected shape from model of (\{.*?\}) does not match actual shape of (\{.*?\}) for output ([^\s\x1b]+)"
 )
 _STEPS = (1, 32, 64, 33, 128)
 """What is added to a frozen size, in turn, until two sizes run: networks with strides take only some."""

@@ -1,4 +1,4 @@
-"""Nets whose batch is free, and the ways in which one is not: each must be refused, by the name of what holds it."""
+"""Nets whose batch is free, and ways in which one is not: each is refused, by the name of what holds it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def prove(text, symbols, batch=("N",), **options):
 
 def test_a_free_batch_holds():
     proof = prove(
-        "(float[N,4,6] x) => (float[N,24] y) <int64[2] s = {0, -1}> { r = Reshape(x, s) y = Softmax<axis=-1>(r) }",
+        "(float[N,4,6] x) => (float[N,24] y) <int64[2] s = {0, -1}> { r = Reshape(x, s) y = Softmax<axis=-1>(r) }",  # noqa: E501
         {"N": 1},
     )
     assert proof.holds, proof.reason
@@ -54,7 +54,7 @@ def test_a_free_batch_holds():
             id="mixed",
         ),
         pytest.param(
-            "(float[N,4] x) => (float[A,4] y) <int64[1] i = {0}> { a = Relu(x) [keep] y = Gather<axis=0>(a, i) }",
+            "(float[N,4] x) => (float[A,4] y) <int64[1] i = {0}> { a = Relu(x) [keep] y = Gather<axis=0>(a, i) }",  # noqa: E501
             "Gather",
             ("i", "[0]"),
             id="first item only",
@@ -88,7 +88,9 @@ def test_the_batch_may_lie_on_another_axis_of_an_output():
 
 
 def test_an_output_without_the_batched_input_is_let_be():
-    text = "(float[N,4] x) => (float[N,4] y, float[2] p) <float[2] c = {1.0, 2.0}> { y = Relu(x) p = Relu(c) }"
+    text = (
+        "(float[N,4] x) => (float[N,4] y, float[2] p) <float[2] c = {1.0, 2.0}> { y = Relu(x) p = Relu(c) }"
+    )
     proof = prove(text, {"N": 1})
     assert proof.holds, proof.reason
     assert "'p'" in proof.notes[0]
@@ -107,7 +109,7 @@ def test_strides_are_a_note_and_no_failure():
 
 
 def test_a_frozen_height_is_refused():
-    text = "(float[1,2,H,8] x) => (float[1,2,H,8] y) <float[1,1,8,8] prior = {PRIOR}> { [grid] y = Add(x, prior) }"
+    text = "(float[1,2,H,8] x) => (float[1,2,H,8] y) <float[1,1,8,8] prior = {PRIOR}> { [grid] y = Add(x, prior) }"  # noqa: E501
     proof = prove(text.replace("PRIOR", ",".join(["0.5"] * 64)), {"H": 8}, ())
     assert not proof.holds
     assert "grid" in proof.reason

@@ -1,0 +1,92 @@
+"""What counts as equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onnx_migrate.verify.comparison import Tolerance, compare, flat
+
+X = np.linspace(-1, 1, 101, dtype=np.float32)
+
+
+def problem(before, after, heard=0.0, usual=0.0, **tolerance):
+    return compare("y", before, after, Tolerance(**tolerance), heard, usual).problem
+
+
+def test_the_same_bits_are_identical():
+    assert compare("y", X, X.copy(), Tolerance()).identical
+
+
+def test_rounding_passes_and_is_counted():
+    entry = compare("y", X, np.nextafter(X, np.float32(2)), Tolerance())
+    assert entry.agrees
+    assert not entry.identical
+    assert entry.differing == X.size
+
+
+def test_a_difference_beyond_rounding_is_found():
+    after = X.copy()
+    after[3] += 2e-6
+    assert "1 of 101" in problem(X, after)
+    assert problem(X, after, heard=1e-6) == "", "the original itself moves by half as much"
+    assert problem(X, after, atol=1e-5) == ""
+
+
+def test_noise_excuses_only_so_much():
+    assert problem(X, X + np.float32(0.05), heard=1.0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_special_values_stand_in_the_same_places(value):
+    before, after = X.copy(), X.copy()
+    before[0] = after[1] = value
+    assert "other places" in problem(before, after)
+    assert problem(before, before.copy()) == ""
+
+
+def test_infinities_keep_their_sign():
+    before, after = X.copy(), X.copy()
+    before[0], after[0] = np.inf, -np.inf
+    assert "other places" in problem(before, after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (X, X.reshape(1, -1)),
+        (X, X.astype(np.float64)),
+        (np.arange(3), np.array([0, 1, 3])),
+        (np.array([True, False]), np.array([True, True])),
+        (np.array(["a", "b"], dtype=object), np.array(["a", "c"], dtype=object)),
+        (X, None),
+    ],
+)
+def test_shape_type_and_discrete_values_are_exact(before, after):
+    assert problem(before, after)
+    assert problem(before, before) == ""
+
+
+def test_a_quantum_is_allowed_only_to_quantized_models():
+    before = np.array([3, 250], dtype=np.uint8)
+    after = np.array([3, 251], dtype=np.uint8)
+    assert problem(before, after)
+    assert problem(before, after, quantum=True) == ""
+    assert problem(before, before + np.uint8(2), quantum=True)
+
+
+def test_a_saturated_output_keeps_the_scale_it_comes_from():
+    before, after = np.zeros(4, np.float32), np.full(4, 6e-8, np.float32)
+    assert problem(before, after)
+    assert problem(before, after, usual=1.0) == ""
+
+
+def test_float16_rounds_at_its_own_grain():
+    half = X.astype(np.float16)
+    assert problem(half, np.nextafter(half, np.float16(2))) == ""
+    assert problem(half, half + np.float16(0.02))
+
+
+def test_containers_are_taken_apart():
+    parts = flat("y", [{"b": X, "a": X}, None])
+    assert [name for name, _ in parts] == ["y[0]['a']", "y[0]['b']", "y[1]"]
