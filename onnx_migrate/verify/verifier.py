@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -60,13 +60,6 @@ def verify(
     return Verdict(kind, f"{ending.stage or 'start'}: {ending}", seconds=seconds)
 
 
-@dataclass
-class _Runs:
-    """The outputs of one model: by optimisation level, then one entry per feed."""
-
-    outputs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-
-
 def check(
     original: Runnable, result: Runnable, feeds: Feeds | None, tolerance: Tolerance, seed: int
 ) -> Verdict:
@@ -87,7 +80,7 @@ def check(
         return Verdict(Kind.UNVERIFIED, f"the original does not run: {error}", model.name, node=error.node)
     notes = list(chosen.notes)
     inputs = [feed.inputs for feed in chosen.feeds]
-    runs = _Runs({levels[0]: chosen.outputs})
+    runs: dict[str, list[dict[str, Any]]] = {levels[0]: chosen.outputs}
     try:
         heard = _Noise(chosen.outputs)
         for index, feed in enumerate(inputs):
@@ -96,8 +89,8 @@ def check(
         for level in levels[1:]:
             mark(f"original: running, optimisation {level}")
             other = open_model(original, level)
-            runs.outputs[level] = [other.run(feed) for feed in inputs]
-            for index, outputs in enumerate(runs.outputs[level]):
+            runs[level] = [other.run(feed) for feed in inputs]
+            for index, outputs in enumerate(runs[level]):
                 heard.listen(index, outputs)
             del other
     except EvaluationError as error:
@@ -114,7 +107,7 @@ def check(
             name = candidate.name
             for index, given in enumerate(chosen.feeds):
                 outputs = candidate.run(given.inputs)
-                expected = runs.outputs[level][index]
+                expected = runs[level][index]
                 for output, value in expected.items():
                     if output not in skipped:
                         for entry in _held(output, value, outputs[output], tolerance, heard, index):

@@ -23,7 +23,9 @@ def made(text, style="normal"):
     return make_feed(net, None, size_plans(net)[0], style, 0)
 
 
-EMBEDDING = "(int64[N,T] ids) => (float[N,T,2] y) <float[3,2] w = {{1,2,3,4,5,6}}> {{ {0} y = Gather (w, i) }}"
+EMBEDDING = (
+    "(int64[N,T] ids) => (float[N,T,2] y) <float[3,2] w = {{1,2,3,4,5,6}}> {{ {0} y = Gather (w, i) }}"
+)
 
 
 @pytest.mark.parametrize(
