@@ -28,8 +28,9 @@ _TRY_ANOTHER = frozenset(
 def write(fd: int, pieces: Iterable[Piece]) -> None:
     """Append `pieces` to the open file `fd`. Raises OSError of the target, LoadError of a payload's file."""
     waiting = bytearray()
+    opened: dict[Path, int] = {}
+    begun = os.lseek(fd, 0, os.SEEK_CUR)
     with ExitStack() as stack:
-        opened: dict[Path, int] = {}
         for piece in pieces:
             if isinstance(piece, bytes):
                 waiting += piece
@@ -40,12 +41,26 @@ def write(fd: int, pieces: Iterable[Piece]) -> None:
             if isinstance(piece, FilePayload):
                 if piece.path not in opened:
                     opened[piece.path] = stack.enter_context(piece.open()).fileno()
-                _copy(opened[piece.path], fd, piece)
+                end = piece.offset + piece.length
+                for start in range(piece.offset, end, STRETCH):
+                    _copy(opened[piece.path], fd, start, min(start + STRETCH, end), piece.path)
+                    begun = _set_to_work(fd, begun)
             elif isinstance(piece, BufferPayload):
                 _write(fd, piece.buffer)
             elif not isinstance(piece, bytes):
                 _write(fd, piece.read())
         _write(fd, waiting)
+
+
+def _set_to_work(fd: int, begun: int) -> int:
+    """Let the disk begin on what was written since `begun`, if it is a stretch; return where the next begins."""
+    at = os.lseek(fd, 0, os.SEEK_CUR)
+    if at - begun < STRETCH:
+        return begun
+    if hasattr(os, "posix_fadvise"):
+        # Linux begins to write out dirty pages that are called unneeded, without dropping them.
+        os.posix_fadvise(fd, begun, at - begun, os.POSIX_FADV_DONTNEED)
+    return at
 
 
 def _write(fd: int, data: bytes | bytearray | memoryview) -> None:
@@ -55,13 +70,12 @@ def _write(fd: int, data: bytes | bytearray | memoryview) -> None:
             done += os.write(fd, view[done : done + STRETCH])
 
 
-def _copy(source: int, target: int, payload: FilePayload) -> None:
-    """Copy a payload between open files, by the first of three ways that the platform and its files allow."""
-    offset, end = payload.offset, payload.offset + payload.length
+def _copy(source: int, target: int, offset: int, end: int, path: Path) -> None:
+    """Copy bytes between open files, by the first of three ways that the platform and its files allow."""
     for way in (_copy_range, _send, _read_write):
         try:
             while offset < end:
-                count = way(source, target, offset, min(end - offset, STRETCH))
+                count = way(source, target, offset, end - offset)
                 if not count:
                     break  # the file has ended, or this way cannot see it
                 offset += count
@@ -70,7 +84,7 @@ def _copy(source: int, target: int, payload: FilePayload) -> None:
                 raise
         if offset == end:
             return
-    raise LoadError(f"{payload.path} ends at byte {offset}, before byte {end}", code="missing-data")
+    raise LoadError(f"{path} ends at byte {offset}, before byte {end}", code="missing-data")
 
 
 def _copy_range(source: int, target: int, offset: int, count: int) -> int:
