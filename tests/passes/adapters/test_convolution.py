@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from onnx import parser
 
-from tests.harness import VARIANTS, check
+from onnx_migrate.errors import CannotMigrate
+from tests.harness import VARIANTS, check, lift, make_variant, random_feeds, run
 
 
 @pytest.mark.parametrize(
@@ -38,6 +41,41 @@ def test_conv_transpose(pad: str, more: str, kernel: int) -> None:
     # ONNX Runtime infers another shape than it computes for this pair, and an If does not forgive that.
     mismatch = pad.startswith("SAME") and "padding" in more
     check(source, to=11, variants=[variant for variant in VARIANTS if not (mismatch and variant == "if")])
+
+
+def conv_transpose(opset: int, attributes: str, spatial: str = "3, 3") -> str:
+    ranks = spatial.count(",") + 1
+    kernel = ", ".join(["3"] * ranks)
+    return f"""<ir_version: 4, opset_import: ["": {opset}]>
+        graph (float[1, 2, {spatial}] x, float[2, 1, {kernel}] w)
+            => (float[{", ".join("abcde"[: ranks + 2])}] y)
+        {{ y = ConvTranspose <{attributes}> (x, w) }}"""
+
+
+@pytest.mark.parametrize("strides", ["strides = [3, 2]", "strides = [3, 2], kernel_shape = [3, 3]"])
+def test_output_shape_with_batch_and_channels(strides: str) -> None:
+    """ONNX Runtime ran it once and no longer does: the numbers are those of the short form."""
+    known = parser.parse_model(conv_transpose(7, f"{strides}, output_shape = [10, 8]"))
+    source = parser.parse_model(conv_transpose(7, f"{strides}, output_shape = [1, 1, 10, 8]"))
+    feeds = random_feeds(known)
+    for variant in VARIANTS:
+        variation, given = make_variant(source, variant, feeds)
+        for target in (11, 26):
+            result, _ = lift(variation, target)
+            np.testing.assert_array_equal(run(result, given)[0], run(known, feeds)[0])
+
+
+def test_output_shape_of_an_unknown_rank_is_refused() -> None:
+    variation, _ = make_variant(
+        parser.parse_model(conv_transpose(7, "output_shape = [1, 1, 5, 5]")), "unranked", {}
+    )
+    with pytest.raises(CannotMigrate) as error:
+        lift(variation, 11)
+    assert error.value.code == "needs-rank"
+
+
+def test_output_shape_of_three_axes_stays() -> None:
+    check(conv_transpose(7, "output_shape = [5, 5, 5]", "3, 3, 3"), to=11, refused={"unranked": "needs-rank"})
 
 
 def test_deform_conv() -> None:
