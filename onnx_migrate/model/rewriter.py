@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import onnx
-from onnx import AttributeProto, helper
+from onnx import AttributeProto, TensorProto, helper
 
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.change import Exactness
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["Rewriter"]
+
+_REAL = (AttributeProto.FLOAT, AttributeProto.FLOATS)
+
+_CONSTANT_FORMS: dict[int, str] = {
+    AttributeProto.INT: "value_int",
+    AttributeProto.INTS: "value_ints",
+    AttributeProto.FLOAT: "value_float",
+    AttributeProto.FLOATS: "value_floats",
+}
+"""How a Constant node (from version 12 on) holds what an attribute of each type holds."""
 
 
 class Rewriter:
@@ -52,7 +62,7 @@ class Rewriter:
         """Return a value's shape with None for dims that are not fixed; None when even the rank is unknown."""
         shape = self.scope.value_type(value).shape
         if shape is None and value and (constant := self.constant_value(value)) is not None:
-            return constant.shape
+            return tuple(constant.shape)
         return shape
 
     def rank(self, value: str) -> int | None:
@@ -155,40 +165,43 @@ class Rewriter:
         while self.node.input and not self.node.input[-1]:
             del self.node.input[-1]
 
-    def attribute_to_input(self, name: str, index: int, dtype: type[np.generic] | None = None) -> None:
+    def is_read(self, value: str) -> bool:
+        """Tell whether anything reads a value: a node of this body or of a sub-graph in it, or who calls the body."""
+        return self.scope.is_read(value)
+
+    def attribute_to_input(self, name: str, index: int, *, like: str = "") -> None:
         """Move an attribute (int, ints, float or floats) to an input as a constant; nothing when it is absent.
 
-        `dtype` is int64 or float32 unless given. A reference to a function's attribute becomes a Constant node
-        that refers to it.
+        The input is int64 or float32, or of the element type of the value `like`, rounded to it. A reference to
+        a function's attribute becomes a Constant node that refers to it, which opset 12 and later can say.
+        Refuses with `needs-value` before that, and with `needs-type` when the type of `like` is unknown and the
+        target has no CastLike (opset 15).
         """
         import numpy as np
 
         attribute = self.attribute(name)
         if attribute is None:
             return
-        if attribute.ref_attr_name and self._constant_may_refer(attribute, dtype):
-            form = {
-                AttributeProto.INT: "value_int",
-                AttributeProto.INTS: "value_ints",
-                AttributeProto.FLOAT: "value_float",
-                AttributeProto.FLOATS: "value_floats",
-            }[attribute.type]
+        plain = TensorProto.FLOAT if attribute.type in _REAL else TensorProto.INT64
+        dtype = self.dtype(like) if like else plain
+        if dtype is None and self.target < 15:
+            dtype = self.need_dtype(like)
+        if attribute.ref_attr_name and attribute.type in _CONSTANT_FORMS and self.target >= 12:
             value = self.before("Constant", [], hint=name)
+            form = _CONSTANT_FORMS[attribute.type]
             reference = self.preceding[-1].attribute.add(name=form, type=attribute.type)
             reference.ref_attr_name = attribute.ref_attr_name
+            if dtype not in (plain, None):
+                value = self.before("Cast", [value], hint=name, to=dtype)
         else:
-            kind = dtype or (np.float32 if attribute.type in (AttributeProto.FLOAT, AttributeProto.FLOATS) else np.int64)
-            value = self.constant(np.array(self.get(name), kind), name)
+            with np.errstate(over="ignore"):
+                kind = helper.tensor_dtype_to_np_dtype(plain if dtype is None else dtype)
+                value = self.constant(np.array(self.get(name), helper.tensor_dtype_to_np_dtype(plain)).astype(kind), name)
+        if dtype is None:
+            self.version = max(self.version, 15)
+            value = self.before("CastLike", [value, like], hint=name)
         self.drop(name)
         self.set_input(index, value)
-
-    def _constant_may_refer(self, attribute: AttributeProto, dtype: type[np.generic] | None) -> bool:
-        return dtype is None and self.version >= 12 and attribute.type in (
-            AttributeProto.INT,
-            AttributeProto.INTS,
-            AttributeProto.FLOAT,
-            AttributeProto.FLOATS,
-        )  # fmt: skip
 
     # New values and nodes
 

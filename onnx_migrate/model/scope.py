@@ -81,7 +81,8 @@ class Scope:
     parent: Scope | None = None
     _constants: dict[str, TensorProto | onnx.NodeProto] | None = field(default=None, repr=False)
     _shared: dict[tuple[int, tuple[int, ...], bytes], str] = field(default_factory=dict, repr=False)
-    _reads: set[str] | None = field(default=None, repr=False)
+    _reads: set[str] = field(default_factory=set, repr=False)
+    _reads_body: bool = field(default=False, repr=False)
     added: list[onnx.NodeProto] = field(default_factory=list, repr=False)
     """Constant nodes to go in front of the body; used where there can be no initializers."""
 
@@ -149,16 +150,16 @@ class Scope:
         """Take note of a node written after the scope was made, so that its value and what it reads are found."""
         if _is_constant(node):
             self._table()[node.output[0]] = node
-        if self._reads is not None:
-            self._reads.update(node.input)
+        self._reads.update(node.input)
 
     def is_read(self, name: str) -> bool:
         """Tell whether a node here or in a sub-graph reads a value, or it is an output of the body.
 
         May say so of a value that has lost its last reader since.
         """
-        if self._reads is None:
-            self._reads = set(_reads(self.body))
+        if not self._reads_body:
+            self._reads.update(_reads(self.body))
+            self._reads_body = True
         return name in self._reads
 
     def _table(self) -> dict[str, TensorProto | onnx.NodeProto]:

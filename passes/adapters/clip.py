@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import onnx
-from onnx import helper
 
-from onnx_migrate.engine.registry import adapter
+from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.model.rewriter import Rewriter
+
+compatible("Clip", 12, reason="more types are allowed")
+compatible(
+    "Clip", 13, reason="more types are allowed, and what max < min gives is said: max, as runtimes did"
+)
 
 
 @adapter("Clip", to=11)
 def clip_11(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`min` and `max` move from attributes to inputs of the data's type."""
-    bounds = [name for name in ("min", "max") if rw.attribute(name) is not None]
-    if not bounds:
-        return
-    dtype = helper.tensor_dtype_to_np_dtype(rw.need_dtype(node.input[0])).type
+    """`min` and `max` move from attributes to inputs of the data's type.
+
+    Why equal: a bound left out is the least or greatest finite number of the data's type in both versions
+    (so an infinity is clipped all the same), and stays left out.
+    """
     for index, name in enumerate(("min", "max"), start=1):
-        rw.attribute_to_input(name, index, dtype)
+        rw.attribute_to_input(name, index, like=node.input[0])

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import onnx
 
-from onnx_migrate.engine.registry import adapter
+from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.model.rewriter import Rewriter
+
+for _operator in ("Squeeze", "Unsqueeze"):
+    compatible(_operator, 11, reason="negative axes are allowed")
+    compatible(_operator, 21, 23, 24, 25, reason="more types are allowed")
 
 
 @adapter("Squeeze", "Unsqueeze", to=13)
 def axes_13(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`axes` moves from an attribute to an input."""
+    """`axes` moves from an attribute to an input.
+
+    What changes: an empty list of a Squeeze, which takes away every axis of length 1 like a missing one, is left out.
+    """
+    axes = rw.attribute("axes")
+    if node.op_type == "Squeeze" and axes is not None and not axes.ref_attr_name and not axes.ints:
+        rw.drop("axes")
     rw.attribute_to_input("axes", 1)

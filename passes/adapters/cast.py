@@ -1,0 +1,31 @@
+"""Cast and CastLike."""
+
+from __future__ import annotations
+
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.model.rewriter import Rewriter
+
+compatible("Cast", 9, reason="strings are allowed")
+compatible("Cast", 13, reason="bfloat16 is allowed, and the rules between numbers are spelled out")
+compatible("Cast", 21, 23, 25, 28, reason="more types are allowed")
+compatible("CastLike", 21, 23, 25, reason="more types are allowed")
+for _operator in ("Cast", "CastLike"):
+    compatible(_operator, 19, reason="float 8 types are allowed, with saturate, which concerns them alone")
+    compatible(
+        _operator,
+        24,
+        reason="float8e8m0 is allowed, with round_mode, which concerns it alone; infinity saturates in the FNUZ types too, as"
+        " ONNX Runtime did before the text said so",
+    )
+
+
+@adapter("Cast", to=6)
+def cast_6(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """The type `to`, which was named by a string, is given by its number in TensorProto.DataType."""
+    name = rw.get("to")
+    if name.upper() not in TensorProto.DataType.keys():  # noqa: SIM118 an enum wrapper is no mapping
+        rw.refuse(f"there is no type {name!r}", code="invalid-node")
+    rw.set("to", TensorProto.DataType.Value(name.upper()))

@@ -1,0 +1,18 @@
+"""Concat: its axis has no default any more."""
+
+from __future__ import annotations
+
+import onnx
+
+from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.model.rewriter import Rewriter
+
+compatible("Concat", 11, reason="a negative axis is allowed")
+compatible("Concat", 13, reason="more types are allowed")
+
+
+@adapter("Concat", to=4)
+def concat_4(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`axis` is written out; it was 1 by default and has none now."""
+    if rw.attribute("axis") is None:
+        rw.set("axis", 1)

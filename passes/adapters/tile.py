@@ -1,0 +1,45 @@
+"""Tile: from copies along one axis to copies along each."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.model.rewriter import Rewriter
+
+compatible("Tile", 13, reason="more types are allowed")
+
+
+@adapter("Tile", to=6)
+def tile_6(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`tiles` and `axis`, two scalars of the data's type, become `repeats`: one number for each axis.
+
+    What changes: where the rank or the two are known only at run time, OneHot (opset 9) writes `repeats` there.
+    """
+    data, tiles, axis = node.input
+    rank, count, place = rw.rank(data), rw.constant_value(tiles), rw.constant_value(axis)
+    if rank is not None and count is not None and place is not None:
+        repeats = np.ones(rank, np.int64)
+        repeats[int(place.item())] = int(count.item())
+        rw.set_input(2, "")
+        rw.set_input(1, rw.constant(repeats, "repeats"))
+        return
+    if rw.target < 9:
+        rw.refuse(
+            "the rank of its input, `tiles` or `axis` is known only at run time",
+            code="needs-rank",
+            hint="opset 9 and above can say so",
+        )
+    rw.version = 9
+    flat = rw.constant(np.array([-1]), "flat")
+    count_1d, place_1d = (
+        rw.before("Reshape", [rw.before("Cast", [value], hint=hint, to=TensorProto.INT64), flat], hint=hint)
+        for value, hint in ((tiles, "tiles"), (axis, "axis"))
+    )
+    values = rw.before("Concat", [rw.constant(np.array([1]), "one"), count_1d], hint="values", axis=0)
+    depth = rw.before("Shape", [rw.before("Shape", [data], hint="shape")], hint="rank")
+    hot = rw.before("OneHot", [place_1d, depth, values], hint="hot")
+    rw.set_input(2, "")
+    rw.set_input(1, rw.before("Reshape", [hot, flat], hint="repeats"))

@@ -1,0 +1,24 @@
+"""TopK: k became an input."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+
+from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.model.rewriter import Rewriter
+
+compatible("TopK", 11, reason="largest and sorted were added; their defaults are the old ways")
+compatible("TopK", 24, reason="more types are allowed")
+
+
+@adapter("TopK", to=10)
+def topk_10(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`k` moves from an attribute to an input of one dimension."""
+    k = rw.attribute("k")
+    if k is not None and k.ref_attr_name:
+        rw.attribute_to_input("k", 1)
+        minus_one = rw.constant(np.array([-1]), "shape")
+        rw.set_input(1, rw.before("Reshape", [rw.input(1), minus_one], hint="k"))
+    else:
+        rw.set_input(1, rw.constant(np.array([rw.pop("k")]), "k"))
