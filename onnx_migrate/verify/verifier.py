@@ -388,7 +388,8 @@ def _look_inside(
     for name in shared:
         for entry in _held(name, first[name], values[name], tolerance, heard, 0):
             if not entry.agrees:
-                reason = f"the outputs are constant or saturated whatever the input is, and the inner value {name!r} differs: "
+                reason = "the outputs are constant or saturated whatever the input is, "
+                reason += f"and the inner value {name!r} differs: "
                 return replace(verdict, kind=Kind.UNVERIFIED, reason=reason + entry.problem)
     count = (
         f"{len(shared)} inner values of the same name agree as well"
