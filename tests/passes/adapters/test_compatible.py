@@ -31,6 +31,7 @@ NO_KERNEL = "no evaluator has this version"
 WRAPS = "ONNX Runtime 1.31 stops at opset 26, and onnx.reference takes an optional for a list of one"
 NOT_RUN = {
     ("Bernoulli", 22): OTHER_NUMBERS,
+    ("Gemm", 6): NO_KERNEL,
     ("GlobalLpPool", 22): NO_KERNEL,
     ("MaxRoiPool", 22): NO_KERNEL,
     ("Multinomial", 22): NO_KERNEL,
@@ -171,11 +172,9 @@ def test_not_run_is_the_same_by_its_words(step: Step) -> None:
         *zip(old.inputs, new.inputs, strict=True),
         *zip(old.outputs, new.outputs, strict=True),
     ):
-        assert (before.name, before.option, before.description) == (
-            after.name,
-            after.option,
-            after.description,
-        )
+        assert (before.name, before.option) == (after.name, after.option)
+        # A hint that memory may be used again (Gemm-1) is no part of what is computed.
+        assert before.description.replace(", can be inplace.", "") == after.description
 
 
 @pytest.mark.parametrize(
