@@ -53,7 +53,7 @@ def write(fd: int, pieces: Iterable[Piece]) -> None:
 
 
 def _set_to_work(fd: int, begun: int) -> int:
-    """Let the disk begin on what was written since `begun`, if it is a stretch; return where the next begins."""
+    """Let the disk begin on what was written since `begun`, if a stretch; return where the next begins."""
     at = os.lseek(fd, 0, os.SEEK_CUR)
     if at - begun < STRETCH:
         return begun
