@@ -165,6 +165,7 @@ class Site:
         self.reads = Counter(name for node in model.graph.node for name in node.input)
 
     def nodes(self, *operators: str) -> list[onnx.NodeProto]:
+        """Return the nodes of these operators."""
         return [node for node in self.model.graph.node if node.op_type in operators]
 
     def negative(self, name: str, depth: int = 0) -> bool:
@@ -179,6 +180,8 @@ class Site:
         return True
 
     def swap(self, old: str, new: str, **attributes: float) -> list[Mutation]:
+        """Turn one operator into another, where its input may be negative."""
+
         def change(node: onnx.NodeProto) -> Mutation:
             def do() -> None:
                 node.op_type = new
@@ -192,6 +195,8 @@ class Site:
     def attribute(
         self, operator: str, name: str, default: object, move: Callable[[object], object]
     ) -> list[Mutation]:
+        """Move an attribute."""
+
         def change(node: onnx.NodeProto) -> Mutation | None:
             found = next((a for a in node.attribute if a.name == name), None)
             old = helper.get_attribute_value(found) if found is not None else default
@@ -209,6 +214,8 @@ class Site:
         return [m for m in map(change, self.nodes(operator)) if m]
 
     def weight(self, edit: Callable[[np.ndarray], None], *operators: str, index: int = 1) -> list[Mutation]:
+        """Edit a weight in place."""
+
         def change(tensor: onnx.TensorProto) -> Mutation:
             def do() -> None:
                 values = numpy_helper.to_array(tensor).copy()
@@ -226,12 +233,15 @@ class Site:
         ]
 
     def one_element(self, values: np.ndarray) -> None:
+        """Move one random element by three standard deviations."""
         values.flat[self.rng.integers(values.size)] += 3 * (values.std() or abs(values.flat[0]) or 1.0)
 
     def one_row(self, values: np.ndarray) -> None:
+        """Negate one random row."""
         values[self.rng.integers(len(values))] *= -1
 
     def tenth(self, values: np.ndarray) -> None:
+        """Add a tenth."""
         values *= 1.1
 
     def softmax_axis(self) -> list[Mutation]:
@@ -241,6 +251,7 @@ class Site:
         return self.attribute("Softmax", "axis", -1, lambda a: 1 if a in (-1, 2, 3) else 0)
 
     def coordinates(self) -> list[Mutation]:
+        """Give a Resize that interpolates other coordinates."""
         out = []
         for node in self.nodes("Resize"):
             got = {a.name: helper.get_attribute_value(a) for a in node.attribute}
@@ -257,9 +268,12 @@ class Site:
         return out
 
     def nearest_to_linear(self) -> list[Mutation]:
+        """Let a nearest Resize interpolate."""
         return self.attribute("Resize", "mode", b"nearest", lambda m: "linear" if m == b"nearest" else None)
 
     def concat_order(self) -> list[Mutation]:
+        """Reverse the inputs of a Concat."""
+
         def change(node: onnx.NodeProto) -> Mutation:
             def do() -> None:
                 names = list(node.input)[::-1]
@@ -275,6 +289,8 @@ class Site:
         ]
 
     def add_to_sub(self) -> list[Mutation]:
+        """Turn an Add into a Sub."""
+
         def change(node: onnx.NodeProto) -> Mutation:
             def do() -> None:
                 node.op_type = "Sub"
@@ -395,7 +411,7 @@ def main() -> int:
                 if verdict.kind is not Kind.VERIFIED:
                     alarms.append((f"{title}, {base_name}", verdict.reason))
                 print(
-                    f"{title}, {base_name}: {verdict.kind.value}, difference {figures[0]:.3g} of {figures[1]:.3g}"
+                    f"{title}, {base_name}: {verdict.kind.value}, difference {figures[0]:.3g} of {figures[1]:.3g}"  # noqa: E501
                     f" allowed, {verdict.seconds:.1f} s",
                     flush=True,
                 )

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Feed, Feeds, Kind, Runnable, verify
 
@@ -126,6 +127,21 @@ def test_the_users_inputs_and_recorded_outputs_count():
 def test_misuse_comes_through_the_child():
     with pytest.raises(UsageError, match="'x'"):
         verify(runnable(net(RELU)), runnable(net(RELU)), feeds=Feeds((Feed("mine", {}),)))
+
+
+@pytest.mark.parametrize(
+    ("stage", "kind"), [("result: running, optimisation off", "differs"), ("original: running", "unverified")]
+)
+def test_a_crash_is_blamed_on_the_model_that_ran(monkeypatch, stage, kind):
+    monkeypatch.setattr(isolate, "run", lambda *_, **__: isolate.Crashed("SIGSEGV", stage=stage))
+    verdict = verify(runnable(net(RELU)), runnable(net(RELU)))
+    assert (verdict.kind, verdict.reason) == (kind, f"{stage}: the process crashed (SIGSEGV)")
+
+
+def test_running_out_of_time_is_unverified():
+    verdict = verify(runnable(net(RELU)), runnable(net(RELU)), limits=isolate.Limits(seconds=0.01))
+    assert verdict.kind is Kind.UNVERIFIED
+    assert "not done after" in verdict.reason
 
 
 def conv_bn(fused):
