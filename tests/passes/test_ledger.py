@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import onnx
 import pytest
 
@@ -13,19 +11,11 @@ from onnx_migrate.model.schema import newest_opset, versions
 NEWEST_SUPPORTED = 28
 """The newest opset that the registry has been written for; an older onnx knows a part of its steps."""
 
-UNWRITTEN = Path(__file__).with_name("unwritten.txt")
-"""Steps to versions up to 7 that are not written yet, "Operator version" a line. It may only get shorter."""
-
 
 def _known() -> set[tuple[str, int]]:
     """Return every (operator, since_version) of ai.onnx but each operator's first."""
     names = {schema.name for schema in onnx.defs.get_all_schemas_with_history() if not schema.domain}
     return {(name, version) for name in names for version in versions("", name)[1:]}
-
-
-def _unwritten() -> set[tuple[str, int]]:
-    lines = [line.split() for line in UNWRITTEN.read_text().splitlines() if line and not line.startswith("#")]
-    return {(operator, int(version)) for operator, version in lines}
 
 
 def _registered() -> set[tuple[str, int]]:
@@ -37,7 +27,7 @@ def _listed(found: set[tuple[str, int]]) -> str:
 
 
 def test_every_step_is_registered() -> None:
-    missing = _known() - _registered() - _unwritten()
+    missing = _known() - _registered()
     assert not missing, (
         f"{len(missing)} steps are neither adapted nor claimed nor refused: {_listed(missing)}"
     )
@@ -48,16 +38,6 @@ def test_every_registration_is_a_step() -> None:
     assert not strange, f"registered, and no step of onnx {onnx.__version__}: {_listed(strange)}"
     late = {step for step in _registered() if step[1] > NEWEST_SUPPORTED}
     assert not late, f"beyond opset {NEWEST_SUPPORTED}, which the registry is written for: {_listed(late)}"
-
-
-def test_unwritten_is_exact() -> None:
-    unwritten = _unwritten()
-    written = unwritten & _registered()
-    assert not written, f"written, so take it from {UNWRITTEN.name}: {_listed(written)}"
-    strange = unwritten - _known()
-    assert not strange, f"in {UNWRITTEN.name}, and no step: {_listed(strange)}"
-    late = {step for step in unwritten if step[1] > 7}
-    assert not late, f"only steps up to version 7 may be unwritten: {_listed(late)}"
 
 
 def test_every_step_says_why() -> None:
