@@ -17,8 +17,8 @@ def conv_transpose_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`output_shape` is of the spatial axes alone: batch and channels, if they were written, go.
 
     Why equal: version 1 left it open, and ONNX Runtime took both (conv_transpose_attributes.h). The words for
-    which end takes an odd pad under auto_pad changed too, but in all versions at once (onnx pull request 3440),
-    as did runtimes.
+    which end takes an odd pad changed too, but for no version in particular (onnx pull request 3440), and
+    runtimes followed at all versions.
     """
     attribute = rw.attribute("output_shape")
     if attribute is None or attribute.ref_attr_name or len(attribute.ints) < 3:
