@@ -1,4 +1,4 @@
-"""BatchNormalization: inference or training, told by the outputs and then by an attribute; over channels alone."""
+"""BatchNormalization: training, told by outputs and then by an attribute; statistics over channels alone."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ for _operator in ("Cast", "CastLike"):
     compatible(
         _operator,
         24,
-        reason="float8e8m0 is allowed, with round_mode, which concerns it alone; infinity saturates in the FNUZ types too, as"
-        " ONNX Runtime did before the text said so",
+        reason="float8e8m0 is allowed, with round_mode, which concerns it alone; infinity saturates in the"
+        " FNUZ types too, as ONNX Runtime and onnx.reference had it before the text said so",
     )
 
 

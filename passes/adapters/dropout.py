@@ -20,7 +20,7 @@ def dropout_6(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("Dropout", to=7)
 def dropout_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`is_test` is gone: a Dropout in test mode copies its input, as version 7 does in a runtime for inference.
+    """`is_test` is gone: a Dropout in test mode copies its input, as version 7 does at inference.
 
     What changes: without is_test the node dropped elements, and is written as Dropout-12 in training mode,
     which does so still.
@@ -52,8 +52,8 @@ def dropout_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 def dropout_12(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`ratio` moves from an attribute to an input, and without training_mode the input is copied as before.
 
-    Limits: what the mask holds when nothing is dropped was left open and is all true now. ONNX Runtime had given all
-    false, so a model that reads the mask is migrated under the assumption that it does not mind.
+    Limits: what the mask holds when nothing is dropped was left open and is all true now. ONNX Runtime had
+    given all false, so a model that reads the mask is migrated under the assumption that it does not mind.
     """
     rw.attribute_to_input("ratio", 1)
     if _has_mask(rw):

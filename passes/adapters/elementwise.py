@@ -81,8 +81,8 @@ compatible("Gemm", 11, reason="C may be left out")
 def consumed_inputs_6(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`consumed_inputs`, a hint that memory may be used again, is gone.
 
-    Why equal: the schemas of versions 1 and 6 differ in nothing else but words; the defaults of Elu, HardSigmoid
-    and LeakyRelu are the same in both, and Clip without a bound had the type's own limits in both.
+    Why equal: the schemas of versions 1 and 6 differ in nothing else but words; the defaults of Elu,
+    HardSigmoid and LeakyRelu are the same, and Clip without a bound had the type's own limits in both.
     """
     rw.drop("consumed_inputs")
 

@@ -17,8 +17,8 @@ compatible("Gather", 13, reason="more types are allowed")
 def slice_10(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`starts`, `ends` and `axes` move from attributes to inputs.
 
-    What changes: left-out axes, which were the first ones, as many as there are starts, are written out, since
-    from opset 10 on the text says that all axes are meant.
+    What changes: left-out axes, which were the first ones, as many as there are starts, are written out,
+    since from opset 10 on the text says that all axes are meant.
     """
     starts = rw.attribute("starts")
     if rw.attribute("axes") is None and starts is not None and not starts.ref_attr_name:

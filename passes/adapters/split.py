@@ -18,7 +18,7 @@ def split_2(node: onnx.NodeProto, rw: Rewriter) -> None:
 
     What changes: lengths known only at run time go to the input of Split-13.
 
-    Limits: version 1 does not say which axis is split when none is named; 0 is taken, the default of version 2.
+    Limits: version 1 does not say which axis is split when none is named; 0 is taken, version 2's default.
     """
     if rw.attribute("axis") is None:
         rw.set("axis", 0)

@@ -16,7 +16,8 @@ for _operator in ("Squeeze", "Unsqueeze"):
 def axes_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`axes` moves from an attribute to an input.
 
-    What changes: an empty list of a Squeeze, which takes away every axis of length 1 like a missing one, is left out.
+    What changes: an empty list of a Squeeze, which like a missing one means every axis of length 1, is left
+    out.
     """
     axes = rw.attribute("axes")
     if node.op_type == "Squeeze" and axes is not None and not axes.ref_attr_name and not axes.ints:

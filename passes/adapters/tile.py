@@ -16,7 +16,8 @@ compatible("Tile", 13, reason="more types are allowed")
 def tile_6(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`tiles` and `axis`, two scalars of the data's type, become `repeats`: one number for each axis.
 
-    What changes: where the rank or the two are known only at run time, OneHot (opset 9) writes `repeats` there.
+    What changes: where the rank or the two are known only at run time, OneHot (opset 9) writes `repeats`
+    there.
     """
     data, tiles, axis = node.input
     rank, count, place = rw.rank(data), rw.constant_value(tiles), rw.constant_value(axis)

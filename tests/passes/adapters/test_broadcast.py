@@ -49,7 +49,9 @@ COMPARISON: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _source(operator: str, shape: tuple[int, ...], attributes: str, kind: str = "float", result: str = "") -> str:
+def _source(
+    operator: str, shape: tuple[int, ...], attributes: str, kind: str = "float", result: str = ""
+) -> str:
     dims = f"[{','.join(map(str, shape))}]" if shape else ""
     written = f"<{attributes}>" if attributes else ""
     return f"""<ir_version: 3, opset_import: ["": 6]> g ({kind}[2,3,4,5] a, {kind}{dims} b)
@@ -59,7 +61,12 @@ def _source(operator: str, shape: tuple[int, ...], attributes: str, kind: str = 
 @pytest.mark.parametrize(("shape", "attributes", "aligned"), SHAPES)
 def test_shapes(shape: tuple[int, ...], attributes: str, aligned: tuple[int, ...]) -> None:
     b = np.asarray(RNG.standard_normal(shape), np.float32)
-    check(_source("Sub", shape, attributes), feeds={"a": A, "b": b}, expected=[A - b.reshape(aligned)], variants=RANKED)
+    check(
+        _source("Sub", shape, attributes),
+        feeds={"a": A, "b": b},
+        expected=[A - b.reshape(aligned)],
+        variants=RANKED,
+    )
     if "axis = -" not in attributes:
         at_7 = {"unranked": "needs-rank"} if "axis" in attributes and "broadcast" in attributes else {}
         source = _source("Sub", shape, attributes)
@@ -133,9 +140,7 @@ def test_a_length_of_zero() -> None:
 def test_a_negative_axis_counts_from_the_last() -> None:
     b = RNG.standard_normal(3).astype(np.float32)
     source = _source("Mul", (3,), "broadcast = 1, axis = -3")
-    check(
-        source, feeds={"a": A, "b": b}, expected=[A * b[:, None, None]], refused={"unranked": "needs-rank"}
-    )
+    check(source, feeds={"a": A, "b": b}, expected=[A * b[:, None, None]], refused={"unranked": "needs-rank"})
 
 
 @pytest.mark.parametrize(
@@ -158,9 +163,12 @@ def test_prelu_of_two_dimensions() -> None:
     check(source, feeds={"x": x}, expected=[np.where(x < 0, x * slope, x)])
 
 
-@pytest.mark.parametrize(("c", "attributes"), [("2,4", ""), ("4", ", broadcast = 1"), ("1", ", broadcast = 1")])
+@pytest.mark.parametrize(
+    ("c", "attributes"), [("2,4", ""), ("4", ", broadcast = 1"), ("1", ", broadcast = 1")]
+)
 def test_gemm(c: str, attributes: str) -> None:
-    source = f"""<ir_version: 3, opset_import: ["": 1]> g (float[3,2] a, float[3,4] b, float[{c}] c) => (float[2,4] y)
+    source = f"""<ir_version: 3, opset_import: ["": 1]> g (float[3,2] a, float[3,4] b, float[{c}] c)
+        => (float[2,4] y)
         {{ y = Gemm <transA = 1, alpha = 0.5, beta = 2.0{attributes}> (a, b, c) }}"""
     a, b = (RNG.integers(-4, 5, shape).astype(np.float32) for shape in ((3, 2), (3, 4)))
     bias = RNG.integers(-4, 5, [int(dim) for dim in c.split(",")]).astype(np.float32)

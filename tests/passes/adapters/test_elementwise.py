@@ -36,10 +36,14 @@ def test_unary(operator: str) -> None:
     x = np.abs(X) + np.float32(0.25) if operator in ("Log", "Sqrt", "Reciprocal") else X
     source = f"""<ir_version: 3, opset_import: ["": 1]> g (float[2,3] x) => (float[2,3] y)
         {{ y = {operator} <consumed_inputs = [0]> (x) }}"""
-    check(source, to=7, feeds={"x": x}, expected=[UNARY[operator](x).astype(np.float32)], rtol=1e-6, atol=1e-7)
+    check(
+        source, to=7, feeds={"x": x}, expected=[UNARY[operator](x).astype(np.float32)], rtol=1e-6, atol=1e-7
+    )
 
 
-@pytest.mark.parametrize(("operator", "function"), [("Max", np.maximum), ("Min", np.minimum), ("Sum", np.add)])
+@pytest.mark.parametrize(
+    ("operator", "function"), [("Max", np.maximum), ("Min", np.minimum), ("Sum", np.add)]
+)
 def test_variadic(operator: str, function: Callable[[Any, Any], Any]) -> None:
     source = f"""<ir_version: 3, opset_import: ["": 1]> g (float[2,3] a, float[2,3] b) => (float[2,3] y)
         {{ y = {operator} <consumed_inputs = [0, 0]> (a, b) }}"""
