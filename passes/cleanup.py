@@ -12,7 +12,7 @@ from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.order import free_names
 from onnx_migrate.model.scope import Names
-from onnx_migrate.model.types import subgraphs
+from onnx_migrate.model.bodies import subgraphs
 
 __all__ = ["Cleanup"]
 

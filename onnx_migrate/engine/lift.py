@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 import onnx
 
 from onnx_migrate.engine.registry import Step, next_step
-from onnx_migrate.engine.snapshot import Snapshot
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.model.change import Change, ChangeLog, Exactness
 from onnx_migrate.model.rewriter import Rewriter
 from onnx_migrate.model.schema import is_onnx, misfit, signature, signature_at, versions
 from onnx_migrate.model.scope import Scope
-from onnx_migrate.model.types import FunctionKey, called, function_key, subgraphs
 
 __all__ = ["Lift"]
 
@@ -84,7 +83,8 @@ class Lift:
 
     def _node(self, node: onnx.NodeProto, start: int, scope: Scope, result: list[onnx.NodeProto]) -> None:
         """Lift one node and all that its adapters write, depth first, so that order is kept."""
-        before = Snapshot.of(node, start)
+        before = onnx.NodeProto()
+        before.CopyFrom(node)
         pending: list[tuple[onnx.NodeProto, int]] = [(node, start)]
         steps: list[tuple[Step, Rewriter]] = []
         while pending:
@@ -100,14 +100,46 @@ class Lift:
             for written in reversed([*rewriter.preceding, *own, *rewriter.following]):
                 pending.append((written, rewriter.version))
         kept = set(node.input)
-        self.orphans.update(name for name in before.inputs if name and name not in kept)
-        self.log.changes.append(before.change(node, self.target, scope.path, steps))
+        self.orphans.update(name for name in before.input if name and name not in kept)
+        self._record(before, node, start, scope, steps)
+
+    def _record(
+        self,
+        before: onnx.NodeProto,
+        node: onnx.NodeProto,
+        start: int,
+        scope: Scope,
+        steps: list[tuple[Step, Rewriter]],
+    ) -> None:
+        """Tell the log what became of a node after these steps, its own and those of the nodes written for it."""
+        removed = any(rewriter.removed and rewriter.node is node for _, rewriter in steps)
+        emitted = [item.op_type for _, rewriter in steps for item in (*rewriter.preceding, *rewriter.following)]
+        noted = any(rewriter.reasons for _, rewriter in steps)
+        if before == node and not (removed or emitted or noted):
+            return
+        after = onnx.NodeProto()
+        after.CopyFrom(node)
+        own = [(step, rewriter) for step, rewriter in steps if rewriter.node is node]
+        reasons = [reason for step, rewriter in own for reason in (rewriter.reasons or [step.reason])]
+        exactness = {rewriter.exactness or step.exactness for step, rewriter in steps}
+        old, new = _since(before, start), _since(after, self.target)
+        self.log.changes.append(
+            Change(
+                step="migrate_opset",
+                where=Where(scope.path, _name(before), before.op_type, old, new),
+                before=before,
+                version_before=old,
+                after=None if removed else after,
+                version_after=new,
+                emitted=tuple(emitted),
+                reason="; ".join(dict.fromkeys(reasons)),
+                exactness=max(exactness, key=list(Exactness).index),
+            )
+        )
 
     def _take(self, step: Step | int, node: onnx.NodeProto, version: int, scope: Scope) -> Rewriter:
         to = step if isinstance(step, int) else step.to
-        where = Where(
-            scope.path, node.name or (node.output[0] if node.output else ""), node.op_type, version, to
-        )
+        where = Where(scope.path, _name(node), node.op_type, version, to)
         if isinstance(step, int):
             raise CannotMigrate(
                 f"the step of {node.op_type} to version {to} is not written yet", code="no-adapter", where=where,
@@ -126,3 +158,12 @@ class Lift:
                 hint="this is a bug of onnx-migrate, unless the node is not valid",
             ) from error  # fmt: skip
         return rewriter
+
+
+def _name(node: onnx.NodeProto) -> str:
+    return str(node.name or next((name for name in node.output if name), ""))
+
+
+def _since(node: onnx.NodeProto, opset: int) -> int:
+    form = signature_at(node.domain, node.op_type, opset)
+    return form.since_version if form else opset

@@ -8,7 +8,7 @@ from typing import Any
 import onnx
 
 from onnx_migrate.model.order import free_names
-from onnx_migrate.model.types import subgraphs
+from onnx_migrate.model.bodies import subgraphs
 
 __all__ = ["remove_orphans"]
 

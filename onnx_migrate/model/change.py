@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+import onnx
+from onnx import AttributeProto, TensorProto, helper
+
 from onnx_migrate.errors import Where
 
 __all__ = ["Change", "ChangeLog", "Exactness", "Note"]
@@ -20,25 +23,31 @@ class Exactness(str, Enum):
 
 @dataclass(frozen=True)
 class Change:
-    """One node, before and after: operators, versions, inputs and the attributes that differ.
+    """One node, before and after a pass; the nodes are copies, and `after` is None when others took its place.
 
-    `inputs_*` are value names in order, "" for one left out. `attributes_*` hold only what differs, as text.
-    `emitted` names the operators of the helper nodes written beside it.
+    `version_*` are the since_versions of the operator's schema, `emitted` the operators of the helper nodes written
+    beside the node.
     """
 
     step: str
     where: Where
-    operator_before: str
+    before: onnx.NodeProto
     version_before: int
-    inputs_before: tuple[str, ...]
-    attributes_before: tuple[tuple[str, str], ...]
-    operator_after: str
+    after: onnx.NodeProto | None
     version_after: int
-    inputs_after: tuple[str, ...]
-    attributes_after: tuple[tuple[str, str], ...]
     emitted: tuple[str, ...]
     reason: str
     exactness: Exactness = Exactness.EXACT
+
+    @property
+    def attributes(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The attributes that differ, by name and as short text, before and after."""
+        old = {attribute.name: attribute_text(attribute) for attribute in self.before.attribute}
+        if self.after is None:
+            return old, {}
+        new = {attribute.name: attribute_text(attribute) for attribute in self.after.attribute}
+        same = old.items() & new.items()
+        return dict(sorted(old.items() - same)), dict(sorted(new.items() - same))
 
 
 @dataclass(frozen=True)
@@ -67,3 +76,21 @@ class ChangeLog:
     ) -> None:
         """Add a `Note`."""
         self.notes.append(Note(step, code, message, subject, severity))
+
+
+def attribute_text(attribute: AttributeProto) -> str:
+    """Return an attribute's value as short text; a sub-graph or a tensor by its kind and shape."""
+    if attribute.ref_attr_name:
+        return f"@{attribute.ref_attr_name}"
+    kind = attribute.type
+    if kind == AttributeProto.STRING:
+        return attribute.s.decode("utf-8", "replace")
+    if kind == AttributeProto.TENSOR:
+        return f"{TensorProto.DataType.Name(attribute.t.data_type)}{list(attribute.t.dims)}"
+    if kind in (AttributeProto.INT, AttributeProto.FLOAT):
+        return f"{helper.get_attribute_value(attribute):g}" if kind == AttributeProto.FLOAT else str(attribute.i)
+    if kind in (AttributeProto.INTS, AttributeProto.FLOATS):
+        values = helper.get_attribute_value(attribute)
+        shown = ", ".join(f"{value:g}" for value in values[:16])
+        return f"[{shown}{', …' if len(values) > 16 else ''}]"
+    return f"<{AttributeProto.AttributeType.Name(kind).lower()}>"

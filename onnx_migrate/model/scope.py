@@ -10,7 +10,8 @@ import onnx
 from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.model.schema import is_onnx
-from onnx_migrate.model.types import BodyKey, FunctionKey, TypeTable, ValueType, function_key, subgraphs
+from onnx_migrate.model.bodies import FunctionKey, function_key, subgraphs
+from onnx_migrate.model.types import BodyKey, TypeTable, ValueType
 from onnx_migrate.model.weights import Weights
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Scope:
     function: FunctionKey | None = None
     parent: Scope | None = None
     _constants: dict[str, TensorProto | onnx.NodeProto] | None = field(default=None, repr=False)
-    _shared: dict[tuple[int, tuple[int, ...], bytes], str] = field(default_factory=dict, repr=False)
+    _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict, repr=False)
     _reads: set[str] = field(default_factory=set, repr=False)
     _reads_body: bool = field(default=False, repr=False)
     added: list[onnx.NodeProto] = field(default_factory=list, repr=False)
@@ -129,12 +130,11 @@ class Scope:
 
         An initializer in a graph. A Constant node in a function, which has no initializers.
         """
-        tensor = onnx.numpy_helper.from_array(array)
-        key = (tensor.data_type, tuple(tensor.dims), tensor.SerializeToString())
+        key = (array.dtype.str, array.shape, array.tobytes())
         if key in self._shared:
             return self._shared[key]
         name = self.names.fresh(hint)
-        tensor.name = name
+        tensor = onnx.numpy_helper.from_array(array, name)
         if self.function is None and isinstance(self.body, onnx.GraphProto) and self.initializers:
             self.body.initializer.append(tensor)
             self._table()[name] = self.body.initializer[-1]

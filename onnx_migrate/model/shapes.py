@@ -7,7 +7,7 @@ from onnx import shape_inference
 
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.skeleton import skeleton
-from onnx_migrate.model.types import subgraphs
+from onnx_migrate.model.bodies import subgraphs
 
 __all__ = ["Dims", "drop_value_info", "inferred_outputs", "set_dims"]
 

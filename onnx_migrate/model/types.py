@@ -9,15 +9,13 @@ from dataclasses import dataclass
 import onnx
 from onnx import AttributeProto, shape_inference
 
+from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
 from onnx_migrate.model.skeleton import skeleton
 
-__all__ = ["BodyKey", "FunctionKey", "TypeTable", "ValueType", "function_key", "subgraphs"]
+__all__ = ["BodyKey", "TypeTable", "ValueType"]
 
 BodyKey = tuple[int | str, ...]
 """Where a body stands: () is the main graph; each sub-graph adds its node's index, attribute and place."""
-
-FunctionKey = tuple[str, str, str]
-"""A local function's domain, name and overload."""
 
 
 @dataclass(frozen=True)
@@ -45,26 +43,6 @@ class ValueType:
 
 
 UNKNOWN = ValueType()
-
-
-def function_key(function: onnx.FunctionProto) -> FunctionKey:
-    """Return what a node must name to call `function`."""
-    return function.domain, function.name, getattr(function, "overload", "")
-
-
-def called(node: onnx.NodeProto) -> FunctionKey:
-    """Return the function a node would call, if there is one of that key."""
-    return node.domain, node.op_type, getattr(node, "overload", "")
-
-
-def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
-    """Yield the attribute name, place and graph of each sub-graph of a node."""
-    for attribute in node.attribute:
-        if attribute.type == AttributeProto.GRAPH:
-            yield attribute.name, 0, attribute.g
-        elif attribute.type == AttributeProto.GRAPHS:
-            for place, graph in enumerate(attribute.graphs):
-                yield attribute.name, place, graph
 
 
 class TypeTable:

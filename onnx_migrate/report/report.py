@@ -9,7 +9,6 @@ from typing import Any
 import onnx
 
 from onnx_migrate._version import __version__
-from onnx_migrate.errors import Where
 from onnx_migrate.model.change import Change, Note
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.model.opset import onnx_opset
@@ -105,25 +104,26 @@ def _port(port: Port) -> dict[str, Any]:
     }
 
 
-def _where(where: Where) -> dict[str, Any]:
-    return {"scope": where.scope, "node": where.node}
-
-
 def _change(change: Change) -> dict[str, Any]:
+    old, new = change.attributes
+    after = change.after
     return {
         "pass": change.step,
-        **_where(change.where),
+        "scope": change.where.scope,
+        "node": change.where.node,
         "before": {
-            "operator": change.operator_before,
+            "operator": change.before.op_type,
             "version": change.version_before,
-            "inputs": list(change.inputs_before),
-            "attributes": dict(change.attributes_before),
+            "inputs": list(change.before.input),
+            "attributes": old,
         },
-        "after": {
-            "operator": change.operator_after,
+        "after": None
+        if after is None
+        else {
+            "operator": after.op_type,
             "version": change.version_after,
-            "inputs": list(change.inputs_after),
-            "attributes": dict(change.attributes_after),
+            "inputs": list(after.input),
+            "attributes": new,
         },
         "helpers": list(change.emitted),
         "reason": change.reason,

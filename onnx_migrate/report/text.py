@@ -54,45 +54,39 @@ class _Writer:
 def _changes(changes: Iterable[Change], say: _Writer, everything: bool) -> None:
     groups: dict[tuple[str, int, str, int, str], list[Change]] = {}
     for change in changes:
-        key = (
-            change.operator_before,
-            change.version_before,
-            change.operator_after,
-            change.version_after,
-            change.reason,
-        )
+        became = change.after.op_type if change.after else ""
+        key = (change.before.op_type, change.version_before, became, change.version_after, change.reason)
         groups.setdefault(key, []).append(change)
     if groups:
         say.head("changed nodes")
-    for (operator, old, new_operator, new, reason), members in groups.items():
-        became = f"{new_operator}-{new}" if new_operator else "other operators"
+    for (operator, old, became, new, reason), members in groups.items():
+        form = f"{became}-{new}" if became else "other operators"
         count = f" ×{len(members)}" if len(members) > 1 else ""
         inexact = {member.exactness for member in members} - {Exactness.EXACT}
         grade = f" [yellow]({', '.join(sorted(item.value for item in inexact))})[/]" if inexact else ""
-        say.line(f"  {_safe(operator)}-{old} → [green]{_safe(became)}[/]{count}{grade}: {_safe(reason)}")
+        say.line(f"  {_safe(operator)}-{old} → [green]{_safe(form)}[/]{count}{grade}: {_safe(reason)}")
         shown = members if everything else members[:_SHOWN]
         for member in shown:
-            say.line(f"    {_safe(_name(member))}{_safe(_inputs(member))}")
-            for name, value in member.attributes_before:
-                if name not in dict(member.attributes_after):
-                    say.line(f"        [red]- {_safe(name)} = {_safe(value)}[/]")
-            for name, value in member.attributes_after:
-                say.line(f"        [green]+ {_safe(name)} = {_safe(value)}[/]")
-            if member.emitted:
-                say.line(f"        with {_safe(', '.join(member.emitted))}")
+            _change(member, say)
         if len(members) > len(shown):
             say.line(f"    … and {len(members) - len(shown)} more (--verbose shows them)")
 
 
-def _name(change: Change) -> str:
+def _change(change: Change, say: _Writer) -> None:
     scope = f" in {change.where.scope}" if change.where.scope not in ("", "graph") else ""
-    return f"{change.where.node}{scope}"
-
-
-def _inputs(change: Change) -> str:
-    if change.inputs_before == change.inputs_after or not change.operator_after:
-        return ""
-    return f"  ({_list(change.inputs_before)}) → ({_list(change.inputs_after)})"
+    inputs = ""
+    if change.after is not None and change.before.input != change.after.input:
+        inputs = f"  ({_list(change.before.input)}) → ({_list(change.after.input)})"
+    say.line(f"    {_safe(change.where.node + scope + inputs)}")
+    old, new = change.attributes
+    for name, value in old.items():
+        if name not in new:
+            say.line(f"        [red]- {_safe(name)} = {_safe(value)}[/]")
+    for name, value in new.items():
+        was = f", was {old[name]}" if name in old else ""
+        say.line(f"        [green]+ {_safe(name)} = {_safe(value + was)}[/]")
+    if change.emitted:
+        say.line(f"        with {_safe(', '.join(change.emitted))}")
 
 
 def _list(names: Iterable[str]) -> str:
