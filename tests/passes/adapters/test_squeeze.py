@@ -9,21 +9,20 @@ from tests.harness import check
 @pytest.mark.parametrize(
     ("opset", "attributes", "shape"),
     [
-        (1, "axes = [0, 2]", "3,1"),
-        (11, "axes = [-2, 0]", "3,1"),
-        (11, "axes = [3]", "1,3,1"),
+        (7, "<axes = [0, 2]>", "3,1"),
+        (11, "<axes = [-2, 0]>", "3,1"),
+        (11, "<axes = [3]>", "1,3,1"),
         (7, "", "3"),
-        (12, "axes = []", "3"),
+        (12, "<axes: ints = []>", "3"),
     ],
 )
 def test_squeeze(opset: int, attributes: str, shape: str) -> None:
-    written = f"<{attributes}>" if attributes and attributes != "axes = []" else ""
-    written = "<axes: ints = []>" if attributes == "axes = []" else written
-    source = f"""<ir_version: 4, opset_import: ["": {max(opset, 7)}]> g (float[1,3,1,1] x)
+    source = f"""<ir_version: 4, opset_import: ["": {opset}]> g (float[1,3,1,1] x)
         => (float[{shape}] y)
-        {{ y = Squeeze {written} (x) }}"""
+        {{ y = Squeeze {attributes} (x) }}"""
     result = check(source, to=13)
     assert not result.graph.node[0].attribute
+    assert len(result.graph.node[0].input) == (2 if "[" in attributes and "[]" not in attributes else 1)
 
 
 @pytest.mark.parametrize(
