@@ -19,6 +19,7 @@ from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError, Verific
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.dims import DynamicAxes
+from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.schema import newest_opset
 from onnx_migrate.proof import Proof, Prover
@@ -186,11 +187,13 @@ def _run(
             if required or not item.optional:
                 model = pipeline.run_one(item, model, log)
                 continue
+            check_legal(model.proto)
             fallback = _Fallback(item.name, model.copy(), len(log.changes), len(log.notes))
             try:
                 model = pipeline.run_one(item, model, log)
             except MigrateError as error:
                 model, fallback = fallback.take(log, str(error)), None
+    check_legal(model.proto)
     return model, fallback
 
 

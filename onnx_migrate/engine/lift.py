@@ -16,6 +16,8 @@ from onnx_migrate.model.scope import Scope
 
 __all__ = ["Lift"]
 
+_GRADES = list(Exactness)
+
 
 @dataclass
 class Lift:
@@ -115,13 +117,13 @@ class Lift:
         removed = any(rewriter.removed and rewriter.node is node for _, rewriter in steps)
         emitted = [item.op_type for _, rewriter in steps for item in (*rewriter.preceding, *rewriter.following)]
         noted = any(rewriter.reasons for _, rewriter in steps)
-        if before == node and not (removed or emitted or noted):
+        exactness = {rewriter.exactness or step.exactness for step, rewriter in steps}
+        if not (removed or emitted or noted) and exactness == {Exactness.EXACT} and before == node:
             return
         after = onnx.NodeProto()
         after.CopyFrom(node)
         own = [(step, rewriter) for step, rewriter in steps if rewriter.node is node]
         reasons = [reason for step, rewriter in own for reason in (rewriter.reasons or [step.reason])]
-        exactness = {rewriter.exactness or step.exactness for step, rewriter in steps}
         old, new = _since(before, start), _since(after, self.target)
         self.log.changes.append(
             Change(
@@ -133,7 +135,7 @@ class Lift:
                 version_after=new,
                 emitted=tuple(emitted),
                 reason="; ".join(dict.fromkeys(reasons)),
-                exactness=max(exactness, key=list(Exactness).index),
+                exactness=max(exactness, key=_GRADES.index),
             )
         )
 
@@ -145,9 +147,11 @@ class Lift:
                 f"the step of {node.op_type} to version {to} is not written yet", code="no-adapter", where=where,
                 hint=f"opset {to - 1} can be reached",
             )  # fmt: skip
-        if step.adapt is None:
+        if step.refusal:
             raise CannotMigrate(step.refusal, code="no-equal", where=where, hint=step.hint)
         rewriter = Rewriter(node, scope, to, self.target, where)
+        if step.adapt is None:
+            return rewriter
         try:
             step.adapt(node, rewriter)
         except MigrateError:

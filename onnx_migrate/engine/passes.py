@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import onnx
 
-from onnx_migrate.errors import MigrateError, PassError, UsageError
+from onnx_migrate.errors import IllegalModel, MigrateError, PassError, UsageError
 from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 
 if TYPE_CHECKING:
@@ -85,6 +86,10 @@ class UserPass(Pass):
             raise
         except Exception as error:
             raise PassError(f"pass {self.name!r} raised {type(error).__name__}: {error}") from error
+        try:
+            check_legal(result.proto)
+        except IllegalModel as error:
+            raise PassError(f"pass {self.name!r} left a node that is not valid: {error}", code=error.code) from error
         log.note(self.name, "user-pass", f"ran {self.name}", subject=self.name)
         return result
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from onnx_migrate.engine.collector import paused_collector
 from onnx_migrate.engine.passes import Pass, as_pass
 from onnx_migrate.errors import MigrateError, PassError, UsageError
 from onnx_migrate.model.change import ChangeLog
@@ -70,20 +71,21 @@ class Pipeline:
         return self.names.index(name)
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Run all passes, each as `run_one` does."""
+        """Run all passes, each as `run_one` does. Raises IllegalModel when a node of the result is not valid."""
         for item in self.passes:
             model = self.run_one(item, model, log)
+        check_legal(model.proto)
         return model
 
     def run_one(self, item: Pass, model: Model, log: ChangeLog) -> Model:
         """Run one pass and hold its result against what every pass must keep.
 
-        Raises PassError when the pass fails in a way it should not, or changes the interface; IllegalModel when
-        a node is no longer valid.
+        Raises PassError when the pass fails in a way it should not, or changes the interface.
         """
         before = Interface.of(model.proto)
         try:
-            result = item.run(model, log)
+            with paused_collector():
+                result = item.run(model, log)
         except MigrateError:
             raise
         except Exception as error:
@@ -91,5 +93,4 @@ class Pipeline:
         changed = before.difference(Interface.of(result.proto))
         if changed:
             raise PassError(f"pass {item.name!r} changed the interface: {changed}", code="interface-changed")
-        check_legal(result.proto)
         return result

@@ -87,13 +87,16 @@ def adapter(
     return register
 
 
-def compatible(operator: str, *to: int, reason: str, domain: str = "") -> None:
-    """Claim that a node valid before each of the versions `to` is valid there and computes the same.
+def compatible(
+    operator: str, *to: int, reason: str, domain: str = "", exactness: Exactness = Exactness.EXACT
+) -> None:
+    """Claim that a node valid before each of the versions `to` is valid there and means the same.
 
-    A claim that tests run, never a default; `reason` is what the standard's changelog says has changed.
+    A claim that tests run, never a default; `reason` is what the standard's changelog says has changed. EQUIVALENT
+    where runtimes have another kernel for the new version, which rounds differently.
     """
     for version in to:
-        _register(Step(domain, operator, version, reason=reason))
+        _register(Step(domain, operator, version, reason=reason, exactness=exactness))
 
 
 def unsupported(operator: str, *to: int, why: str, hint: str = "", domain: str = "") -> None:
@@ -117,7 +120,7 @@ def steps() -> list[Step]:
 
 @cache
 def next_step(domain: str, operator: str, version: int, target: int) -> Step | int | None:
-    """Return the first step on an operator's way from an opset to another that is not just a claim.
+    """Return the first step on an operator's way from an opset to another that is not just an exact claim.
 
     None when there is nothing left to do, and the missing version as an int when nobody has registered it.
     Other domains than ai.onnx have no steps unless some are registered for them.
@@ -130,6 +133,6 @@ def next_step(domain: str, operator: str, version: int, target: int) -> Step | i
         step = table.get((name, operator, to))
         if step is None:
             return to
-        if step.adapt or step.refusal:
+        if step.adapt or step.refusal or step.exactness is not Exactness.EXACT:
             return step
     return None

@@ -36,12 +36,11 @@ def _check(
             _check(graph.node, f"{path}/{node.name or node.op_type}:{attribute}", opset, functions)
         if not is_onnx(node.domain) or called(node) in functions:
             continue
-        where = Where(path, node.name, node.op_type, opset)
         if opset is None:
-            raise IllegalModel("stands in a body that does not import ai.onnx", where=where)
+            raise IllegalModel(
+                "stands in a body that does not import ai.onnx", where=Where(path, node.name, node.op_type)
+            )
         form = signature_at(node.domain, node.op_type, opset)
-        if form is None:
-            raise IllegalModel(f"is not an operator of opset {opset}", where=where)
-        complaint = misfit(node, form)
+        complaint = misfit(node, form) if form else f"is not an operator of opset {opset}"
         if complaint:
-            raise IllegalModel(complaint, where=where)
+            raise IllegalModel(complaint, where=Where(path, node.name, node.op_type, opset))

@@ -46,6 +46,7 @@ class Rewriter:
         self.preceding: list[onnx.NodeProto] = []
         self.following: list[onnx.NodeProto] = []
         self.reasons: list[str] = []
+        self._base = node.name or next((name for name in node.output if name), node.op_type)
         self.exactness: Exactness | None = None
         self.removed = False
 
@@ -194,9 +195,11 @@ class Rewriter:
             if dtype not in (plain, None):
                 value = self.before("Cast", [value], hint=name, to=dtype)
         else:
-            with np.errstate(over="ignore"):
-                kind = helper.tensor_dtype_to_np_dtype(plain if dtype is None else dtype)
-                value = self.constant(np.array(self.get(name), helper.tensor_dtype_to_np_dtype(plain)).astype(kind), name)
+            array = np.array(self.get(name), np.float32 if plain == TensorProto.FLOAT else np.int64)
+            if dtype not in (plain, None):
+                with np.errstate(over="ignore"):
+                    array = array.astype(helper.tensor_dtype_to_np_dtype(dtype))
+            value = self.constant(array, name)
         if dtype is None:
             self.version = max(self.version, 15)
             value = self.before("CastLike", [value, like], hint=name)
@@ -207,11 +210,11 @@ class Rewriter:
 
     def constant(self, array: np.ndarray[Any, Any], hint: str) -> str:
         """Return the name of a constant with this value, of a name like the node's with `hint` behind it."""
-        return self.scope.add_constant(array, f"{self._base()}_{hint}")
+        return self.scope.add_constant(array, f"{self._base}_{hint}")
 
     def fresh(self, hint: str) -> str:
         """Return a value name that is free in every scope."""
-        return self.scope.names.fresh(f"{self._base()}_{hint}")
+        return self.scope.names.fresh(f"{self._base}_{hint}")
 
     def before(
         self,
@@ -256,17 +259,14 @@ class Rewriter:
         """Refuse the migration for this node."""
         raise CannotMigrate(reason, code=code, where=self.where, hint=hint)
 
-    def _base(self) -> str:
-        return self.node.name or next((name for name in self.node.output if name), self.node.op_type)
-
     def _node(
         self, operator: str, inputs: Sequence[str], outputs: Sequence[str], domain: str, attributes: dict[str, Any]
     ) -> onnx.NodeProto:
         given = list(inputs)
         while given and not given[-1]:
             given.pop()
-        name = self.scope.names.fresh(f"{self._base()}_{operator}")
-        node = helper.make_node(operator, given, list(outputs), name=name, domain=domain)
+        name = self.scope.names.fresh(f"{self._base}_{operator}")
+        node = onnx.NodeProto(op_type=operator, input=given, output=outputs, name=name, domain=domain or None)
         # Names in order, so that equal rewrites are equal bytes.
         for key in sorted(attributes):
             if attributes[key] is not None:

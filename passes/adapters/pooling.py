@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 
 from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.model.change import Exactness
 from onnx_migrate.model.rewriter import Rewriter
 
 # ONNX Runtime gives one shape for ceil_mode and auto_pad at every version; only the words were mended.
@@ -17,7 +18,10 @@ compatible("AveragePool", 7, reason="count_include_pad was added; 0, the default
 compatible("AveragePool", 10, reason="ceil_mode was added, 0 by default")
 compatible("AveragePool", 11, reason=_WORDS)
 compatible(
-    "AveragePool", 19, reason="dilations was added, 1 by default; runtimes may add up in another order"
+    "AveragePool",
+    19,
+    reason="dilations was added, 1 by default; ONNX Runtime's kernel adds up in another order from here on",
+    exactness=Exactness.EQUIVALENT,
 )
 compatible("AveragePool", 22, reason=_CEIL)
 compatible(

@@ -108,7 +108,7 @@ g (float[1,2,3,4] x) => (float[1,2,6,8] y) <float[4] s = {1., 1., 2., 2.}> { y =
     result, log = lift(source, 17)
 
     assert [node.op_type for node in result.graph.node] == ["Resize"]
-    assert [note.code for note in log.notes] == ["other-version"]
+    assert "other-version" in [note.code for note in log.notes]
     feeds = random_feeds(source)
     source.opset_import[0].version = 9
     same(run(source, feeds), run(result, feeds), "Upsample stamped 13")
