@@ -167,16 +167,16 @@ class Rewriter:
             del self.node.input[-1]
 
     def is_read(self, value: str) -> bool:
-        """Tell whether anything reads a value: a node of this body or of a sub-graph in it, or who calls the body."""
+        """Tell whether anything reads a value: a node of this body or of a sub-graph in it, or its caller."""
         return self.scope.is_read(value)
 
     def attribute_to_input(self, name: str, index: int, *, like: str = "") -> None:
         """Move an attribute (int, ints, float or floats) to an input as a constant; nothing when it is absent.
 
-        The input is int64 or float32, or of the element type of the value `like`, rounded to it. A reference to
-        a function's attribute becomes a Constant node that refers to it, which opset 12 and later can say.
-        Refuses with `needs-value` before that, and with `needs-type` when the type of `like` is unknown and the
-        target has no CastLike (opset 15).
+        The input is int64 or float32, or of the element type of the value `like`, rounded to it. A reference
+        to a function's attribute becomes a Constant node that refers to it, which opset 12 and later can say.
+        Refuses with `needs-value` before that, and with `needs-type` when the type of `like` is unknown and
+        the target has no CastLike (opset 15).
         """
         import numpy as np
 
