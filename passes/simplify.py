@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -12,6 +11,7 @@ import onnx
 from onnx_migrate import files, isolate
 from onnx_migrate.engine.passes import Pass, register_pass
 from onnx_migrate.errors import PassError
+from onnx_migrate.files.scratch import Scratch
 from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
 
@@ -40,8 +40,8 @@ class Simplify(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Return the simplified model, whose weights lie in a temporary folder that it keeps alive."""
         _refuse_overridable(model.proto)
-        folder = tempfile.TemporaryDirectory(prefix="onnx-migrate-")
-        source, result = Path(folder.name, "model.onnx"), Path(folder.name, "simplified.onnx")
+        folder = Scratch()
+        source, result = folder.path / "model.onnx", folder.path / "simplified.onnx"
         files.save(model, source)
         size = _bytes_on_disk(source)
         allowed = int(size * 1.1) + self.budget

@@ -77,7 +77,7 @@ def adapter(
     """
 
     def register(function: Adapter) -> Adapter:
-        reason = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")
+        reason = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").rstrip(".")
         if not reason:
             raise ValueError(f"{function.__name__} says nothing of what it changes")
         for operator in operators:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import onnx
 from onnx import shape_inference
 
@@ -9,7 +11,7 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.skeleton import skeleton
 from onnx_migrate.model.bodies import subgraphs
 
-__all__ = ["Dims", "drop_value_info", "inferred_outputs", "set_dims"]
+__all__ = ["Dims", "dims_of", "drop_value_info", "inferred_outputs", "set_dims"]
 
 Dims = tuple[int | str | None, ...]
 
@@ -28,14 +30,20 @@ def drop_value_info(graph: onnx.GraphProto) -> int:
     return count
 
 
-def inferred_outputs(proto: onnx.ModelProto) -> dict[str, Dims | None]:
+def inferred_outputs(
+    proto: onnx.ModelProto, sizes: Mapping[str, int] | None = None
+) -> dict[str, Dims | None]:
     """Return the outputs' dims as they follow from the inputs alone: a number, a symbol, or None for unknown.
 
-    None in place of the dims when not even the rank follows. Raises CannotMigrate, code `shapes-disagree`, with
-    onnx's own words when a node's inputs contradict each other.
+    `sizes` gives inputs' symbols a number. None in place of the dims when not even the rank follows. Raises
+    CannotMigrate, code `shapes-disagree`, with onnx's own words when a node's inputs contradict each other.
     """
     copy = skeleton(proto)
     drop_value_info(copy.graph)
+    for value in copy.graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            if sizes and dim.dim_param in sizes:
+                dim.dim_value = sizes[dim.dim_param]
     for value in copy.graph.output:
         if value.type.WhichOneof("value") == "tensor_type":
             value.type.tensor_type.ClearField("shape")

@@ -14,7 +14,9 @@ from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.dims import DynamicAxes, named_axes
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.shapes import Dims, dims_of, drop_value_info, inferred_outputs, set_dims
+from onnx_migrate.model.shapes import Dims, dims_of, drop_value_info, set_dims
+
+from .followed import followed_outputs
 
 __all__ = ["DynamicDims"]
 
@@ -38,14 +40,15 @@ class DynamicDims(Pass):
         wish = named_axes(self.dynamic, interface)
         inputs = {port.name for port in interface.inputs}
         outputs = {port.name for port in interface.outputs}
-        _refuse_unequal(wish, interface)
+        frozen = _frozen_sizes(interface, wish)
         for value in graph.input:
             if value.name in inputs and value.name in wish:
                 self._name(value, wish[value.name], "input", log)
         dropped = drop_value_info(graph)
         if dropped:
             log.note(self.name, "value-info", f"dropped {dropped} shapes that were noted for the old sizes")
-        inferred = inferred_outputs(model.proto)
+        batch = {wish[name][0] for name in inputs & wish.keys() if 0 in wish[name]}
+        inferred = followed_outputs(model.proto, frozen, batch)
         for value in graph.output:
             axes = wish.get(value.name, {}) if value.name in outputs else {}
             dims = self._outputs_dims(value, inferred.get(value.name), axes)
@@ -96,8 +99,8 @@ class DynamicDims(Pass):
         return tuple(result)
 
 
-def _refuse_unequal(wish: Mapping[str, Mapping[int, str]], interface: Interface) -> None:
-    """Refuse one name for dims that were frozen at two sizes."""
+def _frozen_sizes(interface: Interface, wish: Mapping[str, Mapping[int, str]]) -> dict[str, int]:
+    """Return the number that each name of an input's dim takes the place of; refuse one name for two numbers."""
     sizes: dict[str, tuple[int, str]] = {}
     for port in interface.inputs:
         for axis, symbol in wish.get(port.name, {}).items():
@@ -111,6 +114,7 @@ def _refuse_unequal(wish: Mapping[str, Mapping[int, str]], interface: Interface)
                     code="other-size",
                     hint="give them two names",
                 )
+    return {symbol: size for symbol, (size, _) in sizes.items()}
 
 
 def _text(dims: Dims | None) -> str:

@@ -1,0 +1,107 @@
+"""Naming dims: what is declared afterwards, and that it is true when the model runs at other sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.model import Model
+from tests.harness import model, run
+
+NET = """<ir_version: 8, opset_import: ["":17]>
+g (float[1,3,8,8] x) => (float[1,3,16,16] y, float[1,3,1,1] z, int64[4] s) <float[4] k = {1., 1., 2., 2.}> {
+  a = Relu(x)
+  y = Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">(a, , k)
+  z = GlobalAveragePool(a)
+  s = Shape(a)
+}"""
+
+
+def name(source: onnx.ModelProto, dynamic: Any) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    result = builtin_passes()["dynamic_dims"](dynamic=dynamic).run(Model(source), ChangeLog()).proto  # type: ignore[call-arg]
+    return result, {port.name: port.shape for port in Interface.of(result).outputs}
+
+
+def test_outputs_follow() -> None:
+    result, outputs = name(model(NET), "x:N,3,H,W")
+
+    assert outputs == {"y": ("N", 3, "y_dim_2", "y_dim_3"), "z": ("N", 3, 1, 1), "s": (4,)}
+    x = np.random.default_rng(0).standard_normal((2, 3, 5, 7)).astype(np.float32)
+    y, z, _ = run(result, {"x": x})
+    np.testing.assert_array_equal(y, np.maximum(x, 0).repeat(2, 2).repeat(2, 3))
+    assert z.shape == (2, 3, 1, 1)
+
+
+def test_with_only_the_batch_free_lengths_stay_numbers() -> None:
+    _, outputs = name(model(NET), {"x": {0: "N"}})
+
+    assert outputs["y"] == ("N", 3, 16, 16)
+
+
+def test_an_output_named_by_the_user_keeps_the_name() -> None:
+    _, outputs = name(model(NET), {"x": [0, 2], "y": {2: "tall"}})
+
+    assert outputs["y"] == ("x_dim_0", 3, "tall", 16) or outputs["y"][:3] == ("x_dim_0", 3, "tall")
+
+
+def test_stale_shapes_are_forgotten() -> None:
+    source = model(NET)
+    source.graph.value_info.append(onnx.helper.make_tensor_value_info("a", 1, [1, 3, 8, 8]))
+
+    result, _ = name(source, "x:N,3,8,8")
+
+    assert not result.graph.value_info
+
+
+def test_stale_shapes_of_branches_are_forgotten() -> None:
+    source = model("""<ir_version: 8, opset_import: ["":17]>
+g (float[1,3] x, bool c) => (float[1,3] y) {
+  y = If (c) <then_branch = t () => (float[1,3] a) { a = Relu(x) }, else_branch = e () => (float[1,3] a) { a = Neg(x) }>
+}""")
+
+    result, outputs = name(source, "x:N,3")
+
+    assert outputs == {"y": ("N", 3)}
+    x = np.ones((4, 3), np.float32)
+    np.testing.assert_array_equal(run(result, {"x": x, "c": np.array(False)})[0], -x)
+
+
+def test_one_name_for_two_sizes() -> None:
+    with pytest.raises(UsageError) as caught:
+        name(model(NET), {"x": {0: "N", 1: "N"}})
+
+    assert caught.value.code == "other-size"
+
+
+def test_two_names_for_what_is_always_equal() -> None:
+    with pytest.raises(UsageError) as caught:
+        name(model(NET), {"x": {0: "N"}, "z": {0: "M"}})
+
+    assert caught.value.code == "two-names"
+
+
+def test_an_output_that_stays_a_number() -> None:
+    source = model("""<ir_version: 8, opset_import: ["":17]>
+g (float[1,4] x) => (float[1,4] y) <int64[2] k = {1, 4}> { y = Reshape(x, k) }""")
+
+    with pytest.raises(CannotMigrate) as caught:
+        name(source, {"x": {0: "N"}, "y": {0: "N"}})
+
+    assert caught.value.code == "frozen-output"
+
+
+def test_an_input_without_rank() -> None:
+    source = model(NET)
+    source.graph.input[0].type.tensor_type.ClearField("shape")
+
+    with pytest.raises(CannotMigrate) as caught:
+        name(source, {"x": {0: "N"}})
+
+    assert caught.value.code == "needs-rank"

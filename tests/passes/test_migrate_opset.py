@@ -1,0 +1,91 @@
+"""The pass around the lift: IR version, initializers as inputs, and what it refuses at the door."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import helper, numpy_helper
+
+from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.errors import LoadError, UsageError
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.model import Model
+from tests.harness import lift, model, random_feeds, run, same
+
+OLD = """<ir_version: 3, opset_import: ["":8]>
+g (float[2,3] x, float[2,3] w) => (float[2,3] y) <float[2,3] w = {1.,2.,3.,4.,5.,6.}> { y = Softmax<axis=0>(w)  z = Add(x, y) }"""
+
+
+def migrate(source, **options):  # type: ignore[no-untyped-def]
+    log = ChangeLog()
+    return builtin_passes()["migrate_opset"](**options).run(Model(source), log).proto, log
+
+
+def test_the_ir_version_is_the_smallest_that_serves() -> None:
+    source = model(OLD)
+    for target, ir in ((9, 4), (11, 6), (13, 7), (17, 8), (21, 10)):
+        result, _ = lift(source, target)
+        assert result.ir_version == ir
+
+
+def test_initializers_are_unlisted_and_can_stay() -> None:
+    result, log = migrate(model(OLD), opset=17)
+
+    assert [value.name for value in result.graph.input] == ["x"]
+    assert "unlisted" in [note.code for note in log.notes]
+    kept, _ = migrate(model(OLD), opset=17, unlist=False)
+    assert [value.name for value in kept.graph.input] == ["x", "w"]
+
+
+def test_an_overridable_initializer_is_no_constant() -> None:
+    text = """<ir_version: 4, opset_import: ["":9]>
+g (float[1,1,2,2] x, float[4] s) => (float[1,1,a,b] y) <float[4] s = {1., 1., 2., 2.}> { y = Upsample(x, s) }"""
+    source = model(text)
+    other = numpy_helper.to_array(source.graph.initializer[0]) * [1, 1, 2, 1]
+    feeds = {**random_feeds(source), "s": other.astype("float32")}
+
+    result, _ = lift(source, 13)
+
+    same(run(source, feeds), run(result, feeds), "overridden scales")
+
+
+def test_an_opset_that_does_not_exist() -> None:
+    for opset in (0, -1, 1000):
+        with pytest.raises(UsageError) as caught:
+            migrate(model(OLD), opset=opset)
+        assert caught.value.code == "no-such-opset"
+
+
+def test_one_domain_at_two_versions() -> None:
+    source = model(OLD)
+    source.opset_import.append(helper.make_opsetid("ai.onnx", 11))
+
+    with pytest.raises(LoadError) as caught:
+        migrate(source, opset=17)
+
+    assert caught.value.code == "ambiguous-opset"
+
+
+def test_a_model_of_another_domain_alone() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Binarizer", ["x"], ["y"], domain="ai.onnx.ml", threshold=0.5)],
+        "g",
+        [helper.make_tensor_value_info("x", 1, [2])],
+        [helper.make_tensor_value_info("y", 1, [2])],
+    )
+    source = helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 1)], ir_version=8)
+    before = source.SerializeToString()
+
+    result, _ = migrate(source, opset=17)
+
+    assert result.SerializeToString() == before
+
+
+def test_a_model_at_the_target_is_left_alone() -> None:
+    source, _ = migrate(model(OLD), opset=17)
+    before = source.SerializeToString()
+
+    result, log = migrate(source, opset=17)
+
+    assert result.SerializeToString() == before
+    assert not log.changes
+    assert not log.notes
