@@ -85,8 +85,8 @@ class Lift:
 
     def _node(self, node: onnx.NodeProto, start: int, scope: Scope, result: list[onnx.NodeProto]) -> None:
         """Lift one node and all that its adapters write, depth first, so that order is kept."""
-        before = onnx.NodeProto()
-        before.CopyFrom(node)
+        before, inputs = node.SerializeToString(deterministic=True), list(node.input)
+        where = Where(scope.path, _name(node), node.op_type, _since(node, start), self.target)
         pending: list[tuple[onnx.NodeProto, int]] = [(node, start)]
         steps: list[tuple[Step, Rewriter]] = []
         while pending:
@@ -102,37 +102,30 @@ class Lift:
             for written in reversed([*rewriter.preceding, *own, *rewriter.following]):
                 pending.append((written, rewriter.version))
         kept = set(node.input)
-        self.orphans.update(name for name in before.input if name and name not in kept)
-        self._record(before, node, start, scope, steps)
+        self.orphans.update(name for name in inputs if name and name not in kept)
+        self._record(before, node, where, steps)
 
     def _record(
-        self,
-        before: onnx.NodeProto,
-        node: onnx.NodeProto,
-        start: int,
-        scope: Scope,
-        steps: list[tuple[Step, Rewriter]],
+        self, before: bytes, node: onnx.NodeProto, where: Where, steps: list[tuple[Step, Rewriter]]
     ) -> None:
         """Tell the log what became of a node after these steps, its own and those of the nodes written for it."""
         removed = any(rewriter.removed and rewriter.node is node for _, rewriter in steps)
         emitted = [item.op_type for _, rewriter in steps for item in (*rewriter.preceding, *rewriter.following)]
         noted = any(rewriter.reasons for _, rewriter in steps)
         exactness = {rewriter.exactness or step.exactness for step, rewriter in steps}
-        if not (removed or emitted or noted) and exactness == {Exactness.EXACT} and before == node:
+        after = node.SerializeToString(deterministic=True)
+        if not (removed or emitted or noted) and exactness == {Exactness.EXACT} and before == after:
             return
-        after = onnx.NodeProto()
-        after.CopyFrom(node)
         own = [(step, rewriter) for step, rewriter in steps if rewriter.node is node]
         reasons = [reason for step, rewriter in own for reason in (rewriter.reasons or [step.reason])]
-        old, new = _since(before, start), _since(after, self.target)
         self.log.changes.append(
             Change(
                 step="migrate_opset",
-                where=Where(scope.path, _name(before), before.op_type, old, new),
-                before=before,
-                version_before=old,
-                after=None if removed else after,
-                version_after=new,
+                where=where,
+                serialised_before=before,
+                version_before=where.from_version or 0,
+                serialised_after=None if removed else after,
+                version_after=_since(node, self.target),
                 emitted=tuple(emitted),
                 reason="; ".join(dict.fromkeys(reasons)),
                 exactness=max(exactness, key=_GRADES.index),
