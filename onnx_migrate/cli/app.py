@@ -8,6 +8,7 @@ import sys
 from typing import Any, NoReturn
 
 import rich_click as click
+from click.shell_completion import CompletionItem
 
 from onnx_migrate._version import __version__
 from onnx_migrate.cli.explain import explain
@@ -20,18 +21,24 @@ PROGRAM = "onnx-migrate"
 
 
 class _DefaultsToMigrate(click.RichGroup):
-    """A group whose first word may be a model: `onnx-migrate model.onnx out.onnx` is `onnx-migrate migrate …`."""
+    """A group whose first word may be a model: `onnx-migrate a.onnx b.onnx` is `onnx-migrate migrate …`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {"--help", "-h", "--version"}
+        if not args and not ctx.resilient_parsing:
+            click.echo(self.get_help(ctx).rstrip())
+            ctx.exit(2)
         if args and args[0] not in self.commands and args[0] not in own:
             args = ["migrate", *args]
         return super().parse_args(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the first word: to a command, or to a file."""
+        return [*super().shell_complete(ctx, incomplete), CompletionItem(incomplete, type="file")]
+
 
 @click.group(
     cls=_DefaultsToMigrate,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(__version__, prog_name=PROGRAM)
@@ -39,15 +46,22 @@ def app() -> None:
     """Bring an ONNX model of any age to the opset you need, and prove that it still computes the same.
 
     \b
-    onnx-migrate model.onnx migrated.onnx                       to opset 17, simplified, verified
-    onnx-migrate model.onnx migrated.onnx --opset 21            to another opset
-    onnx-migrate model.onnx migrated.onnx --dynamic x:N,3,H,W   with batch, height and width dynamic
-    onnx-migrate model.onnx --in-place --json                   in its place, the report as JSON
+    To opset 17, simplified and verified:
+        onnx-migrate model.onnx migrated.onnx
+    To another opset, with batch, height and width dynamic:
+        onnx-migrate model.onnx migrated.onnx --opset 21 --dynamic x:N,3,H,W
+    In its place, the report as JSON:
+        onnx-migrate model.onnx --in-place --json
 
-    A first word that is no command is a model: all options are those of `onnx-migrate migrate --help`.
+    A first word that is no command is a model; its options are those of onnx-migrate migrate --help.
 
     \b
-    exit codes: 0 done · 1 refused or failed · 2 usage · 3 the numbers differ · 4 not a readable ONNX model
+    Exit codes:
+        0  done
+        1  refused or failed
+        2  wrong usage
+        3  the numbers differ
+        4  not a readable ONNX model
     """
 
 
@@ -61,10 +75,12 @@ def run(args: list[str] | None = None) -> NoReturn:
     try:
         code: Any = app.main(args, prog_name=PROGRAM, standalone_mode=False)
     except click.Abort:
-        print(f"{PROGRAM}: interrupted", file=sys.stderr)
+        click.echo(f"{PROGRAM}: interrupted", err=True)
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
+        command = getattr(error, "ctx", None)
+        hint = f" (see {command.command_path} --help)" if command else ""
+        click.echo(f"{PROGRAM}: usage: {' '.join(error.format_message().split())}{hint}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone; keep the interpreter from complaining at exit.

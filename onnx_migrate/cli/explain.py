@@ -9,13 +9,13 @@ import rich_click as click
 __all__ = ["explain"]
 
 
-@click.command(no_args_is_help=True)
+@click.command()
 @click.argument("code")
 def explain(code: str) -> int:
     """Print what CODE means.
 
-    CODE is the code of an error or of a note, as in needs-rank, or an operator and the version it reaches, as in
-    resize-11 or softmax-13: then what that step does, and why it is right.
+    CODE is the code of an error or of a note, as in needs-rank, or an operator and the version it reaches, as
+    in resize-11 or softmax-13: then what that step does, and why it is right.
     """
     from onnx_migrate.report.codes import CODES
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
+
+import rich_click as click
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
@@ -26,8 +27,11 @@ def exit_code(error: MigrateError) -> int:
 def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
     """Say what went wrong and return the exit code."""
     if as_json:
-        print(json.dumps(failure(error, model), indent=2))
-    print(f"onnx-migrate: {error.code}: {model}: {' '.join(str(error).split())}", file=sys.stderr)
+        click.echo(json.dumps(failure(error, model), indent=2))
+    message = " ".join(str(error).split())
+    if not message.startswith(model):
+        message = f"{model}: {message}"
+    click.echo(f"onnx-migrate: {error.code}: {message}", err=True)
     return exit_code(error)
 
 

@@ -11,10 +11,12 @@ import rich_click as click
 __all__ = ["migrate"]
 
 
-@click.command(no_args_is_help=True)
+@click.command()
 @click.argument("model", type=click.Path())
 @click.argument("output", type=click.Path(), required=False)
-@click.option("-o", "--output", "output_option", type=click.Path(), help="Where to write; the same as OUTPUT.")
+@click.option(
+    "-o", "--output", "output_option", type=click.Path(), help="Where to write; the same as OUTPUT."
+)
 @click.option("--in-place", is_flag=True, help="Write the result over MODEL.")
 @click.option(
     "--opset", "--target-opset", default="17", show_default=True, metavar="N",
@@ -22,12 +24,13 @@ __all__ = ["migrate"]
 )  # fmt: skip
 @click.option(
     "--dynamic", multiple=True, metavar="INPUT:DIMS",
-    help="Make dims dynamic, as in [b]x:N,3,H,W[/]: a number keeps its axis, a name makes it dynamic, ? makes a name. "
-    "Repeat it for more inputs; outputs follow by themselves.",
+    help="Make dims dynamic, as in x:N,3,H,W: a number keeps its axis, a name makes it dynamic, ? makes a "
+    "name. Repeat it for more inputs; outputs follow by themselves.",
 )  # fmt: skip
 @click.option(
     "--simplify", type=click.Choice(["auto", "require", "no"]), default="auto", show_default=True,
-    help="Simplify with onnxsim. auto keeps the unsimplified model when that fails and says so; require fails.",
+    help="Simplify with onnxsim. auto keeps the unsimplified model when that fails and says so; "
+    "require fails.",
 )  # fmt: skip
 @click.option("--no-simplify", is_flag=True, help="The same as --simplify=no.")
 @click.option(
@@ -38,18 +41,26 @@ __all__ = ["migrate"]
     "--input-data", type=click.Path(), metavar="PATH",
     help="Verify on these inputs: an .npz by input name, or a folder of input_*.pb.",
 )  # fmt: skip
-@click.option("--rtol", type=float, help="Largest relative difference allowed; by default it follows from the type.")
-@click.option("--atol", type=float, help="Largest absolute difference allowed; by default it follows from the values.")
+@click.option(
+    "--rtol", type=float, help="Largest relative difference allowed; by default it follows from the type."
+)
+@click.option(
+    "--atol", type=float, help="Largest absolute difference allowed; by default it follows from the values."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
-@click.option("--save-as-external-data", is_flag=True, help="Write the weights to OUTPUT.data, below 2 GB too.")
+@click.option(
+    "--save-as-external-data", is_flag=True, help="Write the weights to OUTPUT.data, below 2 GB too."
+)
 @click.option("--keep-initializers-as-inputs", is_flag=True, help="Leave initializers listed as inputs.")
 @click.option(
     "--pass", "extra", multiple=True, metavar="NAME",
     help="Run a pass of your own before simplify: MODULE:FUNCTION.",
 )  # fmt: skip
-@click.option("--without", multiple=True, metavar="NAME", help="Leave a pass out; onnx-migrate passes lists them.")
 @click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), default=600.0, show_default=True, metavar="SECONDS",
+    "--without", multiple=True, metavar="NAME", help="Leave a pass out; onnx-migrate passes lists them."
+)
+@click.option(
+    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
     help="For the simplifier and for the verification, each.",
 )  # fmt: skip
 @click.option(
@@ -63,12 +74,18 @@ def migrate(**options: Any) -> int:
     """Bring MODEL to an opset and write it to OUTPUT.
 
     \b
-    load → lift every node → dims made dynamic → cleaned up → simplified → verified → saved
+    load → lift every node → dims made dynamic → cleaned up
+         → simplified → verified → saved
 
     Nothing is written unless all of it succeeds: an existing OUTPUT stays as it was.
 
     \b
-    exit codes: 0 done · 1 refused or failed · 2 usage · 3 the numbers differ · 4 not a readable ONNX model
+    Exit codes:
+        0  done
+        1  refused or failed
+        2  wrong usage
+        3  the numbers differ
+        4  not a readable ONNX model
     """
     model, target = options["model"], _target(options)
     from onnx_migrate.cli.failure import fail
@@ -91,7 +108,9 @@ def migrate(**options: Any) -> int:
                 atol=options["atol"],
                 seed=options["seed"],
                 timeout=options["timeout"],
-                memory_limit=None if options["memory_limit"] is None else int(options["memory_limit"] * 2**30),
+                memory_limit=None
+                if options["memory_limit"] is None
+                else int(options["memory_limit"] * 2**30),
                 progress=progress,
             )
             progress("saving")
