@@ -1,4 +1,4 @@
-"""Resize: from asymmetric coordinates that nobody wrote down, over a roi that nobody read, to today's form."""
+"""Resize: from coordinates that nobody wrote down, over a roi that nobody read, to today's form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.model.change import Exactness
 from onnx_migrate.model.rewriter import Rewriter
 
-compatible("Resize", 18, reason="antialias, axes and keep_aspect_ratio_policy were added; their defaults are the old ways")
+from .resize_inputs import check_choice, check_roi, emptiness, read_scales, read_sizes
+
+__all__ = ["explicit", "no_roi"]
+
+Floats = npt.NDArray[np.float32]
+
+compatible(
+    "Resize",
+    18,
+    reason="antialias, axes and keep_aspect_ratio_policy were added; their defaults are the old ways",
+)
 compatible("Resize", 19, reason="half_pixel_symmetric was added, and more types for the optional inputs")
 
 
@@ -19,58 +29,88 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """Coordinates are asymmetric, and nearest rounds up on an axis that shrinks and down on one that grows.
 
     What changes: both are written out, since the defaults from opset 11 on are half_pixel and
-    round_prefer_floor. A node has one rounding for all axes, so a nearest Resize that shrinks one axis and grows
-    another, or whose scales come at run time, becomes two: first what shrinks, then what grows.
+    round_prefer_floor. A node has one rounding for all axes, so a nearest Resize that shrinks one axis and
+    grows another, or whose scales come at run time, becomes two: first what shrinks, then what grows.
 
-    Why equal: ONNX Runtime's Resize-10 kernel (upsample.h, GetNearestPixelFromOriginal: ceil for scale < 1).
-
-    Limits: a node is copied whole when all its lengths stay as they are. Where the growing half of such a pair
-    would be (a scale between 1 and 1 + 1/length), each axis becomes a Gather instead, which asks for a known
-    length.
+    Why equal: ONNX Runtime's Resize-10 kernel (upsamplebase.h, GetNearestPixelFromOriginal: ceil for
+    scale < 1). A shrinking axis always gets shorter. A growing one need not get longer (scale below
+    1 + 1/length), and where no axis does, ONNX Runtime copies instead of taking indices. The growing node is
+    kept from that by an axis in front that it doubles and of which the first half is taken; this asks for no
+    shape.
     """
-    mode = rw.get("mode", "nearest")
-    if mode not in ("nearest", "linear"):
-        rw.refuse(f"mode is {mode!r}", code="no-such-mode", hint="nearest and linear exist")
-    scales = rw.constant_value(node.input[1])
-    if mode == "linear" or (scales is not None and bool((scales >= 1).all())):
+    mode = check_choice(rw, "mode")
+    scales = read_scales(rw, node.input[1])
+    if mode != "nearest" or (scales is not None and bool((scales >= 1).all())):
         explicit(rw, node.input[1], "floor")
-    elif scales is not None and bool((scales <= 1).all()):
-        explicit(rw, node.input[1], "ceil")
     elif scales is None:
-        one = rw.constant(np.ones(1, np.float32), "one")
-        shrink = rw.before("Min", [node.input[1], one], hint="shrink")
-        grow = rw.before("Max", [node.input[1], one], hint="grow")
-        _pair(rw, shrink, grow)
-        rw.note("the scales come at run time, so one node shrinks (rounding up) and one grows (rounding down)")
-    elif _growth_is_copied(rw, scales):
-        _gather(rw, scales)
+        _pair_at_run_time(rw)
+    elif bool((scales <= 1).all()):
+        explicit(rw, node.input[1], "ceil")
     else:
-        shrink = rw.constant(np.minimum(scales, np.float32(1)), "shrink")
-        grow = rw.constant(np.maximum(scales, np.float32(1)), "grow")
-        _pair(rw, shrink, grow)
-        rw.note("one node shrinks (rounding up) and one grows (rounding down), because a node has one rounding")
+        one = np.float32(1)
+        grow = np.maximum(scales, one)
+        guard = np.array([2], np.float32) if _may_be_copied(grow) else None
+        _pair(
+            rw, rw.constant(np.minimum(scales, one), "shrink"), _prepend(rw, guard, grow), guard is not None
+        )
+        rw.note(
+            "one node shrinks (rounding up) and one grows (rounding down), because a node has one rounding"
+        )
 
 
 def explicit(rw: Rewriter, scales: str, nearest_mode: str) -> None:
-    """Write `rw.node`, of version 10, as a Resize-11, or as a Resize-13 without roi if the model goes there."""
+    """Write `rw.node`, of version 10, as a Resize-11, or as a Resize-13 without roi if the target allows it."""
     rw.set("coordinate_transformation_mode", "asymmetric")
     if rw.get("mode", "nearest") == "nearest":
         rw.set("nearest_mode", nearest_mode)
-    roi = _no_roi(rw)
+    roi = no_roi(rw)
     rw.set_input(2, scales)
     rw.set_input(1, roi)
     rw.note("asymmetric coordinates are written out, because the default became half_pixel")
 
 
-def _no_roi(rw: Rewriter) -> str:
+def no_roi(rw: Rewriter) -> str:
+    """Return what stands in a roi slot that nothing reads: an empty constant at 11, nothing from 13 on."""
     rw.version = 13 if rw.target >= 13 else 11
     if rw.version == 13:
         return ""
     return rw.constant(np.zeros(0, np.float32), "roi")
 
 
-def _pair(rw: Rewriter, shrink: str, grow: str) -> None:
-    roi = _no_roi(rw)
+def _may_be_copied(scales: Floats) -> bool:
+    """Tell whether these scales, all 1 or more, can leave all lengths as they are and still move elements.
+
+    A scale of 2 or more lengthens every axis. One of 1.5 or more lengthens all but those of length 1, which
+    have one index only.
+    """
+    growing = scales[scales > 1]
+    return bool((growing < 1.5).any() and (growing < 2).all())
+
+
+def _prepend(rw: Rewriter, guard: Floats | None, scales: Floats) -> str:
+    return rw.constant(scales if guard is None else np.concatenate([guard, scales]), "grow")
+
+
+def _pair_at_run_time(rw: Rewriter) -> None:
+    """Write a pair for scales that come at run time; the axis in front doubles if any other shrinks.
+
+    If none shrinks, the node as it was copied where this one would, so that must stay.
+    """
+    no_roi(rw)
+    scales = rw.input(1)
+    one = rw.constant(np.ones(1, np.float32), "one")
+    shrink = rw.before("Min", [scales, one], hint="shrink")
+    grow = rw.before("Max", [scales, one], hint="grow")
+    smallest = rw.before("ReduceMin", [scales], hint="smallest", keepdims=1)
+    shrinks = rw.before("Less", [smallest, one], hint="shrinks")
+    extra = rw.before("Cast", [shrinks], hint="extra", to=onnx.TensorProto.FLOAT)
+    guard = rw.before("Add", [extra, one], hint="guard")
+    _pair(rw, shrink, rw.before("Concat", [guard, grow], hint="guarded", axis=0), True)
+    rw.note("the scales come at run time, so one node shrinks (rounding up) and one grows (rounding down)")
+
+
+def _pair(rw: Rewriter, shrink: str, grow: str, guarded: bool) -> None:
+    roi = no_roi(rw)
     small = rw.before(
         "Resize",
         [rw.node.input[0], roi, shrink],
@@ -81,103 +121,151 @@ def _pair(rw: Rewriter, shrink: str, grow: str) -> None:
     )
     rw.node.input[0] = small
     explicit(rw, grow, "floor")
+    if guarded:
+        guard_copy(rw)
 
 
-def _growth_is_copied(rw: Rewriter, scales: npt.NDArray[np.float32]) -> bool:
-    """Tell whether no growing axis gets longer, so that the growing node of a pair would copy its input."""
-    shape = rw.shape(rw.node.input[0])
-    growing = [axis for axis, scale in enumerate(scales) if scale > 1]
-    lengths = [shape[axis] if shape is not None else None for axis in growing]
-    if any(float(scales[axis]) >= 1.5 for axis in growing):
-        return False  # Every length of 2 or more grows, and on a length of 1 there is one index only.
-    if any(length is not None and _length(length, scales[axis]) > length for length, axis in zip(lengths, growing, strict=True)):
-        return False
-    if None in lengths:
-        rw.refuse(
-            f"shrinks one axis and grows another by less than 1.5 (scales {scales.tolist()}), and the lengths are not known",
-            code="needs-shape",
-            hint="declare the shape of its input, or fix the model's input dims",
-        )
-    return True
-
-
-def _length(length: int, scale: np.float32) -> int:
-    return int(np.float32(scale) * np.float32(length))
-
-
-def _gather(rw: Rewriter, scales: npt.NDArray[np.float32]) -> None:
-    shape = rw.shape(rw.node.input[0])
-    value, output = rw.node.input[0], rw.node.output[0]
-    changed = [axis for axis, scale in enumerate(scales) if scale != 1]
-    for axis in changed:
-        length = shape[axis] if shape is not None else None
-        if length is None:
-            rw.refuse("shrinks one axis and barely grows another, and its lengths are not known", code="needs-shape")
-        position = np.arange(_length(length, scales[axis]), dtype=np.float32) / scales[axis]
-        rounded = np.ceil(position) if scales[axis] < 1 else np.floor(position)
-        indices = rw.constant(np.clip(rounded, 0, length - 1).astype(np.int64), f"indices_{axis}")
-        if axis == changed[-1]:
-            rw.after("Gather", [value, indices], [output], axis=axis)
-        else:
-            value = rw.before("Gather", [value, indices], hint=f"axis_{axis}", axis=axis)
-    rw.remove()
-    rw.note("every axis is gathered by its indices, because a Resize that keeps all lengths is a copy")
+def guard_copy(rw: Rewriter) -> None:
+    """Put an axis in front of the input, which scales or sizes already count, and take its first slice."""
+    value = rw.node.input[0]
+    if rw.version >= 13:
+        axes = rw.constant(np.zeros(1, np.int64), "axes")
+        rw.node.input[0] = rw.before("Unsqueeze", [value, axes], hint="guarded_input")
+    else:
+        rw.node.input[0] = rw.before("Unsqueeze", [value], hint="guarded_input", axes=[0])
+    output = rw.node.output[0]
+    doubled = rw.detach_output(0, "doubled")
+    rw.after("Gather", [doubled, rw.constant(np.array(0, np.int64), "first")], [output], axis=0)
 
 
 @adapter("Resize", to=13)
 def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`roi` and `scales` may be left out, so what is not read is left out.
 
-    What changes: a roi is kept for tf_crop_and_resize alone, the only mode that reads it. An empty `scales`
-    beside `sizes`, and an empty `sizes`, are left out, because from opset 13 on a runtime may take at most one
-    of them. The mode tf_half_pixel_for_nn is gone and is written with those that are left.
+    What changes: a roi is kept for tf_crop_and_resize alone, the only mode that reads it. Beside `sizes`,
+    `scales` is left out, and so is an empty `sizes`, because from opset 13 on a runtime may take at most one of
+    them. The mode tf_half_pixel_for_nn is gone and is written with those that are left.
 
-    Why equal: onnx/defs/tensor/old.cc (Resize-11) against Resize-13; ONNX Runtime reads the roi in
-    tf_crop_and_resize only (upsamplebase.h).
+    Why equal: onnx/defs/tensor/old.cc (Resize-11: where sizes is needed, scales must be empty) against
+    Resize-13; ONNX Runtime reads the roi in tf_crop_and_resize only, and refuses scales beside sizes
+    (upsamplebase.h).
 
-    Limits: tf_half_pixel_for_nn rounds at float ties as its kernel did, so the new form is equivalent, not exact.
+    Limits: tf_half_pixel_for_nn by scales or sizes that come at run time is written as half_pixel, which
+    rounds otherwise at some float ties (equivalent); with nearest_mode ceil or round_prefer_ceil it is refused
+    then.
     """
-    mode = rw.get("coordinate_transformation_mode", "half_pixel")
-    if mode != "tf_crop_and_resize":
-        if rw.input(1):
-            rw.note("roi is dropped: only tf_crop_and_resize reads it")
+    check_choice(rw, "mode")
+    coordinates = check_choice(rw, "coordinate_transformation_mode")
+    rounding = check_choice(rw, "nearest_mode")
+    if coordinates == "tf_crop_and_resize":
+        check_roi(rw, rw.input(1))
+    elif rw.input(1):
+        rw.note("roi is dropped: only tf_crop_and_resize reads it")
         rw.set_input(1, "")
-    if mode == "tf_half_pixel_for_nn":
-        _half_pixel_for_nn(rw)
-    if rw.input(3):
-        if _is_empty(rw, rw.input(3)):
-            rw.set_input(3, "")
-        elif _is_empty(rw, rw.input(2)):
-            rw.set_input(2, "")
-            rw.note("scales is left out: sizes says it")
-        elif rw.input(2):
-            rw.refuse(
-                "has scales and sizes, and not one of them is known to be empty",
-                code="scales-and-sizes",
-                hint="only one of the two may be given",
-            )
+    scales = sizes = None
+    no_scales, no_sizes = emptiness(rw, rw.input(2)), emptiness(rw, rw.input(3))
+    if no_scales and no_sizes:
+        rw.refuse("has neither scales nor sizes", code="no-scales", hint="one of the two must be given")
+    if no_sizes:
+        rw.set_input(3, "")
+        scales = read_scales(rw, rw.input(2))
+    elif no_scales is False:
+        rw.refuse("has scales and sizes", code="scales-and-sizes", hint="only one of the two may be given")
+    else:
+        rw.set_input(2, "")
+        rw.note("scales is left out: sizes says it")
+        sizes = read_sizes(rw, rw.input(3))
+    if coordinates == "tf_half_pixel_for_nn":
+        if rw.get("mode", "nearest") != "nearest":
+            rw.refuse("tf_half_pixel_for_nn is for nearest only", code="no-equal")
+        if sizes is not None:
+            scales = _scales_of(sizes, rw.shape(rw.input(0)))
+        _half_pixel_for_nn(rw, rounding, scales, sizes)
 
 
-def _is_empty(rw: Rewriter, value: str) -> bool:
-    constant = rw.constant_value(value)
-    if constant is not None:
-        return constant.size == 0
-    return rw.shape(value) == (0,)
+def _scales_of(sizes: npt.NDArray[np.int64], shape: tuple[int | None, ...] | None) -> Floats | None:
+    """Return the scales that sizes come to, as ONNX Runtime computes them; None when a length is unknown."""
+    if shape is None or None in shape:
+        return None
+    lengths = np.array(shape, np.float32)
+    return np.divide(sizes.astype(np.float32), lengths, out=np.ones_like(lengths), where=lengths != 0)
 
 
-def _half_pixel_for_nn(rw: Rewriter) -> None:
-    rw.set("coordinate_transformation_mode", "half_pixel")
-    if rw.get("mode", "nearest") != "nearest":
-        rw.refuse("tf_half_pixel_for_nn is for nearest only", code="no-equal")
-    rounding = rw.get("nearest_mode", "round_prefer_floor")
-    # x + 0.5 rounded down is x rounded half up, and x + 0.5 rounded half down is x rounded up.
+def _half_pixel_for_nn(
+    rw: Rewriter, rounding: str, scales: Floats | None, sizes: npt.NDArray[np.int64] | None
+) -> None:
+    """Write tf_half_pixel_for_nn, where x is found at (x + 0.5) / scale, with what is left.
+
+    Rounded down that is half_pixel, (x + 0.5) / scale - 0.5, rounded half up; rounded half down it is
+    half_pixel rounded up. The subtraction moves some floats over a tie, but none if the scale is whole or a
+    power of two. And it is, to the bit, what asymmetric finds at 2x + 1 by twice the scale, whatever the
+    rounding.
+    """
     new = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}.get(rounding)
-    if new is None:
+    plain = scales is not None and bool(((scales == np.round(scales)) | (np.frexp(scales)[0] == 0.5)).all())
+    copied = None if scales is None else _copies(rw, scales, sizes)
+    if new and (plain or copied is None):
+        rw.set("coordinate_transformation_mode", "half_pixel")
+        rw.set("nearest_mode", new)
+        reason = f"half_pixel with {new} computes what tf_half_pixel_for_nn with {rounding} did"
+        rw.note(reason, None if plain else Exactness.EQUIVALENT)
+    elif scales is None or copied is None:
+        known = "they" if scales is None else "the lengths"
         rw.refuse(
-            f"tf_half_pixel_for_nn with {rounding} has no equal from opset 13 on",
-            code="no-equal",
-            hint="stay at opset 12",
+            f"tf_half_pixel_for_nn with {rounding} is gone from opset 13 on; it can be written by other scales,"
+            f" but {known} are not known before run time",
+            code="needs-value" if scales is None else "needs-shape",
+            hint="stay at opset 12, or fix the model's input dims",
         )
-    rw.set("nearest_mode", new)
-    rw.note(f"half_pixel with {new} computes what tf_half_pixel_for_nn with {rounding} did", Exactness.EQUIVALENT)
+    elif copied:
+        rw.rename("Identity")
+        rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
+        del rw.node.input[1:]
+        rw.note("no length changes, so the input is copied")
+    else:
+        _odd_positions(rw, scales, sizes)
 
+
+def _copies(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> bool | None:
+    """Tell whether no length changes, so that ONNX Runtime copies; None when unknown lengths decide."""
+    if bool((scales == 1).all()):
+        return True
+    if bool((scales < 1).any()) or not _may_be_copied(scales):
+        return False
+    shape = rw.shape(rw.input(0))
+    if shape is None or None in shape:
+        return None
+    lengths = np.array(shape, np.int64)
+    after = sizes if sizes is not None else (scales * lengths.astype(np.float32)).astype(np.int64)
+    return bool((after == lengths).all())
+
+
+def _odd_positions(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> None:
+    changed = np.flatnonzero(scales != 1)
+    factor = np.where(scales != 1, 2, 1)
+    rw.set("coordinate_transformation_mode", "asymmetric")
+    rw.version = max(rw.version, 13)
+    twice = scales * factor.astype(np.float32)
+    guarded = bool((twice >= 1).all()) and _may_be_copied(twice)
+    if sizes is None:
+        wide: npt.NDArray[np.float32] | npt.NDArray[np.int64] = twice
+    else:
+        wide = sizes * factor
+    if guarded:
+        wide = np.concatenate([np.array([2], wide.dtype), wide])
+    rw.set_input(2 if sizes is None else 3, rw.constant(wide, "twice"))
+    if guarded:
+        guard_copy(rw)
+        output, inner = rw.following[-1].output[0], rw.fresh("wide")
+        rw.following[-1].output[0] = inner
+    else:
+        output, inner = rw.node.output[0], rw.detach_output(0, "wide")
+    ones = np.ones(len(changed), np.int64)
+    slices = (
+        ("starts", ones),
+        ("ends", ones * np.iinfo(np.int64).max),
+        ("axes", changed.astype(np.int64)),
+        ("steps", ones * 2),
+    )
+    rw.after("Slice", [inner, *(rw.constant(array, hint) for hint, array in slices)], [output])
+    rw.note("half a pixel is one of twice as many: the odd ones are taken")

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+import math
+
 import onnx
 
 from onnx_migrate.engine.registry import adapter
 from onnx_migrate.model.rewriter import Rewriter
 
 from .resize import explicit
+from .resize_inputs import read_scales
 
 
 @adapter("Upsample", to=7)
 def upsample_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`height_scale` and `width_scale` of an NCHW image become one scale per axis, and bilinear is called linear."""
-    scales = [1.0, 1.0, float(rw.pop("height_scale")), float(rw.pop("width_scale"))]
+    """`height_scale` and `width_scale` of an NCHW image become one scale per axis, bilinear becomes linear."""
+    rank = rw.rank(node.input[0])
+    if rank not in (4, None):
+        rw.refuse(
+            f"scales a height and a width, and the input has {rank} axes",
+            code="bad-scales",
+            hint="NCHW has 4",
+        )
     rw.set("mode", _mode(rw))
-    rw.set("scales", scales)
+    rw.set("scales", _valid(rw, [1.0, 1.0, float(rw.pop("height_scale")), float(rw.pop("width_scale"))]))
 
 
 @adapter("Upsample", to=9)
 def upsample_9(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`scales` moves from an attribute to an input."""
+    attribute = rw.attribute("scales")
+    if attribute is not None and not attribute.ref_attr_name:
+        scales, rank = _valid(rw, list(attribute.floats)), rw.rank(node.input[0])
+        if rank not in (len(scales), None):
+            rw.refuse(
+                f"scales has {len(scales)} elements, and the input has {rank} axes",
+                code="bad-scales",
+                hint="scales has one element for every axis",
+            )
     rw.attribute_to_input("scales", 1)
 
 
@@ -36,23 +54,32 @@ def upsample_10(node: onnx.NodeProto, rw: Rewriter) -> None:
     in one step, and stays at opset 10 only where no axis shrinks.
     """
     mode = _mode(rw)
+    scales = read_scales(rw, node.input[1])
     rw.rename("Resize")
     rw.set("mode", mode)
     if rw.target >= 11:
         explicit(rw, node.input[1], "floor")
         return
-    if mode == "nearest":
-        scales = rw.constant_value(node.input[1])
-        if scales is None or bool((scales < 1).any()):
-            rw.refuse(
-                "a nearest Resize-10 rounds up on an axis that shrinks, and Upsample rounds down",
-                code="no-equal",
-                hint="opset 11 and above can say so",
-            )
+    if mode == "nearest" and (scales is None or bool((scales < 1).any())):
+        rw.refuse(
+            "a nearest Resize-10 rounds up on an axis that shrinks, and Upsample rounds down",
+            code="no-equal",
+            hint="opset 11 and above can say so",
+        )
 
 
 def _mode(rw: Rewriter) -> str:
     mode = {"bilinear": "linear"}.get(rw.get("mode", "nearest"), rw.get("mode", "nearest"))
-    if mode not in ("nearest", "linear"):
+    if mode not in (
+        "nearest",
+        "linear",
+        "cubic",
+    ):  # ONNX Runtime runs cubic, though the standard came to it later.
         rw.refuse(f"mode is {mode!r}", code="no-such-mode", hint="nearest and linear exist")
     return str(mode)
+
+
+def _valid(rw: Rewriter, scales: list[float]) -> list[float]:
+    if not all(0 < scale < math.inf for scale in scales):
+        rw.refuse(f"scales is {scales}", code="bad-scales", hint="scales are finite and above 0")
+    return scales

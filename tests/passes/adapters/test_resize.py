@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.change import Exactness
 from tests.harness import check, lift, model, run, same
 
 
@@ -31,19 +33,94 @@ def test_10_nearest_up_and_down(scales: str, to: int) -> None:
     assert [node.op_type for node in result.graph.node] == ["Resize", "Resize"]
 
 
-def test_10_nearest_where_the_growing_half_would_be_a_copy() -> None:
-    result = check(resize_10("0.6, 1.05", "nearest", "1,1,9,10"), to=11, variants=["plain", "if", "function"])
+@pytest.mark.parametrize("scales", ["0.6, 1.05", "1.05, 0.6", "0.5, 1.5", "1.09, 0.3"])
+@pytest.mark.parametrize("shape", ["1,1,9,10", "1,2,1,5", "1,2,5,1", "2,1,7,3"])
+@pytest.mark.parametrize("to", [11, 13])
+def test_10_nearest_where_the_growing_half_would_be_a_copy(scales: str, shape: str, to: int) -> None:
+    check(resize_10(scales, "nearest", shape), to=to)
 
-    assert {node.op_type for node in result.graph.node} == {"Gather"}
+
+def test_10_nearest_is_guarded_against_copying_only_where_that_can_be() -> None:
+    guarded, _ = lift(model(resize_10("0.6, 1.05", "nearest", "1,1,H,W")), 13)
+    plain, _ = lift(model(resize_10("0.6, 1.5", "nearest", "1,1,H,W")), 13)
+
+    assert [node.op_type for node in guarded.graph.node] == ["Resize", "Unsqueeze", "Resize", "Gather"]
+    assert [node.op_type for node in plain.graph.node] == ["Resize", "Resize"]
 
 
-def test_10_nearest_that_barely_grows_needs_lengths() -> None:
-    source = model(resize_10("0.6, 1.05", "nearest", "1,1,H,W"))
+def test_10_three_axes_of_which_one_has_length_1() -> None:
+    check(
+        """<ir_version: 5, opset_import: ["":10]>
+g (float[1,6,1,5] x) => (float[a,b,c,d] y) <float[4] s = {1., 0.5, 1.5, 1.1}> { y = Resize(x, s) }""",
+        to=11,
+    )
 
-    with pytest.raises(CannotMigrate) as caught:
-        lift(source, 11)
 
-    assert caught.value.code == "needs-shape"
+@pytest.mark.parametrize("to", [11, 13])
+def test_10_cubic_which_runtimes_took_before_the_standard_did(to: int) -> None:
+    check(resize_10("1.3, 0.6", "cubic"), to=to)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("known", [True, False])
+def test_10_of_every_rank(rank: int, known: bool) -> None:
+    scales = np.array([0.5, 1.1, 2, 1, 0.7, 1.3][:rank], np.float32)
+    shape = ",".join("456321"[:rank])
+    given = f"<float[{rank}] s = {{{','.join(map(str, scales))}}}>" if known else ""
+    argument = "" if known else f", float[{rank}] s"
+    x = np.random.default_rng(0).standard_normal([int(n) for n in shape.split(",")]).astype(np.float32)
+    check(
+        f"""<ir_version: 5, opset_import: ["":10]>
+g (float[{shape}] x{argument}) => (float[{",".join("abcdef"[:rank])}] y) {given} {{ y = Resize(x, s) }}""",
+        feeds={"x": x} if known else {"x": x, "s": scales},
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "uint8", "int32"])
+def test_10_of_every_type(dtype: str) -> None:
+    check(
+        f"""<ir_version: 5, opset_import: ["":10]>
+g ({dtype}[1,2,5,7] x) => ({dtype}[a,b,c,d] y) <float[4] s = {{1., 1., 0.6, 1.1}}> {{ y = Resize(x, s) }}"""
+    )
+
+
+@pytest.mark.parametrize(
+    "scales", [[1, 1, 0.6, 1.05], [1, 1, 1.05, 1.05], [1, 1, 1, 1.05], [0.5, 1, 1.1, 1.1]]
+)
+def test_10_with_scales_at_run_time_that_barely_grow(scales: list[float]) -> None:
+    feeds = {
+        "x": np.random.default_rng(0).standard_normal((2, 2, 5, 7)).astype(np.float32),
+        "s": np.array(scales, np.float32),
+    }
+    check(
+        """<ir_version: 5, opset_import: ["":10]>
+g (float[2,2,5,7] x, float[4] s) => (float[a,b,c,d] y) { y = Resize(x, s) }""",
+        feeds=feeds,
+    )
+
+
+def test_10_in_a_loop_and_a_scan() -> None:
+    check(
+        """<ir_version: 5, opset_import: ["":10]>
+g (float[1,2,5,7] x) => (float[1,2,5,7] y, float[3,1,2,5,7] ys, float[5,1,7] z)
+<int64 count = {3}, bool go = {1}, float[4] up = {1., 1., 1., 2.}, float[4] s = {1., 1., 0.6, 1.05}, int64[1] none = {0}> {
+  y, ys = Loop(count, go, x) <body = body (int64 i, bool c, float[1,2,5,7] v) => (bool c2, float[1,2,5,7] w, float[1,2,5,7] each) {
+    c2 = Identity(c)
+    small = Resize(v, s)
+    big = Resize(small, up)
+    sum = ReduceMean<keepdims = 1>(big)
+    w = Add(v, sum)
+    each = Identity(w)
+  }>
+  rows = Transpose<perm = [2, 0, 1, 3]>(x)
+  z = Scan<num_scan_inputs = 1, body = inner (float[1,2,7] r) => (float[1,7] t) {
+    half = Constant<value = float[3] {1., 0.5, 1.}>()
+    t3 = Resize(r, half)
+    t = ReduceMax<axes = [1], keepdims = 0>(t3)
+  }>(rows)
+}""",
+        variants=["plain"],
+    )
 
 
 @pytest.mark.parametrize("scales", [[1, 1, 2, 0.6], [1, 1, 0.5, 0.5], [1, 1, 3, 3]])
@@ -69,7 +146,9 @@ g (float[1,2,5,7] x, float[4] s) => (float[a,b,c,d] y) {{ y = Resize<mode="{mode
 )
 @settings(max_examples=60, deadline=None)
 def test_10_at_random(lengths: tuple[int, int], scales: tuple[float, float], mode: str) -> None:
-    if any(int(np.float32(scale) * np.float32(length)) < 1 for length, scale in zip(lengths, scales, strict=True)):
+    if any(
+        int(np.float32(scale) * np.float32(length)) < 1 for length, scale in zip(lengths, scales, strict=True)
+    ):
         return
     source = model(resize_10(f"{scales[0]!r}, {scales[1]!r}", mode, f"1,1,{lengths[0]},{lengths[1]}"))
     x = np.random.default_rng(0).standard_normal((1, 1, *lengths)).astype(np.float32)
@@ -145,7 +224,9 @@ g (float[1,2,5,7] x) => (float[a,b,c,d] y) <int64[1] zero = {0}, float[4] s = {1
     assert [node.op_type for node in result.graph.node] == ["Resize"]
 
 
-@pytest.mark.parametrize(("nearest", "becomes"), [("floor", "round_prefer_ceil"), ("round_prefer_floor", "ceil")])
+@pytest.mark.parametrize(
+    ("nearest", "becomes"), [("floor", "round_prefer_ceil"), ("round_prefer_floor", "ceil")]
+)
 def test_11_tf_half_pixel_for_nn(nearest: str, becomes: str) -> None:
     result = check(
         f"""<ir_version: 6, opset_import: ["":11]>
@@ -160,27 +241,223 @@ g (float[1,2,4,8] x) => (float[a,b,c,d] y) <float[0] r = {{}}, float[4] s = {{1.
     assert attributes["nearest_mode"] == becomes
 
 
+ROUNDINGS = ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"]
+
+
+@pytest.mark.parametrize("nearest", ROUNDINGS)
+@pytest.mark.parametrize(
+    "scales", ["2., 0.5", "1.3, 0.6", "0.5, 1.", "0.55, 0.52", "1.1, 1.05", "1.7, 1.6", "0.3, 3."]
+)
+@pytest.mark.parametrize("shape", ["1,2,4,8", "1,2,7,19", "1,1,9,1"])
+def test_11_tf_half_pixel_for_nn_of_every_rounding(nearest: str, scales: str, shape: str) -> None:
+    check(
+        half_pixel_for_nn(nearest, f"float[4] s = {{1.,1.,{scales}}}", "s", shape), to=13, variants=["plain"]
+    )
+
+
+@pytest.mark.parametrize("nearest", ROUNDINGS)
+@pytest.mark.parametrize("sizes", ["8, 4", "7, 5", "4, 11", "4, 8", "3, 9", "2, 5"])
+def test_11_tf_half_pixel_for_nn_by_sizes(nearest: str, sizes: str) -> None:
+    check(half_pixel_for_nn(nearest, f"int64[4] n = {{1,2,{sizes}}}", "r, n"), to=13, variants=["plain"])
+
+
+@pytest.mark.parametrize("nearest", ["floor", "round_prefer_floor"])
+def test_11_tf_half_pixel_for_nn_is_exact_wherever_the_scales_are_whole(nearest: str) -> None:
+    _, log = lift(model(half_pixel_for_nn(nearest, "float[4] s = {1.,1.,3.,0.25}", "s", "N,C,H,W")), 13)
+
+    assert log.changes[0].exactness is Exactness.EXACT
+
+
+@pytest.mark.parametrize("nearest", ["floor", "round_prefer_floor"])
+@pytest.mark.parametrize(
+    ("weights", "given"), [("float[4] s = {1.,1.,1.1,1.}", "s"), ("int64[4] n = {1,2,9,9}", "r, n")]
+)
+def test_11_tf_half_pixel_for_nn_is_nearly_equal_where_too_little_is_known(
+    nearest: str, weights: str, given: str
+) -> None:
+    _, log = lift(model(half_pixel_for_nn(nearest, weights, given, "N,C,H,W")), 13)
+
+    assert log.changes[0].exactness is Exactness.EQUIVALENT
+
+
 @pytest.mark.parametrize("nearest", ["ceil", "round_prefer_ceil"])
-def test_11_tf_half_pixel_for_nn_that_nothing_equals(nearest: str) -> None:
-    source = model(f"""<ir_version: 6, opset_import: ["":11]>
-g (float[1,2,4,8] x) => (float[a,b,c,d] y) <float[0] r = {{}}, float[4] s = {{1.,1.,2.,0.5}}> {{
-  y = Resize<mode="nearest", coordinate_transformation_mode="tf_half_pixel_for_nn", nearest_mode="{nearest}">(x, r, s)
-}}""")
+@pytest.mark.parametrize(
+    ("weights", "given", "code"),
+    [("float[4] s = {1.,1.,1.1,1.}", "s", "needs-shape"), ("int64[4] n = {1,2,9,9}", "r, n", "needs-value")],
+)
+def test_11_tf_half_pixel_for_nn_that_nothing_equals(
+    nearest: str, weights: str, given: str, code: str
+) -> None:
+    source = model(half_pixel_for_nn(nearest, weights, given, "N,C,H,W"))
 
     with pytest.raises(CannotMigrate) as caught:
         lift(source, 13)
 
-    assert caught.value.code == "no-equal"
+    assert caught.value.code == code
     lift(source, 12)
 
 
-def test_11_with_scales_and_sizes() -> None:
-    source = model("""<ir_version: 6, opset_import: ["":11]>
-g (float[1,2,4,8] x) => (float[a,b,c,d] y) <float[0] r = {}, float[4] s = {1.,1.,2.,2.}, int64[4] n = {1, 2, 8, 16}> {
-  y = Resize(x, r, s, n)
-}""")
+def half_pixel_for_nn(nearest: str, weights: str, given: str, shape: str = "1,2,4,8") -> str:
+    return f"""<ir_version: 6, opset_import: ["":11]>
+g (float[{shape}] x) => (float[a,b,c,d] y) <float[0] r = {{}}, {weights}> {{
+  y = Resize<mode="nearest", coordinate_transformation_mode="tf_half_pixel_for_nn", nearest_mode="{nearest}">(x, r, {given})
+}}"""
+
+
+def resize_11(inputs: str, weights: str, call: str, attributes: str = 'mode="nearest"') -> str:
+    return f"""<ir_version: 6, opset_import: ["":11]>
+g (float[1,2,5,7] x{inputs}) => (float[a,b,c,d] y) <{weights}> {{ {call.replace("RESIZE", f"y = Resize<{attributes}>")} }}"""
+
+
+SIZES = "int64[4] n = {1, 2, 9, 11}"
+SCALES = "float[4] s = {1., 1., 1.5, 2.}"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "weights", "call", "expected"),
+    [
+        ("", f"float[0] t = {{}}, {SIZES}", "e = Identity(t) RESIZE(x, e, e, n)", ["x", "", "", "n"]),
+        (
+            "",
+            f"int64[1] zero = {{0}}, {SIZES}",
+            "e = ConstantOfShape(zero) RESIZE(x, e, e, n)",
+            ["x", "", "", "n"],
+        ),
+        (", float[0] t", f"float[0] t = {{}}, {SIZES}", "RESIZE(x, t, t, n)", ["x", "", "", "n"]),
+        (
+            "",
+            f"{SCALES}, {SIZES}",
+            "e = Shape(x) f = Slice(e, z, z) h = Cast<to=1>(f) RESIZE(x, h, h, n)",
+            ["x", "", "", "n"],
+        ),
+        (
+            "",
+            "int64[4] one = {1,1,1,1}",
+            "m = Shape(x) n = Add(m, one) RESIZE(x, e, e, n)",
+            ["x", "", "", "n"],
+        ),
+        ("", SCALES, "RESIZE(x, e, s)", ["x", "", "s"]),
+        ("", SCALES, "RESIZE(x, s, s)", ["x", "", "s"]),
+        ("", SCALES, "t = Identity(s) RESIZE(x, e, t)", ["x", "", "t"]),
+    ],
+)
+def test_11_slots(inputs: str, weights: str, call: str, expected: list[str]) -> None:
+    empties = "float[0] e = {}, int64[1] z = {0}, "
+    if "e = " in call:
+        empties = "int64[1] z = {0}, "
+    result = check(resize_11(inputs, empties + weights, call), to=13)
+
+    assert list(result.graph.node[-1].input) == expected
+
+
+@pytest.mark.parametrize("shape", [[0], ["k"], None])
+def test_11_with_both_slots_at_run_time(shape: list[int | str] | None) -> None:
+    source = model(
+        resize_11(", float[0] r, float[0] s, int64[4] n", "int64 idle = {0}", "RESIZE(x, r, s, n)")
+    )
+    source.graph.input[2].CopyFrom(onnx.helper.make_tensor_value_info("s", onnx.TensorProto.FLOAT, shape))
+    empty = np.zeros(0, np.float32)
+    feeds = {"r": empty, "s": empty, "n": np.array([1, 2, 9, 11], np.int64)}
+    feeds["x"] = np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32)
+
+    # onnx infers sizes of an unknown length as one of length 0, so ONNX Runtime loads no other variant of this.
+    result = check(source, to=13, feeds=feeds, variants=["plain", "function"])
+
+    assert list(result.graph.node[0].input) == ["x", "", "", "n"]
+
+
+CROP = 'mode="linear", coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=0.5'
+ROI = "float[8] r = {0.,0.,0.1,0.2,1.,1.,0.8,0.9}"
+
+
+@pytest.mark.parametrize("given", ["s", "e, n"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_11_tf_crop_and_resize_in_every_mode(given: str, mode: str) -> None:
+    check(
+        resize_11(
+            "",
+            f"{ROI}, float[0] e = {{}}, {SIZES}, {SCALES}",
+            f"RESIZE(x, r, {given})",
+            CROP.replace("linear", mode),
+        ),
+        to=13,
+    )
+
+
+@pytest.mark.parametrize(
+    "more", ["cubic_coeff_a=-0.5", "exclude_outside=1", "cubic_coeff_a=-0.6, exclude_outside=1"]
+)
+@pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "asymmetric"])
+def test_11_cubic(more: str, coordinates: str) -> None:
+    attributes = f'mode="cubic", coordinate_transformation_mode="{coordinates}", {more}'
+    check(resize_11("", f"float[0] e = {{}}, {SCALES}", "RESIZE(x, e, s)", attributes), to=13)
+
+
+BAD = [
+    ("float[4] s = {1., 1., 0., 2.}", "e, s", "bad-scales"),
+    ("float[4] s = {1., 1., -1., 2.}", "e, s", "bad-scales"),
+    ("float[3] s = {1., 2., 2.}", "e, s", "bad-scales"),
+    ("float[5] s = {1., 1., 1., 2., 2.}", "e, s", "bad-scales"),
+    ("double[4] s = {1., 1., 2., 2.}", "e, s", "bad-scales"),
+    ("int64[4] n = {1, 2, -9, 11}", "e, e, n", "bad-sizes"),
+    ("int64[3] n = {2, 9, 11}", "e, e, n", "bad-sizes"),
+    ("int32[4] n = {1, 2, 9, 11}", "e, e, n", "bad-sizes"),
+    (f"{SCALES}, {SIZES}", "e, s, n", "scales-and-sizes"),
+    ("int64[0] n = {}", "e, e, n", "no-scales"),
+    ("int64[0] n = {}", "e, e", "no-scales"),
+]
+
+
+@pytest.mark.parametrize(("weights", "given", "code"), BAD)
+def test_11_bad_input(weights: str, given: str, code: str) -> None:
+    source = model(resize_11("", f"float[0] e = {{}}, {weights}", f"RESIZE(x, {given})"))
 
     with pytest.raises(CannotMigrate) as caught:
         lift(source, 13)
 
-    assert caught.value.code == "scales-and-sizes"
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_11_scales_that_are_no_numbers(value: float) -> None:
+    source = model(resize_11("", f"float[0] e = {{}}, {SCALES}", "RESIZE(x, e, s)"))
+    scales = np.array([1, 1, value, 2], np.float32)
+    next(t for t in source.graph.initializer if t.name == "s").CopyFrom(
+        onnx.numpy_helper.from_array(scales, "s")
+    )
+
+    with pytest.raises(CannotMigrate) as caught:
+        lift(source, 13)
+
+    assert caught.value.code == "bad-scales"
+
+
+def test_11_a_roi_of_the_wrong_length() -> None:
+    source = model(resize_11("", f"float[4] r = {{0.,0.,1.,1.}}, {SCALES}", "RESIZE(x, r, s)", CROP))
+
+    with pytest.raises(CannotMigrate) as caught:
+        lift(source, 13)
+
+    assert caught.value.code == "bad-roi"
+
+
+@pytest.mark.parametrize(
+    "attributes", ['mode="bilinear"', 'coordinate_transformation_mode="half"', 'nearest_mode="round"']
+)
+def test_11_a_mode_that_does_not_exist(attributes: str) -> None:
+    with pytest.raises(CannotMigrate) as caught:
+        lift(model(resize_11("", f"float[0] e = {{}}, {SCALES}", "RESIZE(x, e, s)", attributes)), 13)
+
+    assert caught.value.code == "no-such-mode"
+
+
+@pytest.mark.parametrize("scales", ["1., 1., 0., 2.", "1., 2., 2."])
+def test_10_bad_scales(scales: str) -> None:
+    count = scales.count(",") + 1
+    source = model(f"""<ir_version: 5, opset_import: ["":10]>
+g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[{count}] s = {{{scales}}}> {{ y = Resize(x, s) }}""")
+
+    with pytest.raises(CannotMigrate) as caught:
+        lift(source, 11)
+
+    assert caught.value.code == "bad-scales"

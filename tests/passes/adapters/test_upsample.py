@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
@@ -68,7 +69,7 @@ def test_version_1(bilinear: bool) -> None:
 g ({SHAPE} x) => (float[a,b,c,d] y) {{ y = Upsample<mode="{mode}", width_scale=2., height_scale=3.>(x) }}""")
     new = model(f"""<ir_version: 3, opset_import: ["":7]>
 g ({SHAPE} x) => (float[a,b,c,d] y) {{
-  y = Upsample<mode="{'linear' if bilinear else 'nearest'}", scales=[1., 1., 3., 2.]>(x)
+  y = Upsample<mode="{"linear" if bilinear else "nearest"}", scales=[1., 1., 3., 2.]>(x)
 }}""")
     x = np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32)
 
@@ -97,3 +98,115 @@ g ({SHAPE} x) => (float[a,b,c,d] y) <float[4] s = {{1., 1., 2., 2.}}> {{ y = Ups
 
     with pytest.raises(CannotMigrate, match="mode is 'bicubic'"):
         lift(source, 13)
+
+
+@pytest.mark.parametrize("given", ["attribute", "constant", "identity", "overridable", "runtime", "input"])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_version_9_however_its_scales_are_given(given: str, mode: str) -> None:
+    weights, inputs, call = "float[4] s = {1., 1., 1.3, 2.}", "", "RESIZE(x, s)"
+    feeds = {"x": np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32)}
+    if given == "constant":
+        weights, call = "", "s = Constant<value = float[4] {1., 1., 1.3, 2.}>() RESIZE(x, s)"
+    elif given == "identity":
+        call = "t = Identity(s) RESIZE(x, t)"
+    elif given == "overridable":
+        inputs = ", float[4] s"
+    elif given == "runtime":
+        weights = (
+            "float[2] ones = {1., 1.}, float[2] wanted = {7., 11.}, int64[1] two = {2}, int64[1] end = {4}"
+        )
+        call = """n = Shape(x) m = Slice<starts = [2], ends = [4]>(n) f = Cast<to = 1>(m) q = Div(wanted, f)
+  s = Concat<axis = 0>(ones, q) RESIZE(x, s)"""
+    elif given == "input":
+        weights, inputs = "", ", float[4] s"
+        feeds["s"] = np.array([1, 1, 1.3, 2], np.float32)
+    source = f"""<ir_version: 4, opset_import: ["":9]>
+g ({SHAPE} x{inputs}) => (float[a,b,c,d] y) <{weights}> {{ {call.replace("RESIZE", f'y = Upsample<mode="{mode}">')} }}"""
+    if not weights:
+        source = source.replace("<>", "")
+
+    result = check(source, to=13, feeds=feeds)
+
+    assert result.graph.node[-1].input[2] == ("t" if given == "identity" else "s")
+
+
+def test_an_overridden_initializer_is_still_the_callers() -> None:
+    source = f"""<ir_version: 4, opset_import: ["":9]>
+g ({SHAPE} x, float[4] s) => (float[a,b,c,d] y) <float[4] s = {{1., 1., 2., 2.}}> {{ y = Upsample(x, s) }}"""
+    x = np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32)
+
+    check(source, to=13, feeds={"x": x, "s": np.array([1, 1, 3, 1.5], np.float32)}, variants=["plain"])
+
+
+@pytest.mark.parametrize("opset", [10, 11, 13, 17])
+def test_stamped_with_an_opset_that_no_longer_has_it(opset: int) -> None:
+    new = model(f"""<ir_version: 7, opset_import: ["":{opset}]>
+g ({SHAPE} x) => (float[a,b,c,d] y) <float[4] s = {{1., 1., 1.3, 2.}}> {{ y = Upsample<mode="linear">(x, s) }}""")
+    old = model(new)
+    old.opset_import[0].version = 9
+    x = np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32)
+
+    result, log = lift(new, 18)
+
+    np.testing.assert_array_equal(run(result, {"x": x})[0], run(old, {"x": x})[0])
+    assert [note.code for note in log.notes if note.code == "other-version"] == ["other-version"]
+
+
+@pytest.mark.parametrize("shape", ["4", "3,4", "2,3,4", "1,2,3,4,2", "1,2,1,3,4,2"])
+@pytest.mark.parametrize("version", [7, 9])
+def test_every_rank(shape: str, version: int) -> None:
+    rank = shape.count(",") + 1
+    scales = [1.5, 2.0, 1.1, 1.0, 2.0, 1.3][:rank]
+    dims = ",".join("abcdef"[:rank])
+    if version == 7:
+        check(f"""<ir_version: 3, opset_import: ["":7]>
+g (float[{shape}] x) => (float[{dims}] y) {{ y = Upsample<scales={scales}>(x) }}""")
+    else:
+        given = ", ".join(map(str, scales))
+        check(
+            f"""<ir_version: 4, opset_import: ["":9]>
+g (float[{shape}] x) => (float[{dims}] y) <float[{rank}] s = {{{given}}}> {{ y = Upsample(x, s) }}""",
+            to=13,
+        )
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_every_type(dtype: str, mode: str) -> None:
+    check(
+        f"""<ir_version: 4, opset_import: ["":9]>
+g ({dtype}[1,2,5,7] x) => ({dtype}[a,b,c,d] y) <float[4] s = {{1., 1., 1.3, 2.}}> {{ y = Upsample<mode="{mode}">(x, s) }}""",
+        to=13,
+    )
+
+
+@pytest.mark.parametrize("scales", ["1., 1., 0., 2.", "1., 1., -2., 2.", "1., 2., 2.", "1., 1., 1., 2., 2."])
+@pytest.mark.parametrize("version", [7, 9])
+def test_bad_scales(scales: str, version: int) -> None:
+    count = scales.count(",") + 1
+    source = model(f"""<ir_version: 4, opset_import: ["":9]>
+g ({SHAPE} x) => (float[a,b,c,d] y) <float[{count}] s = {{{scales}}}> {{ y = Upsample(x, s) }}""")
+    if version == 7:
+        source = model(f"""<ir_version: 3, opset_import: ["":7]>
+g ({SHAPE} x) => (float[a,b,c,d] y) {{ y = Upsample<scales=[{scales}]>(x) }}""")
+
+    with pytest.raises(CannotMigrate) as caught:
+        lift(source, 13)
+
+    assert caught.value.code == "bad-scales"
+
+
+@pytest.mark.parametrize(
+    ("height", "rank"), [(0.0, 4), (-2.0, 4), (float("nan"), 4), (float("inf"), 4), (2.0, 3)]
+)
+def test_version_1_with_bad_scales(height: float, rank: int) -> None:
+    node = onnx.helper.make_node("Upsample", ["x"], ["y"], height_scale=height, width_scale=2.0)
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 2, 5, 7][:rank])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    graph = onnx.helper.make_graph([node], "g", [x], [y])
+    source = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 1)], ir_version=3)
+
+    with pytest.raises(CannotMigrate) as caught:
+        lift(source, 13)
+
+    assert caught.value.code == "bad-scales"
