@@ -90,5 +90,6 @@ def run(args: list[str] | None = None) -> NoReturn:
 
 
 def _terminate(number: int, frame: object) -> NoReturn:
-    """Let `finally` blocks run, so that no temporary file is left."""
+    """End by an exception, so that `finally` blocks run and no temporary file is left."""
+    os.write(2, f"{PROGRAM}: terminated\n".encode())
     sys.exit(128 + number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any, Literal
 
@@ -92,6 +93,8 @@ def migrate(**options: Any) -> int:
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.migrate import migrate as run
 
+    if options["extra"]:
+        sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
     with _Progress(options["quiet"] or options["as_json"]) as progress:
         try:
             migration = run(

@@ -1,0 +1,85 @@
+"""A folder to work in, and two ways to run the command line there: in this process, and as users do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import SMALL, Ended, Run
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with a small model of opset 11 in it; temporary files go to `tmp` beside it."""
+    import onnx.parser
+
+    work, tmp = tmp_path / "work", tmp_path / "tmp"
+    work.mkdir()
+    tmp.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("TMPDIR", str(tmp))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp))
+    onnx.save(onnx.parser.parse_model(SMALL), work / "small.onnx")
+    return work
+
+
+@pytest.fixture
+def cli(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """Run the command line in this process: quick, where the process itself is not the matter."""
+    from onnx_migrate.cli.app import run
+
+    before = signal.getsignal(signal.SIGTERM)
+
+    def invoke(*args: object) -> Ended:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            run([str(arg) for arg in args])
+        code = end.value.code
+        assert isinstance(code, int)
+        return Ended(code, *capsys.readouterr())
+
+    yield invoke
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> list[str]:
+    """Return what starts the program as its console script does: the working folder is not on sys.path."""
+    script = tmp_path / "bin" / "onnx-migrate"
+    script.parent.mkdir()
+    script.write_text("from onnx_migrate.cli import main\nmain()\n", encoding="utf-8")
+    return [sys.executable, str(script)]
+
+
+@pytest.fixture
+def environment(folder: Path) -> dict[str, str]:
+    """Return an environment in which a child finds this source tree."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture
+def process(folder: Path, command: list[str], environment: dict[str, str]) -> Run:
+    """Run the command line as a process."""
+
+    def invoke(*args: object, start: Sequence[str] = (), **more: str) -> Ended:
+        done = subprocess.run(
+            [*(start or command), *map(str, args)],
+            cwd=folder,
+            env={**environment, **more},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=120,
+        )
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    return invoke

@@ -1,0 +1,237 @@
+"""The process: help, version, completion, pipes and signals."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import onnx
+import pytest
+
+from onnx_migrate import __version__
+from tests.cli.running import FAST, Ended, Run, snapshot
+
+HELP_SECONDS = 0.3
+"""What `--help` may take on an idle machine."""
+
+SLACK = 2.0
+"""How much slower a busy machine may be by its CPU time."""
+
+
+def test_help_teaches_the_main_job(process: Run) -> None:
+    ended = process("--help")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert "onnx-migrate model.onnx migrated.onnx --opset 21 --dynamic x:N,3,H,W" in ended.out
+    for command in ("migrate", "explain", "passes"):
+        assert command in ended.out
+    for code, meaning in enumerate(("done", "refused or failed", "wrong usage", "the numbers differ", "not a readable")):
+        assert f"{code}  {meaning}" in ended.out
+
+
+def test_help_is_quick(process: Run) -> None:
+    def once() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        process("--help")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert min(once() for _ in range(3)) <= HELP_SECONDS * SLACK
+
+
+def test_help_of_a_command_names_all_its_options(cli: Run) -> None:
+    from onnx_migrate.cli.migrate import migrate
+
+    ended = cli("migrate", "--help")
+
+    assert ended.code == 0
+    for parameter in migrate.params:
+        for option in parameter.opts:
+            assert option[:20].upper() in ended.out.upper()
+    assert "[b]" not in ended.out, "markup shows through"
+
+
+@pytest.mark.parametrize("way", ["module", "script"])
+def test_version(process: Run, way: str) -> None:
+    start = [sys.executable, "-m", "onnx_migrate"] if way == "module" else []
+
+    assert process("--version", start=start) == Ended(0, f"onnx-migrate, version {__version__}\n", "")
+
+
+def test_nothing_asked_is_answered_with_help(process: Run) -> None:
+    ended = process()
+
+    assert (ended.code, ended.err) == (2, "")
+    assert "Usage: onnx-migrate" in ended.out
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--bogus", "small.onnx", "out.onnx"],
+        ["small.onnx"],
+        ["small.onnx", "out.onnx", "more.onnx"],
+        ["small.onnx", "out.onnx", "-o", "other.onnx"],
+        ["small.onnx", "out.onnx", "--in-place"],
+        ["small.onnx", "-o", "out.onnx", "--in-place"],
+        ["small.onnx", "out.onnx", "--simplify=maybe"],
+        ["small.onnx", "out.onnx", "--no-simplify", "--simplify=require"],
+        ["small.onnx", "out.onnx", "--timeout", "0"],
+        ["small.onnx", "out.onnx", "--timeout", "soon"],
+        ["small.onnx", "out.onnx", "--memory-limit", "-1"],
+        ["small.onnx", "out.onnx", "--opset"],
+        ["migrate"],
+        ["explain"],
+        ["explain", "no-such-code"],
+        ["explain", "resize-12"],
+        ["passes", "more"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_one_line_and_2(cli: Run, folder: Path, args: list[str]) -> None:
+    before = snapshot(folder)
+
+    ended = cli(*args)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("onnx-migrate: usage: ")
+    assert ended.err.count("\n") == 1
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_can_complete(process: Run, shell: str) -> None:
+    if shell == "bash" and not Path("/bin/bash").exists():
+        pytest.skip("click asks bash for its version")
+
+    ended = process(_ONNX_MIGRATE_COMPLETE=f"{shell}_source")
+
+    assert ended.code == 0
+    assert "_ONNX_MIGRATE_COMPLETE" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("onnx-migrate ", ["plain,explain", "plain,migrate", "plain,passes", "file,"]),
+        ("onnx-migrate sma", ["file,sma"]),
+        ("onnx-migrate small.onnx out.onnx --simp", ["plain,--simplify"]),
+        ("onnx-migrate small.onnx --simplify re", ["plain,require"]),
+        ("onnx-migrate small.onnx ou", ["file,ou"]),
+    ],
+)
+def test_words_are_completed(process: Run, words: str, expected: list[str]) -> None:
+    ended = process(
+        COMP_WORDS=words,
+        COMP_CWORD=str(len(words.split(" ")) - 1),
+        _ONNX_MIGRATE_COMPLETE="bash_complete",
+    )
+
+    assert (ended.out.splitlines(), ended.err) == (expected, "")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--help"],
+        ["passes"],
+        ["explain", "resize-11"],
+        ["small.onnx", "out.onnx", *FAST],
+        ["small.onnx", "out.onnx", "--json", *FAST],
+        ["missing.onnx", "out.onnx", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_a_reader_that_leaves_early(
+    folder: Path, command: list[str], environment: dict[str, str], args: list[str]
+) -> None:
+    with subprocess.Popen(
+        [*command, *args], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout
+        assert child.stderr
+        child.stdout.close()
+        error = child.stderr.read()
+        assert child.wait(60) in (1, 4)
+
+    assert "Traceback" not in error
+    assert "BrokenPipe" not in error
+    assert (folder / "out.onnx").exists() == (args[0] == "small.onnx")
+
+
+PASSES = """
+import pathlib, time, onnx
+
+def wait(model: onnx.ModelProto):
+    pathlib.Path("reached").touch()
+    time.sleep(60)
+
+def pass_by(model: onnx.ModelProto):
+    pathlib.Path("reached").touch()
+"""
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes a process has started."""
+    with contextlib.suppress(FileNotFoundError):
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def wait_for(condition: object, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("where", ["wait", "pass_by"], ids=["in a pass", "in a child process"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_leaves_nothing(
+    folder: Path, command: list[str], environment: dict[str, str], number: int, code: int, where: str
+) -> None:
+    (folder / "own.py").write_text(PASSES, encoding="utf-8")
+    (folder / "out.onnx").write_bytes(b"as it was")
+    before = snapshot(folder)
+    child = subprocess.Popen(
+        [*command, "small.onnx", "out.onnx", "--pass", f"own:{where}"],
+        cwd=folder,
+        env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for((folder / "reached").exists)
+    children: list[int] = []
+    if where == "pass_by":
+        wait_for(lambda: children.extend(descendants(child.pid)) or children)
+    child.send_signal(number)
+    out, error = child.communicate(timeout=30)
+
+    (folder / "reached").unlink()
+    assert (child.returncode, out) == (code, "")
+    assert error.strip() == ("onnx-migrate: interrupted" if number == signal.SIGINT else "onnx-migrate: terminated")
+    assert snapshot(folder) == before
+    assert not list((folder.parent / "tmp").iterdir())
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
+
+
+def test_commands_find_passes_in_the_working_folder(process: Run, folder: Path) -> None:
+    (folder / "own.py").write_text(PASSES, encoding="utf-8")
+
+    assert process("small.onnx", "out.onnx", "--pass", "own:pass_by", *FAST).code == 0
+    assert (folder / "reached").exists()
+
+
+def test_a_file_named_as_a_module_of_ours_is_not_imported(process: Run, folder: Path) -> None:
+    (folder / "onnx.py").write_text("raise SystemExit('the wrong one')\n", encoding="utf-8")
+    (folder / "own.py").write_text(PASSES, encoding="utf-8")
+
+    assert process("small.onnx", "out.onnx", "--pass", "own:pass_by").code == 0
+    assert onnx.load(folder / "out.onnx").opset_import[0].version == 17
