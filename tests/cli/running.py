@@ -6,12 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import onnx
+import onnx.parser
+
 FAST = ("--no-verify", "--no-simplify")
 
 SMALL = """<ir_version: 6, opset_import: ["": 11]>
-g (float[1,3,8,8] x) => (float[1,3,16,16] y) <float[3,1,1,1] w = {0.5, -2.0, 3.0}, float[4] scales = {1.0, 1.0, 2.0, 2.0}> {
+g (float[1,3,8,8] x) => (float[1,3,16,16] y) <
+    float[3,1,1,1] w = {0.5, -2.0, 3.0},
+    float[8] roi = {0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0},
+    float[4] scales = {1.0, 1.0, 2.0, 2.0}
+> {
     c = Conv <group = 3> (x, w)
-    y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (c, , scales)
+    y = Resize <
+        mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"
+    > (c, roi, scales)
 }"""
 
 
@@ -24,9 +34,27 @@ class Ended:
     err: str
 
 
+def large() -> onnx.ModelProto:
+    """Return the small model with a weight too large to be kept in the structure."""
+    proto = onnx.parser.parse_model(SMALL)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.arange(5000, dtype=np.float32), "k"))
+    proto.graph.node.append(onnx.helper.make_node("ReduceSum", ["k"], ["s"], keepdims=0))
+    proto.graph.output.append(onnx.helper.make_tensor_value_info("s", onnx.TensorProto.FLOAT, []))
+    return proto
+
+
 Run = Callable[..., Ended]
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
     """Return all files below a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def leftovers(folder: Path) -> list[str]:
+    """Return the temporary files that are left, but for the one that importing ONNX Runtime 1.31 makes."""
+    return sorted(path.name for path in (folder.parent / "tmp").iterdir() if path.name != ".ses")

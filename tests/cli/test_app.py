@@ -14,7 +14,7 @@ import onnx
 import pytest
 
 from onnx_migrate import __version__
-from tests.cli.running import FAST, Ended, Run, snapshot
+from tests.cli.running import FAST, Ended, Run, leftovers, snapshot
 
 HELP_SECONDS = 0.3
 """What `--help` may take on an idle machine."""
@@ -30,7 +30,9 @@ def test_help_teaches_the_main_job(process: Run) -> None:
     assert "onnx-migrate model.onnx migrated.onnx --opset 21 --dynamic x:N,3,H,W" in ended.out
     for command in ("migrate", "explain", "passes"):
         assert command in ended.out
-    for code, meaning in enumerate(("done", "refused or failed", "wrong usage", "the numbers differ", "not a readable")):
+    for code, meaning in enumerate(
+        ("done", "refused or failed", "wrong usage", "the numbers differ", "not a readable")
+    ):
         assert f"{code}  {meaning}" in ended.out
 
 
@@ -151,7 +153,12 @@ def test_a_reader_that_leaves_early(
     folder: Path, command: list[str], environment: dict[str, str], args: list[str]
 ) -> None:
     with subprocess.Popen(
-        [*command, *args], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, *args],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as child:
         assert child.stdout
         assert child.stderr
@@ -216,9 +223,11 @@ def test_a_signal_leaves_nothing(
 
     (folder / "reached").unlink()
     assert (child.returncode, out) == (code, "")
-    assert error.strip() == ("onnx-migrate: interrupted" if number == signal.SIGINT else "onnx-migrate: terminated")
+    assert error.strip() == (
+        "onnx-migrate: interrupted" if number == signal.SIGINT else "onnx-migrate: terminated"
+    )
     assert snapshot(folder) == before
-    assert not list((folder.parent / "tmp").iterdir())
+    assert not leftovers(folder)
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
 
 

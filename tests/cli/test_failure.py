@@ -1,0 +1,258 @@
+"""Bad input: one line with a code, the right exit code, and nothing written."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from onnx_migrate.report.codes import CODES
+from tests.cli.running import FAST, Run, large, leftovers, snapshot
+
+ROOT = Path(__file__).parents[2]
+
+
+def write(content: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    """Return what writes bad.onnx from the bytes of a good model."""
+    return lambda folder: (
+        (folder / "bad.onnx").write_bytes(content((folder / "small.onnx").read_bytes())) and None
+    )
+
+
+def parse(text: str) -> Callable[[Path], None]:
+    return lambda folder: onnx.save(onnx.parser.parse_model(text), folder / "bad.onnx")
+
+
+def edit(change: Callable[[onnx.ModelProto], object]) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        proto = onnx.load(folder / "small.onnx")
+        change(proto)
+        onnx.save(proto, folder / "bad.onnx")
+
+    return make
+
+
+def refer(location: str) -> Callable[[onnx.ModelProto], object]:
+    """Move a weight of a model to external data that is at `location`, or not."""
+
+    def change(proto: onnx.ModelProto) -> None:
+        tensor = proto.graph.initializer[0]
+        tensor.ClearField("float_data")
+        tensor.ClearField("raw_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=location)
+
+    return change
+
+
+def beside(name: str, content: bytes) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_bytes(content) and None
+
+
+def large_beside_data(folder: Path) -> None:
+    onnx.save(large(), folder / "bad.onnx")
+    (folder / "out.onnx.data").write_bytes(b"of someone else")
+
+
+def cycle(proto: onnx.ModelProto) -> None:
+    proto.graph.node[0].input[0] = "y"
+
+
+def nothing(folder: Path) -> None:
+    pass
+
+
+SPOIL = """
+import numpy as np, onnx
+from onnx import numpy_helper
+
+def spoil(model: onnx.ModelProto):
+    tensor = model.graph.initializer[0]
+    tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) * np.float32(1.01), tensor.name))
+
+def rename(model: onnx.ModelProto):
+    model.graph.output[0].name = model.graph.node[-1].output[0] = "z"
+
+def fail(model: onnx.ModelProto):
+    raise RuntimeError("on\\npurpose")
+
+def break_it(model: onnx.ModelProto):
+    model.graph.node[0].op_type = "NeverWas"
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command that fails, and how."""
+
+    exit: int
+    code: str
+    make: Callable[[Path], object] = nothing
+    args: tuple[str, ...] = ("bad.onnx", "out.onnx", *FAST)
+    says: str = ""
+
+
+SMALL = ("small.onnx", "out.onnx", *FAST)
+FROZEN = str(ROOT / "fixtures" / "detector_frozen_opset11.onnx")
+
+CASES = {
+    "missing": Case(4, "no-such-file"),
+    "empty": Case(4, "empty", write(lambda good: b"")),
+    "truncated": Case(4, "truncated", write(lambda good: good[:-20])),
+    "html": Case(
+        4,
+        "not-onnx",
+        write(lambda good: b"<!DOCTYPE html>\n<html><body>Not Found</body></html>"),
+        says="HTML",
+    ),
+    "lfs": Case(
+        4,
+        "not-onnx",
+        write(lambda good: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
+        says="git lfs pull",
+    ),
+    "gzip": Case(4, "not-onnx", write(gzip.compress), says="gunzip"),
+    "noise": Case(4, "not-onnx", write(lambda good: np.random.default_rng(0).bytes(1000))),
+    "directory": Case(4, "is-directory", lambda folder: (folder / "bad.onnx").mkdir()),
+    "data missing": Case(4, "missing-data", edit(refer("weights.bin")), says="weights.bin"),
+    "data outside": Case(4, "outside-folder", edit(refer("../../../etc/hostname"))),
+    "two opsets": Case(
+        4,
+        "ambiguous-opset",
+        edit(lambda proto: proto.opset_import.append(onnx.helper.make_opsetid("ai.onnx", 12))),
+    ),
+    "opset abc": Case(2, "usage", args=(*SMALL, "--opset", "abc"), says="'abc'"),
+    "opset 0": Case(2, "no-such-opset", args=(*SMALL, "--opset", "0")),
+    "opset -1": Case(2, "no-such-opset", args=(*SMALL, "--opset", "-1")),
+    "opset 999": Case(2, "no-such-opset", args=(*SMALL, "--opset", "999")),
+    "downgrade": Case(1, "downgrade", args=(*SMALL, "--opset", "9")),
+    "too new": Case(
+        1, "too-new", edit(lambda proto: setattr(proto.opset_import[0], "version", 999)), says="999"
+    ),
+    "unknown operator": Case(
+        1,
+        "unknown-operator",
+        edit(lambda proto: setattr(proto.graph.node[0], "op_type", "NeverWas")),
+        says="NeverWas",
+    ),
+    "cycle": Case(1, "cycle", edit(cycle)),
+    "not ssa": Case(1, "not-ssa", edit(lambda proto: proto.graph.node.append(proto.graph.node[0]))),
+    "folder missing": Case(
+        1, "no-such-folder", args=("small.onnx", "no/such/out.onnx", *FAST), says="no/such"
+    ),
+    "target is a folder": Case(1, "is-directory", lambda folder: (folder / "out.onnx").mkdir(), args=SMALL),
+    "the model itself": Case(1, "in-place", args=("small.onnx", "small.onnx", *FAST), says="--in-place"),
+    "the model by another way": Case(1, "in-place", args=("small.onnx", "./../work/small.onnx", *FAST)),
+    "data of others": Case(
+        1,
+        "would-overwrite",
+        large_beside_data,
+        ("bad.onnx", "out.onnx", "--save-as-external-data", *FAST),
+        "out.onnx.data",
+    ),
+    "no such input": Case(2, "no-such-input", args=(*SMALL, "--dynamic", "image:N,3,H,W"), says="'image'"),
+    "no such axis": Case(2, "no-such-axis", args=(*SMALL, "--dynamic", "x:N,3,H")),
+    "other size": Case(2, "other-size", args=(*SMALL, "--dynamic", "x:N,4,H,W")),
+    "two names": Case(2, "two-names", args=(*SMALL, "--dynamic", "x:N,3,H,W", "--dynamic", "x:B,3,H,W")),
+    "dims in nonsense": Case(2, "usage", args=(*SMALL, "--dynamic", "x")),
+    "no such pass": Case(2, "no-such-pass", args=(*SMALL, "--pass", "nowhere:nothing")),
+    "no such pass to leave out": Case(2, "no-such-pass", args=(*SMALL, "--without", "polish")),
+    "input data missing": Case(
+        2,
+        "input-data",
+        args=("small.onnx", "out.onnx", "--no-simplify", "--input-data", "no.npz"),
+        says="no.npz",
+    ),
+    "a pass that fails": Case(
+        1, "pass-failed", beside("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:fail"), "on purpose"
+    ),
+    "a pass that renames": Case(
+        1, "interface-changed", beside("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:rename")
+    ),
+    "a pass that breaks": Case(
+        1, "illegal-result", beside("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:break_it")
+    ),
+    "a pass that spoils a weight": Case(
+        3,
+        "numbers-differ",
+        beside("own.py", SPOIL.encode()),
+        ("small.onnx", "out.onnx", "--pass", "own:spoil"),
+    ),
+    "a frozen dim": Case(
+        1,
+        "frozen-dim",
+        args=(FROZEN, "out.onnx", "--no-simplify", "--dynamic", "input:N,3,64,64"),
+        says="Reshape",
+    ),
+}
+if sys.platform == "linux":
+    CASES["unwritable"] = Case(
+        1, "cannot-write", args=("small.onnx", "/proc/out.onnx", *FAST), says="/proc/out.onnx"
+    )
+    CASES["a device"] = Case(4, "cannot-read", args=("/dev/null", "out.onnx", *FAST))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_line_and_nothing_written(
+    cli: Run, folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = CASES[name]
+    case.make(folder)
+    before = snapshot(folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    sys.modules.pop("own", None)
+
+    ended = cli(*case.args)
+
+    assert ended.out == ""
+    line = re.fullmatch(r"onnx-migrate: (\S+): (.+)\n", ended.err)
+    assert line, ended.err
+    assert (line[1], ended.code) == (case.code, case.exit), ended.err
+    assert line[1] in CODES
+    assert line[2].startswith(case.args[0])
+    assert line[2].count(case.args[0]) == 1 or case.args[0] in case.args[1]
+    assert case.says in line[2]
+    assert snapshot(folder) == before
+    assert not leftovers(folder)
+
+
+def test_with_in_place_the_model_stays_when_its_migration_fails(cli: Run, folder: Path) -> None:
+    CASES["unknown operator"].make(folder)
+    before = snapshot(folder)
+
+    assert cli("bad.onnx", "--in-place").code == 1
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize("name", ["html", "a pass that spoils a weight"])
+def test_as_a_process_too(process: Run, folder: Path, name: str) -> None:
+    case = CASES[name]
+    case.make(folder)
+    before = snapshot(folder)
+
+    ended = process(*case.args, PYTHONDONTWRITEBYTECODE="1")
+
+    assert (ended.code, ended.out, ended.err.count("\n")) == (case.exit, "", 1)
+    assert ended.err.startswith(f"onnx-migrate: {case.code}: {case.args[0]}")
+    assert snapshot(folder) == before
+
+
+def test_require_makes_a_failing_simplifier_an_error(process: Run, folder: Path) -> None:
+    before = snapshot(folder)
+
+    ended = process("small.onnx", "out.onnx", "--simplify=require", "--timeout", "0.01")
+
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(
+        "onnx-migrate: not-simplified: small.onnx: onnxsim failed: not done after 0.01 s"
+    )
+    assert snapshot(folder) == before

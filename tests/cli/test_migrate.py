@@ -1,0 +1,296 @@
+"""`onnx-migrate MODEL OUTPUT`: what it writes and what it says when all goes well."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from tests.cli.running import FAST, Ended, Run, large, leftovers, snapshot
+
+ROOT = Path(__file__).parents[2]
+
+
+def opset_of(path: Path) -> int:
+    onnx.checker.check_model(str(path), full_check=True)
+    return int(onnx.load(path).opset_import[0].version)
+
+
+def dims_of(value: onnx.ValueInfoProto) -> list[int | str]:
+    return [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
+
+
+def test_the_main_job(process: Run, folder: Path) -> None:
+    ended = process("small.onnx", "out.onnx", "--opset", "17", "--dynamic", "x:N,3,H,W")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("small.onnx → out.onnx\nopset 11 → 17")
+    for line in (
+        "Resize-11 → Resize-13",
+        "input x: [1, 3, 8, 8] → [N, 3, H, W]",
+        "verified with onnxruntime",
+    ):
+        assert line in ended.out
+    assert "\x1b" not in ended.out, "colours only for a terminal"
+    assert opset_of(folder / "out.onnx") == 17
+    assert dims_of(onnx.load(folder / "out.onnx").graph.input[0]) == ["N", 3, "H", "W"]
+    assert not leftovers(folder)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["small.onnx", "out.onnx"],
+        ["migrate", "small.onnx", "out.onnx"],
+        ["small.onnx", "-o", "out.onnx"],
+        ["-o", "out.onnx", "small.onnx"],
+        ["--output", "out.onnx", "small.onnx"],
+        ["--opset", "17", "small.onnx", "out.onnx"],
+        ["small.onnx", "out.onnx", "--target-opset", "17"],
+    ],
+    ids=" ".join,
+)
+def test_ways_to_say_it(cli: Run, folder: Path, args: list[str]) -> None:
+    assert cli(*args, *FAST).code == 0
+    assert opset_of(folder / "out.onnx") == 17
+
+
+@pytest.mark.parametrize("opset", ["11", "13", "17", "latest"])
+def test_opsets(cli: Run, folder: Path, opset: str) -> None:
+    assert cli("small.onnx", "out.onnx", "--opset", opset, *FAST).code == 0
+    assert opset_of(folder / "out.onnx") == (
+        onnx.defs.onnx_opset_version() if opset == "latest" else int(opset)
+    )
+
+
+def test_in_place(cli: Run, folder: Path) -> None:
+    ended = cli("small.onnx", "--in-place", *FAST)
+
+    assert (ended.code, ended.err) == (0, "")
+    assert opset_of(folder / "small.onnx") == 17
+    assert list(snapshot(folder)) == ["small.onnx"]
+
+
+def test_an_output_is_replaced(cli: Run, folder: Path) -> None:
+    (folder / "out.onnx").write_bytes(b"what was there")
+
+    assert cli("small.onnx", "out.onnx", *FAST).code == 0
+    assert opset_of(folder / "out.onnx") == 17
+
+
+def test_external_data_when_asked(cli: Run, folder: Path) -> None:
+    onnx.save(large(), folder / "large.onnx")
+
+    assert cli("large.onnx", "out.onnx", "--save-as-external-data", *FAST).code == 0
+    assert (folder / "out.onnx.data").stat().st_size >= 20000
+    assert (folder / "out.onnx").stat().st_size < 5000
+    assert opset_of(folder / "out.onnx") == 17
+
+
+@pytest.mark.parametrize("args", [FAST, ("--no-simplify",)], ids=["fast", "verified"])
+def test_quiet_prints_nothing(process: Run, folder: Path, args: tuple[str, ...]) -> None:
+    assert process("small.onnx", "out.onnx", "--quiet", *args) == Ended(0, "", "")
+    assert opset_of(folder / "out.onnx") == 17
+
+
+def test_verbose_shows_every_node(cli: Run, folder: Path) -> None:
+    lines = "\n".join(f"    v{i + 1} = Softmax (v{i})" for i in range(9))
+    text = (
+        f'<ir_version: 6, opset_import: ["": 11]>\ng (float[2,3,4] v0) => (float[2,3,4] v9) {{\n{lines}\n}}'
+    )
+    proto = onnx.parser.parse_model(text)
+    for index, node in enumerate(proto.graph.node):
+        node.name = f"softmax_{index}"
+    onnx.save(proto, folder / "many.onnx")
+
+    short = cli("many.onnx", "out.onnx", *FAST).out
+    whole = cli("many.onnx", "out.onnx", "--verbose", *FAST).out
+
+    assert "softmax_8" not in short
+    assert "4 more (--verbose shows them)" in short
+    assert all(f"softmax_{index}" in whole for index in range(9))
+
+
+SIDE = {
+    "opset": int,
+    "ir_version": int,
+    "opset_imports": {"": int},
+    "nodes": int,
+    "inputs": [{"name": str, "type": str, "shape": list}],
+    "outputs": [{"name": str, "type": str, "shape": list}],
+}
+VERSION_OF_NODE = {"operator": str, "version": int, "inputs": list, "attributes": dict}
+REPORT = {
+    "schema_version": int,
+    "tool": {"name": str, "version": str, "onnx": str},
+    "model": str,
+    "outcome": str,
+    "before": SIDE,
+    "after": SIDE,
+    "passes": [str],
+    "changes": [
+        {
+            "pass": str,
+            "scope": str,
+            "node": str,
+            "before": VERSION_OF_NODE,
+            "after": VERSION_OF_NODE,
+            "helpers": list,
+            "reason": str,
+            "exactness": str,
+        }
+    ],
+    "notes": [{"code": str, "step": str, "message": str, "severity": str, "subject": str}],
+    "verification": dict,
+    "dynamic": dict,
+    "seconds": dict,
+    "output": str,
+}
+"""Version 1 of the schema. What goes from here or changes must raise SCHEMA_VERSION."""
+
+ERROR = {
+    "schema_version": int,
+    "model": str,
+    "outcome": str,
+    "error": {
+        "code": str,
+        "kind": str,
+        "reason": str,
+        "hint": str,
+        "scope": str,
+        "node": str,
+        "operator": str,
+        "from_version": (int, type(None)),
+        "to_version": (int, type(None)),
+    },
+}
+
+
+def hold(value: Any, schema: Any, where: str = "report") -> None:
+    """Hold a JSON value against a schema: a dict has these keys, a list has entries, and all are so."""
+    if isinstance(schema, dict):
+        assert isinstance(value, dict), where
+        assert set(value) == set(schema), where
+        for key, inner in schema.items():
+            hold(value[key], inner, f"{where}.{key}")
+    elif isinstance(schema, list):
+        assert value, f"{where} is empty, and nothing was tested"
+        for index, item in enumerate(value):
+            hold(item, schema[0], f"{where}[{index}]")
+    else:
+        assert isinstance(value, schema), f"{where} is {value!r}"
+
+
+def no_constant(name: str) -> None:
+    raise AssertionError(f"{name} is no JSON")
+
+
+def test_the_schema_of_the_report(process: Run) -> None:
+    ended = process("small.onnx", "out.onnx", "--json", "--no-simplify", "--dynamic", "x:N,3,H,W")
+
+    assert (ended.code, ended.err) == (0, "")
+    report = json.loads(ended.out, parse_constant=no_constant)
+    hold(report, REPORT)
+    assert (report["schema_version"], report["outcome"], report["output"]) == (1, "migrated", "out.onnx")
+    assert (report["before"]["opset"], report["after"]["opset"]) == (11, 17)
+    resize = next(change for change in report["changes"] if change["before"]["operator"] == "Resize")
+    assert (resize["before"]["version"], resize["after"]["version"]) == (11, 13)
+    assert report["verification"]["kind"] == "verified"
+    assert {item["output"] for item in report["verification"]["comparisons"]} == {"y"}
+    assert set(report["seconds"]) >= {"load", "migrate_opset", "verify"}
+
+
+def test_the_report_shows_the_roi_that_goes(cli: Run) -> None:
+    ended = cli(ROOT / "fixtures" / "conv_relu_upsample_opset11.onnx", "out.onnx", "--json", *FAST)
+
+    report = json.loads(ended.out)
+    (change,) = [change for change in report["changes"] if change["before"]["operator"] == "Resize"]
+    assert change["before"]["inputs"][1] != ""
+    assert change["after"]["inputs"][1] == ""
+    assert "roi" in change["reason"]
+
+
+def test_the_schema_of_an_error(cli: Run) -> None:
+    ended = cli("missing.onnx", "out.onnx", "--json")
+
+    assert ended.code == 4
+    error = json.loads(ended.out)
+    hold(error, ERROR, "error")
+    assert (error["schema_version"], error["outcome"]) == (1, "failed")
+    assert (error["error"]["code"], error["error"]["kind"]) == ("no-such-file", "LoadError")
+    assert ended.err.count("\n") == 1
+
+
+def test_an_error_in_json_names_the_node(cli: Run, folder: Path) -> None:
+    proto = onnx.load(folder / "small.onnx")
+    proto.graph.node[0].op_type, proto.graph.node[0].name = "NeverWas", "odd"
+    onnx.save(proto, folder / "odd.onnx")
+
+    error = json.loads(cli("odd.onnx", "out.onnx", "--json").out)
+
+    hold(error, ERROR, "error")
+    assert error["outcome"] == "refused"
+    assert (error["error"]["node"], error["error"]["operator"]) == ("odd", "NeverWas")
+
+
+def test_operators_of_other_domains_pass_through(process: Run, folder: Path) -> None:
+    text = """<ir_version: 6, opset_import: ["": 11, "com.acme": 2]>
+    g (float[2,3] x) => (float[2,3] y) { a = com.acme.Gizmo <size = 3> (x)  y = Softmax <axis = 1> (a) }"""
+    proto = onnx.parser.parse_model(text)
+    onnx.save(proto, folder / "custom.onnx")
+
+    ended = process("custom.onnx", "out.onnx", "--no-simplify")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert "unverified" in ended.out
+    result = onnx.load(folder / "out.onnx")
+    assert result.graph.node[0] == proto.graph.node[0]
+    assert {item.domain: item.version for item in result.opset_import} == {"": 17, "com.acme": 2}
+
+
+def test_inputs_of_the_users_own(cli: Run, folder: Path) -> None:
+    np.savez(folder / "data.npz", x=np.ones((1, 3, 8, 8), np.float32))
+
+    ended = cli("small.onnx", "out.onnx", "--no-simplify", "--input-data", "data.npz", "--json")
+
+    assert ended.code == 0
+    feeds = [feed["name"] for feed in json.loads(ended.out)["verification"]["feeds"]]
+    assert feeds == ["data.npz"]
+
+
+def test_without_leaves_a_pass_out(cli: Run) -> None:
+    ended = cli(
+        "small.onnx", "out.onnx", "--without", "cleanup", "--without", "simplify", "--no-verify", "--json"
+    )
+
+    passes = json.loads(ended.out)["passes"]
+    assert "migrate_opset" in passes
+    assert not {"cleanup", "simplify"} & set(passes)
+
+
+def test_initializers_stay_inputs_when_asked(cli: Run, folder: Path) -> None:
+    proto = onnx.load(folder / "small.onnx")
+    proto.graph.input.append(onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, [3, 1, 1, 1]))
+    onnx.save(proto, folder / "listed.onnx")
+
+    def inputs(*args: str) -> list[str]:
+        assert cli("listed.onnx", "out.onnx", *args, *FAST).code == 0
+        return [value.name for value in onnx.load(folder / "out.onnx").graph.input]
+
+    assert inputs() == ["x"]
+    assert inputs("--keep-initializers-as-inputs") == ["x", "w"]
+
+
+def test_a_limit_that_stops_the_simplifier_is_told(process: Run, folder: Path) -> None:
+    ended = process("small.onnx", "out.onnx", "--timeout", "0.01", "--json")
+
+    assert ended.code == 0
+    report = json.loads(ended.out)
+    assert [note["severity"] for note in report["notes"] if note["code"] == "left-out"] == ["warning"]
+    assert report["verification"]["kind"] == "unverified"
+    assert opset_of(folder / "out.onnx") == 17
