@@ -1,12 +1,6 @@
 """Holds two runs' outputs against each other, within what rounding alone explains.
 
-How far rounding goes is measured, not guessed: the original is also run with its inputs moved by one unit in
-the last
-place and under ONNX Runtime's own optimiser, and the largest change seen (the *noise*) scales what is
-allowed.
-An exact rewrite changes nothing; folding a BatchNormalization into a convolution changes about as much as
-the noise.
-"""
+XX"""
 
 from __future__ import annotations
 
@@ -18,7 +12,7 @@ import numpy as np
 
 from onnx_migrate.verify.verdict import Comparison
 
-__all__ = ["Tolerance", "compare", "flat", "noise", "scale_of"]
+__all__ = ["Array", "Tolerance", "compare", "flat", "is_float", "noise", "scale_of", "unequal"]
 
 Array = np.ndarray[Any, Any]
 
@@ -27,12 +21,10 @@ Array = np.ndarray[Any, Any]
 class Tolerance:
     """What may differ. With `rtol` or `atol`: `|after - before| <= atol + rtol * |before|`, per element.
 
-    Otherwise, per output: `max(floor * eps * scale, factor * noise)`, at most `ceiling * scale`, where scale
-    is the largest
-    finite magnitude of the original's output and eps that of the coarsest float type in the model. `quantum`
-    lets int8
-    and uint8 outputs of quantised models be off by one. Other integers, bools and strings are equal or
-    differ.
+    Otherwise, per output: `max(floor * eps * scale, factor * noise)`, at most `ceiling * scale`, where scale is
+    the largest finite magnitude of the original's output and eps that of the coarsest float type in the model.
+    `quantum` lets int8 and uint8 outputs of quantised models be off by one. Other integers, bools and strings are
+    equal or differ.
     """
 
     rtol: float | None = None
@@ -62,7 +54,7 @@ def noise(before: Array, again: Array) -> float:
     """Return the largest difference between two runs of one model; infinity where they cannot be compared."""
     if before.shape != again.shape or before.dtype != again.dtype:
         return float("inf")
-    if not _is_float(before):
+    if not is_float(before):
         return 0.0 if np.array_equal(before, again) else float("inf")
     a, b = _wide(before), _wide(again)
     both = np.isfinite(a) & np.isfinite(b)
@@ -71,7 +63,7 @@ def noise(before: Array, again: Array) -> float:
 
 def scale_of(array: Array | None) -> float:
     """Return the largest finite magnitude of a float array; 0 for anything else."""
-    if array is None or not _is_float(array):
+    if array is None or not is_float(array):
         return 0.0
     wide = np.abs(_wide(array))
     return float(np.max(wide[np.isfinite(wide)], initial=0.0))
@@ -105,12 +97,27 @@ def compare(
         return Comparison(
             name, *shapes, *types, elements=before.size, problem=f"{what} {pair[0]} became {pair[1]}"
         )
-    if not _is_float(before):
+    if not is_float(before):
         return _discrete(name, before, after, tolerance, jumps=jumps)
     differing = int(np.count_nonzero(_bits(before) != _bits(after)))
     if differing == 0:
         return Comparison(name, *shapes, *types, elements=before.size)
     return _continuous(name, before, after, tolerance, heard, usual, differing)
+
+
+def unequal(name: str, before: object, after: object) -> str:
+    """Say where two values are not bit for bit the same, and by how much; "" where they are."""
+    here, there = flat(name, before), flat(name, after)
+    if [part for part, _ in here] != [part for part, _ in there]:
+        return f"{name!r} holds other elements"
+    for (part, a), (_, b) in zip(here, there, strict=True):
+        entry = compare(part, a, b, Tolerance(atol=float("inf")))
+        if entry.problem:
+            return f"{part!r}: {entry.problem}"
+        if not entry.identical:
+            size = f"{entry.largest_absolute:.3g} ({entry.largest_relative:.3g} of the largest)"
+            return f"{part!r}: {entry.differing} of {entry.elements} elements differ, by up to {size}"
+    return ""
 
 
 def _continuous(
@@ -139,7 +146,8 @@ def _continuous(
         wrong = int(np.count_nonzero(error > allowed))
     if wrong and not problem:
         problem = f"{wrong} of {before.size} elements differ by up to {largest:.3g}, allowed is {allowed:.3g}"
-    relative = largest / scale if scale else float("inf") if largest else 0.0
+    whole = max(scale, usual, float(np.max(np.abs(b[finite]), initial=0.0)) if scale == usual == 0.0 else 0.0)
+    relative = largest / whole if whole else 0.0
     return Comparison(
         name,
         before.shape,
@@ -192,7 +200,8 @@ def _discrete(name: str, before: Array, after: Array, tolerance: Tolerance, *, j
     )
 
 
-def _is_float(array: Array) -> bool:
+def is_float(array: Array) -> bool:
+    """Whether an array holds floats, complex ones and ml_dtypes' included."""
     return array.dtype.kind in "fc" or array.dtype.name in ("bfloat16",) or "float" in array.dtype.name
 
 

@@ -22,7 +22,12 @@ _NODE = re.compile(
 _NOISE = re.compile(
     r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/\S+/onnxruntime/\S+:\d+ |(?<= )\S*onnxruntime::\S+ "
 )
-_UNLOADABLE = ("NotImplemented", "InvalidGraph", "Fail", "NoSuchFile", "InvalidArgument", "InvalidProtobuf")
+_LIMIT = re.compile(
+    r"only \*guarantees\* support for models stamped with official"
+    r"|Unsupported model IR version"
+    r"|Could not find an implementation for "
+    r"|No Op registered for (?P<op>\w+) with domain_version of (?P<opset>\d+)"
+)
 
 
 @dataclass(frozen=True)
@@ -48,12 +53,16 @@ class Runnable:
 
 
 class EvaluationError(Exception):
-    """A model that does not load or run; `node` is the name of the node that was blamed, "" if none."""
+    """A model that does not load or run; `node` is the name of the node that was blamed, "" if none.
 
-    def __init__(self, message: str, node: str = "", *, loading: bool = False) -> None:
+    `limit` says that the model may well be right, and that it is the runtime that lacks the opset or a kernel.
+    """
+
+    def __init__(self, message: str, node: str = "", *, loading: bool = False, limit: bool = False) -> None:
         super().__init__(message)
         self.node = node
         self.loading = loading
+        self.limit = limit
 
 
 class Evaluator:
@@ -104,9 +113,7 @@ class OnnxRuntime(Evaluator):
 
 
 class Reference(Evaluator):
-    """onnx.reference: slow, and wrong for Upsample and Resize, which it is therefore never asked about."""
-
-    UNTRUSTED = frozenset({"Upsample", "Resize"})
+    """onnx.reference: slow, and wrong for Upsample and Resize, which it is therefore never asked about (traits.resizes)."""
 
     def __init__(self, runnable: Runnable) -> None:
         from onnx.external_data_helper import load_external_data_for_model
@@ -140,7 +147,18 @@ def _explained(error: Exception, *, loading: bool) -> EvaluationError:
     text = str(error)
     found = _NODE.search(text)
     node = (found["name"] or found["other"] or "") if found else ""
-    return EvaluationError(_line(text), node, loading=loading)
+    return EvaluationError(_line(text), node, loading=loading, limit=loading and _limited(text))
+
+
+def _limited(text: str) -> bool:
+    found = _LIMIT.search(text)
+    if found is None or found["op"] is None:
+        return found is not None
+    try:  # an operator that ONNX has at this opset is lacking in the runtime, any other in the model
+        onnx.defs.get_schema(found["op"], int(found["opset"]))
+    except onnx.defs.SchemaError:
+        return False
+    return True
 
 
 def _line(text: str) -> str:

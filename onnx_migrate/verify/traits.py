@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ __all__ = [
     "nudged",
     "quantized",
     "random_outputs",
+    "resizes",
 ]
 
 _RANDOM = frozenset(
@@ -86,6 +87,11 @@ def _random(node: NodeProto) -> bool:
     return node.op_type in _RANDOM
 
 
+def resizes(model: onnx.ModelProto) -> bool:
+    """Whether the model holds what onnx.reference computes wrong."""
+    return any(node.op_type in ("Upsample", "Resize") for node in all_nodes(model))
+
+
 def quantized(model: onnx.ModelProto) -> bool:
     """Whether the model rounds to integers on purpose, so that an ulp may become a quantum."""
     return any(
@@ -117,11 +123,11 @@ def nudged(feed: Mapping[str, Any], seed: int) -> dict[str, Any]:
     return moved
 
 
-def exposing(runnable: Runnable, names: list[str]) -> Runnable:
+def exposing(runnable: Runnable, names: Iterable[str]) -> Runnable:
     """Return the model with these inner values of the main graph as further outputs."""
     model = runnable.proto()
     present = {output.name for output in model.graph.output}
-    for name in names:
+    for name in dict.fromkeys(names):
         if name not in present:
             model.graph.output.add().name = name
     folder = runnable.folder or (runnable.path.parent if runnable.path else None)

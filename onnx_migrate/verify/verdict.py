@@ -21,10 +21,10 @@ class Kind(str, Enum):
 class Comparison:
     """One output over all feeds and optimisation levels; figures are the largest seen.
 
-    `largest_relative` is the largest absolute difference over the largest finite magnitude of the original's
-    output;
-    `allowed` is the absolute difference that was let pass. `differing` of `elements` are those that are not
-    bit-identical. `problem` is empty when the output agrees. Shapes are those of the feed shown.
+    `largest_relative` is the largest absolute difference over the largest finite magnitude that the output has in the
+    original on any feed (in the result, where that is zero). `allowed` is the absolute difference that was let pass.
+    `differing` of `elements` are those that are not bit-identical. `problem` is empty when the output agrees. Shapes
+    are those of the feed shown.
     """
 
     output: str
@@ -63,8 +63,9 @@ class FeedNote:
 class Verdict:
     """Whether original and result compute the same, by what, on what; `reason` says why where they do not.
 
-    `notes` are weaknesses of the proof and things worth knowing. `node` is the node that a runtime blamed,
-    if any.
+    `exact` says whether the model for which bit-identity was claimed is bit for bit the original; None where nothing
+    was claimed or it could not be run. `notes` are weaknesses of the proof and things worth knowing. `node` is the node
+    that a runtime blamed, if any.
     """
 
     kind: Kind
@@ -75,6 +76,7 @@ class Verdict:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     node: str = ""
+    exact: bool | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values; floats that JSON cannot hold become text."""

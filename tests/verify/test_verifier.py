@@ -85,13 +85,14 @@ def test_random_operators_are_unverified_and_no_false_alarm():
 CONSTANT = "(float[1,4] x) => (float[1,4] y) { a = Relu (x) z = Sub (a, a) y = Softmax (z) }"
 
 
-def test_constant_outputs_are_no_proof_and_inner_values_are_asked():
+def test_behind_a_constant_output_the_values_before_it_are_compared():
     verdict = judge(net(CONSTANT), net(CONSTANT))
     assert verdict.kind is Kind.VERIFIED
-    assert any("weak proof" in note for note in verdict.notes)
+    assert {entry.output for entry in verdict.comparisons} == {"y", "a (inner)"}
+    assert "'a'" in verdict.notes[0]
     verdict = judge(net(CONSTANT), net(CONSTANT.replace("Relu", "Abs")))
-    assert verdict.kind is Kind.UNVERIFIED
-    assert "inner value 'a' differs" in verdict.reason
+    assert verdict.kind is Kind.DIFFERS
+    assert "before them differs: 'a (inner)'" in verdict.reason
 
 
 def test_weights_may_lie_in_the_onnx_file_itself(tmp_path):
