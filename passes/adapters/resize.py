@@ -10,7 +10,15 @@ from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.model.change import Exactness
 from onnx_migrate.model.rewriter import Rewriter
 
-from .resize_inputs import check_choice, check_roi, emptiness, read_scales, read_sizes
+from .resize_inputs import (
+    FROM_CONVERTER,
+    check_choice,
+    check_roi,
+    emptiness,
+    is_from_converter,
+    read_scales,
+    read_sizes,
+)
 
 __all__ = ["explicit", "no_roi"]
 
@@ -161,6 +169,8 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
         check_roi(rw, rw.input(1))
     elif rw.input(1):
         rw.note("roi is dropped: only tf_crop_and_resize reads it")
+        if is_from_converter(rw):
+            rw.note(FROM_CONVERTER)
         rw.set_input(1, "")
     scales = sizes = None
     no_scales, no_sizes = emptiness(rw, rw.input(2)), emptiness(rw, rw.input(3))

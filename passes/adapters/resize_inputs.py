@@ -10,9 +10,22 @@ from onnx import TensorProto
 
 from onnx_migrate.model.rewriter import Rewriter
 
-__all__ = ["check_choice", "check_roi", "emptiness", "read_scales", "read_sizes"]
+__all__ = [
+    "FROM_CONVERTER",
+    "check_choice",
+    "check_roi",
+    "emptiness",
+    "is_from_converter",
+    "read_scales",
+    "read_sizes",
+]
 
 Floats = npt.NDArray[np.float32]
+
+FROM_CONVERTER = (
+    "its roi [0…, 1…] without coordinates is what onnx's version converter makes of an older Resize"
+)
+"""The reason that marks a node which no longer computes what it did, and that the converter left so."""
 
 CHOICES = {
     "mode": ("nearest", "linear", "cubic"),
@@ -84,17 +97,33 @@ def emptiness(rw: Rewriter, value: str) -> bool | None:
     return None if shape is None or None in shape else False
 
 
+def is_from_converter(rw: Rewriter) -> bool:
+    """Recognise what onnx's version converter leaves of an older Resize: roi [0…, 1…], and no coordinates said.
+
+    The node computes half_pixel where the older one computed asymmetric. No exporter writes such a roi without
+    tf_crop_and_resize beside it.
+    """
+    if not rw.input(1) or rw.attribute("coordinate_transformation_mode") or rw.attribute("nearest_mode"):
+        return False
+    roi = rw.constant_value(rw.input(1))
+    if roi is None or roi.ndim != 1 or not roi.size or roi.size % 2:
+        return False
+    half = roi.size // 2
+    return bool((roi[:half] == 0).all() and (roi[half:] == 1).all())
+
+
 def _check_length(
     rw: Rewriter, value: str, known: npt.NDArray[Any] | None, each: int, what: str, code: str
 ) -> None:
     shape = rw.shape(value) if known is None else known.shape
-    rank = rw.rank(rw.input(0))
+    axes = rw.attribute("axes")
+    rank = len(axes.ints) if axes is not None and axes.ints else rw.rank(rw.input(0))
     if shape is None or rank is None or None in shape:
         return
     count = int(np.prod([size for size in shape if size is not None]))
     if count != each * rank:
         rw.refuse(
-            f"{what} has {count} elements, and the input has {rank} axes",
+            f"{what} has {count} elements, and {rank} axes are to be resized",
             code=code,
             hint=f"{what} has {'one element' if each == 1 else 'two elements'} for every axis",
         )

@@ -1,0 +1,131 @@
+"""Scales into sizes and back, where the numbers stay the same to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from onnx_migrate.model.rewriter import Rewriter
+
+from .lengths import disagree, resized_axes, run_length
+
+__all__ = ["lengths_disagree", "never_disagrees", "scales_to_sizes", "sizes_to_scales", "write_sizes"]
+
+Floats = npt.NDArray[np.float32]
+Shape = tuple[int | None, ...]
+
+_BY_LENGTHS = ("align_corners", "tf_crop_and_resize")
+"""Coordinate transformations that read lengths and no scale; but a scale of 1 leaves an axis as it is."""
+
+
+def lengths_disagree(rw: Rewriter, scales: Floats, shape: Shape) -> bool:
+    """Tell whether onnx infers another length for one of the axes than it has when run."""
+    axes = resized_axes(rw.node, len(shape))
+    known = [(shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
+    return any(length is not None and disagree(length, scale) for length, scale in known)
+
+
+def never_disagrees(scales: Floats) -> bool:
+    """Tell whether these scales give one length in float32 and float64, for every axis below a million.
+
+    They do if they have four significant bits at most (whole factors, halves, quarters): the product is then exact.
+    """
+    fractions = np.frexp(scales)[0] * 16
+    return bool((fractions == np.round(fractions)).all())
+
+
+def scales_to_sizes(rw: Rewriter, scales: Floats, shape: Shape) -> str | None:
+    """Write the node by sizes; return why not where that is not exact.
+
+    A length that is not known is multiplied at run time if its scale is whole; another scale stands in the way.
+    """
+    axes = resized_axes(rw.node, len(shape))
+    coordinates = rw.get("coordinate_transformation_mode", "half_pixel")
+    sizes: list[int | None] = []
+    for axis, scale in zip(axes, scales, strict=True):
+        length = shape[axis]
+        if length is None:
+            if scale != np.round(scale):
+                return f"axis {axis} has no known length, and sizes would come to other scales than {scale:g}"
+            sizes.append(None)
+            continue
+        out = run_length(length, scale)
+        again = np.float32(out) / np.float32(length) if length else np.float32(1)
+        if again != scale and not (coordinates in _BY_LENGTHS and again != 1 and scale != 1):
+            return f"{length} by {scale:g} gives {out}, and {out} / {length} is another scale"
+        sizes.append(out)
+    write_sizes(rw, sizes, [int(scale) if scale == np.round(scale) else 0 for scale in scales], shape)
+    return None
+
+
+def write_sizes(rw: Rewriter, sizes: list[int | None], factors: list[int], shape: Shape) -> None:
+    """Give the node sizes in the place of scales: a constant where all are known.
+
+    Where one is None it is the length at run time times its factor. If all of these have the factor 1, and
+    the opset has `axes`, only the other axes are named; else shape arithmetic is written in front of the node.
+    """
+    axes = resized_axes(rw.node, len(shape))
+    open_axes = [place for place, size in enumerate(sizes) if size is None]
+    known = [(axis, size) for axis, size in zip(axes, sizes, strict=True) if size is not None]
+    if not open_axes:
+        value = rw.constant(np.array(sizes, np.int64), "sizes")
+    elif rw.version >= 18 and known and all(factors[place] == 1 for place in open_axes) and not rw.input(1):
+        rw.set("axes", [axis for axis, _ in known])
+        value = rw.constant(np.array([size for _, size in known], np.int64), "sizes")
+    else:
+        value = _arithmetic(rw, axes, sizes, factors)
+    rw.set_input(2, "" if rw.version >= 13 else rw.constant(np.zeros(0, np.float32), "no_scales"))
+    rw.set_input(3, value)
+
+
+def _arithmetic(rw: Rewriter, axes: list[int], sizes: list[int | None], factors: list[int]) -> str:
+    lengths = rw.before("Shape", [rw.input(0)], hint="lengths")
+    if axes != list(range(len(axes))) or (known_none(sizes) and len(axes) < (rw.rank(rw.input(0)) or 0)):
+        lengths = rw.before(
+            "Gather", [lengths, rw.constant(np.array(axes, np.int64), "axes")], hint="lengths", axis=0
+        )
+    if known_none(sizes):
+        if all(factor == 1 for factor in factors):
+            return lengths
+        return rw.before("Mul", [lengths, rw.constant(np.array(factors, np.int64), "factors")], hint="sizes")
+    pieces: list[str] = []
+    place = 0
+    while place < len(sizes):
+        end = place
+        while end < len(sizes) and (sizes[end] is None) == (sizes[place] is None):
+            end += 1
+        if sizes[place] is None:
+            bounds = [rw.constant(np.array([edge], np.int64), "bound") for edge in (place, end)]
+            piece = rw.before("Slice", [lengths, *bounds], hint="lengths")
+            if any(factor != 1 for factor in factors[place:end]):
+                whole = rw.constant(np.array(factors[place:end], np.int64), "factors")
+                piece = rw.before("Mul", [piece, whole], hint="lengths")
+            pieces.append(piece)
+        else:
+            pieces.append(rw.constant(np.array(sizes[place:end], np.int64), "sizes"))
+        place = end
+    return rw.before("Concat", pieces, hint="sizes", axis=0)
+
+
+def known_none(sizes: list[int | None]) -> bool:
+    """Tell whether no size is known."""
+    return all(size is None for size in sizes)
+
+
+def sizes_to_scales(rw: Rewriter, sizes: npt.NDArray[np.int64], shape: Shape) -> str | None:
+    """Write the node by scales; return why not where that is not exact."""
+    if rw.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return "sizes come under a keep_aspect_ratio_policy"
+    axes = resized_axes(rw.node, len(shape))
+    scales: list[float] = []
+    for axis, size in zip(axes, sizes.tolist(), strict=True):
+        length = shape[axis]
+        if length is None:
+            return f"axis {axis} has no known length, and sizes fix what it becomes"
+        scale = float(np.float32(size) / np.float32(length)) if length else 1.0
+        if run_length(length, scale) != size:
+            return f"{length} by {scale:g} would give {run_length(length, scale)}, and {size} is wanted"
+        scales.append(scale)
+    rw.set_input(2, rw.constant(np.array(scales, np.float32), "scales"))
+    rw.set_input(3, "")
+    return None

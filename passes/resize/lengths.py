@@ -1,0 +1,146 @@
+"""The shapes a model really has: onnx's inference, with each Resize as long as it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import TensorProto, numpy_helper
+
+from onnx_migrate.model.bodies import subgraphs
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.schema import is_onnx
+from onnx_migrate.model.scope import Scope, scopes
+from onnx_migrate.model.skeleton import skeleton
+from onnx_migrate.model.types import TypeTable
+
+from .known import Known, Producers
+
+__all__ = ["disagree", "real_types", "resized_axes", "run_length"]
+
+Floats = npt.NDArray[np.float32]
+
+_ROUNDS = 32
+"""How often shapes are inferred anew. Each round settles all that depends on one more level of Resizes."""
+
+
+def run_length(length: int, scale: float) -> int:
+    """Return how long an axis becomes in ONNX Runtime: the product is float32."""
+    return int(np.float32(scale) * np.float32(length))
+
+
+def disagree(length: int, scale: float) -> bool:
+    """Tell whether onnx from 1.22 on, which infers in float64, finds another length than runs."""
+    return int(float(np.float32(scale)) * length) != run_length(length, scale)
+
+
+def resized_axes(node: onnx.NodeProto, rank: int) -> list[int]:
+    """Return the axes that scales and sizes are of: all, or those that `axes` names from opset 18 on."""
+    for attribute in node.attribute:
+        if attribute.name == "axes" and attribute.ints:
+            return [axis % rank for axis in attribute.ints]
+    return list(range(rank))
+
+
+@dataclass
+class _Place:
+    """A Resize by scales, in the model and in the copy that inference is run on."""
+
+    node: onnx.NodeProto
+    twin: onnx.NodeProto
+    body: onnx.GraphProto
+    """The copy's, where it can have a constant of its own."""
+    scope: Scope
+    tensor: TensorProto | None = None
+
+
+def real_types(model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> TypeTable | None:
+    """Return the types of all values, with the lengths that run; None when they could not be settled.
+
+    Dims of inputs that are to become `dynamic` (input, axis, symbol) count as unknown. What value_info and
+    outputs declare is believed only where nothing else is known: behind operators of other domains.
+    """
+    twin = skeleton(model.proto)
+    _forget(twin.graph)
+    for value in twin.graph.input:
+        for axis, symbol in dynamic.get(value.name, {}).items():
+            value.type.tensor_type.shape.dim[axis].dim_param = symbol
+    places = list(_places(model, twin))
+    for _ in range(_ROUNDS):
+        types = TypeTable(twin)
+        changed = False
+        known: dict[int, Known] = {}
+        producers = Producers()
+        for place in places:
+            place.scope.types = types
+            at = known.setdefault(id(place.scope.body), Known(place.scope, producers))
+            changed |= _correct(place, at)
+        if not changed:
+            return types
+    return None
+
+
+def _forget(graph: onnx.GraphProto) -> None:
+    foreign = {name for node in graph.node if not is_onnx(node.domain) for name in node.output}
+    kept = [value for value in graph.value_info if value.name in foreign]
+    del graph.value_info[:]
+    graph.value_info.extend(kept)
+    for value in graph.output:
+        if value.type.WhichOneof("value") == "tensor_type":
+            value.type.tensor_type.ClearField("shape")
+    for node in graph.node:
+        for _, _, inner in subgraphs(node):
+            _forget(inner)
+
+
+def _places(model: Model, twin: onnx.ModelProto) -> Iterator[_Place]:
+    bodies: Sequence[Any] = [twin.graph, *twin.functions]
+    own = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
+    for scope, body in zip(own, bodies, strict=True):
+        yield from _in_body(scope, body)
+
+
+def _in_body(scope: Scope, twin: onnx.GraphProto | onnx.FunctionProto) -> Iterator[_Place]:
+    for index, (node, other) in enumerate(zip(scope.body.node, twin.node, strict=True)):
+        inner = zip(subgraphs(node), subgraphs(other), strict=True)
+        for (attribute, number, graph), (_, _, copy) in inner:
+            yield from _in_body(scope.inner(node, index, attribute, number, graph), copy)
+        # In a function there is no place for a constant of the copy's own.
+        if node.op_type != "Resize" or not is_onnx(node.domain) or not isinstance(twin, onnx.GraphProto):
+            continue
+        if len(node.input) > 2 and node.input[2]:
+            yield _Place(node, other, twin, scope)
+
+
+def _correct(place: _Place, known: Known) -> bool:
+    """Give the copy scales that inference makes the right lengths of; tell whether that changed them."""
+    name = place.node.input[2]
+    scales = known.value(name)
+    shape = place.scope.value_type(place.node.input[0]).shape
+    if scales is None or shape is None or scales.dtype != np.float32:
+        return False
+    axes = resized_axes(place.node, len(shape))
+    if scales.shape != (len(axes),):
+        return False
+    told = [
+        scale if size is None or not disagree(size, scale) else _telling(size, scale)
+        for size, scale in zip((shape[axis] for axis in axes), scales, strict=True)
+    ]
+    wanted = numpy_helper.from_array(np.array(told, np.float32), f"{place.node.output[0]} scales of its own")
+    if place.tensor is None:
+        if place.scope.constant(name) is not None and wanted.raw_data == scales.tobytes():
+            return False
+        place.tensor = place.body.initializer.add()
+        place.twin.input[2] = wanted.name
+    elif place.tensor.raw_data == wanted.raw_data:
+        return False
+    place.tensor.CopyFrom(wanted)
+    return True
+
+
+def _telling(length: int, scale: float) -> float:
+    return (run_length(length, scale) + 0.25) / length
