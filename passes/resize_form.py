@@ -181,6 +181,7 @@ class _Work:
                 self.orphans.update(name for name in before.input if name and name not in node.input)
                 self._record(before, rw, since)
         self._value_info(scope)
+        self.orphans.update(name for node in nodes if gone.intersection(node.output) for name in node.input)
         if scope.added or gone or len(nodes) != len(scope.body.node):
             nodes = [*scope.added, *(node for node in nodes if not gone.intersection(node.output))]
             del scope.body.node[:]

@@ -1,0 +1,508 @@
+"""The form a Resize is given: the same numbers, and a model that loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import helper, version_converter
+
+from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.change import ChangeLog, Exactness
+from onnx_migrate.model.legality import check_legal
+from onnx_migrate.model.model import Model
+from tests.harness import model, run, same
+
+OPSETS = (11, 13, 18, 19, 21, 26)
+
+
+def shape_form(
+    source: str | onnx.ModelProto, to: int | None = None, **options: object
+) -> tuple[onnx.ModelProto, ChangeLog]:
+    """Lift a model if asked, and run the pass on it."""
+    carried, log = Model(model(source)), ChangeLog()
+    if to is not None:
+        builtin_passes()["migrate_opset"](opset=to).run(carried, log)  # type: ignore[call-arg]
+    builtin_passes()["resize_form"](**options).run(carried, log)  # type: ignore[arg-type]
+    check_legal(carried.proto)
+    return carried.proto, log
+
+
+def feed(*shape: int) -> dict[str, np.ndarray]:
+    return {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
+
+
+def resizes(proto: onnx.ModelProto) -> list[onnx.NodeProto]:
+    return [node for node in proto.graph.node if node.op_type == "Resize"]
+
+
+def by_scales(opset: int, shape: str, scales: str, attributes: str = 'mode="linear"') -> str:
+    slots = "e, s" if opset < 13 else ", s"
+    return f"""<ir_version: 7, opset_import: ["":{opset}]>
+g (float[{shape}] x) => (float[a,b,c,d] y) <float[0] e = {{}}, float[4] s = {{1., 1., {scales}}}> {{
+  y = Resize<{attributes}>(x, {slots})
+}}"""
+
+
+# auto
+
+
+def static_skip(opset: int) -> onnx.ModelProto:
+    """13 to 25, joined with what has 25: PyTorch's U-Nets, which ONNX Runtime 1.28 and later do not load."""
+    scale = float(np.float32(25 / 13))
+    slots = "e, s" if opset < 13 else ", s"
+    text = f"""<ir_version: 7, opset_import: ["":{opset}]>
+g (float[1,2,13,13] x, float[1,2,25,25] skip) => (float[1,2,25,25] y)
+<float[0] e = {{}}, float[4] s = {{1., 1., {scale!r}, {scale!r}}}> {{
+  big = Resize<mode="linear">(x, {slots})
+  y = Add(big, skip)
+}}"""
+    return onnx.parser.parse_model(text)
+
+
+def loads(proto: onnx.ModelProto) -> bool:
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_a_model_that_does_not_load_does_then(opset: int) -> None:
+    source = static_skip(opset)
+    feeds = {**feed(1, 2, 13, 13), "skip": np.ones((1, 2, 25, 25), np.float32)}
+
+    result, log = shape_form(source)
+
+    assert loads(result)
+    onnx.checker.check_model(result, full_check=True)
+    assert resizes(result)[0].input[3]
+    assert [change.exactness for change in log.changes] == [Exactness.EXACT]
+    alone = model(source)
+    alone.graph.node.pop()
+    alone.graph.node[0].output[0] = "y"
+    alone.graph.input.pop()
+    same([run(alone, {"x": feeds["x"]})[0] + 1], run(result, feeds), "sizes for scales")
+
+
+def test_lengths_are_followed_through_resizes_that_are_inferred_wrong() -> None:
+    up, down = float(np.float32(25 / 13)), float(np.float32(31 / 25))
+    source = f"""<ir_version: 7, opset_import: ["":13]>
+g (float[1,1,13,13] x) => (float[1,1,a,b] z, int64[4] n)
+<float[4] s = {{1., 1., {up!r}, {up!r}}}, float[4] t = {{1., 1., {down!r}, {down!r}}}> {{
+  y = Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">(x, , s)
+  r = Relu(y)
+  z = Resize<mode="linear">(r, , t)
+  n = Shape(z)
+}}"""
+    feeds = feed(1, 1, 13, 13)
+    expected = run(model(source), feeds)
+
+    result, _ = shape_form(source)
+    actual = run(result, feeds)
+
+    np.testing.assert_array_equal(actual[0], expected[0])
+    assert actual[0].shape == (1, 1, 31, 31)
+    assert actual[1].tolist() == [1, 1, 31, 31]
+    inferred = onnx.shape_inference.infer_shapes(result, strict_mode=True, data_prop=True)
+    dims = next(v for v in inferred.graph.value_info if v.name == "y").type.tensor_type.shape.dim
+    assert [dim.dim_value for dim in dims] == [1, 1, 25, 25]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize(
+    "coordinates", ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]
+)
+@pytest.mark.parametrize(("length", "out"), [(13, 25), (7, 31), (706, 223), (12, 25), (5, 9)])
+def test_auto_changes_no_number(mode: str, coordinates: str, length: int, out: int) -> None:
+    scale = float(np.float32(out / length))
+    attributes = f'mode="{mode}", coordinate_transformation_mode="{coordinates}"'
+    source = by_scales(13, f"1,1,{length},4", f"{scale!r}, 1.", attributes)
+    feeds = feed(1, 1, length, 4)
+
+    result, _ = shape_form(source)
+
+    same(run(model(source), feeds), run(result, feeds), f"{length} to {out}")
+
+
+def test_auto_leaves_alone_what_loads() -> None:
+    for scales in ("2., 2.", "1.5, 0.5", "1.3, 0.7"):
+        source = model(by_scales(11, "1,2,11,23", scales))
+        result, log = shape_form(source)
+        assert result == source
+        assert not log.changes
+
+
+def test_auto_says_where_sizes_would_not_be_exact() -> None:
+    scale = np.nextafter(np.float32(195 / 199), np.float32(0))
+    assert int(np.float32(199) * scale) == 195
+    assert np.float32(195) / np.float32(199) != scale
+    source = model(by_scales(11, "1,2,199,4", f"{float(scale)!r}, 1."))
+
+    result, log = shape_form(source)
+
+    assert result == source
+    assert [note.code for note in log.notes] == ["resize-length"]
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_a_dynamic_batch_is_not_frozen(opset: int) -> None:
+    source = model(static_skip(opset))
+    for value in (*source.graph.input, *source.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = "N"
+
+    result, _ = shape_form(source)
+
+    assert loads(result)
+    for batch in (1, 3):
+        feeds = {**feed(batch, 2, 13, 13), "skip": np.zeros((batch, 2, 25, 25), np.float32)}
+        assert run(result, feeds)[0].shape == (batch, 2, 25, 25)
+    if opset >= 18:
+        assert "axes" in [attribute.name for attribute in resizes(result)[0].attribute]
+
+
+def test_dims_that_will_be_dynamic_are_not_known() -> None:
+    source = static_skip(13)
+    wish = {"x": {0: "N", 2: "H", 3: "W"}, "skip": {0: "N", 2: "P", 3: "Q"}}
+
+    kept, _ = shape_form(source, dynamic=wish)
+    batch, _ = shape_form(source, dynamic={"x": {0: "N"}, "skip": {0: "N"}})
+
+    assert kept == source
+    assert [node.op_type for node in batch.graph.node] == ["Shape", "Slice", "Concat", "Resize", "Add"]
+
+
+@pytest.mark.parametrize("place", ["function", "if"])
+def test_inside_bodies(place: str) -> None:
+    from tests.harness import make_variant
+
+    scale = float(np.float32(25 / 13))
+    source = model(by_scales(11, "1,2,13,4", f"{scale!r}, 1.", 'mode="nearest"'))
+    source.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", 1, [1, 2, 25, 4]))
+    feeds = feed(1, 2, 13, 4)
+    variant, given = make_variant(source, place, feeds)
+
+    result, log = shape_form(variant)
+
+    assert len(log.changes) == (2 if place == "if" else 1)
+    same(run(source, feeds), run(result, given), place)
+
+
+def test_value_info_that_a_length_contradicts_is_dropped() -> None:
+    source = static_skip(13)
+    source.graph.value_info.add().CopyFrom(helper.make_tensor_value_info("big", 1, [1, 2, 24, 24]))
+
+    result, log = shape_form(source)
+
+    assert not result.graph.value_info
+    assert "value-info" in [note.code for note in log.notes]
+
+
+# Folding
+
+
+PYTORCH_SIZE = """
+  n = Shape(x)
+  m = Slice(n, two, end, zero)
+  f = Cast<to = 1>(m)
+  q = Div(wanted, f)
+  s = Concat<axis = 0>(ones, q)
+"""
+PYTORCH_WEIGHTS = "int64[1] two = {2}, int64[1] end = {9223372036854775807}, int64[1] zero = {0}, float[2] ones = {1., 1.}"
+
+
+def run_time(mode: str, shape: str, wanted: str = "10., 21.") -> onnx.ModelProto:
+    source = onnx.parser.parse_model(f"""<ir_version: 5, opset_import: ["":10], producer_name: "pytorch">
+g (float[{shape}] x) => (float[a,b,c,d] y) <float[2] wanted = {{{wanted}}}, {PYTORCH_WEIGHTS}> {{
+  {PYTORCH_SIZE}
+  y = Resize<mode="{mode}">(x, s)
+}}""")
+    source.producer_name = "pytorch"
+    return source
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("wanted", ["10., 21.", "3., 4.", "3., 21.", "5., 7.", "9., 7."])
+@pytest.mark.parametrize("to", [11, 13, 18, 26])
+def test_run_time_scales_of_known_shapes_become_constants(mode: str, wanted: str, to: int) -> None:
+    source = run_time(mode, "2,2,5,7", wanted)
+    feeds = feed(2, 2, 5, 7)
+
+    result, _ = shape_form(source, to)
+
+    same(run(source, feeds), run(result, feeds), f"{mode} to {wanted}")
+    assert not {"Shape", "Div", "Min", "ReduceMin"} & {node.op_type for node in result.graph.node}
+
+
+def test_run_time_scales_of_unknown_shapes_stay() -> None:
+    source = run_time("nearest", "N,2,H,W")
+
+    result, _ = shape_form(source, 13)
+
+    for shape in ((1, 2, 5, 7), (2, 2, 20, 9), (1, 2, 20, 40)):
+        same(run(source, feed(*shape)), run(result, feed(*shape)), str(shape))
+
+
+def test_sizes_that_follow_a_dynamic_batch_stay_so() -> None:
+    source = """<ir_version: 7, opset_import: ["":13]>
+g (float[N,2,5,7] x) => (float[a,b,c,d] y) <int64[1] zero = {0}, int64[1] two = {2}, int64[2] hw = {9, 11}> {
+  n = Shape(x)
+  m = Slice(n, zero, two)
+  z = Concat<axis = 0>(m, hw)
+  y = Resize<mode="linear">(x, , , z)
+}"""
+    fixed = source.replace("float[N,", "float[3,")
+
+    dynamic, _ = shape_form(source)
+    static, _ = shape_form(fixed)
+
+    assert dynamic == model(source)
+    assert [node.op_type for node in static.graph.node] == ["Resize"]
+    same(run(model(fixed), feed(3, 2, 5, 7)), run(static, feed(3, 2, 5, 7)), "folded")
+
+
+@pytest.mark.parametrize("operators", ["scale_factor", "gather"])
+def test_shape_arithmetic_of_other_exporters(operators: str) -> None:
+    floor = """
+  h = Gather<axis = 0>(n, i2) hf = Cast<to = 1>(h) hm = Mul(hf, factor) hr = Floor(hm) hi = Cast<to = 7>(hr)
+  w = Gather<axis = 0>(n, i3) wf = Cast<to = 1>(w) wm = Mul(wf, factor) wr = Floor(wm) wi = Cast<to = 7>(wr)
+  hu = Unsqueeze(hi, zero) wu = Unsqueeze(wi, zero) hw = Concat<axis = 0>(hu, wu)"""
+    twice = "  hw1 = Slice(n, two, four) hw = Mul(hw1, whole)"
+    source = f"""<ir_version: 7, opset_import: ["":13]>
+g (float[1,2,5,7] x) => (float[a,b,c,d] y)
+<int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[1] four = {{4}}, int64 i2 = {{2}}, int64 i3 = {{3}},
+ float factor = {{1.5}}, int64[1] whole = {{2}}> {{
+  n = Shape(x)
+  m = Slice(n, zero, two)
+{floor if operators == "scale_factor" else twice}
+  z = Concat<axis = 0>(m, hw)
+  y = Resize<mode="linear">(x, , , z)
+}}"""
+
+    result, _ = shape_form(source)
+
+    assert [node.op_type for node in result.graph.node] == ["Resize"]
+    same(run(model(source), feed(1, 2, 5, 7)), run(result, feed(1, 2, 5, 7)), operators)
+
+
+# scales and sizes, as asked
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("shape", ["1,2,5,7", "N,2,5,7", "N,C,H,W"])
+def test_sizes_as_asked(mode: str, opset: int, shape: str) -> None:
+    source = by_scales(opset, shape, "2., 3.", f'mode="{mode}"')
+
+    result, log = shape_form(source, form="sizes")
+
+    node = resizes(result)[0]
+    assert node.input[3]
+    assert not node.input[2] or opset < 13
+    assert [change.exactness for change in log.changes] == [Exactness.EXACT]
+    for given in (feed(1, 2, 5, 7),) if shape[0] == "1" else (feed(1, 2, 5, 7), feed(3, 2, 5, 7)):
+        same(run(model(source), given), run(result, given), shape)
+
+
+def test_sizes_of_axes_that_are_partly_known() -> None:
+    source = by_scales(13, "N,2,5,W", "1.6, 3.")
+
+    result, _ = shape_form(source, form="sizes")
+
+    for given in (feed(1, 2, 5, 7), feed(3, 2, 5, 2)):
+        same(run(model(source), given), run(result, given), "1.6 by 5, and 3")
+
+
+def test_sizes_that_would_not_be_exact() -> None:
+    for shape, scales in (("1,2,5,7", "1.5, 2."), ("1,2,H,W", "1.6, 2.")):
+        source = model(by_scales(11, shape, scales))
+        result, log = shape_form(source, form="sizes")
+        assert result == source
+        assert [note.code for note in log.notes] == ["resize-kept"]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("sizes", ["9, 11", "3, 4", "5, 14"])
+def test_scales_as_asked(mode: str, opset: int, sizes: str) -> None:
+    slots = "e, e, n" if opset < 13 else ", , n"
+    source = f"""<ir_version: 7, opset_import: ["":{opset}]>
+g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[0] e = {{}}, int64[4] n = {{1, 2, {sizes}}}> {{
+  y = Resize<mode="{mode}">(x, {slots})
+}}"""
+
+    result, _ = shape_form(source, form="scales")
+
+    assert len(resizes(result)[0].input) == 3
+    same(run(model(source), feed(1, 2, 5, 7)), run(result, feed(1, 2, 5, 7)), sizes)
+
+
+def test_axes() -> None:
+    scale = float(np.float32(25 / 13))
+    source = f"""<ir_version: 8, opset_import: ["":18]>
+g (float[N,13,2,13] x) => (float[a,b,c,d] y) <float[2] s = {{{scale!r}, {scale!r}}}> {{
+  y = Resize<mode="nearest", axes=[3, 1]>(x, , s)
+}}"""
+
+    result, _ = shape_form(source)
+
+    assert resizes(result)[0].input[3]
+    same(run(model(source), feed(2, 13, 2, 13)), run(result, feed(2, 13, 2, 13)), "axes")
+
+
+# Intent
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("shape", ["1,2,5,7", "N,2,5,7", "N,2,H,W"])
+@pytest.mark.parametrize("wanted", ["10., 21.", "3., 21.", "4., 3."])
+def test_a_size_that_became_scales_is_a_size_again(mode: str, shape: str, wanted: str) -> None:
+    result, log = shape_form(run_time(mode, shape, wanted), 13, intent=True)
+
+    x = feed(1, 2, 5, 7)
+    new = run(result, x)[0]
+    sizes = [int(float(number)) for number in wanted.split(",")]
+    coordinates = "half_pixel" if mode == "linear" else "asymmetric"
+    meant = f"""<ir_version: 7, opset_import: ["":13]>
+g (float[1,2,5,7] x) => (float[a,b,c,d] y) <int64[4] n = {{1, 2, {sizes[0]}, {sizes[1]}}}> {{
+  y = Resize<mode="{mode}", coordinate_transformation_mode="{coordinates}", nearest_mode="floor">(x, , , n)
+}}"""
+    np.testing.assert_array_equal(new, run(model(meant), x)[0])
+    assert Exactness.ASSUMED in [change.exactness for change in log.changes]
+    assert "Gather" not in [node.op_type for node in result.graph.node]
+
+
+def test_constant_scales_that_run_short() -> None:
+    length, out = next(
+        (n, k)
+        for n in range(3, 400)
+        for k in range(2, 400)
+        if int(np.float32(k / n) * np.float32(n)) == k - 1 and np.float32(k) / np.float32(n) == np.float32(k / n)
+    )
+    source = model(f"""<ir_version: 4, opset_import: ["":10]>
+g (float[1,1,2,{length}] x) => (float[a,b,c,d] y)
+<float[4] s = {{1., 1., 1., {float(np.float32(out / length))!r}}}> {{ y = Resize<mode="linear">(x, s) }}""")
+    source.producer_name = "pytorch"
+
+    plain, _ = shape_form(source, 13)
+    meant, _ = shape_form(source, 13, intent=True)
+
+    assert run(plain, feed(1, 1, 2, length))[0].shape[-1] == out - 1
+    assert run(meant, feed(1, 1, 2, length))[0].shape[-1] == out
+
+
+def test_only_pytorch_is_known_to_mean_something_else() -> None:
+    source = run_time("linear", "1,2,5,7")
+    source.producer_name = "keras2onnx"
+
+    plain, _ = shape_form(source, 13)
+    meant, log = shape_form(source, 13, intent=True)
+
+    assert plain == meant
+    assert all(change.exactness is Exactness.EXACT for change in log.changes)
+
+
+def old_resize(operator: str, mode: str, scales: str) -> onnx.ModelProto:
+    return model(f"""<ir_version: 4, opset_import: ["":{9 if operator == "Upsample" else 10}]>
+g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[4] s = {{1., 1., {scales}}}> {{
+  y = {operator}<mode="{mode}">(x, s)
+}}""")
+
+
+@pytest.mark.parametrize("at", [11, 13, 17])
+@pytest.mark.parametrize(
+    ("operator", "mode", "scales"),
+    [("Upsample", "linear", "2., 1.7"), ("Resize", "linear", "2., 0.6"), ("Resize", "nearest", "0.6, 0.4")],
+)
+def test_what_the_usual_converter_damaged(operator: str, mode: str, scales: str, at: int) -> None:
+    original = old_resize(operator, mode, scales)
+    converted = version_converter.convert_version(original, at)
+    x = feed(1, 2, 5, 7)
+
+    plain, told = shape_form(converted, 18)
+    mended, log = shape_form(converted, 18, intent=True)
+
+    assert [note.code for note in told.notes if note.severity == "warning"] == ["converted-resize"]
+    same(run(converted, x), run(plain, x), "as it is")
+    same(run(original, x), run(mended, x), "as it was")
+    assert Exactness.ASSUMED in [change.exactness for change in log.changes]
+
+
+def test_what_the_converter_made_of_pytorchs_is_what_pytorch_computes() -> None:
+    converted = version_converter.convert_version(old_resize("Upsample", "linear", "2., 2."), 13)
+    converted.producer_name = "pytorch"
+
+    result, log = shape_form(converted, 17, intent=True)
+
+    assert not resizes(result)[0].attribute or "asymmetric" not in str(resizes(result)[0])
+    assert [note.code for note in log.notes if note.severity == "warning"] == ["converted-resize"]
+
+
+# Bad input, at opsets that no adapter sees
+
+
+@pytest.mark.parametrize(
+    ("weights", "given", "code"),
+    [
+        ("float[4] s = {1., 1., 0., 2.}", ", s", "bad-scales"),
+        ("float[4] s = {1., 1., -1., 2.}", ", s", "bad-scales"),
+        ("float[3] s = {1., 2., 2.}", ", s", "bad-scales"),
+        ("int64[4] n = {1, 2, -9, 11}", ", , n", "bad-sizes"),
+        ("int64[2] n = {9, 11}", ", , n", "bad-sizes"),
+        ("float[4] s = {1., 1., 2., 2.}, int64[4] n = {1, 2, 9, 11}", ", s, n", "scales-and-sizes"),
+        ("float[0] s = {}", ", s", "no-scales"),
+    ],
+)
+@pytest.mark.parametrize("opset", [13, 18])
+def test_bad_input(weights: str, given: str, code: str, opset: int) -> None:
+    source = f"""<ir_version: 8, opset_import: ["":{opset}]>
+g (float[1,2,5,7] x) => (float[a,b,c,d] y) <{weights}> {{ y = Resize<mode="nearest">(x, {given}) }}"""
+
+    with pytest.raises(CannotMigrate) as caught:
+        shape_form(source)
+
+    assert caught.value.code == code
+
+
+def test_empties_are_left_out() -> None:
+    result, _ = shape_form("""<ir_version: 7, opset_import: ["":13]>
+g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[0] e = {}, int64[4] n = {1, 2, 9, 11}> {
+  t = Identity(e)
+  y = Resize<mode="nearest">(x, t, t, n)
+}""")
+
+    assert [list(node.input) for node in result.graph.node] == [["x", "", "", "n"]]
+    assert [tensor.name for tensor in result.graph.initializer] == ["n"]
+
+
+# Real exports
+
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+NAMES = sorted(
+    path.stem
+    for pattern in ("resize_*", "conv_relu_upsample_*", "detector*", "control_flow*")
+    for path in FIXTURES.glob(f"{pattern}.onnx")
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("to", [13, 19])
+def test_what_pytorch_exported(name: str, to: int) -> None:
+    source = onnx.load(FIXTURES / f"{name}.onnx")
+    recorded = np.load(FIXTURES / f"{name}.io.npz")
+    feeds = {value.name: recorded[value.name] for value in source.graph.input}
+
+    plain, _ = shape_form(source, to)
+    meant, _ = shape_form(source, to, intent=True)
+
+    same(run(source, feeds), run(plain, feeds), "as the file says")
+    for value, actual in zip(meant.graph.output, run(meant, feeds), strict=True):
+        np.testing.assert_allclose(actual, recorded[value.name], atol=2e-5, rtol=1e-4, err_msg=value.name)
