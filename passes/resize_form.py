@@ -226,7 +226,7 @@ class _Work:
             del body.value_info[:]
             body.value_info.extend(kept)
 
-    def _warn(self, place: _Place, code: str, message: str) -> None:
+    def _warn(self, place: _Place, message: str, *, code: str) -> None:
         where = place.rw.where
         if (str(where), code) not in self.said:
             self.said.add((str(where), code))
@@ -327,7 +327,7 @@ class _Work:
         told = f"{FROM_CONVERTER}, which computed asymmetric coordinates; this computes half_pixel"
         if mode == "linear" and self.pytorch:
             told += ", as it happens what PyTorch's interpolate computes"
-        self._warn(place, "converted-resize", told)
+        self._warn(place, told, code="converted-resize")
         if (
             not self.options.intent
             or (mode == "linear" and self.pytorch)
@@ -372,9 +372,9 @@ class _Work:
         if kept is None:
             place.rw.note(why if disagree else f"written by {form}, as asked")
         elif disagree:
-            self._warn(place, "resize-length", f"{why}; sizes would not be exact: {kept}")
+            self._warn(place, f"{why}; sizes would not be exact: {kept}", code="resize-length")
         else:
-            self._warn(place, "resize-kept", f"is not written by {form}: {kept}")
+            self._warn(place, f"is not written by {form}: {kept}", code="resize-kept")
 
     def _settle(self, place: _Place, index: int) -> np.ndarray[Any, Any] | None:
         """Return scales or sizes that are known, as a constant of the node."""

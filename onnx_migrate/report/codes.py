@@ -67,6 +67,7 @@ CODES = {
     "pass-failed": "A pass raised an exception; a pass of your own, or a bug of onnx-migrate.",
     "surgeon-cannot-hold": "The model holds something that onnx-graphsurgeon drops, so a pass of a Graph cannot be given it. Write the pass for a ModelProto.",
     # Notes
+    "converted-resize": "A Resize that onnx's version converter made of an older one: it lost the asymmetric coordinates that the older one had. --resize-intent writes them again.",
     "dead-nodes": "Nodes that no output depends on were removed.",
     "dead-weights": "Initializers that no node reads were removed.",
     "input-dims": "Dims of an input were made symbolic.",
@@ -75,6 +76,9 @@ CODES = {
     "node-names": "Nodes shared a name, which ONNX allows and ONNX Runtime refuses; they were told apart.",
     "other-version": "A node had the form of another version than its model's opset says, and was lifted from there.",
     "output-dims": "The declared dims of an output were corrected to what follows from the inputs.",
+    "shapes-in-doubt": "Declared shapes contradict inferred ones, and nothing was mended, because onnx infers the lengths of a Resize in double precision, and runtimes compute them in single.",
+    "resize-kept": "A Resize could not be written in the form asked for, by scales or by sizes, without changing its numbers.",
+    "resize-length": "onnx infers another output length from the scales of a Resize than it has when run, and sizes would change its numbers. ONNX Runtime 1.28 and later may not load the model.",
     "simplified": "onnxsim folded constants and fused nodes.",
     "sorted": "The nodes of a graph were not in topological order, and were put into it.",
     "unlisted": "Initializers were listed as inputs, where a caller could override them and runtimes cannot treat them as constants; from IR 4 on they need not be. --keep-initializers-as-inputs keeps them.",

@@ -57,7 +57,7 @@ def read_scales(rw: Rewriter, value: str) -> Floats | None:
     if rw.dtype(value) not in (TensorProto.FLOAT, None):
         kind = TensorProto.DataType.Name(rw.need_dtype(value))
         rw.refuse(f"scales is of type {kind}", code="bad-scales", hint="scales are float (32 bits)")
-    _check_length(rw, value, scales, 1, "scales", "bad-scales")
+    _check_length(rw, value, scales, 1, "scales", code="bad-scales")
     if scales is None:
         return None
     scales = scales.reshape(-1)
@@ -72,7 +72,7 @@ def read_sizes(rw: Rewriter, value: str) -> npt.NDArray[np.int64] | None:
     if rw.dtype(value) not in (TensorProto.INT64, None):
         kind = TensorProto.DataType.Name(rw.need_dtype(value))
         rw.refuse(f"sizes is of type {kind}", code="bad-sizes", hint="sizes are int64")
-    _check_length(rw, value, sizes, 1, "sizes", "bad-sizes")
+    _check_length(rw, value, sizes, 1, "sizes", code="bad-sizes")
     if sizes is None:
         return None
     sizes = sizes.reshape(-1)
@@ -83,7 +83,7 @@ def read_sizes(rw: Rewriter, value: str) -> npt.NDArray[np.int64] | None:
 
 def check_roi(rw: Rewriter, value: str) -> None:
     """Refuse, code `bad-roi`, a region that does not have a start and an end for every axis."""
-    _check_length(rw, value, rw.constant_value(value), 2, "roi", "bad-roi")
+    _check_length(rw, value, rw.constant_value(value), 2, "roi", code="bad-roi")
 
 
 def emptiness(rw: Rewriter, value: str) -> bool | None:
@@ -113,7 +113,7 @@ def is_from_converter(rw: Rewriter) -> bool:
 
 
 def _check_length(
-    rw: Rewriter, value: str, known: npt.NDArray[Any] | None, each: int, what: str, code: str
+    rw: Rewriter, value: str, known: npt.NDArray[Any] | None, each: int, what: str, *, code: str
 ) -> None:
     shape = rw.shape(value) if known is None else known.shape
     axes = rw.attribute("axes")
