@@ -53,12 +53,12 @@ class ResizeForm(Pass):
     """Give each Resize of opset 11 and on the form that runtimes load, and say what is wrong with it.
 
     Scales and sizes that follow from known shapes become constants. With `form` "auto", scales become sizes
-    where onnx infers another length than runs, so that ONNX Runtime 1.28 and later do not load the model; with
-    "scales" and "sizes", wherever that is exact. No dim is frozen: one that is symbolic, or is to be `dynamic`,
-    is not known.
+    where onnx infers another length than runs, so that ONNX Runtime 1.28 and later do not load the model;
+    with "scales" and "sizes", wherever that is exact. No dim is frozen: one that is symbolic, or is to be
+    `dynamic`, is not known.
 
     With `intent`, what PyTorch exported up to opset 10 is written as the module computes it, and what onnx's
-    version converter made of an older Resize as that computed it. These are assumptions, and reported as such.
+    version converter made of an older Resize as that computed it. These are assumptions, and so reported.
 
     Raises CannotMigrate for scales, sizes, roi and mode that no runtime takes.
     """

@@ -67,7 +67,7 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 
 def explicit(rw: Rewriter, scales: str, nearest_mode: str) -> None:
-    """Write `rw.node`, of version 10, as a Resize-11, or as a Resize-13 without roi if the target allows it."""
+    """Write `rw.node`, of version 10, as a Resize-11 or, if the target allows it, a Resize-13 without roi."""
     rw.set("coordinate_transformation_mode", "asymmetric")
     if rw.get("mode", "nearest") == "nearest":
         rw.set("nearest_mode", nearest_mode)
@@ -151,16 +151,16 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`roi` and `scales` may be left out, so what is not read is left out.
 
     What changes: a roi is kept for tf_crop_and_resize alone, the only mode that reads it. Beside `sizes`,
-    `scales` is left out, and so is an empty `sizes`, because from opset 13 on a runtime may take at most one of
-    them. The mode tf_half_pixel_for_nn is gone and is written with those that are left.
+    `scales` is left out, and so is an empty `sizes`, because from opset 13 on a runtime may take at most one.
+    The mode tf_half_pixel_for_nn is gone and is written with those that are left.
 
     Why equal: onnx/defs/tensor/old.cc (Resize-11: where sizes is needed, scales must be empty) against
     Resize-13; ONNX Runtime reads the roi in tf_crop_and_resize only, and refuses scales beside sizes
     (upsamplebase.h).
 
     Limits: tf_half_pixel_for_nn by scales or sizes that come at run time is written as half_pixel, which
-    rounds otherwise at some float ties (equivalent); with nearest_mode ceil or round_prefer_ceil it is refused
-    then.
+    rounds otherwise at some float ties (equivalent); with nearest_mode ceil or round_prefer_ceil it is then
+    refused.
     """
     check_choice(rw, "mode")
     coordinates = check_choice(rw, "coordinate_transformation_mode")
@@ -222,8 +222,8 @@ def _half_pixel_for_nn(
     elif scales is None or copied is None:
         known = "they" if scales is None else "the lengths"
         rw.refuse(
-            f"tf_half_pixel_for_nn with {rounding} is gone from opset 13 on; it can be written by other scales,"
-            f" but {known} are not known before run time",
+            f"tf_half_pixel_for_nn with {rounding} is gone from opset 13 on; it can be written by other"
+            f" scales, but {known} are not known before run time",
             code="needs-value" if scales is None else "needs-shape",
             hint="stay at opset 12, or fix the model's input dims",
         )

@@ -98,10 +98,10 @@ def emptiness(rw: Rewriter, value: str) -> bool | None:
 
 
 def is_from_converter(rw: Rewriter) -> bool:
-    """Recognise what onnx's version converter leaves of an older Resize: roi [0…, 1…], and no coordinates said.
+    """Recognise what onnx's version converter leaves of an older Resize: roi [0…, 1…] and no coordinates.
 
-    The node computes half_pixel where the older one computed asymmetric. No exporter writes such a roi without
-    tf_crop_and_resize beside it.
+    The node computes half_pixel where the older one computed asymmetric. No exporter writes such a roi
+    without tf_crop_and_resize beside it.
     """
     if not rw.input(1) or rw.attribute("coordinate_transformation_mode") or rw.attribute("nearest_mode"):
         return False

@@ -15,7 +15,7 @@ from .resize_inputs import read_scales
 
 @adapter("Upsample", to=7)
 def upsample_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`height_scale` and `width_scale` of an NCHW image become one scale per axis, bilinear becomes linear."""
+    """`height_scale` and `width_scale` of an NCHW image become a scale per axis, bilinear becomes linear."""
     rank = rw.rank(node.input[0])
     if rank not in (4, None):
         rw.refuse(

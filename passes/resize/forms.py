@@ -28,7 +28,8 @@ def lengths_disagree(rw: Rewriter, scales: Floats, shape: Shape) -> bool:
 def never_disagrees(scales: Floats) -> bool:
     """Tell whether these scales give one length in float32 and float64, for every axis below a million.
 
-    They do if they have four significant bits at most (whole factors, halves, quarters): the product is then exact.
+    They do if they have four significant bits at most, as small whole factors, halves and quarters have: the
+    product is then exact.
     """
     fractions = np.frexp(scales)[0] * 16
     return bool((fractions == np.round(fractions)).all())
@@ -37,7 +38,7 @@ def never_disagrees(scales: Floats) -> bool:
 def scales_to_sizes(rw: Rewriter, scales: Floats, shape: Shape) -> str | None:
     """Write the node by sizes; return why not where that is not exact.
 
-    A length that is not known is multiplied at run time if its scale is whole; another scale stands in the way.
+    A length that is not known is multiplied at run time if its scale is whole; no other will do.
     """
     axes = resized_axes(rw.node, len(shape))
     coordinates = rw.get("coordinate_transformation_mode", "half_pixel")
@@ -62,7 +63,7 @@ def write_sizes(rw: Rewriter, sizes: list[int | None], factors: list[int], shape
     """Give the node sizes in the place of scales: a constant where all are known.
 
     Where one is None it is the length at run time times its factor. If all of these have the factor 1, and
-    the opset has `axes`, only the other axes are named; else shape arithmetic is written in front of the node.
+    the opset has `axes`, only the other axes are named; else shape arithmetic is written before the node.
     """
     axes = resized_axes(rw.node, len(shape))
     open_axes = [place for place, size in enumerate(sizes) if size is None]

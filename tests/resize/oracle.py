@@ -1,9 +1,9 @@
 """What Upsample and Resize compute, in NumPy: from the standard's text, and where that is silent, the kernel.
 
 Standard: onnx/defs/tensor/defs.cc and old.cc (the formulas of `coordinate_transformation_mode` and
-`nearest_mode`, Keys' cubic). Kernel (ONNX Runtime's core/providers/cpu/tensor/upsample.cc and upsamplebase.h):
-all that has to do with float32, the copy when no length changes, an axis of scale 1 left as it is, the direction
-in which version 10 rounds. `antialias` and `keep_aspect_ratio_policy` are not here: no rewrite touches them.
+`nearest_mode`, Keys' cubic). Kernel (ONNX Runtime's core/providers/cpu/tensor/upsample.cc, upsamplebase.h): all
+that has to do with float32, the copy when no length changes, an axis of scale 1 left as it is, the direction in
+which version 10 rounds. `antialias` and `keep_aspect_ratio_policy` are not here: no rewrite touches them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def index_map(spec: Spec, scale: float, length: int, out: int, rank: int = 2) ->
     where = positions(spec, scale, length, out, roi)
     rounding = spec.nearest
     if spec.version < 11:
-        # Resize-10 rounds up on an axis that shrinks. Upsample does not shrink where it runs: floor is its formula.
+        # Resize-10 rounds up on an axis that shrinks. No runtime shrinks by Upsample: floor is its formula.
         rounding = "ceil" if spec.version == 10 and scale < 1 else "floor"
     found = np.clip(_rounded(where, rounding, spec.tie), 0, length - 1)
     if spec.transform == "tf_crop_and_resize":

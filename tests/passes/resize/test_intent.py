@@ -1,0 +1,28 @@
+"""Which lengths constant scales were made from."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+intent = importlib.import_module("onnx_migrate.passes.resize.intent")
+
+
+@pytest.mark.parametrize(
+    ("scale", "length", "meant"),
+    [
+        (31 / 7, 7, [1, 31]),  # runs as 30
+        (25 / 13, 13, None),  # runs as 25
+        (1.7999, 5, None),  # a decimal cut short: 8 runs, and nobody can tell
+        (1.5, 5, None),  # 7, as PyTorch computes too
+        (2.0, 5, None),
+    ],
+)
+def test_meant_lengths(scale: float, length: int, meant: list[int] | None) -> None:
+    scales = np.array([1, scale], np.float32)
+
+    assert intent.meant_lengths(scales, (1, length)) == meant
+    assert intent.meant_lengths(scales, (None, length)) == (None if meant is None else [None, *meant[1:]])
+    assert intent.meant_lengths(scales, (1, None)) is None
