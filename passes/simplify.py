@@ -109,6 +109,7 @@ def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
     """Take the nodes, weights and shapes of `simplified`, and everything else as it was `before`."""
     graph = onnx.GraphProto()
     graph.CopyFrom(simplified.graph)
+    _put_in_order(graph, before.graph)
     nodes = {name: node for node in before.graph.node for name in node.output}
     simplified.CopyFrom(before)
     for name in ("node", "initializer", "sparse_initializer", "value_info"):
@@ -127,3 +128,14 @@ def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
             node.metadata_props.extend(old.metadata_props)
 
 
+def _put_in_order(graph: onnx.GraphProto, before: onnx.GraphProto) -> None:
+    """Put constants first, in the order they had, and shapes in the nodes': onnxsim turns both with each run."""
+    places = {node.output[0]: place for place, node in enumerate(before.node) if node.output}
+    constants = [node for node in graph.node if node.op_type == "Constant"]
+    constants.sort(key=lambda node: places.get(node.output[0], len(places)))
+    nodes = [*constants, *(node for node in graph.node if node.op_type != "Constant")]
+    made = {name: place for place, node in enumerate(nodes) for name in node.output}
+    values = sorted(graph.value_info, key=lambda value: made.get(value.name, -1))
+    del graph.node[:], graph.value_info[:]
+    graph.node.extend(nodes)
+    graph.value_info.extend(values)
