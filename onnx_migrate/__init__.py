@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         VerificationFailed,
         Where,
     )
-    from onnx_migrate.migrate import Migration, convert_version, default_pipeline, migrate
+    from onnx_migrate.migration import Migration, convert_version, default_pipeline, migrate
 
 __all__ = [
     "CannotMigrate",
@@ -47,12 +47,12 @@ if not (Path(__file__).parent / "passes").is_dir():
     __path__.append(str(Path(__file__).parent.parent))
 
 _HOMES = {
-    "Migration": "migrate",
+    "Migration": "migration",
     "Pass": "engine.passes",
     "Pipeline": "engine.pipeline",
-    "convert_version": "migrate",
-    "default_pipeline": "migrate",
-    "migrate": "migrate",
+    "convert_version": "migration",
+    "default_pipeline": "migration",
+    "migrate": "migration",
 }
 
 

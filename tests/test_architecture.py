@@ -20,13 +20,13 @@ ALLOWED = {
     "verify": {"model"},
     "report": {"model"},
     "passes": {"engine", "files", "model", "passes"},
-    "migrate": {"engine", "files", "model", "proof", "report", "verify"},
+    "migration": {"engine", "files", "model", "proof", "report", "verify"},
     "proof": {"files", "model", "verify"},
-    "cli": {"engine", "migrate", "model", "report"},
+    "cli": {"engine", "migration", "model", "report"},
     "isolate": set(),
     "errors": set(),
     "_version": set(),
-    "__init__": {"engine", "migrate"},
+    "__init__": {"engine", "migration"},
     "__main__": {"cli"},
 }
 LAZY = {"onnxruntime", "onnxsim", "onnx_graphsurgeon"}

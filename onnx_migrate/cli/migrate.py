@@ -91,7 +91,7 @@ def migrate(**options: Any) -> int:
     model, target = options["model"], _target(options)
     from onnx_migrate.cli.failure import fail
     from onnx_migrate.errors import MigrateError
-    from onnx_migrate.migrate import migrate as run
+    from onnx_migrate.migration import migrate as run
 
     if options["extra"]:
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
