@@ -38,12 +38,18 @@ class Prover:
     isolated: bool
     _folders: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
 
-    def prove(self, result: Model) -> Proof:
-        """Return the proof. Raises VerificationFailed where numbers differ, CannotMigrate where a dim is frozen."""
+    def prove(self, result: Model, exact: Model | None = None) -> Proof:
+        """Return the proof.
+
+        `exact` is the model after all changes that claim bit-identity; without it the numbers need only be as
+        near as rounding brings them. Raises VerificationFailed where they differ, CannotMigrate where a dim
+        is frozen.
+        """
         runnable = self._runnable(result)
         verdict = verify(
             self._runnable(self.original),
             runnable,
+            exact=runnable if exact is result else None if exact is None else self._runnable(exact),
             feeds=None if self.input_data is None else Feeds.read(Path(self.input_data)),
             tolerance=Tolerance(rtol=self.rtol, atol=self.atol),
             seed=self.seed,
@@ -60,7 +66,9 @@ class Prover:
         )
         if not proof.holds:
             blocker = proof.blocker
-            where = Where(node=blocker.node, operator=blocker.operator) if blocker and blocker.operator else None
+            where = (
+                Where(node=blocker.node, operator=blocker.operator) if blocker and blocker.operator else None
+            )
             raise CannotMigrate(
                 proof.reason,
                 code="frozen-dim",
@@ -82,7 +90,7 @@ class Prover:
 
 
 def _made_dynamic(before: Interface, after: Interface) -> tuple[dict[str, int], frozenset[str]]:
-    """Return the symbols that took the place of a number in an input, with that number, and those of axis 0."""
+    """Return the symbols that took the place of a number in an input, with the number, and those of axis 0."""
     symbols: dict[str, int] = {}
     batch = set()
     for old, new in zip(before.inputs, after.inputs, strict=True):

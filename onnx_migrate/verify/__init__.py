@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from onnx_migrate.verify.comparison import Tolerance
-from onnx_migrate.verify.dynamic import Blocker, DynamicProof, Trial, prove_dynamic
+from onnx_migrate.verify.dynamic import prove_dynamic
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.feeds import Feed, Feeds
-from onnx_migrate.verify.verdict import Comparison, FeedNote, Kind, Verdict
+from onnx_migrate.verify.verdict import Blocker, Comparison, DynamicProof, FeedNote, Kind, Trial, Verdict
 from onnx_migrate.verify.verifier import verify
 
 __all__ = [

@@ -152,7 +152,8 @@ class _Tried:
     def make_up(self) -> None:
         """Find sizes that the model runs at, and run two styles of input."""
         first: EvaluationError | None = None
-        for self._plan in size_plans(self._before):
+        for plan in size_plans(self._before):
+            self._plan = plan
             try:
                 if self._try(_STYLES[0]):
                     break

@@ -8,7 +8,7 @@ import onnx
 
 from onnx_migrate.isolate import mark
 from onnx_migrate.verify.baseline import Baseline, Values
-from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.evaluators import LEVELS, Runnable, open_model
 from onnx_migrate.verify.inner import look_inside
 from onnx_migrate.verify.judge import Judge
 from onnx_migrate.verify.traits import exposing
@@ -17,7 +17,7 @@ __all__ = ["Candidate", "hold_exactness"]
 
 
 class Candidate:
-    """The result; `pairs` are inner values, the original's name and its own, known once the first level ran."""
+    """The result under test, and how its inner values are matched once the first level ran."""
 
     def __init__(self, result: Runnable, model: onnx.ModelProto, judge: Judge) -> None:
         self.evaluator = ""
@@ -28,7 +28,7 @@ class Candidate:
         self._shared = _inner_names(judge.base, model)
 
     def run(self, *, exact: bool) -> None:
-        """Hold it against the original at each level; `exact`: at the first bit for bit. Raises EvaluationError."""
+        """Hold it against the original; with `exact`, also bit for bit. Raises EvaluationError."""
         for level in self._base.runs:
             mark(f"result: running, optimisation {level}")
             first = level == next(iter(self._base.runs))
@@ -77,6 +77,6 @@ def hold_exactness(exact: Runnable, judge: Judge) -> None:
 
 
 def _inner_names(base: Baseline, model: onnx.ModelProto) -> list[str]:
-    """Return the original's recorded inner values that a model has by name; a lift keeps the names of outputs."""
+    """Return the original's inner values that a model has by name; a lift keeps what nodes' outputs mean."""
     made = {name for node in model.graph.node for name in node.output}
     return [name for names in base.nearest.values() for name in names if name in made]

@@ -21,10 +21,10 @@ Array = np.ndarray[Any, Any]
 class Tolerance:
     """What may differ. With `rtol` or `atol`: `|after - before| <= atol + rtol * |before|`, per element.
 
-    Otherwise, per output: `max(floor * eps * scale, factor * noise)`, at most `ceiling * scale`, where scale is
-    the largest finite magnitude of the original's output and eps that of the coarsest float type in the model.
-    `quantum` lets int8 and uint8 outputs of quantised models be off by one. Other integers, bools and strings are
-    equal or differ.
+    Otherwise, per output: `max(floor * eps * scale, factor * noise)`, at most `ceiling * scale`, where scale
+    is the largest finite magnitude of the original's output and eps that of the coarsest float type in the
+    model. `quantum` lets int8 and uint8 outputs of quantised models be off by one. Other integers, bools and
+    strings are equal or differ.
     """
 
     rtol: float | None = None

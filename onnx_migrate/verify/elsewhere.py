@@ -1,4 +1,4 @@
-"""What to do with a result that is newer than the runtime: onnx.reference computes it, or nothing is known."""
+"""A result that is newer than the runtime: onnx.reference computes it, or nothing is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onnx_migrate.verify.verdict import Kind, Verdict
 __all__ = ["verify_elsewhere"]
 
 _PATIENCE = 5.0
-"""Seconds after which no further feed is run: onnx.reference takes a thousand times as long as ONNX Runtime."""
+"""Seconds after which no further feed is run: onnx.reference is slow."""
 
 
 def verify_elsewhere(
@@ -24,8 +24,8 @@ def verify_elsewhere(
 ) -> Verdict:
     """Hold what onnx.reference gives for the result against what ONNX Runtime gave for the original.
 
-    Both in onnx.reference would share its mistakes. How far the two evaluators differ by rounding is heard from
-    the original, where onnx.reference runs it.
+    Both in onnx.reference would share its mistakes. How far the two evaluators differ by rounding is heard
+    from the original, where onnx.reference runs it.
     """
     reason = f"ONNX Runtime does not run the result: {why}"
     if resizes(after):
@@ -59,7 +59,7 @@ def verify_elsewhere(
 
 
 def _listen(original: Runnable, judge: Judge, index: int) -> bool:
-    """Let the judge hear how far onnx.reference is off on the original; say whether it is near enough to trust."""
+    """Let the judge hear how far onnx.reference is off on the original, and say whether to trust it."""
     given = next(iter(judge.base.runs.values()))[index]
     try:
         again = open_model(exposing(original, given), "reference").run(judge.base.feeds[index].inputs)

@@ -55,7 +55,8 @@ class Runnable:
 class EvaluationError(Exception):
     """A model that does not load or run; `node` is the name of the node that was blamed, "" if none.
 
-    `limit` says that the model may well be right, and that it is the runtime that lacks the opset or a kernel.
+    `limit` says that the model may well be right, and that it is the runtime that lacks the opset or a
+    kernel.
     """
 
     def __init__(self, message: str, node: str = "", *, loading: bool = False, limit: bool = False) -> None:
@@ -113,7 +114,7 @@ class OnnxRuntime(Evaluator):
 
 
 class Reference(Evaluator):
-    """onnx.reference: slow, and wrong for Upsample and Resize, which it is therefore never asked about (traits.resizes)."""
+    """onnx.reference: slow, and wrong for Upsample and Resize, so never asked about them (traits.resizes)."""
 
     def __init__(self, runnable: Runnable) -> None:
         from onnx.external_data_helper import load_external_data_for_model

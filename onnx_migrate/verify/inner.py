@@ -1,7 +1,8 @@
 """The values behind a flat output: for a Softmax that is uniform whatever goes in, the logits.
 
-From a flat output the walk goes upstream, to the nearest values that do vary with the input. It is made in each
-model on its own, over the graph and not by name: a simplifier may let an old name stand for another value.
+From a flat output the walk goes upstream, to the nearest values that do vary with the input. It is made in
+each model on its own, over the graph and not by name: a simplifier may let an old name stand for another
+value.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from onnx_migrate.verify.traits import exposing, names_read
 __all__ = ["Inner", "look_inside"]
 
 DEPTHS = (1, 4, 16, 64)
-"""How many nodes above a flat output are looked at, in turn, until all its nearest varying values are found."""
+"""How many nodes above a flat output are looked at, in turn, until what varies is found."""
 
 _SHAPES = frozenset({"Shape", "Size"})
 """What these give follows from the shapes, which are compared as they are."""
@@ -27,10 +28,11 @@ _SHAPES = frozenset({"Shape", "Size"})
 
 @dataclass(frozen=True)
 class Inner:
-    """The model with inner values exposed, what it gave on each feed, and what was found above each flat output.
+    """The model with inner values exposed, what it gave on each feed, and what was found above each flat
+    output.
 
-    `nearest` holds the nearest varying values, in the order of the walk; none for an output that depends on no
-    input, but for its shape. An output of which the walk met an end that does not vary is in `lost`.
+    `nearest` holds the nearest varying values, in the order of the walk; none for an output that depends on
+    no input, but for its shape. An output of which the walk met an end that does not vary is in `lost`.
     """
 
     evaluator: Evaluator
@@ -42,7 +44,7 @@ class Inner:
 def look_inside(
     runnable: Runnable, outputs: Sequence[str], feeds: Sequence[Mapping[str, Any]], also: Sequence[str] = ()
 ) -> Inner:
-    """Run the model on the feeds with what lies above `outputs` exposed, and `also`. Raises EvaluationError."""
+    """Run the model with what lies above `outputs` exposed, and `also`. Raises EvaluationError."""
     model = runnable.proto()
     walk = _Walk(model)
     for depth in DEPTHS:

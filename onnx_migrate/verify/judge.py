@@ -20,7 +20,7 @@ RECORDED = Tolerance(rtol=1e-3, atol=1e-5)
 
 
 class Judge:
-    """Holds results against one baseline; outputs in `random` (with the operator they depend on) are not held."""
+    """Holds results against one baseline; outputs in `random` (with their operator) are not held."""
 
     def __init__(self, base: Baseline, tolerance: Tolerance, random: Mapping[str, str]) -> None:
         self.base = base
@@ -36,7 +36,7 @@ class Judge:
     def hold(
         self, level: str, index: int, values: Mapping[str, Any], pairs: Sequence[tuple[str, str]] = ()
     ) -> None:
-        """Compare the outputs on feed `index`, and inner values: `pairs` of the original's name and the result's."""
+        """Compare outputs, and inner values by `pairs` of the original's name and the result's."""
         inner = {a for names in self.base.nearest.values() for a in names}
         for output in self.base.runs[level][index]:
             if output not in self._random and output not in inner:
@@ -153,7 +153,7 @@ def _worse(one: Comparison, other: Comparison) -> Comparison:
 
 
 def _shaped(value: Any, like: Any) -> Any:
-    """Shape an inner value as the original's is: a Softmax may have been given its Reshape before or behind it."""
+    """Shape an inner value as the original's is: a Reshape may have moved across it."""
     if isinstance(value, np.ndarray) and isinstance(like, np.ndarray) and value.size == like.size:
         return value.reshape(like.shape)
     return value

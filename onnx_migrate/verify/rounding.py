@@ -25,7 +25,7 @@ class Noise:
         self.unstable: set[str] = set()
 
     def listen(self, index: int, again: Mapping[str, Any]) -> None:
-        """Take note of another run of the original on feed `index`, or on one that rounding could tell from it."""
+        """Take note of another run of the original on feed `index`, or on one a rounding away."""
         for name, value in self._runs[index].items():
             here, there = flat(name, value), dict(flat(name, again[name]))
             for part, array in here:
@@ -38,7 +38,7 @@ class Noise:
                 self._heard[key] = max(self._heard.get(key, 0.0), noise(array, other))
 
     def hold(self, output: str, value: Any, index: int, tolerance: Tolerance) -> list[Comparison]:
-        """Compare what a result gives for an output on feed `index`; nothing for one whose shape is unstable."""
+        """Compare what a result gives for an output on a feed; nothing where its shape is unstable."""
         if output in self.unstable:
             return []
         here, there = flat(output, self._runs[index][output]), flat(output, value)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-__all__ = ["Comparison", "FeedNote", "Kind", "Verdict"]
+__all__ = ["Blocker", "Comparison", "DynamicProof", "FeedNote", "Kind", "Trial", "Verdict"]
 
 
 class Kind(str, Enum):
@@ -21,10 +21,10 @@ class Kind(str, Enum):
 class Comparison:
     """One output over all feeds and optimisation levels; figures are the largest seen.
 
-    `largest_relative` is the largest absolute difference over the largest finite magnitude that the output has in the
-    original on any feed (in the result, where that is zero). `allowed` is the absolute difference that was let pass.
-    `differing` of `elements` are those that are not bit-identical. `problem` is empty when the output agrees. Shapes
-    are those of the feed shown.
+    `largest_relative` is the largest absolute difference over the largest finite magnitude that the output
+    has in the original on any feed (in the result, where that is zero). `allowed` is the absolute difference
+    that was let pass. `differing` of `elements` are those that are not bit-identical. `problem` is empty when
+    the output agrees. Shapes are those of the feed shown.
     """
 
     output: str
@@ -63,9 +63,9 @@ class FeedNote:
 class Verdict:
     """Whether original and result compute the same, by what, on what; `reason` says why where they do not.
 
-    `exact` says whether the model for which bit-identity was claimed is bit for bit the original; None where nothing
-    was claimed or it could not be run. `notes` are weaknesses of the proof and things worth knowing. `node` is the node
-    that a runtime blamed, if any.
+    `exact` says whether the model for which bit-identity was claimed is bit for bit the original; None where
+    nothing was claimed or it could not be run. `notes` are weaknesses of the proof and things worth knowing.
+    `node` is the node that a runtime blamed, if any.
     """
 
     kind: Kind
@@ -83,6 +83,46 @@ class Verdict:
         plain: dict[str, Any] = _plain(asdict(self))
         for comparison, entry in zip(self.comparisons, plain["comparisons"], strict=True):
             entry["identical"] = comparison.identical
+        return plain
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run: the size of each symbol, and what was wrong ("" if nothing)."""
+
+    sizes: tuple[tuple[str, int], ...]
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """The node that holds a size fast, and the constant it does it with, as far as that is known."""
+
+    node: str
+    operator: str
+    output: str = ""
+    constant: str = ""
+    holds: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.operator} {self.node or self.output!r}" if self.operator else repr(self.node)
+        return name + (f" with {self.constant!r} = {self.holds}" if self.constant else "")
+
+
+@dataclass(frozen=True)
+class DynamicProof:
+    """Whether the symbols are free; if not, `reason` and, where it could be found, the `blocker`."""
+
+    holds: bool
+    reason: str = ""
+    blocker: Blocker | None = None
+    trials: tuple[Trial, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        plain: dict[str, Any] = _plain(asdict(self))
         return plain
 
 

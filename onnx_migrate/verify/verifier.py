@@ -33,10 +33,10 @@ def verify(
 ) -> Verdict:
     """Run both models on the same inputs, in one child process, and compare every output.
 
-    `exact` is the model after all changes that claim bit-identity; it may be the result itself. Without optimisation
-    every output of it must be bit for bit that of the original, while the result may differ by rounding (see
-    comparison.py). Without `feeds` the inputs are made up (see feeds.py). Never raises for what the models do; raises
-    UsageError for `feeds` that do not fit the original.
+    `exact` is the model after all changes that claim bit-identity; it may be the result itself. Without
+    optimisation every output of it must be bit for bit that of the original, while the result may differ by
+    rounding (see comparison.py). Without `feeds` the inputs are made up (see feeds.py). Never raises for what
+    the models do; raises UsageError for `feeds` that do not fit the original.
     """
     start = time.perf_counter()
     function = "onnx_migrate.verify.verifier:check"

@@ -1,0 +1,182 @@
+"""Runs a model at sizes of one's choice, and holds what comes out against what it declares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Set
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnx_migrate.isolate import captured_output, mark
+from onnx_migrate.verify.comparison import Tolerance, compare, noise
+from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
+from onnx_migrate.verify.feeds import Sizes, inputs_of, make_feed
+from onnx_migrate.verify.traits import nudged, random_outputs
+from onnx_migrate.verify.verdict import Trial
+
+__all__ = ["Bench", "BrokenError", "Values", "carriers"]
+
+Values = dict[str, Any]
+
+_MISMATCH = re.compile(
+    r"Expected shape from model of (\{.*?\}) does not match actual shape of (\{.*?\}) for output ([^\s\x1b]+)"
+)
+
+
+class BrokenError(Exception):
+    """A demand that a run did not meet.
+
+    `output` is the one at fault, if one is, `node` the one a runtime blamed; `varied` are the symbols that
+    had another size than before. `leaking` are the sizes at which one of them changed the batch.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        output: str = "",
+        node: str = "",
+        varied: Set[str] = frozenset(),
+        leaking: Mapping[str, int] | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.output = output
+        self.node = node
+        self.varied = set(varied)
+        self.leaking = dict(leaking or {})
+
+
+class Bench:
+    """A model with symbols (name to frozen size), of which some are the batch; loaded at both levels.
+
+    Raises EvaluationError if it does not load.
+    """
+
+    def __init__(
+        self,
+        runnable: Runnable,
+        model: onnx.ModelProto,
+        symbols: Mapping[str, int],
+        batch: Set[str],
+        tolerance: Tolerance,
+        seed: int,
+    ) -> None:
+        self.runnable, self.model = runnable, model
+        self.symbols, self.batch = dict(symbols), frozenset(batch)
+        self.tolerance = tolerance
+        self.trials: list[Trial] = []
+        self._seed = seed
+        self._random = random_outputs(model)
+        self._plain, self._optimised = open_model(runnable, "off"), open_model(runnable, "on")
+
+    def run(self, sizes: Mapping[str, int]) -> tuple[Values, Values]:
+        """Run at these sizes and return inputs and outputs. Raises BrokenError, or EvaluationError."""
+        where = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        mark(f"result: running at {where}")
+        feed = self.feed(sizes)
+        record = tuple(sizes.items())
+        try:
+            with captured_output() as printed:
+                values = self._plain.run(feed)
+                optimised = self._optimised.run(feed)
+                warnings = printed()
+            self._demand(values, sizes, warnings)
+            for name in values:
+                self.same(
+                    name, values[name], optimised[name], feed, f"at {where}, with and without optimisation"
+                )
+        except (EvaluationError, BrokenError) as error:
+            self.trials.append(Trial(record, str(error)))
+            if isinstance(error, BrokenError):
+                error.varied = {name for name, size in sizes.items() if size != self.symbols[name]}
+            raise
+        self.trials.append(Trial(record))
+        return feed, values
+
+    def feed(self, sizes: Mapping[str, int]) -> Values:
+        """Return inputs of these sizes."""
+        twin = onnx.ModelProto()
+        for value in inputs_of(self.model):
+            copy = twin.graph.input.add()
+            copy.CopyFrom(value)
+            for dim in copy.type.tensor_type.shape.dim:
+                if dim.dim_param in sizes:
+                    dim.dim_value = sizes[dim.dim_param]
+        feed = make_feed(self.model, twin, Sizes(2, (64, 96), 7, 2), "normal", self._seed)
+        if feed is None:
+            raise BrokenError("the inputs are too large to be made up")
+        return feed
+
+    def _demand(self, values: Values, sizes: Mapping[str, int], printed: str) -> None:
+        """Hold what came out against what is declared."""
+        found = _MISMATCH.search(printed)
+        if found:
+            declared, actual, name = found.groups()
+            raise BrokenError(f"output {name!r} is declared {declared} and came out {actual}", name)
+        bound = dict(sizes)
+        for output in self.model.graph.output:
+            declared_shape = output.type.tensor_type
+            value = values[output.name]
+            if not isinstance(value, np.ndarray) or not declared_shape.HasField("shape"):
+                continue
+            dims = declared_shape.shape.dim
+            if len(dims) != value.ndim:
+                raise BrokenError(
+                    f"output {output.name!r} has rank {value.ndim}, declared is {len(dims)}", output.name
+                )
+            for axis, (dim, size) in enumerate(zip(dims, value.shape, strict=True)):
+                wanted = (
+                    dim.dim_value
+                    if dim.HasField("dim_value")
+                    else bound.setdefault(dim.dim_param or f"?{axis}", size)
+                )
+                if wanted != size and (dim.HasField("dim_value") or dim.dim_param):
+                    label = dim.dim_param or dim.dim_value
+                    raise BrokenError(
+                        f"output {output.name!r} axis {axis} is {size}; declared {label} is {wanted}",
+                        output.name,
+                    )
+
+    def same(self, name: str, a: Any, b: Any, feed: Values, what: str) -> None:
+        """Demand that two values of an output are the same within rounding; random ones are not held."""
+        if not isinstance(a, np.ndarray) or name in self._random:
+            return
+        entry = compare(name, a, b, self.tolerance)
+        if entry.problem:  # only now is it worth a run to learn how far rounding goes
+            heard = noise(a, self._plain.run(nudged(feed, self._seed))[name])
+            entry = compare(name, a, b, self.tolerance, heard, jumps=heard == float("inf"))
+        if entry.problem:
+            raise BrokenError(f"output {name!r} differs {what}: {entry.problem}", name)
+
+    def alone(self, feed: Values) -> Values:
+        """Return the outputs of one item. Raises BrokenError."""
+        try:
+            return self._plain.run(feed)
+        except EvaluationError as error:
+            raise BrokenError(f"does not run with a batch of 1: {error}", node=error.node) from error
+
+    def item(self, feed: Values, item: int) -> Values:
+        """Return the inputs of one item of a batch."""
+        alone = dict(feed)
+        for value in inputs_of(self.model):
+            for axis in self.axes(value, self.batch):
+                alone[value.name] = np.take(alone[value.name], [item], axis)
+        return alone
+
+    def common_batch(self) -> int | None:
+        """Return the number that axis 0 of every input is; None if there is no such."""
+        leading = [value.type.tensor_type.shape.dim[:1] for value in inputs_of(self.model)]
+        sizes = {dims[0].dim_value if dims else 0 for dims in leading}
+        return sizes.pop() or None if len(sizes) == 1 else None
+
+    def axes(self, value: onnx.ValueInfoProto, symbols: Set[str]) -> list[int]:
+        """Return the axes of an input or output that are declared as one of `symbols`."""
+        return [axis for axis, dim in enumerate(value.type.tensor_type.shape.dim) if dim.dim_param in symbols]
+
+
+def carriers(a: tuple[int, ...], b: tuple[int, ...], few: int, many: int) -> list[int]:
+    """Return the axes that are `few` long in one shape and `many` in the other."""
+    if len(a) != len(b):
+        return []
+    return [axis for axis in range(len(a)) if a[axis] == few and b[axis] == many]
