@@ -1,0 +1,216 @@
+"""What is installed, by every way of installing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from onnx_migrate import __version__
+
+ROOT = Path(__file__).parents[1]
+MODEL = ROOT / "fixtures" / "conv_relu_upsample_opset11.onnx"
+SKIPPED = {
+    ".git",
+    ".venv",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".hypothesis",
+    "__pycache__",
+    "build",
+    "dist",
+}
+
+
+def call(*command: object, cwd: Path) -> str:
+    """Run a command without anything of this source tree on its path. Returns what it prints."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    done = subprocess.run(
+        [*map(str, command)], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the source tree, for what building leaves behind."""
+    copy = tmp_path_factory.mktemp("tree") / "onnx-migrate"
+    for folder, names, files in os.walk(ROOT):
+        names[:] = [name for name in names if name not in SKIPPED and not name.endswith(".egg-info")]
+        target = copy / Path(folder).relative_to(ROOT)
+        target.mkdir()
+        for name in files:
+            if not name.endswith(".pyc"):
+                (target / name).write_bytes((Path(folder) / name).read_bytes())
+    return copy
+
+
+def build(tree: Path, target: Path, kind: str) -> Path:
+    """Build a "wheel" or an "sdist" with the setuptools of this environment, and return it."""
+    code = f"from setuptools import build_meta; print(build_meta.build_{kind}({str(target)!r}))"
+    return target / call(sys.executable, "-c", code, cwd=tree).splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tree, tmp_path_factory.mktemp("wheel"), "wheel")
+
+
+@pytest.fixture(scope="module")
+def sdist(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tree, tmp_path_factory.mktemp("sdist"), "sdist")
+
+
+def sources() -> set[str]:
+    """Return the files a wheel is to hold, by the names they have in it."""
+    package = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.py")}
+    passes = {f"onnx_migrate/{path.relative_to(ROOT)}" for path in (ROOT / "passes").rglob("*.py")}
+    return package | passes | {"onnx_migrate/py.typed"}
+
+
+def files_in(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.namelist()
+
+
+def test_the_wheel_holds_the_tree_and_nothing_else(wheel: Path) -> None:
+    info = f"onnx_migrate-{__version__}.dist-info/"
+    names = files_in(wheel)
+
+    assert len(names) == len(set(names))
+    assert {name for name in names if not name.startswith(info)} == sources()
+    assert f"{info}entry_points.txt" in names
+    assert any(name.startswith(info) and name.endswith("LICENSE") for name in names)
+
+
+def test_no_top_level_package_but_ours(wheel: Path) -> None:
+    assert {name.split("/")[0] for name in files_in(wheel)} == {
+        "onnx_migrate",
+        f"onnx_migrate-{__version__}.dist-info",
+    }
+
+
+def test_the_wheel_says_what_it_needs(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = archive.read(f"onnx_migrate-{__version__}.dist-info/METADATA").decode()
+    needs = {
+        line.partition(": ")[2].split(";")[0].strip()
+        for line in metadata.splitlines()
+        if line.startswith("Requires-Dist")
+    }
+
+    assert "Requires-Python: >=3.10" in metadata
+    for name in ("onnx", "numpy", "protobuf", "onnx-graphsurgeon", "onnxsim", "onnxruntime", "rich-click"):
+        assert any(need.startswith(f"{name}>=") for need in needs), f"{name} has no lower bound"
+
+
+def test_the_sdist_can_be_tested(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+
+    kept = [
+        "setup.cfg",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "passes/cleanup.py",
+        "tests/harness.py",
+        "fixtures/make.py",
+    ]
+    assert set(kept) <= names
+    assert MODEL.relative_to(ROOT).as_posix() in names
+    assert not [name for name in names if name.endswith(".pyc")]
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, onnx_migrate; print({'onnx', 'numpy', 'onnxruntime', 'rich_click'} & set(sys.modules))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the interpreter of a new environment that sees the packages of this one, but nothing of ours."""
+    folder = tmp_path_factory.mktemp("venv")
+    venv.create(folder, with_pip=False, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    others = [entry for entry in sys.path if entry.endswith("site-packages")]
+    (site / "others.pth").write_text("\n".join(others), encoding="utf-8")
+    return folder / "bin" / "python"
+
+
+def unpack(wheel: Path, python: Path) -> Path:
+    """Put a wheel's files where pip would put them, and return the folder."""
+    (site,) = python.parents[1].glob("lib/python*/site-packages")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    return site
+
+
+USE = """
+import importlib, sys
+from pathlib import Path
+import onnx_migrate
+home = Path(onnx_migrate.__file__).parent
+source, target = sys.argv[1:]
+onnx_migrate.migrate(source, verify=False, isolated=True).save(target)
+from onnx_migrate.engine.registry import steps
+assert len(list(steps())) > 100  # found by looking into the folder of adapters
+assert "passes" not in sys.modules
+print(home)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths of environments")
+def test_the_wheel_works(wheel: Path, python: Path, tree: Path, tmp_path: Path) -> None:
+    site = unpack(wheel, python)
+    for cwd in (tmp_path, tree):  # in a source tree the folder found first is the tree's
+        target = tmp_path / f"{cwd.name}.onnx"
+        home = call(python, "-c", USE, MODEL, target, cwd=cwd).strip()
+        assert Path(home) == (tree if cwd == tree else site) / "onnx_migrate"
+        assert target.stat().st_size > 0
+    assert (tmp_path / f"{tree.name}.onnx").read_bytes() == (tmp_path / f"{tmp_path.name}.onnx").read_bytes()
+
+
+def new_environment(folder: Path) -> Path:
+    """Return the interpreter of a new environment with pip, which installs what we need from the registry."""
+    venv.create(folder, with_pip=True, symlinks=True)
+    return folder / "bin" / "python"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["regular", "editable", "sdist", "wheel"])
+def test_installed_by_pip(way: str, tree: Path, wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    python = new_environment(tmp_path / "venv")
+    what = {"regular": [tree], "editable": ["-e", tree], "sdist": [sdist], "wheel": [wheel]}[way]
+    call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what, cwd=tmp_path)
+    console = python.with_name("onnx-migrate")
+
+    outputs = set()
+    for number, cwd in enumerate((tmp_path, tree)):
+        for start in ([console], [python, "-m", "onnx_migrate"]):
+            assert call(*start, "--version", cwd=cwd) == f"onnx-migrate, version {__version__}\n"
+            target = tmp_path / f"out{number}.onnx"
+            call(*start, MODEL, target, "--dynamic", "x:N,3,H,W", cwd=cwd)
+            outputs.add(target.read_bytes())
+    assert len(outputs) == 1
+    assert "passes" not in call(
+        python, "-c", "import pkgutil; print([m.name for m in pkgutil.iter_modules()])", cwd=tmp_path
+    )
+    listed = call(python, "-m", "pip", "show", "-f", "onnx-migrate", cwd=tmp_path)
+    assert "\n  passes/" not in listed
+    call(python, "-m", "pip", "check", cwd=tmp_path)
