@@ -34,6 +34,8 @@ class MigrateOpset(Pass):
     opset: int
     unlist: bool = True
     """Whether initializers are taken out of the graph's inputs, where the IR version allows it (4 and on)."""
+    keep: frozenset[str] = frozenset()
+    """Words that the standard has dropped and ONNX Runtime still runs, to be kept: "tf_half_pixel_for_nn"."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Lift `model` in place."""
@@ -69,7 +71,7 @@ class MigrateOpset(Pass):
         ir_version = proto.ir_version
         if newest is not None and newest < self.opset:
             ir_version = max(ir_version, minimal_ir_version(self.opset))
-        lift = Lift(proto, self.opset, log)
+        lift = Lift(proto, self.opset, log, keep=self.keep)
         for scope, (owner, version) in zip(
             scopes(proto, model.weights, result_ir_version=ir_version), bodies, strict=True
         ):

@@ -26,6 +26,7 @@ class Lift:
     proto: onnx.ModelProto
     target: int
     log: ChangeLog
+    keep: frozenset[str] = frozenset()
     orphans: set[str] = field(default_factory=set)
     """Values that rewritten nodes read before; some may have lost their last reader."""
 
@@ -142,7 +143,7 @@ class Lift:
             )  # fmt: skip
         if step.refusal:
             raise CannotMigrate(step.refusal, code="no-equal", where=where, hint=step.hint)
-        rewriter = Rewriter(node, scope, to, self.target, where)
+        rewriter = Rewriter(node, scope, to, self.target, where, self.keep)
         if step.adapt is None:
             return rewriter
         try:

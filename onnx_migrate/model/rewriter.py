@@ -35,7 +35,15 @@ class Rewriter:
     with `before` and `after` are of version `version` and are lifted on from there like any other.
     """
 
-    def __init__(self, node: onnx.NodeProto, scope: Scope, version: int, target: int, where: Where) -> None:
+    def __init__(
+        self,
+        node: onnx.NodeProto,
+        scope: Scope,
+        version: int,
+        target: int,
+        where: Where,
+        keep: frozenset[str] = frozenset(),
+    ) -> None:
         self.node = node
         self.scope = scope
         self.version = version
@@ -43,6 +51,8 @@ class Rewriter:
         self.target = target
         """The opset the model is brought to in the end."""
         self.where = where
+        self.keep = keep
+        """Words that the standard has dropped and the user wants kept, because a runtime still knows them."""
         self.preceding: list[onnx.NodeProto] = []
         self.following: list[onnx.NodeProto] = []
         self.reasons: list[str] = []

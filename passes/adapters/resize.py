@@ -185,7 +185,9 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
         rw.set_input(2, "")
         rw.note("scales is left out: sizes says it")
         sizes = read_sizes(rw, rw.input(3))
-    if coordinates == "tf_half_pixel_for_nn":
+    if coordinates in rw.keep:
+        rw.note(f"{coordinates} is kept as asked, though the standard has dropped it")
+    elif coordinates == "tf_half_pixel_for_nn":
         if rw.get("mode", "nearest") != "nearest":
             rw.refuse("tf_half_pixel_for_nn is for nearest only", code="no-equal")
         if sizes is not None:
@@ -225,7 +227,7 @@ def _half_pixel_for_nn(
             f"tf_half_pixel_for_nn with {rounding} is gone from opset 13 on; it can be written by other"
             f" scales, but {known} are not known before run time",
             code="needs-value" if scales is None else "needs-shape",
-            hint="stay at opset 12, or fix the model's input dims",
+            hint="fix the model's input dims, stay at opset 12, or ask for tf_half_pixel_for_nn to be kept",
         )
     elif copied:
         rw.rename("Identity")

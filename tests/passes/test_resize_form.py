@@ -311,8 +311,9 @@ def test_sizes_as_asked(mode: str, opset: int, shape: str) -> None:
         same(run(model(source), given), run(result, given), shape)
 
 
-def test_sizes_of_axes_that_are_partly_known() -> None:
-    source = by_scales(13, "N,2,5,W", "1.6, 3.")
+@pytest.mark.parametrize("opset", OPSETS)
+def test_sizes_of_axes_that_are_partly_known(opset: int) -> None:
+    source = by_scales(opset, "N,2,5,W", "1.6, 3.")
 
     result, _ = shape_form(source, form="sizes")
 
@@ -377,6 +378,17 @@ g (float[1,2,5,7] x) => (float[a,b,c,d] y) <int64[4] n = {{1, 2, {sizes[0]}, {si
     np.testing.assert_array_equal(new, run(model(meant), x)[0])
     assert Exactness.ASSUMED in [change.exactness for change in log.changes]
     assert "Gather" not in [node.op_type for node in result.graph.node]
+
+
+def test_scales_from_the_shape_of_another_tensor_are_left() -> None:
+    source = run_time("linear", "N,2,H,W")
+    source.graph.input.add().CopyFrom(helper.make_tensor_value_info("other", 1, ["N", 2, "P", "Q"]))
+    next(node for node in source.graph.node if node.op_type == "Shape").input[0] = "other"
+
+    result, _ = shape_form(source, 13, intent=True)
+
+    assert "Div" in [node.op_type for node in result.graph.node]
+    assert not resizes(result)[0].input[3:]
 
 
 def test_constant_scales_that_run_short() -> None:

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onnx_migrate.engine.passes import builtin_passes
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.change import Exactness
+from onnx_migrate.model.change import ChangeLog, Exactness
+from onnx_migrate.model.model import Model
 from tests.harness import check, lift, model, run, same
 
 
@@ -295,6 +297,18 @@ def test_11_tf_half_pixel_for_nn_that_nothing_equals(
 
     assert caught.value.code == code
     lift(source, 12)
+
+
+@pytest.mark.parametrize("nearest", ROUNDINGS)
+def test_11_tf_half_pixel_for_nn_kept_as_asked(nearest: str) -> None:
+    source = model(half_pixel_for_nn(nearest, "float[4] s = {1.,1.,1.1,0.6}", "s", "N,C,H,W"))
+    x = np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32)
+    migrate = builtin_passes()["migrate_opset"](opset=18, keep=frozenset({"tf_half_pixel_for_nn"}))  # type: ignore[call-arg]
+
+    result = migrate.run(Model(model(source)), ChangeLog()).proto
+
+    assert list(result.graph.node[0].input) == ["x", "", "s"]
+    same(run(source, {"x": x}), run(result, {"x": x}), nearest)
 
 
 def half_pixel_for_nn(nearest: str, weights: str, given: str, shape: str = "1,2,4,8") -> str:

@@ -1,4 +1,4 @@
-"""Scales that are harmless whatever the shape; the rewriting is tested in tests/passes/test_resize_form.py."""
+"""Scales that are harmless whatever the shape; all else is tested in tests/passes/test_resize_form.py."""
 
 from __future__ import annotations
 
