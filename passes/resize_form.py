@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import onnx
-from onnx import TensorProto
 
 from onnx_migrate.engine.orphans import remove_orphans
 from onnx_migrate.engine.passes import Pass, register_pass
 from onnx_migrate.errors import Where
-from onnx_migrate.model.bodies import Body, FunctionKey, subgraphs
+from onnx_migrate.model.bodies import Body, subgraphs
 from onnx_migrate.model.change import Change, ChangeLog, Exactness
 from onnx_migrate.model.dims import DynamicAxes, named_axes
 from onnx_migrate.model.interface import Interface
@@ -23,8 +21,7 @@ from onnx_migrate.model.opset import onnx_opset
 from onnx_migrate.model.rewriter import Rewriter
 from onnx_migrate.model.schema import is_onnx, signature_at
 from onnx_migrate.model.scope import Scope, scopes
-from onnx_migrate.model.shapes import dims_of, drop_value_info
-from onnx_migrate.model.types import BodyKey, TypeTable, ValueType
+from onnx_migrate.model.shapes import drop_value_info
 
 from .adapters.resize_inputs import (
     FROM_CONVERTER,
@@ -35,10 +32,15 @@ from .adapters.resize_inputs import (
     read_scales,
     read_sizes,
 )
-from .resize.forms import lengths_disagree, never_disagrees, scales_to_sizes, sizes_to_scales, write_sizes
-from .resize.intent import Pair, find_pair, from_before_11, meant_lengths, wanted_sizes
-from .resize.known import Known, Producers
-from .resize.lengths import real_types
+from .resize.forms import (
+    lengths_disagree,
+    never_disagrees,
+    scales_to_sizes,
+    sizes_to_scales,
+)
+from .resize.intent import Pair, as_pytorch, find_pair, from_before_11, join_pair
+from .resize.known import Known, Place, Producers
+from .resize.lengths import RealTypes, contradicts
 
 __all__ = ["ResizeForm"]
 
@@ -90,39 +92,6 @@ def _has_resize(body: Body) -> bool:
     )
 
 
-@dataclass
-class _Place:
-    """One node, and what is known where it stands."""
-
-    rw: Rewriter
-    known: Known
-    producers: Producers
-
-    @property
-    def shape(self) -> tuple[int | None, ...] | None:
-        """The shape of what is resized."""
-        return self.rw.scope.value_type(self.rw.input(0)).shape
-
-
-class _RealTypes(TypeTable):
-    """The types with the lengths that run, inferred when first asked; unknown if these did not settle."""
-
-    def __init__(self, model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> None:
-        self._make: Callable[[], TypeTable | None] | None = partial(real_types, model, dynamic)
-        self._real: TypeTable | None = None
-
-    @property
-    def asked(self) -> bool:
-        """Whether anything had to be inferred."""
-        return self._make is None
-
-    def lookup(self, function: FunctionKey | None, body: BodyKey, name: str) -> ValueType:
-        """Return what is known of a value that a body sees."""
-        if self._make is not None:
-            self._real, self._make = self._make(), None
-        return ValueType() if self._real is None else self._real.lookup(function, body, name)
-
-
 class _Work:
     """One run of the pass: its options, what it has to remember, and the two walks."""
 
@@ -142,7 +111,7 @@ class _Work:
 
     def walk(self, visit: _Visit) -> bool:
         """Show each Resize, in order and inner bodies first, to `visit`; tell whether any changed."""
-        types = _RealTypes(self.model, self.dynamic)
+        types = RealTypes(self.model, self.dynamic)
         proto = self.model.proto
         own = scopes(proto, self.model.weights, result_ir_version=proto.ir_version)
         changed = False
@@ -174,7 +143,7 @@ class _Work:
             rw = Rewriter(node, scope, opset, opset, where)
             before = onnx.NodeProto()
             before.CopyFrom(node)
-            gone.update(visit(_Place(rw, known, producers)))
+            gone.update(visit(Place(rw, known, producers)))
             nodes.extend([*rw.preceding, node])
             if node != before:
                 changed = True
@@ -214,10 +183,10 @@ class _Work:
     def _value_info(self, scope: Scope) -> None:
         """Drop what is noted of values whose lengths are others when run."""
         body = scope.body
-        asked = isinstance(scope.types, _RealTypes) and scope.types.asked
+        asked = isinstance(scope.types, RealTypes) and scope.types.asked
         if not asked or not isinstance(body, onnx.GraphProto) or not body.value_info:
             return
-        kept = [value for value in body.value_info if not _contradicts(value, scope.value_type(value.name))]
+        kept = [value for value in body.value_info if not contradicts(value, scope.value_type(value.name))]
         if len(kept) < len(body.value_info):
             count = len(body.value_info) - len(kept)
             self.log.note(
@@ -226,7 +195,7 @@ class _Work:
             del body.value_info[:]
             body.value_info.extend(kept)
 
-    def _warn(self, place: _Place, message: str, *, code: str) -> None:
+    def _warn(self, place: Place, message: str, *, code: str) -> None:
         where = place.rw.where
         if (str(where), code) not in self.said:
             self.said.add((str(where), code))
@@ -236,7 +205,7 @@ class _Work:
 
     # The first walk: where a node comes from
 
-    def origins(self, place: _Place) -> set[str]:
+    def origins(self, place: Place) -> set[str]:
         """Look at nodes of older opsets; return the outputs of nodes that are no longer needed."""
         rw = place.rw
         old = from_before_11(self.lifted, rw.scope, rw.node)
@@ -244,7 +213,10 @@ class _Work:
         if rw.node.op_type == "Gather" and pair is None:
             return set()
         if old and self.pytorch and self.options.intent:
-            return self._as_pytorch(place, pair)
+            gone, longer = as_pytorch(place, pair, self._source(place).before)
+            if longer:
+                drop_value_info(self.model.proto.graph)
+            return gone
         if pair is not None:
             return self._one_of_pair(place, pair)
         change = self.lifted.get((rw.scope.path, rw.node.output[0]))
@@ -252,75 +224,20 @@ class _Work:
             self._from_converter(place)
         return set()
 
-    def _one_of_pair(self, place: _Place, pair: Pair) -> set[str]:
+    def _one_of_pair(self, place: Place, pair: Pair) -> set[str]:
         """Write one node for two where it shows, from shapes, that all axes go the same way."""
         scales = place.known.value(pair.scales) if isinstance(pair.scales, str) else pair.scales
         if scales is None or (bool((scales < 1).any()) and bool((scales > 1).any())):
             return set()
-        self._join(place.rw, pair, "floor" if bool((scales >= 1).all()) else "ceil")
         place.rw.note("its scales follow from known shapes, and go one way: one node does")
-        return {output for node in pair.nodes[1:] for output in node.output}
+        nearest_mode = "floor" if bool((scales >= 1).all()) else "ceil"
+        return join_pair(place.rw, pair, self._source(place).before, nearest_mode)
 
-    def _join(self, rw: Rewriter, pair: Pair, nearest_mode: str) -> None:
-        """Make the last node of a pair the one Resize that the pair came from."""
-        source = self.lifted[rw.scope.path, rw.node.output[0]].before
-        roi = pair.nodes[-1].input[1]
-        rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
-        rw.rename("Resize")
-        rw.node.name = source.name
-        rw.where = replace(rw.where, node=source.name or source.output[0])
-        scales = pair.scales if isinstance(pair.scales, str) else rw.constant(pair.scales, "scales")
-        del rw.node.input[:]
-        rw.node.input.extend([pair.source, roi, scales])
-        rw.set("coordinate_transformation_mode", "asymmetric")
-        rw.set("mode", "nearest")
-        rw.set("nearest_mode", nearest_mode)
+    def _source(self, place: Place) -> Change:
+        """What became of a node that the lift has rewritten."""
+        return self.lifted[place.rw.scope.path, place.rw.node.output[0]]
 
-    def _as_pytorch(self, place: _Place, pair: Pair | None) -> set[str]:
-        """Write what PyTorch's interpolate computes; its exporter up to opset 10 had no word for it."""
-        rw = place.rw
-        gone: set[str] = set()
-        if pair is not None:
-            self._join(rw, pair, "floor")
-            gone = {output for node in pair.nodes[1:] for output in node.output}
-            rw.note("PyTorch's nearest rounds down on every axis", Exactness.ASSUMED)
-        elif rw.get("mode", "nearest") == "nearest" and rw.get("nearest_mode") == "ceil":
-            rw.set("nearest_mode", "floor")
-            rw.note("PyTorch's nearest rounds down on every axis", Exactness.ASSUMED)
-        elif rw.get("mode") == "linear" and rw.get("coordinate_transformation_mode") == "asymmetric":
-            rw.set("coordinate_transformation_mode", "half_pixel")
-            rw.note("PyTorch's linear interpolation is half_pixel without align_corners", Exactness.ASSUMED)
-        if self._meant_sizes(place):
-            drop_value_info(self.model.proto.graph)
-        return gone
-
-    def _meant_sizes(self, place: _Place) -> bool:
-        rw, shape = place.rw, place.shape
-        if not rw.input(2) or rw.input(3):
-            return False
-        wanted = wanted_sizes(rw.scope, place.producers, rw.input(2), rw.input(0))
-        if wanted is not None:
-            ones, name = wanted
-            lengths = place.known.value(name)
-            if lengths is not None:
-                sizes = [None] * ones + [int(length) for length in lengths]
-                known = list(shape[:ones]) if shape is not None else [None] * ones
-                write_sizes(rw, [*known, *sizes[ones:]], [1] * len(sizes), shape or (None,) * len(sizes))
-            else:
-                _sizes_at_run_time(rw, ones, name)
-            rw.note("the scales were computed from a size, and the size is what was meant", Exactness.ASSUMED)
-            return True
-        scales = place.known.value(rw.input(2))
-        if scales is None or shape is None or len(scales) != len(shape):
-            return False
-        meant = meant_lengths(scales, shape)
-        if meant is None:
-            return False
-        write_sizes(rw, meant, [1] * len(meant), shape)
-        rw.note("the scales are a length over a length, and run to one less than that", Exactness.ASSUMED)
-        return True
-
-    def _from_converter(self, place: _Place) -> None:
+    def _from_converter(self, place: Place) -> None:
         rw = place.rw
         mode = rw.get("mode", "nearest")
         scales = place.known.value(rw.input(2)) if rw.input(2) else None
@@ -345,7 +262,7 @@ class _Work:
 
     # The second walk: what form it has
 
-    def forms(self, place: _Place) -> set[str]:
+    def forms(self, place: Place) -> set[str]:
         """Hold a Resize's inputs valid, and give it the form that is wanted."""
         rw = place.rw
         if rw.node.op_type != "Resize":
@@ -367,7 +284,7 @@ class _Work:
             self._say(place, sizes_to_scales(rw, sizes, shape), "scales", False)
         return set()
 
-    def _say(self, place: _Place, kept: str | None, form: str, disagree: bool) -> None:
+    def _say(self, place: Place, kept: str | None, form: str, disagree: bool) -> None:
         why = "onnx infers another length from its scales than runs, and such a model may not load"
         if kept is None:
             place.rw.note(why if disagree else f"written by {form}, as asked")
@@ -376,7 +293,7 @@ class _Work:
         else:
             self._warn(place, f"is not written by {form}: {kept}", code="resize-kept")
 
-    def _settle(self, place: _Place, index: int) -> np.ndarray[Any, Any] | None:
+    def _settle(self, place: Place, index: int) -> np.ndarray[Any, Any] | None:
         """Return scales or sizes that are known, as a constant of the node."""
         rw = place.rw
         name = rw.input(index)
@@ -391,7 +308,7 @@ class _Work:
         return value if value is not None and value.size else None
 
 
-_Visit = Callable[[_Place], set[str]]
+_Visit = Callable[[Place], set[str]]
 
 
 def _leave_out_empties(rw: Rewriter) -> None:
@@ -414,22 +331,3 @@ def _check(rw: Rewriter) -> None:
         read_scales(rw, rw.input(2))
     elif empty[3] is False:
         read_sizes(rw, rw.input(3))
-
-
-def _sizes_at_run_time(rw: Rewriter, ones: int, wanted: str) -> None:
-    lengths = rw.before("Shape", [rw.input(0)], hint="lengths")
-    bounds = [rw.constant(np.array([edge], np.int64), "bound") for edge in (0, ones)]
-    kept = rw.before("Slice", [lengths, *bounds], hint="kept")
-    whole = rw.before("Cast", [wanted], hint="wanted", to=TensorProto.INT64)
-    rw.set_input(2, "" if rw.version >= 13 else rw.constant(np.zeros(0, np.float32), "no_scales"))
-    rw.set_input(3, rw.before("Concat", [kept, whole], hint="sizes", axis=0))
-
-
-def _contradicts(value: onnx.ValueInfoProto, real: ValueType) -> bool:
-    declared = dims_of(value)
-    if declared is None or real.shape is None:
-        return False
-    if len(declared) != len(real.shape):
-        return True
-    pairs = zip(declared, real.shape, strict=True)
-    return any(isinstance(size, int) and run is not None and size != run for size, run in pairs)

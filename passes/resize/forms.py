@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from onnx import TensorProto
 
 from onnx_migrate.model.rewriter import Rewriter
 
 from .lengths import disagree, resized_axes, run_length
 
-__all__ = ["lengths_disagree", "never_disagrees", "scales_to_sizes", "sizes_to_scales", "write_sizes"]
+__all__ = [
+    "lengths_disagree",
+    "never_disagrees",
+    "scales_to_sizes",
+    "sizes_at_run_time",
+    "sizes_to_scales",
+    "write_sizes",
+]
 
 Floats = npt.NDArray[np.float32]
 Shape = tuple[int | None, ...]
@@ -130,3 +138,13 @@ def sizes_to_scales(rw: Rewriter, sizes: npt.NDArray[np.int64], shape: Shape) ->
     rw.set_input(2, rw.constant(np.array(scales, np.float32), "scales"))
     rw.set_input(3, "")
     return None
+
+
+def sizes_at_run_time(rw: Rewriter, ones: int, wanted: str) -> None:
+    """Give the node as sizes its first `ones` lengths, and then what the value `wanted` holds."""
+    lengths = rw.before("Shape", [rw.input(0)], hint="lengths")
+    bounds = [rw.constant(np.array([edge], np.int64), "bound") for edge in (0, ones)]
+    kept = rw.before("Slice", [lengths, *bounds], hint="kept")
+    whole = rw.before("Cast", [wanted], hint="wanted", to=TensorProto.INT64)
+    rw.set_input(2, "" if rw.version >= 13 else rw.constant(np.zeros(0, np.float32), "no_scales"))
+    rw.set_input(3, rw.before("Concat", [kept, whole], hint="sizes", axis=0))

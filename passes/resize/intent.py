@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 
-from onnx_migrate.model.change import Change
+from onnx_migrate.model.change import Change, Exactness
+from onnx_migrate.model.rewriter import Rewriter
 from onnx_migrate.model.schema import is_onnx
 from onnx_migrate.model.scope import Scope
 
-from .known import Producers
+from .forms import sizes_at_run_time, write_sizes
+from .known import Place, Producers
 from .lengths import run_length
 
-__all__ = ["Pair", "find_pair", "from_before_11", "meant_lengths", "wanted_sizes"]
+__all__ = ["Pair", "as_pytorch", "find_pair", "from_before_11", "join_pair", "meant_lengths", "wanted_sizes"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -121,3 +123,68 @@ def meant_lengths(scales: Floats, shape: tuple[int | None, ...]) -> list[int | N
             differs, out = True, near
         found.append(out)
     return found if differs else None
+
+
+def join_pair(rw: Rewriter, pair: Pair, source: onnx.NodeProto, nearest_mode: str) -> set[str]:
+    """Make the last node of a pair the one Resize that it came from, `source`.
+
+    Returns the outputs of the nodes that are no longer needed.
+    """
+    roi = pair.nodes[-1].input[1]
+    rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
+    rw.rename("Resize")
+    rw.node.name = source.name
+    rw.where = replace(rw.where, node=source.name or source.output[0])
+    scales = pair.scales if isinstance(pair.scales, str) else rw.constant(pair.scales, "scales")
+    del rw.node.input[:]
+    rw.node.input.extend([pair.source, roi, scales])
+    rw.set("coordinate_transformation_mode", "asymmetric")
+    rw.set("mode", "nearest")
+    rw.set("nearest_mode", nearest_mode)
+    return {output for node in pair.nodes[1:] for output in node.output}
+
+
+def as_pytorch(place: Place, pair: Pair | None, source: onnx.NodeProto) -> tuple[set[str], bool]:
+    """Write what PyTorch's interpolate computes; its exporter up to opset 10 had no word for it.
+
+    Returns the outputs of nodes that are no longer needed, and whether lengths may have changed.
+    """
+    rw = place.rw
+    gone: set[str] = set()
+    if pair is not None:
+        gone = join_pair(rw, pair, source, "floor")
+        rw.note("PyTorch's nearest rounds down on every axis", Exactness.ASSUMED)
+    elif rw.get("mode", "nearest") == "nearest" and rw.get("nearest_mode") == "ceil":
+        rw.set("nearest_mode", "floor")
+        rw.note("PyTorch's nearest rounds down on every axis", Exactness.ASSUMED)
+    elif rw.get("mode") == "linear" and rw.get("coordinate_transformation_mode") == "asymmetric":
+        rw.set("coordinate_transformation_mode", "half_pixel")
+        rw.note("PyTorch's linear interpolation is half_pixel without align_corners", Exactness.ASSUMED)
+    return gone, _meant_sizes(place)
+
+
+def _meant_sizes(place: Place) -> bool:
+    rw, shape = place.rw, place.shape
+    if not rw.input(2) or rw.input(3):
+        return False
+    wanted = wanted_sizes(rw.scope, place.producers, rw.input(2), rw.input(0))
+    if wanted is not None:
+        ones, name = wanted
+        lengths = place.known.value(name)
+        if lengths is not None:
+            sizes = [None] * ones + [int(length) for length in lengths]
+            known = list(shape[:ones]) if shape is not None else [None] * ones
+            write_sizes(rw, [*known, *sizes[ones:]], [1] * len(sizes), shape or (None,) * len(sizes))
+        else:
+            sizes_at_run_time(rw, ones, name)
+        rw.note("the scales were computed from a size, and the size is what was meant", Exactness.ASSUMED)
+        return True
+    scales = place.known.value(rw.input(2))
+    if scales is None or shape is None or len(scales) != len(shape):
+        return False
+    meant = meant_lengths(scales, shape)
+    if meant is None:
+        return False
+    write_sizes(rw, meant, [1] * len(meant), shape)
+    rw.note("the scales are a length over a length, and run to one less than that", Exactness.ASSUMED)
+    return True

@@ -10,10 +10,11 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from onnx_migrate.model.rewriter import Rewriter
 from onnx_migrate.model.schema import is_onnx
 from onnx_migrate.model.scope import Scope
 
-__all__ = ["Known", "Producers"]
+__all__ = ["Known", "Place", "Producers"]
 
 Array = np.ndarray[Any, Any]
 
@@ -182,3 +183,17 @@ def _slice(first: Partial, settled: list[Array | None], attributes: dict[str, An
         return None
     cut = slice(starts[0], ends[0], steps[0] if steps else None)
     return Partial(first.values[cut], first.sure[cut])
+
+
+@dataclass
+class Place:
+    """One node, and what is known where it stands."""
+
+    rw: Rewriter
+    known: Known
+    producers: Producers
+
+    @property
+    def shape(self) -> tuple[int | None, ...] | None:
+        """The shape of what is resized."""
+        return self.rw.scope.value_type(self.rw.input(0)).shape

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,17 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from onnx_migrate.model.bodies import subgraphs
+from onnx_migrate.model.bodies import FunctionKey, subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.schema import is_onnx
 from onnx_migrate.model.scope import Scope, scopes
+from onnx_migrate.model.shapes import dims_of
 from onnx_migrate.model.skeleton import skeleton
-from onnx_migrate.model.types import TypeTable
+from onnx_migrate.model.types import BodyKey, TypeTable, ValueType
 
 from .known import Known, Producers
 
-__all__ = ["disagree", "real_types", "resized_axes", "run_length"]
+__all__ = ["RealTypes", "contradicts", "disagree", "real_types", "resized_axes", "run_length"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -144,3 +146,33 @@ def _correct(place: _Place, known: Known) -> bool:
 
 def _telling(length: int, scale: float) -> float:
     return (run_length(length, scale) + 0.25) / length
+
+
+class RealTypes(TypeTable):
+    """The types with the lengths that run, inferred when first asked; unknown if these did not settle."""
+
+    def __init__(self, model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> None:
+        self._make: Callable[[], TypeTable | None] | None = partial(real_types, model, dynamic)
+        self._real: TypeTable | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether anything had to be inferred."""
+        return self._make is None
+
+    def lookup(self, function: FunctionKey | None, body: BodyKey, name: str) -> ValueType:
+        """Return what is known of a value that a body sees."""
+        if self._make is not None:
+            self._real, self._make = self._make(), None
+        return ValueType() if self._real is None else self._real.lookup(function, body, name)
+
+
+def contradicts(value: onnx.ValueInfoProto, real: ValueType) -> bool:
+    """Tell whether what is declared of a value is not what runs."""
+    declared = dims_of(value)
+    if declared is None or real.shape is None:
+        return False
+    if len(declared) != len(real.shape):
+        return True
+    pairs = zip(declared, real.shape, strict=True)
+    return any(isinstance(size, int) and run is not None and size != run for size, run in pairs)

@@ -1,7 +1,7 @@
 """What Upsample and Resize compute, in NumPy: from the standard's text, and where that is silent, the kernel.
 
 Standard: onnx/defs/tensor/defs.cc and old.cc (the formulas of `coordinate_transformation_mode` and
-`nearest_mode`, Keys' cubic). Kernel (ONNX Runtime's cpu/tensor/upsample.cc and upsamplebase.h): all that has to
+`nearest_mode`, Keys' cubic). Kernel (ONNX Runtime's cpu/tensor/upsample.cc, upsamplebase.h): all that has to
 do with float32, the copy when no length changes, an axis of scale 1 left as it is, the direction in which
 version 10 rounds. `antialias` and `keep_aspect_ratio_policy` are not here: no rewrite touches them.
 """

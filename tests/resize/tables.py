@@ -152,8 +152,9 @@ def source(opset: int, call: str) -> onnx.ModelProto:
     inputs = ", float[2] given" if "given" in call else ""
     return model(f"""<ir_version: 4, opset_import: ["":{opset}]>
 g (float[9,10] x{inputs}) => (float[a,b] y)
-<float[2] s = {{1., 2.}}, float[2] down = {{0.5, 1.}}, float[2] both = {{0.5, 2.}}, float[2] barely = {{0.5, 1.05}},
- float[2] broken = {{1., 0.6}}, float[4] roi = {{0., 0., 1., 1.}}, float[0] e = {{}}, int64[2] n = {{9, 20}}> {{
+<float[2] s = {{1., 2.}}, float[2] down = {{0.5, 1.}}, float[2] both = {{0.5, 2.}},
+ float[2] barely = {{0.5, 1.05}}, float[2] broken = {{1., 0.6}}, float[4] roi = {{0., 0., 1., 1.}},
+ float[0] e = {{}}, int64[2] n = {{9, 20}}> {{
   {call.replace("MODE", '"nearest"')}
 }}""")
 

@@ -1,5 +1,7 @@
 """Resize of version 10 and 11, against ONNX Runtime's own."""
 
+# ruff: noqa: E501  (models as text)
+
 from __future__ import annotations
 
 import numpy as np
