@@ -50,7 +50,8 @@ class BrokenError(Exception):
 class Bench:
     """A model with symbols (name to frozen size), of which some are the batch; loaded at both levels.
 
-    Raises EvaluationError if it does not load.
+    `torn` are outputs that differ by optimisation in the first run already, which must be one at the frozen
+    sizes. Raises EvaluationError if it does not load.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class Bench:
         self.symbols, self.batch = dict(symbols), frozenset(batch)
         self.tolerance = tolerance
         self.trials: list[Trial] = []
+        self.torn: set[str] = set()
+        self._excused: set[str] = set()
         self._seed = seed
         self._random = random_outputs(model)
         self._plain, self._optimised = open_model(runnable, "off"), open_model(runnable, "on")
@@ -80,12 +83,14 @@ class Bench:
             with captured_output() as printed:
                 values = self._plain.run(feed)
                 optimised = self._optimised.run(feed)
-                warnings = printed()
-            self._demand(values, sizes, warnings)
-            for name in values:
-                self.same(
-                    name, values[name], optimised[name], feed, f"at {where}, with and without optimisation"
-                )
+                text = printed()
+            warned = {name: shapes for *shapes, name in _MISMATCH.findall(text)}
+            if not self.trials:
+                self._excuse(values, optimised, feed, warned)
+            self._demand(values, sizes, warned)
+            for name in sorted(values.keys() - self.torn):
+                what = f"at {where}, with and without optimisation"
+                self.same(name, values[name], optimised[name], feed, what)
         except (EvaluationError, BrokenError) as error:
             self.trials.append(Trial(record, str(error)))
             if isinstance(error, BrokenError):
@@ -108,11 +113,24 @@ class Bench:
             raise BrokenError("the inputs are too large to be made up")
         return feed
 
-    def _demand(self, values: Values, sizes: Mapping[str, int], printed: str) -> None:
+    def _excuse(
+        self, values: Values, optimised: Values, feed: Values, warned: Mapping[str, list[str]]
+    ) -> None:
+        """See what is wrong at the model's own sizes already, where the verifier held it against the
+        original.
+
+        Those are inner values whose shape ONNX Runtime infers wrongly, and outputs that its optimiser gets
+        wrong.
+        """
+        self._excused.update(warned.keys() - values.keys())
+        for name in values:
+            if self._difference(name, values[name], optimised[name], feed):
+                self.torn.add(name)
+
+    def _demand(self, values: Values, sizes: Mapping[str, int], warned: Mapping[str, list[str]]) -> None:
         """Hold what came out against what is declared."""
-        found = _MISMATCH.search(printed)
-        if found:
-            declared, actual, name = found.groups()
+        for name in sorted(warned.keys() - self._excused):
+            declared, actual = warned[name]
             raise BrokenError(f"output {name!r} is declared {declared} and came out {actual}", name)
         bound = dict(sizes)
         for output in self.model.graph.output:
@@ -140,14 +158,18 @@ class Bench:
 
     def same(self, name: str, a: Any, b: Any, feed: Values, what: str) -> None:
         """Demand that two values of an output are the same within rounding; random ones are not held."""
+        problem = self._difference(name, a, b, feed)
+        if problem:
+            raise BrokenError(f"output {name!r} differs {what}: {problem}", name)
+
+    def _difference(self, name: str, a: Any, b: Any, feed: Values) -> str:
         if not isinstance(a, np.ndarray) or name in self._random:
-            return
+            return ""
         entry = compare(name, a, b, self.tolerance)
         if entry.problem:  # only now is it worth a run to learn how far rounding goes
             heard = noise(a, self._plain.run(nudged(feed, self._seed))[name])
             entry = compare(name, a, b, self.tolerance, heard, jumps=heard == float("inf"))
-        if entry.problem:
-            raise BrokenError(f"output {name!r} differs {what}: {entry.problem}", name)
+        return entry.problem
 
     def alone(self, feed: Values) -> Values:
         """Return the outputs of one item. Raises BrokenError."""

@@ -126,6 +126,8 @@ def _upstream(model: onnx.ModelProto, output: str) -> list[onnx.NodeProto]:
 
 
 def _blocker(model: onnx.ModelProto, node: onnx.NodeProto) -> Blocker:
-    texts = ((name, constant_text(model, name)) for name in reversed(node.input))
+    # The last one: the shape of a Reshape, the sizes of a Resize; but of a Conv not the bias.
+    names = node.input[1:2] if node.op_type in ("Conv", "ConvTranspose", "Gemm") else node.input[::-1]
+    texts = ((name, constant_text(model, name)) for name in names)
     constant, holds = next(((name, text) for name, text in texts if text is not None), ("", ""))
     return Blocker(node.name, node.op_type, node.output[0] if node.output else "", constant, holds)

@@ -116,6 +116,8 @@ class _Proof:
             _, values = self._bench.run(self._bench.symbols)
         except EvaluationError as error:
             raise BrokenError(f"does not run at its own sizes: {error}", node=error.node) from error
+        for name in sorted(self._bench.torn):
+            self.notes.append(f"optimised, ONNX Runtime gives another {name!r}: held as it is only")
         common = self._bench.common_batch()
         if common is not None:
             for name, value in values.items():

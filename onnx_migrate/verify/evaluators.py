@@ -22,6 +22,9 @@ _NODE = re.compile(
 _NOISE = re.compile(
     r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/\S+/onnxruntime/\S+:\d+ |(?<= )\S*onnxruntime::\S+ "
 )
+_STATUS = re.compile(
+    r"Non-zero status code returned while running (\w+) node\. Name:('[^']*') Status Message: "
+)
 _LIMIT = re.compile(
     r"only \*guarantees\* support for models stamped with official"
     r"|Unsupported model IR version"
@@ -164,5 +167,5 @@ def _limited(text: str) -> bool:
 
 def _line(text: str) -> str:
     """Return the part of a runtime's message that tells, in one line."""
-    text = " ".join(_NOISE.sub("", text).split())
+    text = _STATUS.sub(r"\1 \2: ", " ".join(_NOISE.sub("", text).split()))
     return text if len(text) <= 400 else text[:397] + "..."

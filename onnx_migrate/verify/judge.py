@@ -42,6 +42,8 @@ class Judge:
             if output not in self._random and output not in inner:
                 self._enter(self.base.heard.hold(output, values[output], index, self._tolerance))
         for before, after in pairs:
+            if before not in self.base.runs[level][index]:
+                continue
             value = _shaped(values[after], self.base.runs[level][index][before])
             for entry in self.base.heard.hold(before, value, index, self._tolerance):
                 name = f"{entry.output} (inner)"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, numpy_helper
 
-__all__ = ["Range", "input_ranges", "nodes_of"]
+__all__ = ["Range", "constant_text", "input_ranges", "nodes_of"]
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ def _values(graph: GraphProto) -> Iterator[onnx.ValueInfoProto]:
 
 
 def constant_text(model: onnx.ModelProto, name: str) -> str | None:
-    """Return what a small constant holds, as text; None if `name` is no constant whose values are at hand."""
+    """Return what a constant holds, or its type and shape where that is much; None if it is none."""
     tensor = next((t for t in model.graph.initializer if t.name == name), None)
     for node in nodes_of(model.graph.node):
         if tensor is None and node.op_type == "Constant" and node.output[0] == name:
@@ -221,9 +222,9 @@ def constant_text(model: onnx.ModelProto, name: str) -> str | None:
                     tensor = attribute.t
                 elif attribute.type == AttributeProto.INTS:
                     return str(list(attribute.ints))
-    if tensor is None or tensor.data_location == onnx.TensorProto.EXTERNAL:
+    if tensor is None:
         return None
-    values = numpy_helper.to_array(tensor).ravel()
-    return (
-        str(values[:16].tolist()) if values.size <= 16 else f"{values[:16].tolist()}… ({values.size} values)"
-    )
+    if prod(tensor.dims) > 16 or tensor.data_location == onnx.TensorProto.EXTERNAL:
+        kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
+        return f"{kind}[{', '.join(map(str, tensor.dims))}]"
+    return str(numpy_helper.to_array(tensor).ravel().tolist())

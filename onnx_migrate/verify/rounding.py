@@ -27,6 +27,8 @@ class Noise:
     def listen(self, index: int, again: Mapping[str, Any]) -> None:
         """Take note of another run of the original on feed `index`, or on one a rounding away."""
         for name, value in self._runs[index].items():
+            if name not in again:
+                continue
             here, there = flat(name, value), dict(flat(name, again[name]))
             for part, array in here:
                 other = there.get(part)
@@ -36,6 +38,15 @@ class Noise:
                     continue
                 key = part, index
                 self._heard[key] = max(self._heard.get(key, 0.0), noise(array, other))
+
+    def torn(self, index: int, again: Mapping[str, Any]) -> set[str]:
+        """Return the outputs that another run gives so differently that no rounding explains it."""
+        return {
+            name
+            for name, value in self._runs[index].items()
+            for (part, a), (_, b) in zip(flat(name, value), flat(name, again[name]), strict=False)
+            if compare(part, a, b, Tolerance(), float("inf"), self._scales[part], jumps=True).problem
+        }
 
     def hold(self, output: str, value: Any, index: int, tolerance: Tolerance) -> list[Comparison]:
         """Compare what a result gives for an output on a feed; nothing where its shape is unstable."""
