@@ -24,6 +24,9 @@ g (float[1,{length}] x) => (float[a,b] y) <float[2] s = {{1., {scale!r}}}> {{ y 
     assert lengths.run_length(length, scale) == out
 
 
+@pytest.mark.skipif(
+    tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 22), reason="onnx inferred with 32 bits until 1.22"
+)
 def test_disagreement_is_onnx_inference_against_the_run() -> None:
     for length in range(1, 40):
         for out in range(1, 40):
