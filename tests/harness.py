@@ -28,6 +28,10 @@ ONNX_NEWEST = onnx.defs.onnx_opset_version()
 """The newest opset that the installed onnx knows; tests of newer ones are skipped."""
 
 
+SUPPORTED = 28
+"""The newest opset that tests know: with an older onnx, what its reference evaluator cannot run is skipped."""
+
+
 def _ort_runs(opset: int) -> bool:
     header = f'<ir_version: 8, opset_import: ["": {opset}]>'
     probe = parser.parse_model(f"{header} g (float x) => (float y) {{ y = Relu (x) }}")
@@ -104,7 +108,10 @@ def reference(proto: onnx.ModelProto, feeds: Feeds, cause: Exception | None) -> 
     try:
         return list(ReferenceEvaluator(proto).run(None, dict(feeds)))
     except Exception as error:
-        raise AssertionError(f"no evaluator runs it: {error} (ONNX Runtime: {cause})") from error
+        message = f"no evaluator runs it: {error} (ONNX Runtime: {cause})"
+        if ONNX_NEWEST < SUPPORTED:
+            pytest.skip(f"onnx {onnx.__version__}: {message}")
+        raise AssertionError(message) from error
 
 
 def random_feeds(proto: onnx.ModelProto, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:

@@ -102,7 +102,7 @@ def test_the_wheel_says_what_it_needs(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         metadata = archive.read(f"onnx_migrate-{__version__}.dist-info/METADATA").decode()
     needs = {
-        line.partition(": ")[2].split(";")[0].strip()
+        line.partition(": ")[2].split(";")[0].replace(" ", "")
         for line in metadata.splitlines()
         if line.startswith("Requires-Dist")
     }

@@ -184,6 +184,8 @@ def test_lists_name_claims_only(named: dict[tuple[str, int], str]) -> None:
     ("operator", "to"), [("Softmax", 13), ("Erf", 13), ("GridSample", 20), ("Upsample", 10), ("Split", 13)]
 )
 def test_schema_tells_a_false_claim(operator: str, to: int) -> None:
+    if operator == "Erf" and harness.ONNX_NEWEST < harness.SUPPORTED:
+        pytest.skip("an older onnx gives Erf-9 the types of Erf-13")
     assert _differences(*_schemas(Step("", operator, to)))
 
 

@@ -31,6 +31,18 @@ def test_average(pads: str, strides: str, include: str) -> None:
     )
 
 
+def _counts_what_hangs_over() -> bool:
+    """Tell whether AveragePool-10 is that of ONNX Runtime 1.21 to 1.23, which 1.31 has mended."""
+    source = text(
+        "AveragePool",
+        10,
+        "kernel_shape = [2], strides = [3], ceil_mode = 1, count_include_pad = 1",
+        "1, 1, 4",
+    )
+    (result,) = run(parser.parse_model(source), {"x": np.ones((1, 1, 4), np.float32)})
+    return bool(result.ravel()[-1] == 0.5)
+
+
 @pytest.mark.parametrize("length", [5, 6, 7, 8])
 @pytest.mark.parametrize("pads", ["0, 0", "1, 1", "0, 1", "1, 0"])
 @pytest.mark.parametrize("include", [0, 1])
@@ -39,6 +51,8 @@ def test_average_ceil(length: int, pads: str, include: int) -> None:
     attributes = (
         f"kernel_shape = [2], strides = [3], pads = [{pads}], ceil_mode = 1, count_include_pad = {include}"
     )
+    if include and _counts_what_hangs_over():
+        pytest.skip("this ONNX Runtime divides by what hangs over the padding too, unlike the standard")
     check(text("AveragePool", 10, attributes, f"1, 2, {length}"), to=19, variants=["plain", "unranked"])
 
 
