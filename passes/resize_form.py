@@ -32,15 +32,10 @@ from .adapters.resize_inputs import (
     read_scales,
     read_sizes,
 )
-from .resize.forms import (
-    lengths_disagree,
-    never_disagrees,
-    scales_to_sizes,
-    sizes_to_scales,
-)
+from .resize.forms import lengths_disagree, scales_to_sizes, sizes_to_scales
 from .resize.intent import Pair, as_pytorch, find_pair, from_before_11, join_pair
 from .resize.known import Known, Place, Producers
-from .resize.lengths import RealTypes, contradicts
+from .resize.lengths import RealTypes, contradicts, never_disagrees
 
 __all__ = ["ResizeForm"]
 

@@ -12,7 +12,6 @@ from .lengths import disagree, resized_axes, run_length
 
 __all__ = [
     "lengths_disagree",
-    "never_disagrees",
     "scales_to_sizes",
     "sizes_at_run_time",
     "sizes_to_scales",
@@ -31,16 +30,6 @@ def lengths_disagree(rw: Rewriter, scales: Floats, shape: Shape) -> bool:
     axes = resized_axes(rw.node, len(shape))
     known = [(shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
     return any(length is not None and disagree(length, scale) for length, scale in known)
-
-
-def never_disagrees(scales: Floats) -> bool:
-    """Tell whether these scales give one length in float32 and float64, for every axis below a million.
-
-    They do if they have four significant bits at most, as small whole factors, halves and quarters have: the
-    product is then exact.
-    """
-    fractions = np.frexp(scales)[0] * 16
-    return bool((fractions == np.round(fractions)).all())
 
 
 def scales_to_sizes(rw: Rewriter, scales: Floats, shape: Shape) -> str | None:

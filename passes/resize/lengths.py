@@ -12,7 +12,7 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from onnx_migrate.model.bodies import FunctionKey, subgraphs
+from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.schema import is_onnx
 from onnx_migrate.model.scope import Scope, scopes
@@ -22,7 +22,15 @@ from onnx_migrate.model.types import BodyKey, TypeTable, ValueType
 
 from .known import Known, Producers
 
-__all__ = ["RealTypes", "contradicts", "disagree", "real_types", "resized_axes", "run_length"]
+__all__ = [
+    "RealTypes",
+    "contradicts",
+    "disagree",
+    "never_disagrees",
+    "real_types",
+    "resized_axes",
+    "run_length",
+]
 
 Floats = npt.NDArray[np.float32]
 
@@ -40,6 +48,16 @@ def disagree(length: int, scale: float) -> bool:
     return int(float(np.float32(scale)) * length) != run_length(length, scale)
 
 
+def never_disagrees(scales: Floats) -> bool:
+    """Tell whether these scales give one length in float32 and float64, for every axis below a million.
+
+    They do if they have four significant bits at most, as small whole factors, halves and quarters have: the
+    product is then exact.
+    """
+    fractions = np.frexp(scales)[0] * 16
+    return bool((fractions == np.round(fractions)).all())
+
+
 def resized_axes(node: onnx.NodeProto, rank: int) -> list[int]:
     """Return the axes that scales and sizes are of: all, or those that `axes` names from opset 18 on."""
     for attribute in node.attribute:
@@ -54,23 +72,33 @@ class _Place:
 
     node: onnx.NodeProto
     twin: onnx.NodeProto
-    body: onnx.GraphProto
-    """The copy's, where it can have a constant of its own."""
+    body: onnx.GraphProto | onnx.FunctionProto
+    """The copy's."""
     scope: Scope
     tensor: TensorProto | None = None
+    """The copy's own scales, once it has some."""
+
+
+class _UnsettledError(Exception):
+    """The lengths of a Resize in a local function cannot be put right in the copy."""
 
 
 def real_types(model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> TypeTable | None:
     """Return the types of all values, with the lengths that run; None when they could not be settled.
 
-    Dims of inputs that are to become `dynamic` (input, axis, symbol) count as unknown. What value_info and
-    outputs declare is believed only where nothing else is known: behind operators of other domains.
+    Dims of inputs that are to become `dynamic` (input, axis, symbol) count as unknown, and so do those of 0
+    and -1, which exporters write for what they do not know. What value_info and outputs declare is believed
+    only where nothing else is known: behind operators of other domains, if nothing becomes dynamic.
     """
     twin = skeleton(model.proto)
-    _forget(twin.graph)
+    _forget(twin.graph, set(map(function_key, twin.functions)), everything=bool(dynamic))
     for value in twin.graph.input:
-        for axis, symbol in dynamic.get(value.name, {}).items():
-            value.type.tensor_type.shape.dim[axis].dim_param = symbol
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            symbol = dynamic.get(value.name, {}).get(axis)
+            if symbol:
+                dim.dim_param = symbol
+            elif dim.HasField("dim_value") and dim.dim_value <= 0:
+                dim.ClearField("value")
     places = list(_places(model, twin))
     for _ in range(_ROUNDS):
         types = TypeTable(twin)
@@ -80,14 +108,22 @@ def real_types(model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> TypeTa
         for place in places:
             place.scope.types = types
             at = known.setdefault(id(place.scope.body), Known(place.scope, producers))
-            changed |= _correct(place, at)
+            try:
+                changed |= _correct(place, at)
+            except _UnsettledError:
+                return None
         if not changed:
             return types
     return None
 
 
-def _forget(graph: onnx.GraphProto) -> None:
-    foreign = {name for node in graph.node if not is_onnx(node.domain) for name in node.output}
+def _forget(graph: onnx.GraphProto, functions: set[FunctionKey], *, everything: bool) -> None:
+    foreign = {
+        name
+        for node in graph.node
+        if not everything and not is_onnx(node.domain) and called(node) not in functions
+        for name in node.output
+    }
     kept = [value for value in graph.value_info if value.name in foreign]
     del graph.value_info[:]
     graph.value_info.extend(kept)
@@ -96,7 +132,7 @@ def _forget(graph: onnx.GraphProto) -> None:
             value.type.tensor_type.ClearField("shape")
     for node in graph.node:
         for _, _, inner in subgraphs(node):
-            _forget(inner)
+            _forget(inner, functions, everything=everything)
 
 
 def _places(model: Model, twin: onnx.ModelProto) -> Iterator[_Place]:
@@ -111,10 +147,7 @@ def _in_body(scope: Scope, twin: onnx.GraphProto | onnx.FunctionProto) -> Iterat
         inner = zip(subgraphs(node), subgraphs(other), strict=True)
         for (attribute, number, graph), (_, _, copy) in inner:
             yield from _in_body(scope.inner(node, index, attribute, number, graph), copy)
-        # In a function there is no place for a constant of the copy's own.
-        if node.op_type != "Resize" or not is_onnx(node.domain) or not isinstance(twin, onnx.GraphProto):
-            continue
-        if len(node.input) > 2 and node.input[2]:
+        if node.op_type == "Resize" and is_onnx(node.domain) and len(node.input) > 2 and node.input[2]:
             yield _Place(node, other, twin, scope)
 
 
@@ -123,7 +156,11 @@ def _correct(place: _Place, known: Known) -> bool:
     name = place.node.input[2]
     scales = known.value(name)
     shape = place.scope.value_type(place.node.input[0]).shape
-    if scales is None or shape is None or scales.dtype != np.float32:
+    if scales is None or scales.dtype != np.float32:
+        return False
+    if place.scope.function is not None and not never_disagrees(scales):
+        _hold_known(shape)
+    if shape is None:
         return False
     axes = resized_axes(place.node, len(shape))
     if scales.shape != (len(axes),):
@@ -136,12 +173,30 @@ def _correct(place: _Place, known: Known) -> bool:
     if place.tensor is None:
         if place.scope.constant(name) is not None and wanted.raw_data == scales.tobytes():
             return False
-        place.tensor = place.body.initializer.add()
-        place.twin.input[2] = wanted.name
+        if not isinstance(place.body, onnx.GraphProto):
+            place.tensor = _own_constant(place.body, name)
+        else:
+            place.tensor = place.body.initializer.add()
+            place.twin.input[2] = wanted.name
     elif place.tensor.raw_data == wanted.raw_data:
         return False
     place.tensor.CopyFrom(wanted)
     return True
+
+
+def _hold_known(shape: tuple[int | None, ...] | None) -> None:
+    """Make sure that all calls of a function agree on a shape: one constant cannot be right for several."""
+    if shape is None or None in shape:
+        raise _UnsettledError
+
+
+def _own_constant(body: onnx.FunctionProto, name: str) -> TensorProto:
+    """Return the tensor of a Constant of the body that one node reads; a node more would move the others."""
+    readers = sum(list(node.input).count(name) for node in body.node)
+    for node in body.node:
+        if name in node.output and readers == 1 and [item.name for item in node.attribute] == ["value"]:
+            return node.attribute[0].t
+    raise _UnsettledError
 
 
 def _telling(length: int, scale: float) -> float:

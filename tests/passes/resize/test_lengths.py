@@ -43,6 +43,44 @@ g (float[1,{length}] x) => (float[a,b] z) <float[2] s = {{1., {scale!r}}}> {{
             assert lengths.disagree(length, scale) == (told != runs), (length, out)
 
 
+@pytest.mark.parametrize("odd", [0, -1])
+def test_dims_that_are_no_sizes_are_not_known(odd: int) -> None:
+    proto = onnx.parser.parse_model("""<ir_version: 7, opset_import: ["":13]>
+g (float[1,13] x) => (float[a,b] y) <float[2] s = {1., 1.3}> { y = Resize(x, , s) }""")
+    proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = odd
+
+    assert lengths.real_types(Model(proto), {}).lookup(None, (), "y").shape == (1, None)
+
+
+def calls(body: str, *sizes: int) -> onnx.ModelProto:
+    nodes = "\n".join(f"  y{place} = local.up (x{place})" for place in range(len(sizes)))
+    inputs = ", ".join(f"float[1,{size}] x{place}" for place, size in enumerate(sizes))
+    return onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["":13, "local":1]>
+g ({inputs}) => (float[a,b] y0) {{
+{nodes}
+}}
+<domain: "local", opset_import: ["":13]>
+up (v) => (w) {{
+{body}
+}}""")
+
+
+def test_types_behind_a_function() -> None:
+    up = float(np.float32(25 / 13))
+    constant = f"s = Constant<value = float[2] {{1., {up!r}}}>()"
+    plain = "s = Constant<value = float[2] {1., 2.}>()"
+
+    once = lengths.real_types(Model(calls(f"{constant} w = Resize(v, , s)", 13)), {})
+    twice = lengths.real_types(Model(calls(f"{constant} w = Resize(v, , s)", 13, 9)), {})
+    shared = lengths.real_types(Model(calls(f"{constant} u = Resize(v, , s) w = Resize(u, , s)", 13)), {})
+    harmless = lengths.real_types(Model(calls(f"{plain} w = Resize(v, , s)", 13, 9)), {})
+
+    assert once.lookup(None, (), "y0").shape == (1, 25)
+    assert twice is None
+    assert shared is None
+    assert harmless.lookup(None, (), "y1").shape == (1, 18)
+
+
 def test_types_of_a_chain() -> None:
     up, down = float(np.float32(25 / 13)), float(np.float32(31 / 25))
     proto = onnx.parser.parse_model(f"""<ir_version: 7, opset_import: ["":13]>
