@@ -75,7 +75,7 @@ def measure(
     if silent and levels == LEVELS:
         mark("original: looking above the outputs that do not vary")
         inner = look_inside(original, silent, tried.inputs)
-        nearest = {output: names for output, names in inner.nearest.items() if names}
+        nearest = inner.nearest
         for output, names in nearest.items():
             which = ", ".join(map(repr, names[:5]))
             tried.notes.append(f"output {output!r} does not vary; compared before it as well: {which}")

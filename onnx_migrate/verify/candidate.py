@@ -58,7 +58,7 @@ class Candidate:
     def _pair(self, found: Mapping[str, tuple[str, ...]]) -> None:
         unpaired = []
         for output, names in self._base.nearest.items():
-            theirs = found[output]
+            theirs = found.get(output, ())
             if len(names) == len(theirs):
                 self._pairs.extend(zip(names, theirs, strict=True))
             else:

@@ -19,12 +19,13 @@ LEVELS = ("off", "on")
 _NODE = re.compile(
     r"(?:while running|Node:?) ?(?P<op>\w*) node\. Name:'(?P<name>[^']*)'|Node \((?P<other>[^)]+)\)"
 )
-_NOISE = re.compile(
-    r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/\S+/onnxruntime/\S+:\d+ |(?<= )\S*onnxruntime::\S+ "
+_NOISE = re.compile(  # the code, and the place in the source with its function's signature
+    r"^\[ONNXRuntimeError\] : \d+ : \w+ : |\S*/onnxruntime/\S+:\d+ (?:[^()]*?\((?:[^()]|\([^()]*\))*\) )?"
 )
 _STATUS = re.compile(
     r"Non-zero status code returned while running (\w+) node\. Name:('[^']*') Status Message: "
 )
+_NEWEST = re.compile(r"only \*guarantees\* .* for domain ai\.onnx is till opset (\d+)", re.DOTALL)
 _LIMIT = re.compile(
     r"only \*guarantees\* support for models stamped with official"
     r"|Unsupported model IR version"
@@ -167,5 +168,7 @@ def _limited(text: str) -> bool:
 
 def _line(text: str) -> str:
     """Return the part of a runtime's message that tells, in one line."""
+    if (found := _NEWEST.search(text)) is not None:
+        return f"its newest opset is {found[1]}"
     text = _STATUS.sub(r"\1 \2: ", " ".join(_NOISE.sub("", text).split()))
     return text if len(text) <= 400 else text[:397] + "..."

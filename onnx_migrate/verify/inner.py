@@ -28,11 +28,10 @@ _SHAPES = frozenset({"Shape", "Size"})
 
 @dataclass(frozen=True)
 class Inner:
-    """The model with inner values exposed, what it gave on each feed, and what was found above each flat
-    output.
+    """The model with inner values exposed, what it gave on each feed, and what was found above each output.
 
-    `nearest` holds the nearest varying values, in the order of the walk; none for an output that depends on
-    no input, but for its shape. An output of which the walk met an end that does not vary is in `lost`.
+    `nearest` holds the nearest varying values, in the order of the walk, that are not outputs themselves; an
+    output without any is left out. In `lost` are those of which a way up met the input, or no end at all.
     """
 
     evaluator: Evaluator
@@ -54,9 +53,10 @@ def look_inside(
         found = {output: walk.nearest(output, told(runs)) for output in outputs}
         if not any(None in names for names in found.values()) or depth == DEPTHS[-1]:
             break
-    nearest = {output: tuple(name for name in names if name) for output, names in found.items()}
+    present = {output.name for output in model.graph.output}
+    nearest = {output: tuple(n for n in names if n and n not in present) for output, names in found.items()}
     lost = {output for output, names in found.items() if None in names or "" in names}
-    return Inner(evaluator, runs, nearest, frozenset(lost))
+    return Inner(evaluator, runs, {o: names for o, names in nearest.items() if names}, frozenset(lost))
 
 
 class _Walk:

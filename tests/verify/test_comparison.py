@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.verify.comparison import Tolerance, compare, flat
+from onnx_migrate.verify.comparison import Tolerance, compare, flat, unequal
 
 X = np.linspace(-1, 1, 101, dtype=np.float32)
 
@@ -90,3 +90,23 @@ def test_float16_rounds_at_its_own_grain():
 def test_containers_are_taken_apart():
     parts = flat("y", [{"b": X, "a": X}, None])
     assert [name for name, _ in parts] == ["y[0]['a']", "y[0]['b']", "y[1]"]
+
+
+def test_unequal_bits_are_told_with_their_size():
+    assert unequal("y", X, X.copy()) == ""
+    after = X.copy()
+    after[3] = np.nextafter(after[3], np.float32(2))
+    assert (
+        unequal("y", X, after) == "'y': 1 of 101 elements differ, by up to 5.96e-08 (5.96e-08 of the largest)"
+    )
+    assert "'y': 1 of 1" in unequal("y", np.array([0.0]), np.array([-0.0])), "bits, not values"
+    assert "shape" in unequal("y", X, X[None])
+    assert "'y[1]'" in unequal("y", [X, X], [X, after])
+    assert "other elements" in unequal("y", [X, X], [X])
+
+
+def test_a_relative_difference_is_that_to_the_largest_of_all_feeds():
+    zeros = np.zeros(4, np.float32)
+    after = zeros + np.float32(0.5)
+    assert compare("y", zeros, after, Tolerance(), usual=2.0).largest_relative == 0.25
+    assert compare("y", zeros, after, Tolerance()).largest_relative == 1.0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import onnx
 import pytest
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Runnable, prove_dynamic
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
 
 
@@ -120,3 +123,57 @@ def test_a_frozen_height_is_refused():
 def test_an_unknown_symbol_is_misuse():
     with pytest.raises(UsageError, match="'M'"):
         prove("(float[N,4] x) => (float[N,4] y) { y = Relu(x) }", {"M": 1})
+
+
+# A pixel shuffle with H and W baked into its shapes: twice the height silently is twice the batch.
+SHUFFLE = """(float[BATCH,4,H,4] x) => (float[A,1,B,8] y)
+    <int64[6] s = {-1,1,2,2,4,4}, int64[4] t = {-1,1,8,8}> {
+    a = Relu(x) [shuffle] b = Reshape(a, s) c = Transpose<perm=[0,1,4,2,5,3]>(b) y = Reshape(c, t) }"""
+
+
+@pytest.mark.parametrize(
+    ("batch", "symbols", "names"), [("N", {"N": 1, "H": 4}, ("N",)), ("1", {"H": 4}, ())]
+)
+def test_a_dim_that_leaks_into_the_batch_is_refused_by_name(batch, symbols, names):
+    proof = prove(SHUFFLE.replace("BATCH", batch), symbols, names)
+    assert not proof.holds
+    assert "its axis 0 is the batch, which was 1" in proof.reason
+    assert proof.blocker is not None
+    assert (proof.blocker.node, proof.blocker.holds) == ("shuffle", "[-1, 1, 2, 2, 4, 4]")
+
+
+@pytest.mark.parametrize(
+    ("batch", "symbols", "names"), [("N", {"N": 1, "T": 4}, ("N",)), ("1", {"T": 4}, ())]
+)
+def test_a_dim_that_becomes_axis_0_rightly_is_no_leak(batch, symbols, names):
+    text = (
+        f"(float[{batch},2,T] x) => (float[T,{batch},2] y) {{ a = Relu(x) y = Transpose<perm=[2,0,1]>(a) }}"
+    )
+    proof = prove(text, symbols, names)
+    assert proof.holds, proof.reason
+
+
+def test_a_leak_where_the_batch_is_not_first_is_refused():
+    text = """(float[N,2,T] x) => (float[2,A,4] y) <int64[3] s = {2,-1,4}> {
+        a = Transpose<perm=[1,0,2]>(x) [fold] y = Reshape(a, s) }"""
+    proof = prove(text, {"N": 1, "T": 4})
+    assert not proof.holds
+    assert "its axis 1 is the batch" in proof.reason
+    assert proof.blocker is not None
+    assert proof.blocker.node == "fold"
+
+
+def test_what_the_optimiser_gets_wrong_at_the_own_sizes_is_a_note():
+    model = onnx.load(FIXTURES / "pad_maxpool_opset9.onnx")
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    model.graph.output[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    proof = prove_dynamic(Runnable(structure=model.SerializeToString()), {"N": 1}, {"N"}, isolated=False)
+    assert proof.holds, proof.reason
+    assert "optimised, ONNX Runtime gives another 'y'" in proof.notes[0]
+
+
+def test_the_weight_is_named_by_its_shape():
+    text = "(float[1,C,8] x) => (float[1,2,A] y) <float[2,3,3] w = {WEIGHT}, float[2] b = {1, 2}> { [conv] y = Conv(x, w, b) }"  # noqa: E501
+    proof = prove(text.replace("WEIGHT", ",".join(["0.5"] * 18)), {"C": 3}, ())
+    assert proof.blocker is not None
+    assert str(proof.blocker) == "Conv 'conv' with 'w' = float[2, 3, 3]"

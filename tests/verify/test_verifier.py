@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -13,6 +14,8 @@ from onnx import helper, numpy_helper
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Feed, Feeds, Kind, Runnable, verify
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def net(text, opset=17):
@@ -93,6 +96,51 @@ def test_behind_a_constant_output_the_values_before_it_are_compared():
     verdict = judge(net(CONSTANT), net(CONSTANT.replace("Relu", "Abs")))
     assert verdict.kind is Kind.DIFFERS
     assert "before them differs: 'a (inner)'" in verdict.reason
+
+
+def add(bias):
+    return net(f"(float[N,4] x) => (float[N,4] y) <float b = {{{bias!r}}}> {{ y = Add (x, b) }}")
+
+
+ROUNDED = 1.0 + 2.0**-23
+"""One unit in the last place more than 1."""
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_bit_identity_is_held_where_it_is_claimed(same):
+    before, result = add(1.0), add(ROUNDED)
+    assert judge(before, result).kind is Kind.VERIFIED, "rounding explains it"
+    verdict = judge(before, result if same else before, exact=runnable(result))
+    assert (verdict.kind, verdict.exact) == (Kind.DIFFERS, False)
+    assert "bit-identity was claimed, but 'y'" in verdict.reason
+    assert "1.19e-07" in verdict.reason
+    verdict = judge(before, before if same else result, exact=runnable(before))
+    assert (verdict.kind, verdict.exact) == (Kind.VERIFIED, True)
+
+
+def test_a_claim_is_none_without_an_exact_model_and_false_where_it_does_not_run():
+    assert judge(add(1.0), add(1.0)).exact is None
+    broken = net("(float[N,4] x) => (float[N,4] y) <int64[1] s = {5}> { y = Reshape (x, s) }")
+    verdict = judge(add(1.0), add(1.0), exact=runnable(broken))
+    assert (verdict.kind, verdict.exact) == (Kind.DIFFERS, False)
+
+
+def test_an_optimiser_that_is_wrong_about_the_original_is_no_alarm():
+    fixture = FIXTURES / "pad_maxpool_opset9.onnx"
+    right = onnx.load(FIXTURES / "pad_maxpool_opset11.onnx")
+    verdict = verify(Runnable(fixture), runnable(right), isolated=False)
+    assert verdict.kind is Kind.VERIFIED, verdict.reason
+    assert "optimised, the original itself gives another 'y'" in verdict.notes[0]
+    right.graph.node[0].op_type = "Identity"
+    tensor = next(t for t in right.graph.initializer if t.name.endswith("bias"))
+    tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) + np.float32(1e-4), tensor.name))
+    assert verify(Runnable(fixture), runnable(right), isolated=False).kind is Kind.DIFFERS
+
+
+def test_a_difference_to_zeros_has_a_size():
+    text = "(float[N,4] x) => (float[N,4] y, float[N,4] z) { d = Sub (x, x) y = Abs (d) z = Relu (x) }"
+    entry = judge(net(text), net(text.replace("Abs (d)", "Cos (d)"))).comparisons[0]
+    assert (entry.largest_absolute, entry.largest_relative) == (1.0, 1.0)
 
 
 def test_weights_may_lie_in_the_onnx_file_itself(tmp_path):
