@@ -160,9 +160,9 @@ def test_lifting_is_linear() -> None:
             [helper.make_tensor_value_info(value, TensorProto.FLOAT, [2, 3, 4])],
         )
         chain = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=4)
-        start = time.perf_counter()
+        start = time.process_time()
         lift(chain, 13)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(500)
     small, large = min(seconds(1000) for _ in range(3)), min(seconds(4000) for _ in range(2))
