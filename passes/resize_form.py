@@ -204,7 +204,8 @@ class _Work:
         """Look at nodes of older opsets; return the outputs of nodes that are no longer needed."""
         rw = place.rw
         old = from_before_11(self.lifted, rw.scope, rw.node)
-        pair = find_pair(rw.scope, place.producers, rw.node) if old else None
+        paired = old and "Resize" in self._source(place).emitted  # not two of the model's own in a row
+        pair = find_pair(rw.scope, place.producers, rw.node) if paired else None
         if rw.node.op_type == "Gather" and pair is None:
             return set()
         if old and self.pytorch and self.options.intent:
@@ -273,7 +274,9 @@ class _Work:
             return set()
         if scales is not None and not rw.input(3):
             disagree = lengths_disagree(rw, scales, shape)
-            if disagree or self.options.form == "sizes":
+            if disagree and self.options.form == "scales":
+                self._say(place, "scales were asked for", "sizes", disagree)
+            elif disagree or self.options.form == "sizes":
                 self._say(place, scales_to_sizes(rw, scales, shape), "sizes", disagree)
         elif sizes is not None and self.options.form == "scales":
             self._say(place, sizes_to_scales(rw, sizes, shape), "scales", False)
@@ -284,7 +287,7 @@ class _Work:
         if kept is None:
             place.rw.note(why if disagree else f"written by {form}, as asked")
         elif disagree:
-            self._warn(place, f"{why}; sizes would not be exact: {kept}", code="resize-length")
+            self._warn(place, f"{why}; not written by sizes: {kept}", code="resize-length")
         else:
             self._warn(place, f"is not written by {form}: {kept}", code="resize-kept")
 

@@ -123,6 +123,8 @@ def sizes_to_scales(rw: Rewriter, sizes: npt.NDArray[np.int64], shape: Shape) ->
         scale = float(np.float32(size) / np.float32(length)) if length else 1.0
         if run_length(length, scale) != size:
             return f"{length} by {scale:g} would give {run_length(length, scale)}, and {size} is wanted"
+        if disagree(length, scale):
+            return f"onnx would infer another length than {size} from {length} by {scale:g}"
         scales.append(scale)
     rw.set_input(2, rw.constant(np.array(scales, np.float32), "scales"))
     rw.set_input(3, "")

@@ -331,7 +331,7 @@ def test_sizes_that_would_not_be_exact() -> None:
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("opset", OPSETS)
-@pytest.mark.parametrize("sizes", ["9, 11", "3, 4", "5, 14"])
+@pytest.mark.parametrize("sizes", ["8, 10", "3, 4", "5, 14"])
 def test_scales_as_asked(mode: str, opset: int, sizes: str) -> None:
     slots = "e, e, n" if opset < 13 else ", , n"
     source = f"""<ir_version: 7, opset_import: ["":{opset}]>
@@ -343,6 +343,31 @@ g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[0] e = {{}}, int64[4] n = {{1,
 
     assert len(resizes(result)[0].input) == 3
     same(run(model(source), feed(1, 2, 5, 7)), run(result, feed(1, 2, 5, 7)), sizes)
+
+
+def test_scales_that_would_be_inferred_wrong_are_not_written() -> None:
+    sizes = model("""<ir_version: 7, opset_import: ["":13]>
+g (float[1,2,5,7] x) => (float[a,b,c,d] y) <int64[4] n = {1, 2, 9, 7}> {
+  y = Resize<mode="linear">(x, , , n)
+}""")
+
+    for source, code in ((sizes, "resize-kept"), (static_skip(13), "resize-length")):
+        result, log = shape_form(source, form="scales")
+        assert result == source
+        assert [note.code for note in log.notes] == [code]
+
+
+def test_two_resizes_in_a_row_are_not_one_that_was_parted() -> None:
+    source = """<ir_version: 5, opset_import: ["":10]>
+g (float[1,1,4,9] x) => (float[a,b,c,d] z) <float[4] s = {1., 1., 1., 0.6}, float[4] t = {1., 1., 2., 2.}> {
+  y = Resize<mode="nearest">(x, s)
+  z = Resize<mode="nearest">(y, t)
+}"""
+
+    result, _ = shape_form(source, 11)
+
+    assert len(resizes(result)) == 2
+    same(run(model(source), feed(1, 1, 4, 9)), run(result, feed(1, 1, 4, 9)), "in a row")
 
 
 def test_axes() -> None:
