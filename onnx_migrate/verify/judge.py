@@ -37,15 +37,16 @@ class Judge:
         self, level: str, index: int, values: Mapping[str, Any], pairs: Sequence[tuple[str, str]] = ()
     ) -> None:
         """Compare outputs, and inner values by `pairs` of the original's name and the result's."""
-        inner = {a for names in self.base.nearest.values() for a in names}
-        for output in self.base.runs[level][index]:
-            if output not in self._random and output not in inner:
-                self._enter(self.base.heard.hold(output, values[output], index, self._tolerance))
+        heard, expected = self.base.heard, self.base.runs[level][index]
+        inner = {name for names in self.base.nearest.values() for name in names}
+        for output in expected:
+            if output not in inner and output not in self._random:
+                self._enter(heard.hold(output, expected[output], values[output], index, self._tolerance))
         for before, after in pairs:
-            if before not in self.base.runs[level][index]:
+            if before not in expected:
                 continue
-            value = _shaped(values[after], self.base.runs[level][index][before])
-            for entry in self.base.heard.hold(before, value, index, self._tolerance):
+            value = _shaped(values[after], expected[before])
+            for entry in heard.hold(before, expected[before], value, index, self._tolerance):
                 name = f"{entry.output} (inner)"
                 self._other[name] = after if after != before else ""
                 self._enter([replace(entry, output=name)])

@@ -48,11 +48,13 @@ class Noise:
             if compare(part, a, b, Tolerance(), float("inf"), self._scales[part], jumps=True).problem
         }
 
-    def hold(self, output: str, value: Any, index: int, tolerance: Tolerance) -> list[Comparison]:
-        """Compare what a result gives for an output on a feed; nothing where its shape is unstable."""
+    def hold(
+        self, output: str, before: Any, after: Any, index: int, tolerance: Tolerance
+    ) -> list[Comparison]:
+        """Compare an output of original and result on a feed; nothing where its shape is unstable."""
         if output in self.unstable:
             return []
-        here, there = flat(output, self._runs[index][output]), flat(output, value)
+        here, there = flat(output, before), flat(output, after)
         if [name for name, _ in here] != [name for name, _ in there]:
             return [Comparison(output, None, None, "container", "container", problem="holds other elements")]
         entries = []
