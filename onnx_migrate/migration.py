@@ -73,7 +73,10 @@ def default_pipeline(
 ) -> Pipeline:
     """Return the passes `migrate` runs with these arguments, installed ones included, to list, reorder or extend."""
     limits = limits or Limits()
-    items = [_builtin("migrate_opset", opset=_opset(opset), unlist=not keep_initializers_as_inputs)]
+    items = [
+        _builtin("migrate_opset", opset=_opset(opset), unlist=not keep_initializers_as_inputs),
+        _builtin("declared_shapes"),
+    ]
     if dynamic is not None:
         items.append(_builtin("dynamic_dims", dynamic=dynamic))
     items.append(_builtin("cleanup"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 import onnx
 from onnx import shape_inference
@@ -11,7 +11,7 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.skeleton import skeleton
 from onnx_migrate.model.bodies import subgraphs
 
-__all__ = ["Dims", "dims_of", "drop_value_info", "inferred_outputs", "set_dims"]
+__all__ = ["Dims", "dims_of", "drop_value_info", "inferred_outputs", "inferred_shapes", "set_dims", "text_of"]
 
 Dims = tuple[int | str | None, ...]
 
@@ -38,6 +38,17 @@ def inferred_outputs(
     `sizes` gives inputs' symbols a number. None in place of the dims when not even the rank follows. Raises
     CannotMigrate, code `shapes-disagree`, with onnx's own words when a node's inputs contradict each other.
     """
+    return {value.name: dims_of(value) for value in _inferred(proto, sizes).output}
+
+
+def inferred_shapes(proto: onnx.ModelProto, names: Set[str]) -> dict[str, Dims | None]:
+    """Return the dims of these values of the main graph in the same way."""
+    graph = _inferred(proto, None)
+    values = (*graph.value_info, *graph.input, *graph.output)
+    return {value.name: dims_of(value) for value in values if value.name in names}
+
+
+def _inferred(proto: onnx.ModelProto, sizes: Mapping[str, int] | None) -> onnx.GraphProto:
     copy = skeleton(proto)
     drop_value_info(copy.graph)
     for value in copy.graph.input:
@@ -53,7 +64,7 @@ def inferred_outputs(
         raise CannotMigrate(
             f"the shapes do not follow from the inputs: {' '.join(str(error).split())}", code="shapes-disagree"
         ) from error
-    return {value.name: dims_of(value) for value in inferred.graph.output}
+    return inferred.graph
 
 
 def dims_of(value: onnx.ValueInfoProto) -> Dims | None:
@@ -86,3 +97,8 @@ def set_dims(value: onnx.ValueInfoProto, dims: Dims) -> None:
             dim.dim_param = size
         else:
             dim.ClearField("value")
+
+
+def text_of(dims: Dims | None) -> str:
+    """Return dims as people write them: [N, 3, ?]."""
+    return "no shape" if dims is None else f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"

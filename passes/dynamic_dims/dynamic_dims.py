@@ -14,7 +14,7 @@ from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.dims import DynamicAxes, named_axes
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.shapes import Dims, dims_of, drop_value_info, set_dims
+from onnx_migrate.model.shapes import Dims, dims_of, drop_value_info, set_dims, text_of
 
 from .followed import followed_outputs
 
@@ -53,9 +53,9 @@ class DynamicDims(Pass):
             axes = wish.get(value.name, {}) if value.name in outputs else {}
             dims = self._outputs_dims(value, inferred.get(value.name), axes)
             if dims is not None and dims != dims_of(value):
-                before = _text(dims_of(value))
+                before = text_of(dims_of(value))
                 set_dims(value, dims)
-                log.note(self.name, "output-dims", f"output {value.name}: {before} → {_text(dims)}", subject=value.name)
+                log.note(self.name, "output-dims", f"output {value.name}: {before} → {text_of(dims)}", subject=value.name)
         return model
 
     def _name(self, value: onnx.ValueInfoProto, axes: Mapping[int, str], what: str, log: ChangeLog) -> None:
@@ -67,7 +67,7 @@ class DynamicDims(Pass):
         dims = tuple(axes.get(axis, size) for axis, size in enumerate(before))
         if dims != before:
             set_dims(value, dims)
-            log.note(self.name, "input-dims", f"{what} {value.name}: {_text(before)} → {_text(dims)}", subject=value.name)
+            log.note(self.name, "input-dims", f"{what} {value.name}: {text_of(before)} → {text_of(dims)}", subject=value.name)
 
     def _outputs_dims(
         self, value: onnx.ValueInfoProto, inferred: Dims | None, wish: Mapping[int, str]
@@ -115,7 +115,3 @@ def _frozen_sizes(interface: Interface, wish: Mapping[str, Mapping[int, str]]) -
                     hint="give them two names",
                 )
     return {symbol: size for symbol, (size, _) in sizes.items()}
-
-
-def _text(dims: Dims | None) -> str:
-    return "no shape" if dims is None else f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"

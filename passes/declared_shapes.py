@@ -1,0 +1,120 @@
+"""Holds the declared shapes against what the graph computes, and mends those that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import onnx
+
+from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.shapes import Dims, dims_of, inferred_shapes, set_dims, text_of
+
+__all__ = ["DeclaredShapes"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class DeclaredShapes(Pass):
+    """Correct outputs and drop value_info whose dims contradict what follows from the inputs.
+
+    A runtime warns of such a declaration and goes on; `onnx.checker.check_model(full_check=True)` refuses the model.
+    Nothing is mended where inference cannot be believed: onnx multiplies the scales of a Resize in double precision
+    and runtimes in single, and for many scales the lengths differ by one.
+    """
+
+    name: ClassVar[str] = "declared_shapes"
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Correct `model` in place."""
+        graph = model.proto.graph
+        scales = {node.input[2]: node for node in graph.node if node.op_type == "Resize" and len(node.input) == 3}
+        names = {value.name for value in (*graph.value_info, *graph.output)}
+        names.update(node.input[0] for node in scales.values())
+        try:
+            found = inferred_shapes(model.proto, names)
+        except CannotMigrate as error:
+            log.note(
+                self.name, error.code, f"declared shapes were left as they are: {error.reason}", severity="warning"
+            )
+            return model
+        outputs = [value for value in graph.output if _contradicts(value, found)]
+        idle = {value.name for value in graph.value_info if _contradicts(value, found)}
+        if not outputs and not idle:
+            return model
+        doubtful = _doubtful(model, found, scales)
+        if doubtful is not None:
+            log.note(
+                self.name,
+                "shapes-in-doubt",
+                "declared shapes were left as they are: onnx infers another length for"
+                f" {doubtful.name or doubtful.output[0]!r} than it has",
+                subject=doubtful.name,
+            )
+            return model
+        for value in outputs:
+            declared, dims = dims_of(value) or (), found[value.name] or ()
+            set_dims(value, _merged(declared, dims))
+            log.note(
+                self.name,
+                "output-dims",
+                f"output {value.name} was declared {text_of(declared)} and is {text_of(dims_of(value))}",
+                subject=value.name,
+                severity="warning",
+            )
+        if idle:
+            kept = [value for value in graph.value_info if value.name not in idle]
+            del graph.value_info[:]
+            graph.value_info.extend(kept)
+            log.note(self.name, "value-info", f"dropped the shapes of {len(idle)} inner values that have others")
+        return model
+
+
+def _contradicts(value: onnx.ValueInfoProto, found: Mapping[str, Dims | None]) -> bool:
+    declared, dims = dims_of(value), found.get(value.name)
+    return declared is not None and dims is not None and _contradict(declared, dims)
+
+
+def _contradict(declared: Dims, dims: Dims) -> bool:
+    if len(declared) != len(dims):
+        return True
+    return any(
+        isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(declared, dims, strict=True)
+    )
+
+
+def _merged(declared: Dims, dims: Dims) -> Dims:
+    """Take what was inferred, and the declared symbol where nothing was."""
+    if len(declared) != len(dims):
+        return dims
+    return tuple(
+        new if new is not None else (old if isinstance(old, str) else None)
+        for old, new in zip(declared, dims, strict=True)
+    )
+
+
+def _doubtful(
+    model: Model, found: Mapping[str, Dims | None], scales: Mapping[str, onnx.NodeProto]
+) -> onnx.NodeProto | None:
+    """Return a Resize whose lengths come out differently in single and in double precision."""
+    holders = [tensor for tensor in model.proto.graph.initializer if tensor.name in scales]
+    values = {tensor.name: model.weights.array(tensor) for tensor in holders}
+    for node in model.proto.graph.node:
+        if node.op_type == "Constant" and node.output[0] in scales and node.attribute[0].name == "value":
+            values[node.output[0]] = model.weights.array(node.attribute[0].t)
+    for name, value in values.items():
+        dims = found.get(scales[name].input[0])
+        if dims is not None and len(dims) == value.size and any(map(_lengths_differ, dims, value)):
+            return scales[name]
+    return None
+
+
+def _lengths_differ(size: int | str | None, scale: np.float32) -> bool:
+    if not isinstance(size, int):
+        return False
+    return int(np.float32(scale) * np.float32(size)) != int(np.float64(scale) * size)

@@ -1,0 +1,73 @@
+"""Declarations that contradict the graph: mended where inference can be believed, and only there."""
+
+from __future__ import annotations
+
+import onnx
+from onnx import helper
+
+from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.model import Model
+from tests.harness import model
+
+TEXT = """<ir_version: 8, opset_import: ["":17]>
+g (float[N,3,4,4] x) => (float[N,3,1,1] y) { a = Relu(x)  y = GlobalAveragePool(a) }"""
+
+
+def mend(source: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
+    log = ChangeLog()
+    result = builtin_passes()["declared_shapes"]().run(Model(source), log).proto
+    return result, [note.code for note in log.notes]
+
+
+def test_true_declarations_stay() -> None:
+    source = model(TEXT)
+    source.graph.value_info.append(helper.make_tensor_value_info("a", 1, ["N", 3, 4, 4]))
+    before = source.SerializeToString()
+
+    result, codes = mend(source)
+
+    assert result.SerializeToString() == before
+    assert codes == []
+
+
+def test_a_wrong_output_is_mended_and_its_symbols_stay() -> None:
+    source = model(TEXT)
+    source.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", 1, ["N", 3, 7, 7]))
+
+    result, codes = mend(source)
+
+    assert result.graph.output[0] == model(TEXT).graph.output[0]
+    assert codes == ["output-dims"]
+    onnx.checker.check_model(result, full_check=True)
+
+
+def test_a_wrong_rank_is_mended() -> None:
+    source = model(TEXT)
+    source.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", 1, [3]))
+
+    result, _ = mend(source)
+
+    assert len(result.graph.output[0].type.tensor_type.shape.dim) == 4
+
+
+def test_wrong_value_info_is_dropped() -> None:
+    source = model(TEXT)
+    source.graph.value_info.append(helper.make_tensor_value_info("a", 1, ["N", 5, 4, 4]))
+
+    result, codes = mend(source)
+
+    assert not result.graph.value_info
+    assert codes == ["value-info"]
+
+
+def test_a_length_that_onnx_infers_wrongly_is_believed_of_the_model() -> None:
+    # 5 × 1.8 is 9 in single precision, as runtimes compute it, and 8 as onnx infers it.
+    source = model("""<ir_version: 8, opset_import: ["":17]>
+g (float[1,1,5,5] x) => (float[1,1,9,9] y) <float[4] s = {1., 1., 1.8, 1.8}> { y = Resize<mode="nearest">(x, , s) }""")
+    before = source.SerializeToString()
+
+    result, codes = mend(source)
+
+    assert result.SerializeToString() == before
+    assert codes in (["shapes-in-doubt"], [])
