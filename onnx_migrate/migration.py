@@ -17,7 +17,7 @@ from onnx_migrate.engine.passes import Pass, builtin_passes, installed_passes
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError, VerificationFailed
 from onnx_migrate.isolate import Limits
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.change import ChangeLog, Exactness
 from onnx_migrate.model.dims import DynamicAxes
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
@@ -27,6 +27,7 @@ from onnx_migrate.report import Report, Side
 
 __all__ = ["Migration", "convert_version", "default_pipeline", "migrate"]
 
+ResizeForm = Literal["auto", "scales", "sizes"]
 Source = str | os.PathLike[str] | bytes | onnx.ModelProto
 
 
@@ -67,6 +68,7 @@ def default_pipeline(
     opset: int | str = 17,
     dynamic: DynamicAxes | None = None,
     simplify: bool = True,
+    resize_form: ResizeForm = "auto",
     keep_initializers_as_inputs: bool = False,
     limits: Limits | None = None,
     isolated: bool = True,
@@ -75,6 +77,7 @@ def default_pipeline(
     limits = limits or Limits()
     items = [
         _builtin("migrate_opset", opset=_opset(opset), unlist=not keep_initializers_as_inputs),
+        _builtin("resize_form", form=resize_form, dynamic=dynamic),
         _builtin("declared_shapes"),
     ]
     if dynamic is not None:
@@ -93,6 +96,7 @@ def migrate(
     dynamic: DynamicAxes | None = None,
     simplify: bool | Literal["require"] = True,
     verify: bool = True,
+    resize_form: ResizeForm = "auto",
     keep_initializers_as_inputs: bool = False,
     passes: Sequence[Pass | Callable[..., Any] | str] = (),
     without: Sequence[str] = (),
@@ -116,11 +120,13 @@ def migrate(
             "require" is given.
         verify: run the original and the result on the same inputs and compare all outputs; with `dynamic`, run the
             result at other sizes too.
+        resize_form: write each Resize by "scales" or by "sizes" wherever that is exact; "auto" writes sizes where
+            onnx infers another length from the scales than runs, so that the model would not load.
         keep_initializers_as_inputs: leave initializers in the graph's inputs, where callers can override them.
         passes: more passes, to run before simplify: functions of a ModelProto or a graphsurgeon Graph,
             "module:function", or passes.
         without: names of passes to leave out.
-        pipeline: passes to run instead of the default ones; then `opset`, `dynamic` and `simplify` say nothing.
+        pipeline: passes to run instead of the default ones; then `opset`, `dynamic`, `simplify` and the like say nothing.
         input_data: inputs to verify on, an .npz by input name or a folder of input_*.pb.
         rtol: largest relative difference allowed.
         atol: largest absolute difference allowed.
@@ -141,6 +147,7 @@ def migrate(
             opset=opset,
             dynamic=dynamic,
             simplify=bool(simplify),
+            resize_form=resize_form,
             keep_initializers_as_inputs=keep_initializers_as_inputs,
             limits=limits,
             isolated=isolated,
@@ -155,16 +162,25 @@ def migrate(
     model, fallback = _run(pipeline, original.copy(), log, clock, required=simplify == "require")
     proof = None
     if verify:
+        exact = (fallback.model if fallback else model) if _claims_identity(pipeline, log) else None
         prover = Prover(original, input_data, rtol, atol, seed, limits, isolated)
         with clock("verify"):
             try:
-                proof = prover.prove(model)
+                proof = prover.prove(model, exact)
             except (VerificationFailed, CannotMigrate) as error:
                 if fallback is None:
                     raise
                 model = fallback.take(log, str(error))
-                proof = prover.prove(model)
+                proof = prover.prove(model, exact)
     return Migration(_report(original, model, pipeline, log, clock, proof), model)
+
+
+def _claims_identity(pipeline: Pipeline, log: ChangeLog) -> bool:
+    """Tell whether all that was done before simplifying is to be bit for bit: our own passes, all changes exact."""
+    own = set(builtin_passes().values())
+    return all(type(item) in own for item in pipeline) and all(
+        change.exactness is Exactness.EXACT for change in log.changes
+    )
 
 
 def _builtin(name: str, **options: Any) -> Pass:

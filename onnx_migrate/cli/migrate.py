@@ -39,6 +39,10 @@ __all__ = ["migrate"]
     help="Run the original and the result and compare every output; write nothing if they differ.",
 )  # fmt: skip
 @click.option(
+    "--resize-form", type=click.Choice(["auto", "scales", "sizes"]), default="auto", show_default=True,
+    help="Write each Resize by scales or by sizes wherever that is exact; auto writes sizes where scales do not load.",
+)  # fmt: skip
+@click.option(
     "--input-data", type=click.Path(), metavar="PATH",
     help="Verify on these inputs: an .npz by input name, or a folder of input_*.pb.",
 )  # fmt: skip
@@ -103,6 +107,7 @@ def migrate(**options: Any) -> int:
                 dynamic=options["dynamic"] or None,
                 simplify=_simplify(options),
                 verify=options["verify"],
+                resize_form=options["resize_form"],
                 keep_initializers_as_inputs=options["keep_initializers_as_inputs"],
                 passes=options["extra"],
                 without=options["without"],

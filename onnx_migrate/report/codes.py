@@ -67,7 +67,7 @@ CODES = {
     "pass-failed": "A pass raised an exception; a pass of your own, or a bug of onnx-migrate.",
     "surgeon-cannot-hold": "The model holds something that onnx-graphsurgeon drops, so a pass of a Graph cannot be given it. Write the pass for a ModelProto.",
     # Notes
-    "converted-resize": "A Resize that onnx's version converter made of an older one: it lost the asymmetric coordinates that the older one had. --resize-intent writes them again.",
+    "converted-resize": "A Resize that onnx's version converter made of an older one: it lost the asymmetric coordinates that the older one had. The pass resize_form with intent=True writes them again.",
     "dead-nodes": "Nodes that no output depends on were removed.",
     "dead-weights": "Initializers that no node reads were removed.",
     "input-dims": "Dims of an input were made symbolic.",
