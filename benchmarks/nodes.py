@@ -82,8 +82,19 @@ def main() -> None:
             best = min(item for item in runs if item)
             print(f"{count:,} nodes: {best[0]:.2f} s, {best[1]:.0f} MB")
         if arguments.baseline:
-            found = measure([sys.executable, "-c", BASELINE, str(Path(folder, "50000.onnx")), str(Path(folder, "base.onnx"))])
-            print("onnx.version_converter, 50,000 nodes:", "not done after 300 s" if found is None else f"{found[0]:.1f} s")
+            found = measure(
+                [
+                    sys.executable,
+                    "-c",
+                    BASELINE,
+                    str(Path(folder, "50000.onnx")),
+                    str(Path(folder, "base.onnx")),
+                ]
+            )
+            print(
+                "onnx.version_converter, 50,000 nodes:",
+                "not done after 300 s" if found is None else f"{found[0]:.1f} s",
+            )
 
 
 if __name__ == "__main__":

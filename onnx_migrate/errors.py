@@ -53,9 +53,7 @@ class MigrateError(Exception):
 
     default_code = "failed"
 
-    def __init__(
-        self, reason: str, *, code: str = "", where: Where | None = None, hint: str = ""
-    ) -> None:
+    def __init__(self, reason: str, *, code: str = "", where: Where | None = None, hint: str = "") -> None:
         self.reason = reason
         self.code = code or self.default_code
         self.where = where

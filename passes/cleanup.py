@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import onnx
 
 from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.model.bodies import subgraphs
 from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.order import free_names
 from onnx_migrate.model.scope import Names
-from onnx_migrate.model.bodies import subgraphs
 
 __all__ = ["Cleanup"]
 
@@ -57,7 +57,12 @@ class Cleanup(Pass):
         dead = len(body.node) - len(live)
         if dead:
             _replace(body.node, live[::-1])
-            log.note(self.name, "dead-nodes", f"removed {dead} nodes of {path} that no output depends on", subject=path)
+            log.note(
+                self.name,
+                "dead-nodes",
+                f"removed {dead} nodes of {path} that no output depends on",
+                subject=path,
+            )
         if not isinstance(body, onnx.GraphProto):
             return
         read.update(value.name for value in body.input)
@@ -66,7 +71,12 @@ class Cleanup(Pass):
         unused = len(body.initializer) - len(used)
         if unused:
             _replace(body.initializer, used)
-            log.note(self.name, "dead-weights", f"removed {unused} initializers of {path} that no node reads", subject=path)
+            log.note(
+                self.name,
+                "dead-weights",
+                f"removed {unused} initializers of {path} that no node reads",
+                subject=path,
+            )
 
     def _rename_duplicates(self, body: Body, path: str, names: Names, log: ChangeLog) -> None:
         """Give repeated node names a number: legal in ONNX, refused by ONNX Runtime."""
@@ -79,7 +89,12 @@ class Cleanup(Pass):
             elif node.name:
                 seen.add(node.name)
         if renamed:
-            log.note(self.name, "node-names", f"renamed {renamed} nodes of {path} whose name was taken", subject=path)
+            log.note(
+                self.name,
+                "node-names",
+                f"renamed {renamed} nodes of {path} whose name was taken",
+                subject=path,
+            )
 
     def _drop_value_info(self, graph: onnx.GraphProto, path: str, log: ChangeLog) -> None:
         """Drop what is noted of no value, twice, without a type, or of what declares its type itself."""
@@ -94,7 +109,12 @@ class Cleanup(Pass):
         dropped = len(graph.value_info) - len(kept)
         if dropped:
             _replace(graph.value_info, kept)
-            log.note(self.name, "value-info", f"dropped {dropped} idle entries of value_info of {path}", subject=path)
+            log.note(
+                self.name,
+                "value-info",
+                f"dropped {dropped} idle entries of value_info of {path}",
+                subject=path,
+            )
 
 
 def _annotated(note: onnx.TensorAnnotation) -> list[str]:

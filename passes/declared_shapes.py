@@ -33,14 +33,19 @@ class DeclaredShapes(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Correct `model` in place."""
         graph = model.proto.graph
-        scales = {node.input[2]: node for node in graph.node if node.op_type == "Resize" and len(node.input) == 3}
+        scales = {
+            node.input[2]: node for node in graph.node if node.op_type == "Resize" and len(node.input) == 3
+        }
         names = {value.name for value in (*graph.value_info, *graph.output)}
         names.update(node.input[0] for node in scales.values())
         try:
             found = inferred_shapes(model.proto, names)
         except CannotMigrate as error:
             log.note(
-                self.name, error.code, f"declared shapes were left as they are: {error.reason}", severity="warning"
+                self.name,
+                error.code,
+                f"declared shapes were left as they are: {error.reason}",
+                severity="warning",
             )
             return model
         outputs = [value for value in graph.output if _contradicts(value, found)]
@@ -71,7 +76,9 @@ class DeclaredShapes(Pass):
             kept = [value for value in graph.value_info if value.name not in idle]
             del graph.value_info[:]
             graph.value_info.extend(kept)
-            log.note(self.name, "value-info", f"dropped the shapes of {len(idle)} inner values that have others")
+            log.note(
+                self.name, "value-info", f"dropped the shapes of {len(idle)} inner values that have others"
+            )
         return model
 
 

@@ -86,6 +86,8 @@ class MigrateOpset(Pass):
         if self.unlist and ir_version >= 4:
             gone = unlist_initializers(proto.graph)
             if gone:
-                log.note(self.name, "unlisted", f"took {len(gone)} initializers out of the inputs", subject=gone[0])
+                log.note(
+                    self.name, "unlisted", f"took {len(gone)} initializers out of the inputs", subject=gone[0]
+                )
         remove_orphans(proto, lift.orphans)
         return model

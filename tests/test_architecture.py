@@ -70,7 +70,12 @@ def test_imports_follow_the_arrows(path: Path) -> None:
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    top = [name.split(".")[0] for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) for name in imports(node)]
+    top = [
+        name.split(".")[0]
+        for node in tree.body
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in imports(node)
+    ]
 
     assert not LAZY & set(top)
 

@@ -111,7 +111,9 @@ class Lift:
     ) -> None:
         """Tell the log what became of a node after these steps, its own and those of the nodes written for it."""
         removed = any(rewriter.removed and rewriter.node is node for _, rewriter in steps)
-        emitted = [item.op_type for _, rewriter in steps for item in (*rewriter.preceding, *rewriter.following)]
+        emitted = [
+            item.op_type for _, rewriter in steps for item in (*rewriter.preceding, *rewriter.following)
+        ]
         noted = any(rewriter.reasons for _, rewriter in steps)
         exactness = {rewriter.exactness or step.exactness for step, rewriter in steps}
         after = node.SerializeToString(deterministic=True)

@@ -12,15 +12,13 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import onnx
-
 from onnx_migrate.errors import IllegalModel, MigrateError, PassError, UsageError
 from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 
 if TYPE_CHECKING:
-    import onnx_graphsurgeon as gs
+    pass
 
 __all__ = ["Pass", "UserPass", "as_pass", "builtin_passes", "installed_passes", "register_pass"]
 
@@ -89,7 +87,9 @@ class UserPass(Pass):
         try:
             check_legal(result.proto)
         except IllegalModel as error:
-            raise PassError(f"pass {self.name!r} left a node that is not valid: {error}", code=error.code) from error
+            raise PassError(
+                f"pass {self.name!r} left a node that is not valid: {error}", code=error.code
+            ) from error
         log.note(self.name, "user-pass", f"ran {self.name}", subject=self.name)
         return result
 
@@ -130,7 +130,9 @@ def as_pass(given: Pass | Callable[..., Any] | str) -> Pass:
     except (ImportError, AttributeError) as error:
         raise UsageError(f"pass {given!r} cannot be loaded: {error}", code="no-such-pass") from error
     known = ", ".join(sorted(installed)) or "none is installed"
-    raise UsageError(f"there is no pass {given!r}", code="no-such-pass", hint=f"MODULE:FUNCTION, or one of: {known}")
+    raise UsageError(
+        f"there is no pass {given!r}", code="no-such-pass", hint=f"MODULE:FUNCTION, or one of: {known}"
+    )
 
 
 def _named(loaded: Any, name: str) -> Pass:

@@ -66,7 +66,9 @@ class Pipeline:
     def _index(self, name: str) -> int:
         if name not in self.names:
             raise UsageError(
-                f"the pipeline has no pass {name!r}", code="no-such-pass", hint=f"it has {', '.join(self.names)}"
+                f"the pipeline has no pass {name!r}",
+                code="no-such-pass",
+                hint=f"it has {', '.join(self.names)}",
             )
         return self.names.index(name)
 

@@ -48,7 +48,7 @@ Piece = bytes | Payload
 """A stretch of output: at hand, or still where it lies."""
 
 
-class Malformed(Exception):  # noqa: N818
+class Malformed(Exception):
     """Not the wire format, at byte `at`; `missing`: bytes the whole buffer is short, if that is it."""
 
     def __init__(self, reason: str, at: int, missing: int = 0) -> None:

@@ -83,9 +83,7 @@ class ChangeLog:
     changes: list[Change] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
-    def note(
-        self, step: str, code: str, message: str, *, subject: str = "", severity: str = "info"
-    ) -> None:
+    def note(self, step: str, code: str, message: str, *, subject: str = "", severity: str = "info") -> None:
         """Add a `Note`."""
         self.notes.append(Note(step, code, message, subject, severity))
 
@@ -100,7 +98,9 @@ def attribute_text(attribute: AttributeProto) -> str:
     if kind == AttributeProto.TENSOR:
         return f"{TensorProto.DataType.Name(attribute.t.data_type)}{list(attribute.t.dims)}"
     if kind in (AttributeProto.INT, AttributeProto.FLOAT):
-        return f"{helper.get_attribute_value(attribute):g}" if kind == AttributeProto.FLOAT else str(attribute.i)
+        return (
+            f"{helper.get_attribute_value(attribute):g}" if kind == AttributeProto.FLOAT else str(attribute.i)
+        )
     if kind in (AttributeProto.INTS, AttributeProto.FLOATS):
         values = helper.get_attribute_value(attribute)
         shown = ", ".join(f"{value:g}" for value in values[:16])

@@ -35,7 +35,8 @@ def named_axes(wish: DynamicAxes, interface: Interface) -> dict[str, dict[int, s
         for axis, symbol in axes.items():
             if known.setdefault(axis, symbol) != symbol:
                 raise UsageError(
-                    f"axis {axis} of {name!r} is given two names, {known[axis]!r} and {symbol!r}", code="two-names"
+                    f"axis {axis} of {name!r} is given two names, {known[axis]!r} and {symbol!r}",
+                    code="two-names",
                 )
     return {name: axes for name, axes in found.items() if axes}
 
@@ -60,7 +61,8 @@ def _from_torch(
             raise UsageError(f"axis {axis} of {name!r} is to be called {symbol!r}", hint="a name is meant")
         if result.setdefault(place, text) != text:
             raise UsageError(
-                f"axis {place} of {name!r} is given two names, {result[place]!r} and {text!r}", code="two-names"
+                f"axis {place} of {name!r} is given two names, {result[place]!r} and {text!r}",
+                code="two-names",
             )
     return result
 
@@ -91,7 +93,8 @@ def _from_text(text: str, ports: Mapping[str, Port]) -> tuple[str, dict[int, str
             result[axis] = token
         else:
             raise UsageError(
-                f"{text!r} has {token!r} for axis {axis}", hint="a number, a name or ? is meant, as in x:N,3,H,W"
+                f"{text!r} has {token!r} for axis {axis}",
+                hint="a number, a name or ? is meant, as in x:N,3,H,W",
             )
     return name, result
 
@@ -99,7 +102,9 @@ def _from_text(text: str, ports: Mapping[str, Port]) -> tuple[str, dict[int, str
 def _port(name: str, ports: Mapping[str, Port]) -> Port:
     if name not in ports:
         raise UsageError(
-            f"there is no input or output {name!r}", code="no-such-input", hint=f"there are {', '.join(ports)}"
+            f"there is no input or output {name!r}",
+            code="no-such-input",
+            hint=f"there are {', '.join(ports)}",
         )
     return ports[name]
 

@@ -26,7 +26,9 @@ class Port:
     def __str__(self) -> str:
         if self.shape is None:
             return f"{self.name}: {self.kind}"
-        return f"{self.name}: {self.kind}[{', '.join('?' if dim is None else str(dim) for dim in self.shape)}]"
+        return (
+            f"{self.name}: {self.kind}[{', '.join('?' if dim is None else str(dim) for dim in self.shape)}]"
+        )
 
 
 @dataclass(frozen=True)

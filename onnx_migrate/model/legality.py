@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import onnx
 
 from onnx_migrate.errors import IllegalModel, Where
+from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
 from onnx_migrate.model.opset import onnx_opset
 from onnx_migrate.model.schema import is_onnx, misfit, signature_at
-from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
 
 __all__ = ["check_legal"]
 

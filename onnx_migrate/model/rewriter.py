@@ -242,7 +242,13 @@ class Rewriter:
         return names[0]
 
     def after(
-        self, operator: str, inputs: Sequence[str], outputs: Sequence[str], *, domain: str = "", **attributes: Any
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        *,
+        domain: str = "",
+        **attributes: Any,
     ) -> None:
         """Write a node behind this one (and behind those written so before) that gives `outputs`."""
         self.following.append(self._node(operator, inputs, outputs, domain, attributes))
@@ -270,7 +276,12 @@ class Rewriter:
         raise CannotMigrate(reason, code=code, where=self.where, hint=hint)
 
     def _node(
-        self, operator: str, inputs: Sequence[str], outputs: Sequence[str], domain: str, attributes: dict[str, Any]
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        domain: str,
+        attributes: dict[str, Any],
     ) -> onnx.NodeProto:
         given = list(inputs)
         while given and not given[-1]:

@@ -132,7 +132,9 @@ def misfit(node: onnx.NodeProto, form: Signature) -> str | None:
     for attribute in node.attribute:
         kind = known.get(attribute.name)
         if kind is None:
-            return f"has an attribute {attribute.name!r}, which {form.name}-{form.since_version} does not know"
+            return (
+                f"has an attribute {attribute.name!r}, which {form.name}-{form.since_version} does not know"
+            )
         if attribute.type and attribute.type != kind:
             wanted = onnx.AttributeProto.AttributeType.Name(kind)
             given = onnx.AttributeProto.AttributeType.Name(attribute.type)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import onnx
 from onnx import AttributeProto, TensorProto
 
-from onnx_migrate.model.schema import is_onnx
 from onnx_migrate.model.bodies import FunctionKey, function_key, subgraphs
+from onnx_migrate.model.schema import is_onnx
 from onnx_migrate.model.types import BodyKey, TypeTable, ValueType
 from onnx_migrate.model.weights import Weights
 
@@ -87,7 +87,9 @@ class Scope:
     added: list[onnx.NodeProto] = field(default_factory=list, repr=False)
     """Constant nodes to go in front of the body; used where there can be no initializers."""
 
-    def inner(self, node: onnx.NodeProto, index: int, attribute: str, place: int, graph: onnx.GraphProto) -> Scope:
+    def inner(
+        self, node: onnx.NodeProto, index: int, attribute: str, place: int, graph: onnx.GraphProto
+    ) -> Scope:
         """Return the scope of one sub-graph of `node`, the body's node number `index` as the model came."""
         label = f"{node.name or node.op_type + '_' + str(index)}:{attribute}"
         return Scope(

@@ -8,8 +8,8 @@ import onnx
 from onnx import shape_inference
 
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.skeleton import skeleton
 from onnx_migrate.model.bodies import subgraphs
+from onnx_migrate.model.skeleton import skeleton
 
 __all__ = ["Dims", "dims_of", "drop_value_info", "inferred_outputs", "inferred_shapes", "set_dims", "text_of"]
 
@@ -24,7 +24,9 @@ def drop_value_info(graph: onnx.GraphProto) -> int:
         for _, _, inner in subgraphs(node):
             count += drop_value_info(inner)
             for value in (*inner.input, *inner.output):
-                if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.HasField("shape"):
+                if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.HasField(
+                    "shape"
+                ):
                     value.type.tensor_type.ClearField("shape")
                     count += 1
     return count
@@ -62,7 +64,8 @@ def _inferred(proto: onnx.ModelProto, sizes: Mapping[str, int] | None) -> onnx.G
         inferred = shape_inference.infer_shapes(copy, data_prop=True)
     except (shape_inference.InferenceError, RuntimeError) as error:
         raise CannotMigrate(
-            f"the shapes do not follow from the inputs: {' '.join(str(error).split())}", code="shapes-disagree"
+            f"the shapes do not follow from the inputs: {' '.join(str(error).split())}",
+            code="shapes-disagree",
         ) from error
     return inferred.graph
 

@@ -77,7 +77,10 @@ class TypeTable:
         queue = list(self._calls(None, (), inferred.graph))
         while queue:
             key, given, attributes = queue.pop()
-            signature = key, b"".join(value.SerializeToString() + b"\0" for value in given) + repr(attributes).encode()
+            signature = (
+                key,
+                b"".join(value.SerializeToString() + b"\0" for value in given) + repr(attributes).encode(),
+            )
             if signature in seen:
                 continue
             seen.add(signature)
@@ -186,5 +189,3 @@ def _bind(node: onnx.NodeProto, bound: dict[str, AttributeProto]) -> None:
         for _, _, graph in subgraphs(node):
             for inner in graph.node:
                 _bind(inner, bound)
-
-

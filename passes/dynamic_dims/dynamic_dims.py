@@ -55,7 +55,12 @@ class DynamicDims(Pass):
             if dims is not None and dims != dims_of(value):
                 before = text_of(dims_of(value))
                 set_dims(value, dims)
-                log.note(self.name, "output-dims", f"output {value.name}: {before} → {text_of(dims)}", subject=value.name)
+                log.note(
+                    self.name,
+                    "output-dims",
+                    f"output {value.name}: {before} → {text_of(dims)}",
+                    subject=value.name,
+                )
         return model
 
     def _name(self, value: onnx.ValueInfoProto, axes: Mapping[int, str], what: str, log: ChangeLog) -> None:
@@ -67,7 +72,12 @@ class DynamicDims(Pass):
         dims = tuple(axes.get(axis, size) for axis, size in enumerate(before))
         if dims != before:
             set_dims(value, dims)
-            log.note(self.name, "input-dims", f"{what} {value.name}: {text_of(before)} → {text_of(dims)}", subject=value.name)
+            log.note(
+                self.name,
+                "input-dims",
+                f"{what} {value.name}: {text_of(before)} → {text_of(dims)}",
+                subject=value.name,
+            )
 
     def _outputs_dims(
         self, value: onnx.ValueInfoProto, inferred: Dims | None, wish: Mapping[int, str]

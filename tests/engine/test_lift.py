@@ -57,7 +57,7 @@ def test_unsorted_nodes_are_sorted_and_it_is_said() -> None:
 
     result, log = lift(source, 13)
 
-    assert [item.op_type for item in result.graph.node][0] == "Relu"
+    assert result.graph.node[0].op_type == "Relu"
     assert "sorted" in [note.code for note in log.notes]
 
 

@@ -53,7 +53,14 @@ def test_a_pass_of_a_graph() -> None:
 
     assert [node.op_type for node in result.graph.node] == ["Mul", "Relu"]
     same(run(source, random_feeds(source)), run(result, random_feeds(source)), "pass")
-    for name in ("producer_name", "model_version", "doc_string", "metadata_props", "ir_version", "opset_import"):
+    for name in (
+        "producer_name",
+        "model_version",
+        "doc_string",
+        "metadata_props",
+        "ir_version",
+        "opset_import",
+    ):
         assert getattr(result, name) == getattr(source, name), name
     assert result.graph.node[0].doc_string == "why"
     assert result.graph.input == source.graph.input

@@ -37,7 +37,14 @@ def test_constants_are_folded_and_the_rest_stays() -> None:
 
     assert [node.op_type for node in result.graph.node] == ["Mul", "Relu"]
     same(run(source, random_feeds(source)), run(result, random_feeds(source)), "simplified")
-    for field in ("producer_name", "model_version", "doc_string", "metadata_props", "opset_import", "ir_version"):
+    for field in (
+        "producer_name",
+        "model_version",
+        "doc_string",
+        "metadata_props",
+        "opset_import",
+        "ir_version",
+    ):
         assert getattr(result, field) == getattr(source, field), field
     assert result.graph.input == source.graph.input
     assert result.graph.output == source.graph.output

@@ -23,7 +23,11 @@ LIGHT = (
     "zfnet512",
 )  # fmt: skip
 OCR = {
-    "rapidocr-onnxruntime==1.2.3": ("ch_PP-OCRv3_det_infer", "ch_PP-OCRv3_rec_infer", "ch_ppocr_mobile_v2.0_cls_infer"),
+    "rapidocr-onnxruntime==1.2.3": (
+        "ch_PP-OCRv3_det_infer",
+        "ch_PP-OCRv3_rec_infer",
+        "ch_ppocr_mobile_v2.0_cls_infer",
+    ),
     "rapidocr-onnxruntime==1.4.4": ("ch_PP-OCRv4_det_infer", "ch_PP-OCRv4_rec_infer"),
 }
 

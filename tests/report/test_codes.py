@@ -18,8 +18,14 @@ def codes_of(path: Path) -> set[str]:
             if isinstance(node.func, ast.Attribute) and node.func.attr == "note" and len(node.args) == 3:
                 values.append(node.args[1])
             constants = [inner for value in values for inner in ast.walk(value)]
-            found |= {item.value for item in constants if isinstance(item, ast.Constant) and isinstance(item.value, str)}
-        elif isinstance(node, ast.Assign) and any(getattr(item, "id", "") == "default_code" for item in node.targets):
+            found |= {
+                item.value
+                for item in constants
+                if isinstance(item, ast.Constant) and isinstance(item.value, str)
+            }
+        elif isinstance(node, ast.Assign) and any(
+            getattr(item, "id", "") == "default_code" for item in node.targets
+        ):
             found.add(ast.literal_eval(node.value))
     return found - {""}
 

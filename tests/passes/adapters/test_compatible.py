@@ -13,8 +13,8 @@ from onnx import defs
 from onnx.defs import OpSchema
 
 from onnx_migrate.engine.registry import Step, steps
-from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.change import Exactness
+from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.schema import newest_opset, versions
 from tests import harness
 from tests.passes.adapters.samples import samples
@@ -173,9 +173,7 @@ def test_not_run_is_the_same_by_its_words(step: Step) -> None:
         assert before.description.replace(", can be inplace.", "") == after.description
 
 
-@pytest.mark.parametrize(
-    "named", [SCHEMA_DIFFERS, NOT_RUN], ids=["schema", "not_run"]
-)
+@pytest.mark.parametrize("named", [SCHEMA_DIFFERS, NOT_RUN], ids=["schema", "not_run"])
 def test_lists_name_claims_only(named: dict[tuple[str, int], str]) -> None:
     assert set(named) <= {(step.operator, step.to) for step in REGISTERED}
 
