@@ -19,7 +19,9 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper
 
-BASELINE = "import onnx, sys; from onnx import version_converter as v; onnx.save(v.convert_version(onnx.load(sys.argv[1]), 21), sys.argv[2])"
+BASELINE = """import onnx, sys
+from onnx import version_converter
+onnx.save(version_converter.convert_version(onnx.load(sys.argv[1]), 21), sys.argv[2])"""
 
 
 def chain(count: int) -> onnx.ModelProto:

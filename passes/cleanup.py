@@ -45,7 +45,7 @@ class Cleanup(Pass):
 
     def _remove_dead(self, body: Body, path: str, log: ChangeLog) -> None:
         """Walk from the last node to the first: in topological order, a reader is always met before what it reads."""
-        if isinstance(body, onnx.GraphProto):
+        if isinstance(body, onnx.GraphProto):  # noqa: SIM108 - mypy tells the two apart only so
             read = {value.name for value in body.output}
         else:
             read = set(body.output)

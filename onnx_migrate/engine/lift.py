@@ -100,8 +100,8 @@ class Lift:
             if isinstance(step, Step):
                 steps.append((step, rewriter))
             own = [] if rewriter.removed else [current]
-            for written in reversed([*rewriter.preceding, *own, *rewriter.following]):
-                pending.append((written, rewriter.version))
+            written = [*rewriter.preceding, *own, *rewriter.following]
+            pending.extend((item, rewriter.version) for item in reversed(written))
         kept = set(node.input)
         self.orphans.update(name for name in inputs if name and name not in kept)
         self._record(before, node, where, steps)
