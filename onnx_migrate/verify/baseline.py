@@ -56,6 +56,11 @@ class Baseline:
             for feed in self.feeds
         )
 
+    def inner_names(self, model: onnx.ModelProto) -> list[str]:
+        """Return the recorded inner values that a model has by name."""
+        made = {name for node in model.graph.node for name in node.output}
+        return [name for names in self.nearest.values() for name in names if name in made]
+
 
 def measure(
     original: Runnable, before: onnx.ModelProto, after: onnx.ModelProto, feeds: Feeds | None, seed: int

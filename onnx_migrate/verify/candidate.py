@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 import onnx
 
 from onnx_migrate.isolate import mark
-from onnx_migrate.verify.baseline import Baseline, Values
+from onnx_migrate.verify.baseline import Values
 from onnx_migrate.verify.evaluators import LEVELS, Runnable, open_model
 from onnx_migrate.verify.inner import look_inside
 from onnx_migrate.verify.judge import Judge
 from onnx_migrate.verify.traits import exposing
 
-__all__ = ["Candidate", "hold_exactness"]
+__all__ = ["Candidate"]
 
 
 class Candidate:
@@ -25,7 +25,7 @@ class Candidate:
         self._judge = judge
         self._base = judge.base
         self._pairs: list[tuple[str, str]] = []
-        self._shared = _inner_names(judge.base, model)
+        self._shared = judge.base.inner_names(model)
 
     def run(self, *, exact: bool) -> None:
         """Hold it against the original; with `exact`, also bit for bit. Raises EvaluationError."""
@@ -66,17 +66,3 @@ class Candidate:
         self._pairs = list(dict.fromkeys(self._pairs))
         if unpaired:
             self._judge.not_paired(unpaired)
-
-
-def hold_exactness(exact: Runnable, judge: Judge) -> None:
-    """Run a model that claims bit-identity as the original was run first. Raises EvaluationError."""
-    mark("result before its inexact changes: running")
-    names = _inner_names(judge.base, exact.proto())
-    model = open_model(exposing(exact, names) if names else exact, LEVELS[0])
-    judge.hold_exact([model.run(feed.inputs) for feed in judge.base.feeds])
-
-
-def _inner_names(base: Baseline, model: onnx.ModelProto) -> list[str]:
-    """Return the original's inner values that a model has by name; a lift keeps what nodes' outputs mean."""
-    made = {name for node in model.graph.node for name in node.output}
-    return [name for names in base.nearest.values() for name in names if name in made]

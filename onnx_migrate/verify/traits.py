@@ -17,6 +17,7 @@ __all__ = [
     "coarsest_eps",
     "dependents",
     "exposing",
+    "is_random",
     "names_read",
     "nudged",
     "quantized",
@@ -77,6 +78,11 @@ def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
     reached = dependents(model, set(), frozenset(makers))
     operators = ", ".join(sorted(set(makers.values())))
     return {output.name: operators for output in model.graph.output if output.name in reached}
+
+
+def is_random(model: onnx.ModelProto) -> bool:
+    """Whether anything in the model is random."""
+    return any(map(_random, all_nodes(model)))
 
 
 def _random(node: NodeProto) -> bool:
