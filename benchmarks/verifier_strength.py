@@ -422,7 +422,7 @@ def main() -> int:
                 if verdict.kind is not Kind.VERIFIED:
                     alarms.append((f"{title}, {base_name}", verdict.reason))
                 print(
-                    f"{title}, {base_name}: {verdict.kind.value}, difference {figures[0]:.3g} of {figures[1]:.3g}"  # noqa: E501
+                    f"{title}, {base_name}: {verdict.kind.value}, difference {figures[0]:.3g} of {figures[1]:.3g}"
                     f" allowed, {verdict.seconds:.1f} s",
                     flush=True,
                 )

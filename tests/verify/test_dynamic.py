@@ -22,7 +22,7 @@ def prove(text, symbols, batch=("N",), **options):
 
 def test_a_free_batch_holds():
     proof = prove(
-        "(float[N,4,6] x) => (float[N,24] y) <int64[2] s = {0, -1}> { r = Reshape(x, s) y = Softmax<axis=-1>(r) }",  # noqa: E501
+        "(float[N,4,6] x) => (float[N,24] y) <int64[2] s = {0, -1}> { r = Reshape(x, s) y = Softmax<axis=-1>(r) }",
         {"N": 1},
     )
     assert proof.holds, proof.reason
@@ -57,7 +57,7 @@ def test_a_free_batch_holds():
             id="mixed",
         ),
         pytest.param(
-            "(float[N,4] x) => (float[A,4] y) <int64[1] i = {0}> { a = Relu(x) [keep] y = Gather<axis=0>(a, i) }",  # noqa: E501
+            "(float[N,4] x) => (float[A,4] y) <int64[1] i = {0}> { a = Relu(x) [keep] y = Gather<axis=0>(a, i) }",
             "Gather",
             ("i", "[0]"),
             id="first item only",
@@ -112,7 +112,7 @@ def test_strides_are_a_note_and_no_failure():
 
 
 def test_a_frozen_height_is_refused():
-    text = "(float[1,2,H,8] x) => (float[1,2,H,8] y) <float[1,1,8,8] prior = {PRIOR}> { [grid] y = Add(x, prior) }"  # noqa: E501
+    text = "(float[1,2,H,8] x) => (float[1,2,H,8] y) <float[1,1,8,8] prior = {PRIOR}> { [grid] y = Add(x, prior) }"
     proof = prove(text.replace("PRIOR", ",".join(["0.5"] * 64)), {"H": 8}, ())
     assert not proof.holds
     assert "grid" in proof.reason
@@ -173,7 +173,7 @@ def test_what_the_optimiser_gets_wrong_at_the_own_sizes_is_a_note():
 
 
 def test_the_weight_is_named_by_its_shape():
-    text = "(float[1,C,8] x) => (float[1,2,A] y) <float[2,3,3] w = {WEIGHT}, float[2] b = {1, 2}> { [conv] y = Conv(x, w, b) }"  # noqa: E501
+    text = "(float[1,C,8] x) => (float[1,2,A] y) <float[2,3,3] w = {WEIGHT}, float[2] b = {1, 2}> { [conv] y = Conv(x, w, b) }"
     proof = prove(text.replace("WEIGHT", ",".join(["0.5"] * 18)), {"C": 3}, ())
     assert proof.blocker is not None
     assert str(proof.blocker) == "Conv 'conv' with 'w' = float[2, 3, 3]"

@@ -87,7 +87,7 @@ def test_what_does_not_fit_memory_is_not_made():
     assert made("(float[100000,100000] x) => (float[100000,100000] y) { y = Relu (x) }") is None
 
 
-ADD = "(float[2,3] x, int64[N] n) => (float[2,3] y) { c = Cast<to=1>(n) s = ReduceSum<keepdims=0>(c) y = Add (x, s) }"  # noqa: E501
+ADD = "(float[2,3] x, int64[N] n) => (float[2,3] y) { c = Cast<to=1>(n) s = ReduceSum<keepdims=0>(c) y = Add (x, s) }"
 X, N = np.ones((2, 3), np.float32), np.ones(4, np.int64)
 
 

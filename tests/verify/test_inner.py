@@ -34,7 +34,7 @@ FLAT = "(float[1,4] x) => (float[1,4] y) { BODY z = Sub(a, a) y = Softmax(z) }"
 
 def test_the_nearest_varying_values_are_found_in_the_order_of_the_walk():
     assert look(FLAT.replace("BODY", "a = Relu(x)")) == ({"y": ("a",)}, set())
-    two = "(float[1,4] x) => (float[1,4] y) { a = Relu(x) b = Abs(a) p = Mul(b, zero) q = Mul(a, zero) y = Add(p, q) }"  # noqa: E501
+    two = "(float[1,4] x) => (float[1,4] y) { a = Relu(x) b = Abs(a) p = Mul(b, zero) q = Mul(a, zero) y = Add(p, q) }"
     assert look(two, zero=0) == ({"y": ("b", "a")}, set())
 
 

@@ -253,11 +253,11 @@ def test_a_mutant_is_caught_behind_the_rounding_of_a_fold(change, fused):
     ("text", "old", "new"),
     [
         ("(float[1,2,5,6] x) => (float[1,2,A,B] y) <float[4] s = {1.0, 1.0, 2.0, 1.5}>"
-         '{ y = Resize<mode="linear", coordinate_transformation_mode="asymmetric"> (x, , s) }', "asymmetric", "half_pixel"),  # noqa: E501
+         '{ y = Resize<mode="linear", coordinate_transformation_mode="asymmetric"> (x, , s) }', "asymmetric", "half_pixel"),
         ("(float[2,3,4] x) => (float[2,3,4] y) { y = Softmax<axis=1> (x) }", "axis=1", "axis=2"),
         ("(float[2,9] x) => (float[2,9] y) { y = LeakyRelu<alpha=0.1> (x) }", "alpha=0.1", "alpha=0.1001"),
-        ("(float[2,9] x) => (float[2,9] y) <float lo = {0.0}, float hi = {6.0}> { y = Clip (x, lo, hi) }", "6.0", "6.5"),  # noqa: E501
-        ("(int64[N,7] i) => (float[N,7,2] y) <float[3,2] w = {1,2,3,4,5,6}> { y = Gather (w, i) }", "5,6", "5,7"),  # noqa: E501
+        ("(float[2,9] x) => (float[2,9] y) <float lo = {0.0}, float hi = {6.0}> { y = Clip (x, lo, hi) }", "6.0", "6.5"),
+        ("(int64[N,7] i) => (float[N,7,2] y) <float[3,2] w = {1,2,3,4,5,6}> { y = Gather (w, i) }", "5,6", "5,7"),
     ],
 )  # fmt: skip
 def test_a_moved_attribute_or_table_row_is_caught(text, old, new):
