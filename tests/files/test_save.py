@@ -340,6 +340,7 @@ def test_kill_9_at_random_moments(external: bool, source: Path, out: Path) -> No
     second.write_bytes(other().SerializeToString())
     whole = {plain().SerializeToString(), other().SerializeToString()}
     generator = random.Random(1)
+    save(load(source), out, external=external)  # from here on there always has to be a model
     for _ in range(12):
         command = [sys.executable, "-c", LOOP, str(source), str(second), str(out), str(external)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
