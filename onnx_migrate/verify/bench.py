@@ -12,7 +12,8 @@ import onnx
 from onnx_migrate.isolate import captured_output, mark
 from onnx_migrate.verify.comparison import Tolerance, compare, noise
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
-from onnx_migrate.verify.feeds import Sizes, inputs_of, make_feed
+from onnx_migrate.verify.feeds import inputs_of
+from onnx_migrate.verify.made import Sizes, make_feed
 from onnx_migrate.verify.traits import nudged, random_outputs
 from onnx_migrate.verify.verdict import Trial
 
