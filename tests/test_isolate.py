@@ -28,7 +28,7 @@ def module(tmp_path, monkeypatch):
         "def double(x): print('noise on stdout'); return 2 * x\n"
         "def divide(x): mark('dividing'); return x / 0\n"
         "def misuse(): raise UsageError('no such input', code='input-data', hint='look')\n"
-        "def crash(): mark('about to die'); print('last words', file=sys.stderr, flush=True); ctypes.string_at(0)\n"  # noqa: E501
+        "def crash(): mark('about to die'); print('last words', file=sys.stderr, flush=True); ctypes.string_at(0)\n"
         "def leave(): os._exit(3)\n"
         "def hang(): mark('hanging'); time.sleep(60)\n"
         "def eat(): return len(bytearray(4 << 30))\n"
