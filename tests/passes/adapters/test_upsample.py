@@ -1,7 +1,5 @@
 """Upsample of versions 7 and 9, against ONNX Runtime's own; of version 1, which it does not run, by hand."""
 
-# ruff: noqa: E501  (models as text)
-
 from __future__ import annotations
 
 import numpy as np
