@@ -1,0 +1,54 @@
+"""Proofs of results against one original: numbers, claims of bit-identity, and dims made dynamic."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+from onnx_migrate import files
+from onnx_migrate.errors import CannotMigrate, VerificationFailed
+from onnx_migrate.isolate import Limits
+from onnx_migrate.proof import Prover
+
+ADD = "(float[1,4] x) => (float[1,4] y) <float b = {BIAS}> { y = Add(x, b) }"
+ROUNDED = "1.00000011920929"
+"""One unit in the last place more than 1."""
+
+
+def load(text):
+    model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g ' + text)
+    return files.load(model)
+
+
+def prove(original, result, exact=None, **options):
+    settings = {
+        "input_data": None,
+        "rtol": None,
+        "atol": None,
+        "seed": 0,
+        "limits": Limits(),
+        "isolated": False,
+    }
+    return Prover(original, **(settings | options)).prove(result, exact)
+
+
+def test_a_claim_of_bit_identity_is_held():
+    original, rounded = load(ADD.replace("BIAS", "1.0")), load(ADD.replace("BIAS", ROUNDED))
+    assert prove(original, rounded).verdict.exact is None
+    assert prove(original, rounded, original).verdict.exact is True
+    for result in (original, rounded):
+        with pytest.raises(VerificationFailed, match="bit-identity was claimed, but 'y'"):
+            prove(original, result, rounded)
+    with pytest.raises(VerificationFailed):
+        prove(original, rounded, atol=0.0)
+
+
+def test_a_frozen_dim_is_refused_by_name():
+    text = "(float[N,4] x) => (float[A,4] y) <int64[2] s = {1, 4}> { [keep] y = Reshape(x, s) }"
+    with pytest.raises(CannotMigrate, match="keep") as caught:
+        prove(load(text.replace("N", "1").replace("A", "1")), load(text))
+    assert caught.value.code == "frozen-dim"
+    free = load(text.replace("{1, 4}", "{-1, 4}"))
+    proof = prove(load(text.replace("N", "1").replace("A", "1")), free, free)
+    assert proof.dynamic is not None
+    assert proof.dynamic.holds
