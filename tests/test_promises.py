@@ -2,7 +2,7 @@
 
 Where a promise is kept by one room alone, that room's tests break it in every way known, and are named:
 
-Where a promise is kept by one room alone, its tests break it in every way known, and are named here:
+1. Exit 0: it loads, is valid, at the target, has the interface it had, and computes the same or says why not.
 2. All or nothing: `tests/files/test_save.py` kills it at every system call and fills the disk,
    `tests/cli/test_app.py` ends it by signals.
 3. Bad input is one line with a code: `tests/cli/test_failure.py`, `tests/files/test_load.py`.
