@@ -108,12 +108,11 @@ class _Work:
         """Show each Resize, in order and inner bodies first, to `visit`; tell whether any changed."""
         types = RealTypes(self.model, self.dynamic)
         proto = self.model.proto
-        own = scopes(proto, self.model.weights, result_ir_version=proto.ir_version)
+        own = scopes(proto, self.model.weights, result_ir_version=proto.ir_version, types=types)
         changed = False
         producers = Producers()
         imports = [proto.opset_import, *(function.opset_import for function in proto.functions)]
         for scope, imported in zip(own, imports, strict=True):
-            scope.types = types
             opset = onnx_opset(imported, ir_version=proto.ir_version)
             if opset is not None and opset >= 11:
                 changed |= self._body(scope, opset, producers, visit)
@@ -145,7 +144,10 @@ class _Work:
                 self.orphans.update(name for name in before.input if name and name not in node.input)
                 self._record(before, rw, since)
         self._value_info(scope)
-        self.orphans.update(name for node in nodes if gone.intersection(node.output) for name in node.input)
+        if gone:
+            self.orphans.update(
+                name for node in nodes if gone.intersection(node.output) for name in node.input
+            )
         if scope.added or gone or len(nodes) != len(scope.body.node):
             nodes = [*scope.added, *(node for node in nodes if not gone.intersection(node.output))]
             del scope.body.node[:]

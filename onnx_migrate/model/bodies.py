@@ -29,9 +29,11 @@ def called(node: onnx.NodeProto) -> FunctionKey:
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
-    """Yield the attribute name, place and graph of each sub-graph of a node."""
-    if not _may_hold_graphs(node.domain, node.op_type):
-        return
+    """Give the attribute name, place and graph of each sub-graph of a node."""
+    return _graphs(node) if _may_hold_graphs(node.domain, node.op_type) else iter(())
+
+
+def _graphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
     for attribute in node.attribute:
         if attribute.type == AttributeProto.GRAPH:
             yield attribute.name, 0, attribute.g

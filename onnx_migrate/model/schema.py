@@ -121,9 +121,10 @@ def misfit(node: onnx.NodeProto, form: Signature) -> str | None:
         count -= 1
     if not form.min_inputs <= count <= form.max_inputs:
         return f"has {count} inputs, and {form.name}-{form.since_version} takes {_span(form.min_inputs, form.max_inputs)}"
-    for index in form.required_inputs:
-        if index < len(inputs) and not inputs[index]:
-            return f"leaves out input {index}, which {form.name}-{form.since_version} needs"
+    if "" in inputs:
+        for index in form.required_inputs:
+            if index < len(inputs) and not inputs[index]:
+                return f"leaves out input {index}, which {form.name}-{form.since_version} needs"
     outputs = len(node.output)
     if not form.min_outputs <= outputs <= form.max_outputs:
         return f"has {outputs} outputs, and {form.name}-{form.since_version} gives {_span(form.min_outputs, form.max_outputs)}"

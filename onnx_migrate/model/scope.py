@@ -175,12 +175,15 @@ class Scope:
         return self._constants
 
 
-def scopes(proto: onnx.ModelProto, weights: Weights, *, result_ir_version: int) -> list[Scope]:
+def scopes(
+    proto: onnx.ModelProto, weights: Weights, *, result_ir_version: int, types: TypeTable | None = None
+) -> list[Scope]:
     """Return the scopes of a model's main graph and of its local functions, which share one set of names.
 
-    `result_ir_version` is the IR version the model is about to have.
+    `result_ir_version` is the IR version the model is about to have; `types` are those of the model as it is,
+    unless others are given.
     """
-    names, types = Names(proto), TypeTable(proto)
+    names, types = Names(proto), types or TypeTable(proto)
     overridable, initializers = proto.ir_version >= 4, result_ir_version >= 4
     found = [Scope(proto.graph, "graph", names, types, weights, overridable, initializers)]
     for function in proto.functions:
