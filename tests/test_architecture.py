@@ -22,7 +22,7 @@ ALLOWED = {
     "passes": {"engine", "files", "model", "passes"},
     "migration": {"engine", "files", "model", "proof", "report", "verify"},
     "proof": {"files", "model", "verify"},
-    "cli": {"engine", "migration", "model", "report"},
+    "cli": {"engine", "files", "migration", "model", "report"},
     "isolate": set(),
     "errors": set(),
     "_version": set(),

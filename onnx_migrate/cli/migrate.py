@@ -95,12 +95,15 @@ def migrate(**options: Any) -> int:
     model, target = options["model"], _target(options)
     from onnx_migrate.cli.failure import fail
     from onnx_migrate.errors import MigrateError
+    from onnx_migrate.files import check_target
     from onnx_migrate.migration import migrate as run
 
     if options["extra"]:
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
     with _Progress(options["quiet"] or options["as_json"]) as progress:
         try:
+            if os.path.isfile(model):
+                check_target(target, source=model, in_place=options["in_place"])
             migration = run(
                 model,
                 opset=options["opset"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +17,7 @@ from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files.emit import Elsewhere, emit
 from onnx_migrate.files.load import digest, from_file
 from onnx_migrate.files.newfile import NewFile, fsync_folder, tidy
+from onnx_migrate.files.target import check_target
 from onnx_migrate.files.wire import Piece, size
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, FilePayload, Payload, Weights, stamp, tensors
@@ -62,14 +62,9 @@ def save(
 def _save(model: Model, path: Path, label: str, external: bool, in_place: bool) -> None:
     target = Path(os.path.realpath(path))
     weights = model.weights
-    exists = _check_target(target, label)
-    same = (
-        exists and weights.source is not None and weights.source.exists() and target.samefile(weights.source)
-    )
-    if same and not in_place:
-        raise SaveError(
-            f"{label} is the model itself", code="in-place", hint="--in-place allows to replace it"
-        )
+    source = weights.source
+    exists = check_target(label, source=source, in_place=in_place)
+    same = exists and source is not None and source.exists() and target.samefile(source)
     # Only where the references will be read from the same folder as before.
     keep = same and os.path.realpath(path.parent) == os.path.realpath(weights.folder or "")
     pieces, data, used = _lay_out(model, target.name + ".data", external, keep)
@@ -79,7 +74,7 @@ def _save(model: Model, path: Path, label: str, external: bool, in_place: bool) 
             f"{label} leads to another folder, where its external data would not be found",
             hint=f"give {target}",
         )
-    if exists and any(target.samefile(file) for file in used if file != weights.source and file.exists()):
+    if exists and any(target.samefile(file) for file in used if file != source and file.exists()):
         raise SaveError(
             f"{label} holds weights of the model itself", code="would-overwrite", hint="choose another name"
         )
@@ -98,23 +93,6 @@ def _save(model: Model, path: Path, label: str, external: bool, in_place: bool) 
             new_data.put()
         new_model.put()
         beside.clean()
-
-
-def _check_target(target: Path, label: str) -> bool:
-    """Return whether something stands at `target`; refuse what cannot or must not be replaced."""
-    if not target.parent.is_dir():
-        raise SaveError(f"{label}: there is no folder {target.parent}", code="no-such-folder")
-    try:
-        mode = target.stat().st_mode
-    except FileNotFoundError:
-        return False
-    if stat.S_ISDIR(mode):
-        raise SaveError(f"{label} is a directory", code="is-directory", hint="give a file name in it")
-    if not stat.S_ISREG(mode):
-        raise SaveError(f"{label} is not a regular file")
-    if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-        raise SaveError(f"{label} is write-protected")
-    return True
 
 
 Region = tuple[int, Payload]

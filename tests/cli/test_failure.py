@@ -256,3 +256,14 @@ def test_require_makes_a_failing_simplifier_an_error(process: Run, folder: Path)
         "onnx-migrate: not-simplified: small.onnx: onnxsim failed: not done after 0.01 s"
     )
     assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize("target", ["no/such/out.onnx", "small.onnx", "."])
+def test_a_target_that_cannot_be_written_is_told_before_the_work(
+    cli: Run, folder: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*given: object, **options: object) -> None:
+        raise AssertionError("began to work")
+
+    monkeypatch.setattr("onnx_migrate.migration.migrate", never)
+    assert cli("small.onnx", target, *FAST).code == 1

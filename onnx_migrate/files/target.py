@@ -1,0 +1,45 @@
+"""May a file be written where it is asked for? Told before the work is done, and held again when it is."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from onnx_migrate.errors import SaveError
+
+__all__ = ["check_target"]
+
+
+def check_target(
+    path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, in_place: bool = False
+) -> bool:
+    """Return whether a file stands at `path`; refuse what cannot or must not be replaced.
+
+    `source` is the file the model is read from. Raises SaveError (`no-such-folder`, `is-directory`, `in-place`,
+    `cannot-write`).
+    """
+    label, target = os.fspath(path), Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise SaveError(f"{label}: there is no folder {target.parent}", code="no-such-folder")
+    if not _writable(target.parent, os.W_OK | os.X_OK):
+        raise SaveError(f"{label}: the folder {target.parent} is write-protected")
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise SaveError(f"{label} is a directory", code="is-directory", hint="give a file name in it")
+    if not stat.S_ISREG(mode):
+        raise SaveError(f"{label} is not a regular file")
+    if not _writable(target, os.W_OK):
+        raise SaveError(f"{label} is write-protected")
+    if source is not None and not in_place and os.path.exists(source) and target.samefile(source):
+        raise SaveError(
+            f"{label} is the model itself", code="in-place", hint="--in-place allows to replace it"
+        )
+    return True
+
+
+def _writable(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
