@@ -163,8 +163,7 @@ def migrate(
     proof = None
     if verify:
         exact = (fallback.model if fallback else model) if _claims_identity(pipeline, log) else None
-        prover = Prover(original, input_data, rtol, atol, seed, limits, isolated)
-        with clock("verify"):
+        with Prover(original, input_data, rtol, atol, seed, limits, isolated) as prover, clock("verify"):
             try:
                 proof = prover.prove(model, exact)
             except (VerificationFailed, CannotMigrate) as error:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from onnx_migrate import files
@@ -27,7 +29,7 @@ class Proof:
 
 @dataclass
 class Prover:
-    """Proves results against one original."""
+    """Proves results against one original; as a context, clears the copies made of weights in memory."""
 
     original: Model
     input_data: str | os.PathLike[str] | None
@@ -36,7 +38,13 @@ class Prover:
     seed: int
     limits: Limits
     isolated: bool
-    _folders: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
+    _copies: ExitStack = field(default_factory=ExitStack, repr=False)
+
+    def __enter__(self) -> Prover:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._copies.close()
 
     def prove(self, result: Model, exact: Model | None = None) -> Proof:
         """Return the proof.
@@ -47,7 +55,7 @@ class Prover:
         """
         runnable = self._runnable(result)
         verdict = verify(
-            self._runnable(self.original),
+            self._before,
             runnable,
             exact=runnable if exact is result else None if exact is None else self._runnable(exact),
             feeds=None if self.input_data is None else Feeds.read(Path(self.input_data)),
@@ -77,16 +85,20 @@ class Prover:
             )
         return Proof(verdict, proof)
 
+    @cached_property
+    def _before(self) -> Runnable:
+        return self._runnable(self.original)
+
     def _runnable(self, model: Model) -> Runnable:
         """Run a model from where its weights are; those in memory go to a temporary file first."""
-        structure = model.proto.SerializeToString(deterministic=True)
-        if not model.weights.memory:
-            return Runnable(structure=structure, folder=model.weights.folder)
-        folder = tempfile.TemporaryDirectory(prefix="onnx-migrate-")
-        self._folders.append(folder)
-        path = Path(folder.name, "model.onnx")
-        files.save(model, path)
-        return Runnable(path, structure)
+        if model.weights.memory:
+            folder = self._copies.enter_context(tempfile.TemporaryDirectory(prefix="onnx-migrate-"))
+            path = Path(folder, "model.onnx")
+            files.save(model, path)
+            model = files.load(path)
+        return Runnable(
+            structure=model.proto.SerializeToString(deterministic=True), folder=model.weights.folder
+        )
 
 
 def _made_dynamic(before: Interface, after: Interface) -> tuple[dict[str, int], frozenset[str]]:

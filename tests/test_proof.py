@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 import pytest
 
@@ -29,7 +30,8 @@ def prove(original, result, exact=None, **options):
         "limits": Limits(),
         "isolated": False,
     }
-    return Prover(original, **(settings | options)).prove(result, exact)
+    with Prover(original, **(settings | options)) as prover:
+        return prover.prove(result, exact)
 
 
 def test_a_claim_of_bit_identity_is_held():
@@ -52,3 +54,20 @@ def test_a_frozen_dim_is_refused_by_name():
     proof = prove(load(text.replace("N", "1").replace("A", "1")), free, free)
     assert proof.dynamic is not None
     assert proof.dynamic.holds
+
+
+def test_weights_in_memory_are_looked_behind_too():
+    """A Relu that gives only zeros hides the difference; the values before it are compared."""
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((64, 64)).astype(np.float32)  # too large to stay in the structure
+    text = "(float[1,64] x) => (float[1,64] y) { m = MatMul(x, w) d = Sub(m, far) r = Relu(d) y = Add(r, x) }"
+    models = []
+    for array in (weights, weights + 1):
+        model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g ' + text)
+        for name, value in {"w": array, "far": np.full(64, 1e5, np.float32)}.items():
+            model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
+        models.append(files.load(model))
+        assert models[-1].weights.memory
+    assert prove(models[0], models[0], models[0]).verdict.notes == ()
+    with pytest.raises(VerificationFailed, match="bit-identity was claimed"):
+        prove(models[0], models[1], models[1])
