@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -69,17 +69,21 @@ def default_pipeline(
     dynamic: DynamicAxes | None = None,
     simplify: bool = True,
     resize_form: ResizeForm = "auto",
+    resize_intent: bool = False,
+    keep: Collection[str] = (),
     keep_initializers_as_inputs: bool = False,
     limits: Limits | None = None,
     isolated: bool = True,
 ) -> Pipeline:
     """Return the passes `migrate` runs with these arguments, installed ones included, to list, reorder or extend."""
     limits = limits or Limits()
-    items = [
-        _builtin("migrate_opset", opset=_opset(opset), unlist=not keep_initializers_as_inputs),
-        _builtin("resize_form", form=resize_form, dynamic=dynamic),
-        _builtin("declared_shapes"),
-    ]
+    lift = _builtin(
+        "migrate_opset", opset=_opset(opset), unlist=not keep_initializers_as_inputs, keep=frozenset(keep)
+    )
+    items = [lift]
+    if resize_intent:
+        items.append(_builtin("resize_intent", dynamic=dynamic))
+    items += [_builtin("resize_form", form=resize_form, dynamic=dynamic), _builtin("declared_shapes")]
     if dynamic is not None:
         items.append(_builtin("dynamic_dims", dynamic=dynamic))
     items.append(_builtin("cleanup"))
@@ -97,6 +101,8 @@ def migrate(
     simplify: bool | Literal["require"] = True,
     verify: bool = True,
     resize_form: ResizeForm = "auto",
+    resize_intent: bool = False,
+    keep: Collection[str] = (),
     keep_initializers_as_inputs: bool = False,
     passes: Sequence[Pass | Callable[..., Any] | str] = (),
     without: Sequence[str] = (),
@@ -122,6 +128,10 @@ def migrate(
             result at other sizes too.
         resize_form: write each Resize by "scales" or by "sizes" wherever that is exact; "auto" writes sizes where
             onnx infers another length from the scales than runs, so that the model would not load.
+        resize_intent: let each Resize compute what its exporter meant where that is known to be something else
+            than the file says. The model's numbers change: it is verified in two parts, up to there against the
+            original, and from there on against itself.
+        keep: words that the standard has dropped and ONNX Runtime still runs, to be kept: "tf_half_pixel_for_nn".
         keep_initializers_as_inputs: leave initializers in the graph's inputs, where callers can override them.
         passes: more passes, to run before simplify: functions of a ModelProto or a graphsurgeon Graph,
             "module:function", or passes.
@@ -148,6 +158,8 @@ def migrate(
             dynamic=dynamic,
             simplify=bool(simplify),
             resize_form=resize_form,
+            resize_intent=resize_intent,
+            keep=keep,
             keep_initializers_as_inputs=keep_initializers_as_inputs,
             limits=limits,
             isolated=isolated,
@@ -159,27 +171,29 @@ def migrate(
     with clock("load"):
         original = files.load(source)
     log = ChangeLog()
-    model, fallback = _run(pipeline, original.copy(), log, clock, required=simplify == "require")
+    course = _run(pipeline, original, log, clock, required=simplify == "require")
+    model, fallback = course.model, course.fallback
     proof = None
     if verify:
-        exact = (fallback.model if fallback else model) if _claims_identity(pipeline, log) else None
-        with Prover(original, input_data, rtol, atol, seed, limits, isolated) as prover, clock("verify"):
-            try:
-                proof = prover.prove(model, exact)
-            except (VerificationFailed, CannotMigrate) as error:
-                if fallback is None:
-                    raise
-                model = fallback.take(log, str(error))
-                proof = prover.prove(model, exact)
+        settings = (input_data, rtol, atol, seed, limits, isolated)
+        with clock("verify"):
+            held = []
+            for leg in course.legs:
+                with Prover(leg.start, *settings) as prover:
+                    verdict = prover.prove(leg.end, leg.end if leg.exact else None).verdict
+                held.append(f"before {leg.name}: {verdict.summary}")
+            with Prover(course.start, *settings) as prover:
+                exact = (fallback.model if fallback else model) if course.exact else None
+                try:
+                    proof = prover.prove(model, exact)
+                except (VerificationFailed, CannotMigrate) as error:
+                    if fallback is None:
+                        raise
+                    model = fallback.take(log, str(error))
+                    proof = prover.prove(model, exact)
+        for leg, finding in zip(course.legs, held, strict=True):
+            log.note(leg.name, "held-before", finding)
     return Migration(_report(original, model, pipeline, log, clock, proof), model)
-
-
-def _claims_identity(pipeline: Pipeline, log: ChangeLog) -> bool:
-    """Tell whether all that was done before simplifying is to be bit for bit: our own passes, all changes exact."""
-    own = set(builtin_passes().values())
-    return all(type(item) in own for item in pipeline) and all(
-        change.exactness is Exactness.EXACT for change in log.changes
-    )
 
 
 def _builtin(name: str, **options: Any) -> Pass:
@@ -195,24 +209,67 @@ def _opset(given: int | str) -> int:
         raise UsageError(f"{given!r} is not an opset", hint="a number, or latest") from None
 
 
-def _run(
-    pipeline: Pipeline, model: Model, log: ChangeLog, clock: _Clock, *, required: bool
-) -> tuple[Model, _Fallback | None]:
-    """Run the passes; with the result comes the model as it was before the optional pass that was run, if any."""
-    fallback: _Fallback | None = None
+def _run(pipeline: Pipeline, original: Model, log: ChangeLog, clock: _Clock, *, required: bool) -> _Course:
+    model, start, fallback, since = original.copy(), original, None, 0
+    legs: list[_Leg] = []
+    own = set(map(type, pipeline)) <= set(builtin_passes().values())
+
+    def exact() -> bool:
+        return own and all(change.exactness is Exactness.EXACT for change in log.changes[since:])
+
     for item in pipeline:
         with clock(item.name):
-            if required or not item.optional:
+            if item.changes_numbers:
+                before, leg_exact = model.copy(), exact()
                 model = pipeline.run_one(item, model, log)
-                continue
-            check_legal(model.proto)
-            fallback = _Fallback(item.name, model.copy(), len(log.changes), len(log.notes))
-            try:
+                if model.proto != before.proto:
+                    legs.append(_Leg(item.name, start, before, leg_exact))
+                    start, since = model.copy(), len(log.changes)
+                    log.note(
+                        item.name,
+                        "other-numbers",
+                        f"{item.name} changed what the model computes, as it is meant to; the result is held"
+                        " against the model after it",
+                        severity="warning",
+                    )
+            elif required or not item.optional:
                 model = pipeline.run_one(item, model, log)
-            except MigrateError as error:
-                model, fallback = fallback.take(log, str(error)), None
+            else:
+                check_legal(model.proto)
+                fallback = _Fallback(item.name, model.copy(), len(log.changes), len(log.notes))
+                try:
+                    model = pipeline.run_one(item, model, log)
+                except MigrateError as error:
+                    model, fallback = fallback.take(log, str(error)), None
     check_legal(model.proto)
-    return model, fallback
+    return _Course(tuple(legs), start, model, exact(), fallback)
+
+
+@dataclass(frozen=True)
+class _Leg:
+    """A stretch of the pipeline up to a pass, `name`, that changes numbers on purpose: these are to be the same.
+
+    `exact` tells whether they are to be bit for bit: our own passes, all changes exact.
+    """
+
+    name: str
+    start: Model
+    end: Model
+    exact: bool
+
+
+@dataclass(frozen=True)
+class _Course:
+    """What a pipeline made: stretches that were ended on purpose, and the last, from `start` to `model`.
+
+    `fallback` is the model as it was before the optional pass that was run, if any.
+    """
+
+    legs: tuple[_Leg, ...]
+    start: Model
+    model: Model
+    exact: bool
+    fallback: _Fallback | None
 
 
 @dataclass(frozen=True)

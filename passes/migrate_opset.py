@@ -19,7 +19,10 @@ from onnx_migrate.model.order import sort_model
 from onnx_migrate.model.schema import newest_opset
 from onnx_migrate.model.scope import scopes
 
-__all__ = ["MigrateOpset"]
+__all__ = ["KEEPABLE", "MigrateOpset"]
+
+KEEPABLE = frozenset({"tf_half_pixel_for_nn"})
+"""Words that the standard has dropped and ONNX Runtime still runs at any opset."""
 
 
 @register_pass
@@ -35,10 +38,15 @@ class MigrateOpset(Pass):
     unlist: bool = True
     """Whether initializers are taken out of the graph's inputs, where the IR version allows it (4 and on)."""
     keep: frozenset[str] = frozenset()
-    """Words that the standard has dropped and ONNX Runtime still runs, to be kept: "tf_half_pixel_for_nn"."""
+    """Those of `KEEPABLE` that are to stay in the model."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Lift `model` in place."""
+        if not self.keep <= KEEPABLE:
+            raise UsageError(
+                f"{', '.join(sorted(self.keep - KEEPABLE))} cannot be kept",
+                hint=f"{', '.join(sorted(KEEPABLE))} can",
+            )
         if not 1 <= self.opset <= newest_opset():
             raise UsageError(
                 f"there is no opset {self.opset}",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.parser
+import onnxruntime as ort
 import pytest
 
 import onnx_migrate
@@ -151,6 +152,58 @@ def test_simplify_folds_and_without_it_nothing_does() -> None:
     assert "simplify" not in plain.report.passes
     assert "simplify" in simplified.report.passes
     assert len(simplified.model.graph.node) < len(plain.model.graph.node)
+
+
+# What is meant to compute something else
+
+
+def add_a_hundredth(model: onnx.ModelProto) -> None:
+    """A pass that spoils the numbers, with no word of it."""
+    conv = next(node for node in model.graph.node if node.op_type == "Conv")
+    bias = next(tensor for tensor in model.graph.initializer if tensor.name == conv.input[2])
+    bias.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(bias) + 0.01, bias.name))
+
+
+@pytest.mark.parametrize("simplify", [False, True])
+def test_resize_intent_is_what_pytorch_computes(simplify: bool) -> None:
+    path = FIXTURES / "resize_bilinear_opset10.onnx"
+    migration = migrate(path, opset=17, resize_intent=True, simplify=simplify, **HERE)
+
+    recorded = np.load(path.with_suffix(".io.npz"))
+    session = ort.InferenceSession(migration.model.SerializeToString())
+    outputs = session.run(None, {"x": recorded["x"]})
+    for output, value in zip(session.get_outputs(), outputs, strict=True):
+        np.testing.assert_allclose(value, recorded[output.name], atol=2e-5)
+    told = {note.code: note.message for note in migration.report.notes}
+    assert "resize_intent changed" in told["other-numbers"]
+    assert "bit for bit the same" in told["held-before"]
+    verdict = migration.report.verification
+    assert verdict is not None
+    assert (verdict["kind"], verdict["exact"]) == ("verified", True)
+
+
+@pytest.mark.parametrize("place", [{"before": "resize_intent"}, {"after": "resize_intent"}])
+def test_what_is_changed_on_purpose_hides_nothing_else(place: dict[str, str]) -> None:
+    pipeline = default_pipeline(opset=17, resize_intent=True, simplify=False).add(add_a_hundredth, **place)
+    with pytest.raises(VerificationFailed):
+        migrate(FIXTURES / "resize_bilinear_opset10.onnx", pipeline=pipeline, **HERE)
+
+
+def test_an_intent_that_changes_nothing_is_not_mentioned() -> None:
+    migration = migrate(FIXTURES / "resize_bilinear_opset11.onnx", resize_intent=True, **HERE)
+    assert not {"other-numbers", "held-before"} & {note.code for note in migration.report.notes}
+
+
+@pytest.mark.parametrize("keep", [(), ("tf_half_pixel_for_nn",)])
+def test_a_dropped_word_is_kept_on_request(keep: tuple[str, ...]) -> None:
+    source = onnx.parser.parse_model("""<ir_version: 7, opset_import: ["": 11]>
+g (float[1,1,4,4] x) => (float[a,b,c,d] y) <float[0] roi = {}, float[4] s = {1., 1., 2., 2.}> {
+    y = Resize <coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "floor"> (x, roi, s)
+}""")
+    migration = migrate(source, opset=17, keep=keep, simplify=False, **HERE)
+    assert (b"tf_half_pixel_for_nn" in bytes_of(migration.model)) == bool(keep)
+    with pytest.raises(UsageError, match="Upsample cannot be kept"):
+        migrate(source, keep={"Upsample"})
 
 
 @pytest.fixture

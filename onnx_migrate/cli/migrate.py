@@ -43,6 +43,15 @@ __all__ = ["migrate"]
     help="Write each Resize by scales or by sizes wherever that is exact; auto writes sizes where scales do not load.",
 )  # fmt: skip
 @click.option(
+    "--resize-intent", is_flag=True,
+    help="Let each Resize compute what PyTorch meant where its exporter up to opset 10 could not say it, and mend "
+    "what onnx's version converter damaged. The numbers change.",
+)  # fmt: skip
+@click.option(
+    "--keep", multiple=True, type=click.Choice(["tf_half_pixel_for_nn"]),
+    help="Leave a word that the standard has dropped; ONNX Runtime still knows it.",
+)  # fmt: skip
+@click.option(
     "--input-data", type=click.Path(), metavar="PATH",
     help="Verify on these inputs: an .npz by input name, or a folder of input_*.pb.",
 )  # fmt: skip
@@ -111,6 +120,8 @@ def migrate(**options: Any) -> int:
                 simplify=_simplify(options),
                 verify=options["verify"],
                 resize_form=options["resize_form"],
+                resize_intent=options["resize_intent"],
+                keep=options["keep"],
                 keep_initializers_as_inputs=options["keep_initializers_as_inputs"],
                 passes=options["extra"],
                 without=options["without"],

@@ -29,6 +29,8 @@ class Pass(ABC):
     """One step of a pipeline. Subclasses are frozen dataclasses whose fields are the pass's options."""
 
     name: ClassVar[str]
+    changes_numbers: ClassVar[bool] = False
+    """Whether it is to: what follows is held against the model it gives, what came before against its argument."""
     optional: ClassVar[bool] = False
     """Whether the migration goes on with the model as it was before, and says so, when the pass fails."""
 

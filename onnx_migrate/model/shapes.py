@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 import onnx
-from onnx import shape_inference
 
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.bodies import subgraphs
+from onnx_migrate.model.inference import InferenceError, infer_shapes
 from onnx_migrate.model.skeleton import skeleton
 
 __all__ = ["Dims", "dims_of", "drop_value_info", "inferred_outputs", "inferred_shapes", "set_dims", "text_of"]
@@ -38,7 +38,7 @@ def inferred_outputs(
     """Return the outputs' dims as they follow from the inputs alone: a number, a symbol, or None for unknown.
 
     `sizes` gives inputs' symbols a number. None in place of the dims when not even the rank follows. Raises
-    CannotMigrate, code `shapes-disagree`, with onnx's own words when a node's inputs contradict each other.
+    CannotMigrate, code `not-inferred`, with onnx's own words when its inference gives up on the model.
     """
     return {value.name: dims_of(value) for value in _inferred(proto, sizes).output}
 
@@ -61,13 +61,11 @@ def _inferred(proto: onnx.ModelProto, sizes: Mapping[str, int] | None) -> onnx.G
         if value.type.WhichOneof("value") == "tensor_type":
             value.type.tensor_type.ClearField("shape")
     try:
-        inferred = shape_inference.infer_shapes(copy, data_prop=True)
-    except (shape_inference.InferenceError, RuntimeError) as error:
+        return infer_shapes(copy).graph
+    except InferenceError as error:
         raise CannotMigrate(
-            f"the shapes do not follow from the inputs: {' '.join(str(error).split())}",
-            code="shapes-disagree",
+            f"the shapes do not follow from the inputs: {error}", code="not-inferred"
         ) from error
-    return inferred.graph
 
 
 def dims_of(value: onnx.ValueInfoProto) -> Dims | None:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
 
 import onnx
-from onnx import AttributeProto, shape_inference
+from onnx import AttributeProto
 
 from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.model.inference import InferenceError, infer_shapes
 from onnx_migrate.model.skeleton import skeleton
 
 __all__ = ["BodyKey", "TypeTable", "ValueType"]
@@ -153,8 +154,8 @@ class TypeTable:
 
 def _infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     try:
-        return shape_inference.infer_shapes(proto, data_prop=True)
-    except (shape_inference.InferenceError, RuntimeError, ValueError, onnx.checker.ValidationError):
+        return infer_shapes(proto)
+    except InferenceError:
         # What cannot be inferred is unknown: an adapter that needs it refuses by name.
         return proto
 

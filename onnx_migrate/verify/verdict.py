@@ -78,6 +78,14 @@ class Verdict:
     node: str = ""
     exact: bool | None = None
 
+    @property
+    def summary(self) -> str:
+        """The verdict in a line."""
+        if self.kind is not Kind.VERIFIED:
+            return f"{self.kind.value}: {self.reason}"
+        same = all(comparison.identical for comparison in self.comparisons)
+        return f"verified with {self.evaluator}, {'bit for bit the same' if same else 'but for rounding the same'}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values; floats that JSON cannot hold become text."""
         plain: dict[str, Any] = _plain(asdict(self))

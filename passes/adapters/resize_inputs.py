@@ -8,12 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
+from onnx_migrate.model.change import Change
 from onnx_migrate.model.rewriter import Rewriter
 
 __all__ = [
     "FROM_CONVERTER",
     "check_choice",
     "check_roi",
+    "converted",
     "emptiness",
     "is_from_converter",
     "read_scales",
@@ -110,6 +112,11 @@ def is_from_converter(rw: Rewriter) -> bool:
         return False
     half = roi.size // 2
     return bool((roi[:half] == 0).all() and (roi[half:] == 1).all())
+
+
+def converted(rw: Rewriter, change: Change | None) -> bool:
+    """Tell whether onnx's version converter made a node of an older one, as it is or before the lift."""
+    return is_from_converter(rw) or (change is not None and FROM_CONVERTER in change.reason)
 
 
 def _check_length(

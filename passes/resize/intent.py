@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,14 +17,21 @@ from .forms import sizes_at_run_time, write_sizes
 from .known import Place, Producers
 from .lengths import run_length
 
-__all__ = ["Pair", "as_pytorch", "find_pair", "from_before_11", "join_pair", "meant_lengths", "wanted_sizes"]
+__all__ = [
+    "Pair",
+    "as_before_converter",
+    "as_pytorch",
+    "from_before_11",
+    "join_pair",
+    "meant_lengths",
+    "pair_of",
+]
 
 Floats = npt.NDArray[np.float32]
 
 
-def from_before_11(changes: Mapping[tuple[str, str], Change], scope: Scope, node: onnx.NodeProto) -> bool:
-    """Tell whether a node's output came from an Upsample, or from a Resize of version 10."""
-    change = changes.get((scope.path, node.output[0]))
+def from_before_11(change: Change | None) -> bool:
+    """Tell whether what the lift did, if anything, was to an Upsample or to a Resize of version 10."""
     if change is None:
         return False
     operator = change.before.op_type
@@ -42,8 +48,15 @@ class Pair:
     """The value it took its scales from, or the scales, where they were constant."""
 
 
-def find_pair(scope: Scope, producers: Producers, last: onnx.NodeProto) -> Pair | None:
-    """Return the pair that ends in `last`: a Resize, or the Gather behind one that is kept from copying."""
+def pair_of(place: Place, change: Change | None) -> Pair | None:
+    """Return the pair that the lift made of one node and that ends here."""
+    if change is None or not from_before_11(change) or "Resize" not in change.emitted:
+        return None  # not two of the model's own in a row
+    return _find_pair(place.rw.scope, place.producers, place.rw.node)
+
+
+def _find_pair(scope: Scope, producers: Producers, last: onnx.NodeProto) -> Pair | None:
+    """Look upwards from `last`: a Resize, or the Gather behind one that is kept from copying."""
     nodes = [last]
     if last.op_type == "Gather":
         _append(nodes, producers.find(scope, last.input[0]))
@@ -78,7 +91,7 @@ def _text(node: onnx.NodeProto, name: str) -> str:
     return next((attribute.s.decode() for attribute in node.attribute if attribute.name == name), "")
 
 
-def wanted_sizes(scope: Scope, producers: Producers, scales: str, source: str) -> tuple[int, str] | None:
+def _wanted_sizes(scope: Scope, producers: Producers, scales: str, source: str) -> tuple[int, str] | None:
     """Recognise the scales that PyTorch's exporter computes from a size.
 
     They are Concat([1, 1], Div(Cast(size), Cast(Slice(Shape(x), 2:)))), where the first Cast may be missing.
@@ -167,7 +180,7 @@ def _meant_sizes(place: Place) -> bool:
     rw, shape = place.rw, place.shape
     if not rw.input(2) or rw.input(3):
         return False
-    wanted = wanted_sizes(rw.scope, place.producers, rw.input(2), rw.input(0))
+    wanted = _wanted_sizes(rw.scope, place.producers, rw.input(2), rw.input(0))
     if wanted is not None:
         ones, name = wanted
         lengths = place.known.value(name)
@@ -188,3 +201,20 @@ def _meant_sizes(place: Place) -> bool:
     write_sizes(rw, meant, [1] * len(meant), shape)
     rw.note("the scales are a length over a length, and run to one less than that", Exactness.ASSUMED)
     return True
+
+
+def as_before_converter(place: Place, *, pytorch: bool) -> None:
+    """Write what a node computed before onnx's version converter, where its roi still tells."""
+    rw = place.rw
+    mode = rw.get("mode", "nearest")
+    if mode not in ("nearest", "linear") or (mode == "linear" and pytorch):
+        return  # PyTorch's linear is half_pixel: the converter put right what the exporter had lost
+    if mode == "nearest":
+        scales = place.known.value(rw.input(2)) if rw.input(2) else None
+        down = scales is not None and bool((scales < 1).any()) and not pytorch
+        if scales is None or (down and bool((scales > 1).any())):
+            return  # two roundings, or nobody knows which: the older model is needed
+        rw.set("nearest_mode", "ceil" if down else "floor")
+    rw.set("coordinate_transformation_mode", "asymmetric")
+    rw.set_input(1, "" if rw.version >= 13 else rw.constant(np.zeros(0, np.float32), "roi"))
+    rw.note("computes again what it did before onnx's version converter", Exactness.ASSUMED)

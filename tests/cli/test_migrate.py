@@ -294,3 +294,11 @@ def test_a_limit_that_stops_the_simplifier_is_told(process: Run, folder: Path) -
     assert [note["severity"] for note in report["notes"] if note["code"] == "left-out"] == ["warning"]
     assert report["verification"]["kind"] == "unverified"
     assert opset_of(folder / "out.onnx") == 17
+
+
+def test_resize_intent_says_that_the_numbers_are_others(cli: Run) -> None:
+    fixture = str(ROOT / "fixtures" / "resize_bilinear_opset10.onnx")
+    ended = cli(fixture, "out.onnx", "--resize-intent", "--no-simplify")
+    assert ended.code == 0
+    assert "(assumed): PyTorch's linear interpolation is half_pixel" in ended.out
+    assert "warning: resize_intent changed what the model computes" in ended.out

@@ -1,0 +1,159 @@
+"""Goes over the Resizes of a model, and takes note of what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx
+
+from onnx_migrate.engine.orphans import remove_orphans
+from onnx_migrate.errors import Where
+from onnx_migrate.model.bodies import Body, subgraphs
+from onnx_migrate.model.change import Change, ChangeLog, Exactness
+from onnx_migrate.model.dims import DynamicAxes, named_axes
+from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.opset import onnx_opset
+from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.model.schema import is_onnx, signature_at
+from onnx_migrate.model.scope import Scope, scopes
+
+from .known import Known, Place, Producers
+from .lengths import RealTypes, contradicts
+
+__all__ = ["Visit", "Walk", "has_resize"]
+
+Visit = Callable[[Place], set[str]]
+"""Rewrites one node, and returns the outputs of nodes that are no longer needed."""
+
+
+def has_resize(model: Model) -> bool:
+    """Tell whether any body of the model has a Resize."""
+    bodies: list[Body] = [model.proto.graph, *model.proto.functions]
+    return any(_has_resize(body) for body in bodies)
+
+
+def _has_resize(body: Body) -> bool:
+    return any(
+        node.op_type == "Resize" or any(_has_resize(graph) for _, _, graph in subgraphs(node))
+        for node in body.node
+    )
+
+
+class Walk:
+    """One run of a pass over the Resizes of opset 11 and on, and over the Gathers that adapters wrote for one.
+
+    `dynamic` are the axes that are made dynamic afterwards, and so are not known.
+    """
+
+    def __init__(self, step: str, model: Model, log: ChangeLog, dynamic: DynamicAxes | None) -> None:
+        self.step, self.model, self.log = step, model, log
+        self._dynamic = named_axes(dynamic, Interface.of(model.proto)) if dynamic else {}
+        self._orphans: set[str] = set()
+        self._said: set[tuple[str, str]] = set()
+        self.lifted = {
+            (change.where.scope, change.before.output[0]): change
+            for change in log.changes
+            if change.where.operator in ("Resize", "Upsample")
+        }
+        """What the lift did, by scope and the name of the value the node gives."""
+
+    def origin(self, place: Place) -> Change | None:
+        """Return what the lift did to a node; None for one that came as it is."""
+        return self.lifted.get((place.rw.scope.path, place.rw.node.output[0]))
+
+    def each(self, visit: Visit) -> bool:
+        """Show each node, in order and inner bodies first, to `visit`; tell whether any changed."""
+        proto = self.model.proto
+        types = RealTypes(self.model, self._dynamic)
+        own = scopes(proto, self.model.weights, result_ir_version=proto.ir_version, types=types)
+        changed = False
+        producers = Producers()
+        imports = [proto.opset_import, *(function.opset_import for function in proto.functions)]
+        for scope, imported in zip(own, imports, strict=True):
+            opset = onnx_opset(imported, ir_version=proto.ir_version)
+            if opset is not None and opset >= 11:
+                changed |= self._body(scope, opset, producers, visit)
+        return changed
+
+    def end(self) -> None:
+        """Take away what has lost its last reader."""
+        remove_orphans(self.model.proto, self._orphans)
+
+    def warn(self, place: Place, message: str, *, code: str) -> None:
+        """Note something of a node once."""
+        where = place.rw.where
+        if (str(where), code) not in self._said:
+            self._said.add((str(where), code))
+            self.log.note(self.step, code, f"{where}: {message}", subject=where.node, severity="warning")
+
+    def _body(self, scope: Scope, opset: int, producers: Producers, visit: Visit) -> bool:
+        changed = False
+        known = Known(scope, producers)
+        nodes: list[onnx.NodeProto] = []
+        gone: set[str] = set()
+        for index, node in enumerate(scope.body.node):
+            for attribute, number, graph in subgraphs(node):
+                inner = scope.inner(node, index, attribute, number, graph)
+                changed |= self._body(inner, opset, producers, visit)
+            if not self._concerns(scope, node):
+                nodes.append(node)
+                continue
+            form = signature_at("", "Resize", opset)
+            since = form.since_version if form else opset
+            where = Where(scope.path, node.name or node.output[0], "Resize", since, since)
+            rw = Rewriter(node, scope, opset, opset, where)
+            before = onnx.NodeProto()
+            before.CopyFrom(node)
+            gone.update(visit(Place(rw, known, producers)))
+            nodes.extend([*rw.preceding, node])
+            if node != before:
+                changed = True
+                self._orphans.update(name for name in before.input if name and name not in node.input)
+                self._record(before, rw, since)
+        self._value_info(scope)
+        if gone:
+            idle = (node for node in nodes if gone.intersection(node.output))
+            self._orphans.update(name for node in idle for name in node.input)
+        if scope.added or gone or len(nodes) != len(scope.body.node):
+            nodes = [*scope.added, *(node for node in nodes if not gone.intersection(node.output))]
+            del scope.body.node[:]
+            scope.body.node.extend(nodes)
+        return changed
+
+    def _concerns(self, scope: Scope, node: onnx.NodeProto) -> bool:
+        """Tell whether a node is a Resize, or the last of those that an adapter wrote for one."""
+        if node.op_type not in ("Resize", "Gather") or not is_onnx(node.domain):
+            return False
+        if node.op_type == "Gather" and (scope.path, node.output[0]) not in self.lifted:
+            return False
+        return not any(attribute.ref_attr_name for attribute in node.attribute)
+
+    def _record(self, before: onnx.NodeProto, rw: Rewriter, since: int) -> None:
+        self.log.changes.append(
+            Change(
+                step=self.step,
+                where=rw.where,
+                serialised_before=before.SerializeToString(),
+                version_before=since,
+                serialised_after=rw.node.SerializeToString(),
+                version_after=since,
+                emitted=tuple(node.op_type for node in rw.preceding),
+                reason="; ".join(dict.fromkeys(rw.reasons)) or "inputs that hold nothing are left out",
+                exactness=rw.exactness or Exactness.EXACT,
+            )
+        )
+
+    def _value_info(self, scope: Scope) -> None:
+        """Drop what is noted of values whose lengths are others when run."""
+        body = scope.body
+        asked = isinstance(scope.types, RealTypes) and scope.types.asked
+        if not asked or not isinstance(body, onnx.GraphProto) or not body.value_info:
+            return
+        kept = [value for value in body.value_info if not contradicts(value, scope.value_type(value.name))]
+        count = len(body.value_info) - len(kept)
+        if count:
+            message = f"dropped {count} noted shapes that are not what runs"
+            self.log.note(self.step, "value-info", message)
+            del body.value_info[:]
+            body.value_info.extend(kept)

@@ -1,0 +1,65 @@
+"""Writes each Resize as its exporter meant it, on request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.dims import DynamicAxes
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.shapes import drop_value_info
+
+from .adapters.resize_inputs import converted
+from .resize.intent import as_before_converter, as_pytorch, from_before_11, pair_of
+from .resize.known import Place
+from .resize.walk import Walk, has_resize
+
+__all__ = ["ResizeIntent"]
+
+_ROUNDS = 32
+"""Each settles the Resizes whose shapes follow from those settled before."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class ResizeIntent(Pass):
+    """Let what PyTorch exported up to opset 10 compute what its module did, and mend converted Resizes.
+
+    PyTorch's interpolate is half_pixel in linear modes, rounds down in nearest, and means whole lengths; its
+    exporter had no words for these. What onnx's version converter made of an older Resize lost its
+    coordinates. These are assumptions: the model's numbers change, and each node is reported.
+    """
+
+    name: ClassVar[str] = "resize_intent"
+    changes_numbers: ClassVar[bool] = True
+    dynamic: DynamicAxes | None = field(default=None)
+    """The axes that are made dynamic afterwards."""
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Rewrite the Resizes of `model`, which the pass migrate_opset has lifted, in place."""
+        if not has_resize(model):
+            return model
+        walk = Walk(self.name, model, log, self.dynamic)
+        pytorch = model.proto.producer_name == "pytorch"
+
+        def mean(place: Place) -> set[str]:
+            change = walk.origin(place)
+            pair = pair_of(place, change)
+            if place.rw.node.op_type == "Gather" and pair is None:
+                return set()
+            if pytorch and change is not None and from_before_11(change):
+                gone, longer = as_pytorch(place, pair, change.before)
+                if longer:
+                    drop_value_info(model.proto.graph)
+                return gone
+            if pair is None and converted(place.rw, change):
+                as_before_converter(place, pytorch=pytorch)
+            return set()
+
+        for _ in range(_ROUNDS):
+            if not walk.each(mean):
+                break
+        walk.end()
+        return model

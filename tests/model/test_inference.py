@@ -1,0 +1,65 @@
+"""Shape inference: what it finds, and that long vectors cost nothing."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from onnx_migrate.model.inference import LONG, InferenceError, infer_shapes
+from onnx_migrate.model.weights import refer
+
+
+def net(length: int, count: int = 1, *, listed: bool = False) -> onnx.ModelProto:
+    """Add a vector of `length`, whose values are elsewhere, to x[1] `count` times."""
+    tensor = TensorProto(name="w", dims=[length], data_type=TensorProto.FLOAT)
+    refer(tensor, "elsewhere", 0, 4 * length)
+    names = ["x", *(f"t{index}" for index in range(count))]
+    nodes = [helper.make_node("Add", [a, "w"], [b]) for a, b in itertools.pairwise(names)]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])]
+    if listed:
+        inputs.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [length]))
+    graph = helper.make_graph(
+        nodes, "g", inputs, [helper.make_tensor_value_info(names[-1], TensorProto.FLOAT, None)], [tensor]
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def dims(value: onnx.ValueInfoProto) -> list[int]:
+    return [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_long_vector_costs_nothing(listed: bool) -> None:
+    given = net(1 << 23, 8, listed=listed)
+    start = time.perf_counter()
+    found = infer_shapes(given)
+    assert time.perf_counter() - start < 0.5
+    assert found.graph.input == given.graph.input
+    assert list(found.graph.initializer) == list(given.graph.initializer)
+    assert {value.name for value in found.graph.value_info} == {f"t{index}" for index in range(7)}
+
+
+def test_a_short_vector_keeps_its_length() -> None:
+    assert dims(infer_shapes(net(LONG)).graph.output[0]) == [LONG]
+
+
+def test_values_are_followed() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+g (float[2,6] x) => (float[a,b] y) <int64[1] one = {1}, int64[1] zero = {0}, int64[1] all = {-1}> {
+  s = Shape(x) n = Slice(s, zero, one) t = Concat<axis = 0>(n, all) r = Reshape(x, t) y = Relu(r)
+}""")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert dims(infer_shapes(model).graph.output[0]) == [2, 6]
+
+
+def test_what_onnx_throws_is_told_in_one_line() -> None:
+    model = net(4)
+    model.graph.node[0].domain = "never.imported"
+    with pytest.raises(InferenceError) as caught:
+        infer_shapes(model)
+    assert "\n" not in str(caught.value)
+    assert "never.imported" in str(caught.value)
