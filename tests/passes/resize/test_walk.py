@@ -1,0 +1,96 @@
+"""Going over Resizes: which are shown, what is noted of them, and what is taken away behind them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import onnx
+
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.model import Model
+from tests.harness import model
+
+walk = importlib.import_module("onnx_migrate.passes.resize.walk")
+
+NESTED = """<ir_version: 8, opset_import: ["": 17]>
+g (float[1,1,4,4] x, bool c) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, int64[1] zero = {0}> {
+    [outer] r = Resize (x, , s)
+    [gather] i = Gather (r, zero)
+    [choose] y = If (c) <
+        then_branch = t () => (float[a,b,d,e] p) { [inner] p = Resize (i, , s) },
+        else_branch = f () => (float[a,b,d,e] q) { q = Relu (i) }
+    >
+}"""
+
+
+def start(text: str) -> tuple[Any, onnx.ModelProto, ChangeLog]:
+    carried, log = Model(model(text)), ChangeLog()
+    return walk.Walk("step", carried, log, None), carried.proto, log
+
+
+def test_every_resize_is_shown_and_nothing_is_noted_of_what_stays() -> None:
+    going, proto, log = start(NESTED)
+    before = proto.SerializeToString()
+    seen: list[str] = []
+    changed = going.each(lambda place: seen.append(place.rw.node.name) or set())
+    going.end()
+    assert (changed, seen, log.changes, log.notes) == (False, ["outer", "inner"], [], [])
+    assert proto.SerializeToString() == before
+
+
+def test_a_change_is_noted_and_what_it_no_longer_reads_goes() -> None:
+    going, proto, log = start(NESTED)
+
+    def unscale(place: Any) -> set[str]:
+        place.rw.set_input(2, "")
+        place.rw.set_input(3, place.rw.constant(place.known.value("s").astype("int64"), "sizes"))
+        place.rw.note("because")
+        return set()
+
+    assert going.each(unscale)
+    going.end()
+    assert [(str(c.where.scope), c.where.node, c.step, c.reason) for c in log.changes] == [
+        ("graph", "outer", "step", "because"),
+        ("graph/choose:then_branch", "inner", "step", "because"),
+    ]
+    assert "s" not in {tensor.name for tensor in proto.graph.initializer}
+    onnx.checker.check_model(proto)
+
+
+def test_a_node_that_is_no_longer_needed_goes() -> None:
+    going, proto, _ = start("""<ir_version: 8, opset_import: ["": 17]>
+g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float[4] t = {1., 1., 3., 3.}> {
+    m = Resize (x, , t)
+    y = Resize (m, , s)
+}""")
+
+    def skip(place: Any) -> set[str]:
+        if place.rw.node.output[0] != "y":
+            return set()
+        place.rw.set_input(0, "x")
+        return {"m"}
+
+    assert going.each(skip)
+    going.end()
+    assert [list(node.output) for node in proto.graph.node] == [["y"]]
+    assert [tensor.name for tensor in proto.graph.initializer] == ["s"]
+
+
+def test_what_a_function_sets_anew_at_each_call_and_what_is_older_is_not_shown() -> None:
+    going, _, _ = start("""<ir_version: 8, opset_import: ["": 10, "own": 1]>
+g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}> { r = Resize (x, s) y = own.f (r, s) }
+<domain: "own", opset_import: ["": 17]> f <m> (v, s) => (w) {
+    u = Resize <mode: string = @m> (v, , s)
+    w = Resize (u, , s)
+}""")
+    seen: list[str] = []
+    going.each(lambda place: seen.append(place.rw.node.output[0]) or set())
+    assert seen == ["w"]
+
+
+def test_a_warning_is_given_once() -> None:
+    going, _, log = start(NESTED)
+    for _ in range(2):
+        going.each(lambda place: going.warn(place, "look", code="resize-kept") or set())
+    assert [note.subject for note in log.notes] == ["outer", "inner"]
