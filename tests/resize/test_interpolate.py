@@ -1,0 +1,85 @@
+"""PyTorch's interpolate at opsets 9 to 20: lifted to the bit, and with its intent what PyTorch itself computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.harness import ONNX_NEWEST, ORT_NEWEST, run
+from tests.resize.shaped import shape_form
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Export:
+    """One exported call: the model, its input, and what PyTorch made of it."""
+
+    name: str
+    opset: int
+    model: onnx.ModelProto
+    x: Array
+    y: Array
+
+
+def exports(step: int) -> Iterator[tuple[Export, int]]:
+    """Yield every `step`-th model of fixtures/interpolate.npz, with a target to lift it to."""
+    with np.load(Path(__file__).parents[2] / "fixtures" / "interpolate.npz") as file:
+        held = dict(file)
+    ends = np.cumsum(held["lengths"]).tolist()
+    for index, (name, end) in enumerate(zip(held["names"].tolist(), ends, strict=True)):
+        call, _, stamp = name.rsplit(".", 2)
+        opset, y = int(stamp), held[f"{call}.y"]
+        targets = [to for to in (11, 13, 18, 19, 21, 26) if opset <= to <= min(ORT_NEWEST, ONNX_NEWEST)]
+        if index % step or not targets:
+            continue
+        model = onnx.ModelProto.FromString(held["models"][end - held["lengths"][index] : end].tobytes())
+        yield Export(name, opset, model, held[f"x{y.ndim}"], y), targets[index % len(targets)]
+
+
+def run_source(export: Export) -> Array | None:
+    """Run the file as it is; None for an Upsample that shrinks, which ONNX Runtime refuses, loaded or run."""
+    try:
+        result: Array = run(export.model, {"x": export.x})[0]
+    except Exception as error:
+        if "Scale value should be greater than or equal to 1" not in str(error):
+            raise
+        return None
+    return result
+
+
+def hold(step: int) -> tuple[int, int, int]:
+    """Return how many were held, how many files compute what PyTorch does, and how many do not run."""
+    count = right = refused = 0
+    for export, to in exports(step):
+        label = f"{export.name} to {to}"
+        count += 1
+        before = run_source(export)
+        if before is not None:
+            plain, _ = shape_form(export.model, to)
+            np.testing.assert_array_equal(run(plain, {"x": export.x})[0], before, err_msg=label)
+            right += before.shape == export.y.shape and np.allclose(before, export.y, rtol=1e-4, atol=2e-5)
+        else:
+            refused += 1
+        meant, _ = shape_form(export.model, to, intent=True)
+        np.testing.assert_allclose(
+            run(meant, {"x": export.x})[0], export.y, rtol=1e-4, atol=2e-5, err_msg=label
+        )
+    return count, right, refused
+
+
+def test_sample() -> None:
+    count, right, _ = hold(16)
+    assert right < count, "up to opset 10 the files are not what PyTorch computes"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(ORT_NEWEST < 26, reason="the counts are of all targets")
+def test_all() -> None:
+    assert hold(1) == (2524, 2364, 36)
