@@ -11,7 +11,7 @@ from onnx_migrate.verify import Kind, Runnable, verify
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
 RESIZE = """(float[1,1,13,13] x) => (float[1,1,25,25] y) {{
-    [resize] r = Resize<mode: string = "linear"> (x, "", {given}) [add] y = Add (r, c)
+    [resize] r = Resize<mode = "linear"> (x, "", {given}) [add] y = Add (r, c)
 }}"""
 
 
