@@ -22,13 +22,13 @@ def net(text: str, **tensors: object) -> Runnable:
 
 
 SKIP = np.arange(625, dtype=np.float32).reshape(1, 1, 25, 25)
-BY_SCALES = net(RESIZE.format(given="s"), s=np.float32([1, 1, 25 / 13, 25 / 13]), c=SKIP)
 
 
 @pytest.mark.parametrize(("skip", "kind"), [(SKIP, Kind.VERIFIED), (SKIP + 1, Kind.DIFFERS)])
 def test_a_length_inferred_wrong_is_no_hindrance(skip: object, kind: Kind) -> None:
+    scales = net(RESIZE.format(given="s"), s=np.float32([1, 1, 25 / 13, 25 / 13]), c=SKIP)
     sizes = net(RESIZE.format(given='"", s'), s=np.int64([1, 1, 25, 25]), c=skip)
-    verdict = verify(BY_SCALES, sizes, exact=sizes, isolated=False)
+    verdict = verify(scales, sizes, exact=sizes, isolated=False)
     assert verdict.kind is kind
     assert (verdict.exact, len(verdict.notes)) == (kind is Kind.VERIFIED, 1)
     assert "Incompatible dimensions" in verdict.notes[0]
