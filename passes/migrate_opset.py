@@ -83,9 +83,10 @@ class MigrateOpset(Pass):
         for scope, (owner, version) in zip(
             scopes(proto, model.weights, result_ir_version=ir_version), bodies, strict=True
         ):
-            if version is not None and version < self.opset:
-                lift.body(scope, version)
-                set_onnx_opset(owner, self.opset)
+            if version is not None:
+                lift.body(scope, version)  # at the target too: nodes may have an older form than their stamp
+                if version < self.opset:
+                    set_onnx_opset(owner, self.opset)
         if ir_version != proto.ir_version:
             log.note(
                 self.name, "ir-version", f"IR version {proto.ir_version} became {ir_version}", subject="model"

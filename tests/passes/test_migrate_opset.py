@@ -6,7 +6,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from onnx_migrate.engine.passes import builtin_passes
-from onnx_migrate.errors import LoadError, UsageError
+from onnx_migrate.errors import CannotMigrate, LoadError, UsageError
 from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
 from tests.harness import lift, model, random_feeds, run, same
@@ -89,3 +89,28 @@ def test_a_model_at_the_target_is_left_alone() -> None:
     assert result.SerializeToString() == before
     assert not log.changes
     assert not log.notes
+
+
+@pytest.mark.parametrize(
+    ("opset", "body", "operator"),
+    [
+        (13, "<float[4] s = {1., 1., 2., 2.}> { y = Upsample (x, s) }", "Resize"),
+        (11, "<int64[1] axes = {0}> { s = Softmax <axis = 1> (x) y = Relu (s) }", "Softmax"),
+    ],
+)
+def test_a_node_of_another_version_is_lifted_at_the_target_too(opset: int, body: str, operator: str) -> None:
+    result, log = lift(
+        f'<ir_version: 7, opset_import: ["": {opset}]> g (float[1,1,2,2] x) => (float[a,b,c,d] y) {body}',
+        opset,
+    )
+    assert operator in [node.op_type for node in result.graph.node]
+    assert [note.code for note in log.notes] == (["other-version"] if operator == "Resize" else [])
+
+
+def test_a_node_that_is_not_valid_is_refused_at_the_target_too() -> None:
+    with pytest.raises(CannotMigrate) as caught:
+        lift(
+            '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (float[4] y) { y = Relu <a = 1> (x) }',
+            13,
+        )
+    assert caught.value.code == "invalid-node"
