@@ -53,24 +53,14 @@ class Prover:
         near as rounding brings them. Raises VerificationFailed where they differ, CannotMigrate where a dim
         is frozen.
         """
-        runnable = self._runnable(result)
-        verdict = verify(
-            self._before,
-            runnable,
-            exact=runnable if exact is result else None if exact is None else self._runnable(exact),
-            feeds=None if self.input_data is None else Feeds.read(Path(self.input_data)),
-            tolerance=Tolerance(rtol=self.rtol, atol=self.atol),
-            seed=self.seed,
-            limits=self.limits,
-            isolated=self.isolated,
-        )
+        verdict = self.judge(result, exact)
         if verdict.kind is Kind.DIFFERS:
             raise VerificationFailed(verdict.reason, where=Where(node=verdict.node) if verdict.node else None)
         symbols, batch = _made_dynamic(Interface.of(self.original.proto), Interface.of(result.proto))
         if not symbols:
             return Proof(verdict)
         proof = prove_dynamic(
-            runnable, symbols, batch, seed=self.seed, limits=self.limits, isolated=self.isolated
+            self._runnable(result), symbols, batch, seed=self.seed, limits=self.limits, isolated=self.isolated
         )
         if not proof.holds:
             blocker = proof.blocker
@@ -84,6 +74,20 @@ class Prover:
                 hint=f"the model cannot be made dynamic in {', '.join(symbols)} as it is",
             )
         return Proof(verdict, proof)
+
+    def judge(self, result: Model, exact: Model | None = None) -> Verdict:
+        """Return the verdict at the original's sizes, whatever it is."""
+        runnable = self._runnable(result)
+        return verify(
+            self._before,
+            runnable,
+            exact=runnable if exact is result else None if exact is None else self._runnable(exact),
+            feeds=None if self.input_data is None else Feeds.read(Path(self.input_data)),
+            tolerance=Tolerance(rtol=self.rtol, atol=self.atol),
+            seed=self.seed,
+            limits=self.limits,
+            isolated=self.isolated,
+        )
 
     @cached_property
     def _before(self) -> Runnable:

@@ -12,8 +12,10 @@ from click.shell_completion import CompletionItem
 
 from onnx_migrate._version import __version__
 from onnx_migrate.cli.explain import explain
+from onnx_migrate.cli.inspect import inspect
 from onnx_migrate.cli.migrate import migrate
 from onnx_migrate.cli.passes import passes
+from onnx_migrate.cli.verify import verify
 
 __all__ = ["app", "run"]
 
@@ -65,7 +67,7 @@ def app() -> None:
     """
 
 
-for command in (migrate, explain, passes):
+for command in (migrate, inspect, verify, explain, passes):
     app.add_command(command)
 
 

@@ -135,6 +135,9 @@ class Lift:
             )
         )
 
+    def _rewriter(self, node: onnx.NodeProto, scope: Scope, to: int, where: Where) -> Rewriter:
+        return Rewriter(node, scope, to, self.target, where, self.keep)
+
     def _take(self, step: Step | int, node: onnx.NodeProto, version: int, scope: Scope) -> Rewriter:
         to = step if isinstance(step, int) else step.to
         where = Where(scope.path, _name(node), node.op_type, version, to)
@@ -145,7 +148,7 @@ class Lift:
             )  # fmt: skip
         if step.refusal:
             raise CannotMigrate(step.refusal, code="no-equal", where=where, hint=step.hint)
-        rewriter = Rewriter(node, scope, to, self.target, where, self.keep)
+        rewriter = self._rewriter(node, scope, to, where)
         if step.adapt is None:
             return rewriter
         try:

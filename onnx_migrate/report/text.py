@@ -11,7 +11,7 @@ from onnx_migrate.report.report import Report
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["print_report"]
+__all__ = ["print_report", "print_verdict"]
 
 _SHOWN = 5
 """Nodes shown of each kind of change, unless all are asked for."""
@@ -38,6 +38,13 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     if report.dynamic is not None:
         _dynamic(report.dynamic, say)
     _verification(report.verification, say)
+
+
+def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str, other: str) -> None:
+    """Write what a verification of two models found, as `Verdict.as_dict` gives it, to a rich console."""
+    say = _Writer(console)
+    say.line(f"[bold]{_safe(other)} against {_safe(original)}[/]")
+    _verification(verdict, say)
 
 
 class _Writer:
@@ -110,14 +117,16 @@ def _verification(verdict: Mapping[str, Any] | None, say: _Writer) -> None:
     if verdict is None:
         say.head("[yellow]not verified[/]: it was not asked for")
         return
-    if verdict["kind"] != "verified":
+    if verdict["kind"] == "verified":
+        feeds = ", ".join(feed["name"] for feed in verdict["feeds"])
+        say.head(f"[green]verified[/] with {_safe(verdict['evaluator'])} on {_safe(feeds)}")
+    else:
         say.head(f"[yellow]{verdict['kind']}[/]: {_safe(verdict['reason'])}")
-        return
-    feeds = ", ".join(feed["name"] for feed in verdict["feeds"])
-    say.head(f"[green]verified[/] with {_safe(verdict['evaluator'])} on {_safe(feeds)}")
     for item in verdict["comparisons"]:
         shape = "×".join(map(str, item["shape_after"] or ())) or "scalar"
-        if item["identical"]:
+        if item["problem"]:
+            finding = f"[red]{_safe(item['problem'])}[/]"
+        elif item["identical"]:
             finding = "bit for bit the same"
         else:
             finding = (

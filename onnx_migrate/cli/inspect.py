@@ -1,0 +1,69 @@
+"""`onnx-migrate inspect MODEL...`: what models are, and what migrating them would do."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from onnx_migrate.inspection import Inspection
+
+__all__ = ["inspect"]
+
+
+@click.command()
+@click.argument("models", type=click.Path(), nargs=-1, required=True)
+@click.option(
+    "--opset", "--target-opset", default="17", show_default=True, metavar="N",
+    help="The ai.onnx opset to look at the way to: a number, or latest.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every node, and all of every model.")
+def inspect(models: tuple[str, ...], opset: str, as_json: bool, verbose: bool) -> int:
+    """Show what the MODELS are, what would change on the way to an opset, what would be refused and why, and
+    which opsets can be reached.
+
+    No weights are read, nothing is run or written. Several models are shown in a line each.
+
+    \b
+    Exit codes:
+        0  shown, whether or not the opset can be reached
+        2  wrong usage
+        4  one is not a readable ONNX model; the others are shown
+    """
+    from onnx_migrate.cli.failure import fail, failure
+    from onnx_migrate.errors import MigrateError, UsageError
+    from onnx_migrate.inspection import inspect as look
+
+    code = 0
+    shown: list[Inspection] = []
+    entries: list[dict[str, Any]] = []
+    for model in models:
+        try:
+            found = look(model, opset=opset)
+        except MigrateError as error:  # noqa: PERF203
+            code = fail(error, model, as_json=False)
+            if isinstance(error, UsageError):
+                return code
+            entries.append(failure(error, model))
+        else:
+            entries.append(found.as_dict())
+            shown.append(found)
+    if as_json:
+        click.echo(json.dumps(entries, indent=2))
+    elif shown:
+        from rich.console import Console
+
+        from onnx_migrate.cli.inspected import print_inspection, print_overview
+
+        console = Console()
+        if len(models) > 1 and not verbose:
+            print_overview(shown, console)
+        else:
+            for index, found in enumerate(shown):
+                if index:
+                    console.print()
+                print_inspection(found, console, everything=verbose)
+    return code

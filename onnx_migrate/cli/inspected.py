@@ -1,0 +1,133 @@
+"""An inspection on a rich console: one model in full, or many in a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from onnx_migrate.errors import MigrateError
+    from onnx_migrate.inspection import Inspection
+
+__all__ = ["print_inspection", "print_overview"]
+
+_SHOWN = 10
+"""Changes and refusals shown, unless all are asked for."""
+
+
+def print_overview(found: Sequence[Inspection], console: Console) -> None:
+    """Write a table of one row a model."""
+    table = _table("model", "opset", "IR", "nodes", "weights", "reachable")
+    table.add_column(f"to {found[0].target}", overflow="fold")
+    for item in found:
+        table.add_row(
+            escape(item.model),
+            str(item.opset or "none"),
+            str(item.side.ir_version),
+            str(item.nodes),
+            _bytes(item.weight_bytes),
+            _span(item.survey.reachable),
+            _outlook(item),
+        )
+    console.print(table)
+
+
+def print_inspection(item: Inspection, console: Console, *, everything: bool = False) -> None:
+    """Write all that is known of a model."""
+
+    def line(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=True)
+
+    line(f"[bold]{escape(item.model)}[/]")
+    others = ", ".join(f"{domain} {version}" for domain, version in item.side.opset_imports if domain)
+    line(
+        f"opset {item.opset or 'none'}{escape(f' ({others})' if others else '')}, IR {item.side.ir_version}, "
+        f"{_count(item.nodes, 'node')}, {_count(item.weights, 'weight')} of {_bytes(item.weight_bytes)}"
+        + (f", made by {escape(item.producer)}" if item.producer else "")
+    )
+    for name in item.external_files:
+        line(f"weights in {escape(name)}")
+    for problem in item.problems:
+        line(f"[yellow]warning:[/] {escape(problem)}")
+    for title, ports in (("inputs", item.side.inputs), ("outputs", item.side.outputs)):
+        line(f"\n[bold]{title}[/]")
+        for port in ports:
+            line(f"  {escape(str(port))}")
+    line("\n[bold]operators[/]")
+    table = _table("operator", "version", "nodes")
+    for operator in item.operators:
+        name = f"{operator.domain}:{operator.name}" if operator.domain else operator.name
+        table.add_row(escape(name), str(operator.version or "–"), str(operator.count))
+    console.print(table)
+    line(f"\n[bold]to opset {item.target}[/]: {_outlook(item)}")
+    if item.plan is not None:
+        changes = [
+            f"  {escape(str(change.where))}: {escape(change.reason)}"
+            + (f" [yellow]({change.exactness.value})[/]" if change.exactness.value != "exact" else "")
+            for change in item.plan.changes
+        ]
+        _some(changes, line, everything)
+        for note in item.plan.notes:
+            line(f"  {escape(note.message)}")
+    line(f"\n[bold]reachable[/]: opset {_span(item.survey.reachable)}")
+    refusals = [f"  not {_span(no.opsets)}: {_told(no.error)}" for no in item.survey.refusals]
+    _some(refusals, line, everything)
+
+
+def _some(lines: list[str], line: Callable[[str], None], everything: bool) -> None:
+    shown = lines if everything else lines[:_SHOWN]
+    for text in shown:
+        line(text)
+    if len(lines) > len(shown):
+        line(f"  … and {len(lines) - len(shown)} more (--verbose shows them)")
+
+
+def _outlook(item: Inspection) -> str:
+    if item.plan is None:
+        assert item.refusal is not None
+        return f"[red]refused[/], {_told(item.refusal)}"
+    if item.plan.outcome == "unchanged":
+        return "nothing changes"
+    changes, notes = len(item.plan.changes), len(item.plan.notes)
+    return f"[green]{_count(changes, 'node')} changed[/]" + (f", {_count(notes, 'note')}" if notes else "")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _told(error: MigrateError) -> str:
+    return f"{error.code}: {escape(' '.join(str(error).split()))}"
+
+
+def _span(opsets: Iterable[int]) -> str:
+    """Write rising numbers as ranges: 9 to 12, 14."""
+    ranges: list[list[int]] = []
+    for opset in opsets:
+        if ranges and opset == ranges[-1][1] + 1:
+            ranges[-1][1] = opset
+        else:
+            ranges.append([opset, opset])
+    return ", ".join(str(low) if low == high else f"{low} to {high}" for low, high in ranges) or "none"
+
+
+def _bytes(count: int) -> str:
+    size, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in columns:
+        table.add_column(
+            name, overflow="fold", justify="right" if name in ("opset", "IR", "nodes") else "left"
+        )
+    return table

@@ -1,0 +1,86 @@
+"""`onnx-migrate verify A B`: do two models compute the same?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import rich_click as click
+
+__all__ = ["verify"]
+
+EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
+
+
+@click.command()
+@click.argument("original", type=click.Path())
+@click.argument("other", type=click.Path())
+@click.option("--exact", is_flag=True, help="Ask for the same bits; by default rounding may differ.")
+@click.option(
+    "--input-data", type=click.Path(), metavar="PATH",
+    help="Run them on these inputs: an .npz by input name, or a folder of input_*.pb.",
+)  # fmt: skip
+@click.option(
+    "--rtol", type=float, help="Largest relative difference allowed; by default it follows from the type."
+)
+@click.option(
+    "--atol", type=float, help="Largest absolute difference allowed; by default it follows from the values."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@click.option(
+    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
+    help="For the child process that runs both.",
+)  # fmt: skip
+@click.option(
+    "--memory-limit", type=click.FloatRange(min=0, min_open=True), metavar="GB",
+    help="For the same; by default three quarters of the machine's.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def verify(**options: Any) -> int:
+    """Run the models ORIGINAL and OTHER on the same inputs and compare every output.
+
+    This is what a migration does before it writes. Names, types and order of inputs and outputs must be the
+    same as well.
+
+    \b
+    Exit codes:
+        0  they compute the same
+        1  it could not be found out
+        2  wrong usage
+        3  they differ
+        4  not a readable ONNX model
+    """
+    from onnx_migrate.cli.failure import fail
+    from onnx_migrate.compare import compare
+    from onnx_migrate.errors import MigrateError
+
+    original, other = options["original"], options["other"]
+    limit = options["memory_limit"]
+    try:
+        verdict = compare(
+            original,
+            other,
+            exact=options["exact"],
+            input_data=options["input_data"],
+            rtol=options["rtol"],
+            atol=options["atol"],
+            seed=options["seed"],
+            timeout=options["timeout"],
+            memory_limit=None if limit is None else int(limit * 2**30),
+        )
+    except MigrateError as error:
+        named = next((path for path in (other, original) if str(error).startswith(path)), original)
+        return fail(error, named, as_json=options["as_json"])
+    if options["as_json"]:
+        from onnx_migrate.report.report import SCHEMA_VERSION
+
+        head = {"schema_version": SCHEMA_VERSION, "original": original, "other": other}
+        click.echo(json.dumps({**head, **verdict.as_dict()}, indent=2))
+    elif not options["quiet"]:
+        from rich.console import Console
+
+        from onnx_migrate.report.text import print_verdict
+
+        print_verdict(verdict.as_dict(), Console(), original=original, other=other)
+    return EXIT_CODES[verdict.kind.value]

@@ -1,0 +1,47 @@
+"""Two models held against each other, as a migration holds its result against the original."""
+
+from __future__ import annotations
+
+import os
+
+import onnx
+
+from onnx_migrate import files
+from onnx_migrate.isolate import Limits
+from onnx_migrate.model.interface import Interface
+from onnx_migrate.proof import Prover
+from onnx_migrate.verify import Kind, Verdict
+
+__all__ = ["compare"]
+
+Source = str | os.PathLike[str] | bytes | onnx.ModelProto
+
+
+def compare(
+    original: Source,
+    other: Source,
+    *,
+    exact: bool = False,
+    input_data: str | os.PathLike[str] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seed: int = 0,
+    timeout: float = 600.0,
+    memory_limit: int | None = None,
+    isolated: bool = True,
+) -> Verdict:
+    """Run two models on the same inputs and say whether they compute the same.
+
+    Names, kinds and order of inputs and outputs must be the same too. With `exact`, outputs must be bit for bit
+    the same when ONNX Runtime optimises neither. The other arguments are those of `migrate`.
+
+    Raises LoadError where one cannot be read, UsageError for `input_data` that does not fit. What the models do
+    when run is in the verdict: verified, differs, or unverified with a reason.
+    """
+    before, after = files.load(original), files.load(other)
+    difference = Interface.of(before.proto).difference(Interface.of(after.proto))
+    if difference:
+        return Verdict(Kind.DIFFERS, difference)
+    limits = Limits(timeout) if memory_limit is None else Limits(timeout, memory_limit)
+    with Prover(before, input_data, rtol, atol, seed, limits, isolated) as prover:
+        return prover.judge(after, after if exact else None)

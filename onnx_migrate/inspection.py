@@ -1,0 +1,202 @@
+"""A look at a model before it is migrated: what it is, what would change, and how far it can be brought."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from onnx_migrate import files
+from onnx_migrate.engine.survey import Survey, survey
+from onnx_migrate.errors import LoadError, MigrateError, UsageError
+from onnx_migrate.files.load import from_file
+from onnx_migrate.migration import default_pipeline
+from onnx_migrate.model.bodies import called, function_key, subgraphs
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.interface import Port
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.opset import onnx_opset
+from onnx_migrate.model.schema import signature_at
+from onnx_migrate.model.weights import MEMORY, Weights, byte_size, tensors
+from onnx_migrate.report import Report, Side
+
+__all__ = ["Inspection", "Operator", "inspect"]
+
+_AWAY = ("missing-data", "outside-folder", "bad-external-data")
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator, the version of it in force where it stands, and how many nodes have it, in all bodies.
+
+    `version` is None where the installed onnx does not know the operator, as for a custom domain or a function.
+    """
+
+    domain: str
+    name: str
+    version: int | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a model is, and what migrating it would do.
+
+    `plan` reports what bringing it to `target` would change, or is None and `refusal` says why it would not be
+    done; neither is simplified nor run, so onnxsim and the verification may still have their say. `weight_bytes`
+    is what dims and types add up to. `problems` are tensors whose external data is not there.
+    """
+
+    model: str
+    producer: str
+    opset: int | None
+    side: Side
+    operators: tuple[Operator, ...]
+    functions: tuple[str, ...]
+    weights: int
+    weight_bytes: int
+    external_files: tuple[str, ...]
+    problems: tuple[str, ...]
+    target: int | str
+    plan: Report | None
+    refusal: MigrateError | None
+    survey: Survey
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are, in all bodies."""
+        return sum(operator.count for operator in self.operators)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        side = {"inputs": _ports(self.side.inputs), "outputs": _ports(self.side.outputs)}
+        plan = self.plan.as_dict() if self.plan else None
+        return {
+            "model": self.model,
+            "producer": self.producer,
+            "ir_version": self.side.ir_version,
+            "opset": self.opset,
+            "opset_imports": dict(self.side.opset_imports),
+            "nodes": self.nodes,
+            "operators": [asdict(operator) for operator in self.operators],
+            "functions": list(self.functions),
+            **side,
+            "weights": self.weights,
+            "weight_bytes": self.weight_bytes,
+            "external_files": list(self.external_files),
+            "problems": list(self.problems),
+            "target": self.target,
+            "changes": plan["changes"] if plan else None,
+            "notes": plan["notes"] if plan else None,
+            "refusal": _refusal(self.refusal) if self.refusal else None,
+            "reachable": list(self.survey.reachable),
+            "refusals": [
+                {**_refusal(item.error), "opsets": list(item.opsets)} for item in self.survey.refusals
+            ],
+        }
+
+
+def inspect(source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, opset: int | str = 17) -> Inspection:
+    """Look at a model; no weights are read and nothing is written. Raises LoadError, or UsageError for `opset`."""
+    model, problems = _load(source)
+    proto = model.proto
+    found = Counter(_operators(proto))
+    held = proto.graph.initializer
+    side = Side.of(proto)
+    reach = survey(model)
+    log, refusal, plan = ChangeLog(), None, None
+    pipeline = default_pipeline(opset=opset, simplify=False)
+    try:
+        result = pipeline.run(model.copy(), log)
+    except UsageError:
+        raise
+    except MigrateError as error:
+        refusal = error
+    else:
+        plan = Report(
+            model.name, side, Side.of(result.proto), pipeline.names, tuple(log.changes), tuple(log.notes)
+        )
+    return Inspection(
+        model=model.name,
+        producer=" ".join(filter(None, (proto.producer_name, proto.producer_version))),
+        opset=side.opset,
+        side=side,
+        operators=tuple(Operator(*key, count) for key, count in sorted(found.items(), key=_by_name)),
+        functions=tuple(f"{function.domain}:{function.name}" for function in proto.functions),
+        weights=len(held),
+        weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in held),
+        external_files=_external_files(model),
+        problems=problems,
+        target=opset,
+        plan=plan,
+        refusal=refusal,
+        survey=reach,
+    )
+
+
+def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Model, tuple[str, ...]]:
+    """Read the structure, also of a model whose external data is not there, and say what is the matter."""
+    try:
+        return files.load(source), ()
+    except LoadError as error:
+        if error.code not in _AWAY or not isinstance(source, (str, os.PathLike)):
+            raise
+        path = Path(os.path.abspath(source))
+        weights = Weights(path.parent, source=path)
+        return Model(from_file(path, os.fspath(source), weights), weights, os.fspath(source)), (str(error),)
+
+
+def _operators(proto: onnx.ModelProto) -> Iterator[tuple[str, str, int | None]]:
+    functions = {function_key(function) for function in proto.functions}
+    bodies: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
+    for body in bodies:
+        opsets = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in body.opset_import}
+        opsets.setdefault("", onnx_opset(body.opset_import, ir_version=proto.ir_version) or 0)
+        yield from _nodes(
+            body.graph.node if isinstance(body, onnx.ModelProto) else body.node, opsets, functions
+        )
+
+
+def _nodes(nodes: Any, opsets: dict[str, int], functions: set[Any]) -> Iterator[tuple[str, str, int | None]]:
+    for node in nodes:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        form = (
+            None if called(node) in functions else signature_at(domain, node.op_type, opsets.get(domain, 0))
+        )
+        yield domain, node.op_type, form.since_version if form else None
+        for _, _, graph in subgraphs(node):
+            yield from _nodes(graph.node, opsets, functions)
+
+
+def _by_name(entry: tuple[tuple[str, str, int | None], int]) -> tuple[str, str, int]:
+    (domain, name, version), _ = entry
+    return domain, name, version or 0
+
+
+def _external_files(model: Model) -> tuple[str, ...]:
+    own = model.weights.source.name if model.weights.source else ""
+    names = {
+        entry.value
+        for tensor in tensors(model.proto)
+        if tensor.data_location == onnx.TensorProto.EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    return tuple(sorted(name for name in names if name != own and not name.startswith(MEMORY)))
+
+
+def _ports(ports: tuple[Port, ...]) -> list[dict[str, Any]]:
+    return [
+        {"name": port.name, "type": port.kind, "shape": None if port.shape is None else list(port.shape)}
+        for port in ports
+    ]
+
+
+def _refusal(error: MigrateError) -> dict[str, Any]:
+    where = asdict(error.where) if error.where else None
+    return {"code": error.code, "reason": error.reason, "hint": error.hint, "where": where}

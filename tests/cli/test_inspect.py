@@ -1,0 +1,140 @@
+"""`onnx-migrate inspect MODEL...`."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.parser
+import pytest
+
+from tests.cli.running import Ended, Run, large, snapshot
+
+
+def shown(ended: Ended) -> dict[str, Any]:
+    (entry,) = json.loads(ended.out)
+    return dict(entry)
+
+
+def test_one_model_is_shown_in_full(process: Run, folder: Path) -> None:
+    before = snapshot(folder)
+
+    ended = process("inspect", "small.onnx")
+
+    assert (ended.code, ended.err) == (0, "")
+    for line in (
+        "opset 11, IR 6, 2 nodes",
+        "  x: float[1, 3, 8, 8]",
+        "  y: float[1, 3, 16, 16]",
+        "Resize    11           1",
+        "to opset 17: 1 node changed",
+        "roi is dropped",
+        f"reachable: opset 11 to {onnx.defs.onnx_opset_version()}",
+    ):
+        assert line in ended.out
+    assert snapshot(folder) == before
+
+
+def test_the_plan_is_what_the_migration_does(cli: Run, folder: Path) -> None:
+    plan = shown(cli("inspect", "small.onnx", "--json", "--opset", "18"))
+    done = json.loads(
+        cli("small.onnx", "out.onnx", "--opset", "18", "--no-simplify", "--no-verify", "--json").out
+    )
+
+    assert plan["changes"] == done["changes"] != []
+    assert plan["notes"] == done["notes"]
+    assert (plan["target"], plan["refusal"]) == ("18", None)
+
+
+def test_refusals_say_why_and_how_far_one_gets(cli: Run, folder: Path) -> None:
+    text = (
+        '<ir_version: 6, opset_import: ["": 8]> g (float[4] x) => (float[4] y) { t = Relu (x) y = Scan (t) }'
+    )
+    proto = onnx.parser.parse_model(text)
+    proto.graph.node[1].op_type, proto.graph.node[1].name = "NeverWas", "odd"
+    onnx.save(proto, folder / "odd.onnx")
+
+    entry = shown(cli("inspect", "odd.onnx", "--json"))
+
+    assert entry["changes"] is None
+    assert entry["refusal"]["code"] == "unknown-operator"
+    assert [(error["code"], error["where"]["node"]) for error in entry["refusals"]] == [
+        ("unknown-operator", "odd")
+    ]
+    assert entry["reachable"] == []
+    assert "refused, unknown-operator" in cli("inspect", "odd.onnx").out
+
+
+def test_many_are_shown_in_a_line_each(cli: Run, folder: Path) -> None:
+    onnx.save(large(), folder / "large.onnx")
+
+    ended = cli("inspect", "small.onnx", "large.onnx")
+
+    assert ended.code == 0
+    assert [line.split()[0] for line in ended.out.splitlines()] == ["model", "small.onnx", "large.onnx"]
+    assert "operators" in cli("inspect", "small.onnx", "large.onnx", "-v").out
+
+
+def test_one_that_is_no_model_hides_none(cli: Run, folder: Path) -> None:
+    (folder / "text.onnx").write_text("hello", encoding="utf-8")
+
+    ended = cli("inspect", "text.onnx", "small.onnx", "--json")
+
+    assert ended.code == 4
+    assert ended.err.startswith("onnx-migrate: not-onnx: text.onnx")
+    first, second = json.loads(ended.out)
+    assert first["error"]["code"] == "not-onnx"
+    assert second["opset"] == 11
+
+
+def test_weights_that_are_not_there_are_not_missed(cli: Run, folder: Path) -> None:
+    onnx.save(large(), folder / "large.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    (folder / "w.bin").unlink()
+
+    ended = cli("inspect", "large.onnx", "--json")
+
+    entry = shown(ended)
+    assert (ended.code, entry["external_files"]) == (0, ["w.bin"])
+    assert "w.bin" in entry["problems"][0]
+    assert entry["weight_bytes"] >= 20000
+
+
+def test_an_opset_that_is_none_is_wrong_usage(cli: Run, folder: Path) -> None:
+    ended = cli("inspect", "small.onnx", "--opset", "999")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("onnx-migrate: no-such-opset")
+
+
+@pytest.mark.parametrize("kind", ["one file", "external"])
+def test_weights_are_not_read(cli: Run, folder: Path, kind: str) -> None:
+    """A sparse file of 8 GB stands for the weights: reading it would take seconds."""
+    size = 8 << 30 if kind == "external" else 1 << 30
+    proto = large()
+    weight = onnx.TensorProto(name="huge", data_type=onnx.TensorProto.UINT8, dims=[size])
+    if kind == "external":
+        weight.data_location = onnx.TensorProto.EXTERNAL
+        for key, value in (("location", "huge.bin"), ("offset", "0"), ("length", str(size))):
+            weight.external_data.add(key=key, value=value)
+        with (folder / "huge.bin").open("wb") as file:
+            file.truncate(size)
+        proto.graph.initializer.append(weight)
+        (folder / "huge.onnx").write_bytes(proto.SerializeToString())
+    else:
+        from onnx_migrate.files.wire import header
+
+        tensor = weight.SerializeToString() + header(9, size)
+        graph = proto.graph.SerializeToString() + header(5, len(tensor) + size) + tensor
+        proto.ClearField("graph")
+        with (folder / "huge.onnx").open("wb") as file:
+            file.write(proto.SerializeToString() + header(7, len(graph) + size) + graph)
+            file.truncate(file.tell() + size)
+    start = time.process_time()
+
+    entry = shown(cli("inspect", "huge.onnx", "--json"))
+
+    assert entry["weight_bytes"] > size
+    assert time.process_time() - start < 1.5

@@ -1,0 +1,113 @@
+"""`onnx-migrate verify A B`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from tests.cli.running import FAST, Run
+
+
+def spoilt(folder: Path, factor: float, name: str = "other.onnx") -> str:
+    proto = onnx.load(folder / "small.onnx")
+    weight = proto.graph.initializer[0]
+    weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight) * np.float32(factor), weight.name))
+    onnx.save(proto, folder / name)
+    return name
+
+
+def test_a_migrated_model_is_the_same(process: Run, folder: Path) -> None:
+    assert process("small.onnx", "out.onnx", *FAST).code == 0
+
+    ended = process("verify", "small.onnx", "out.onnx")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("out.onnx against small.onnx\n\nverified with onnxruntime")
+    assert "y  float32 1×3×16×16  bit for bit the same" in ended.out
+
+
+def test_one_weight_moved_is_found_and_said(cli: Run, folder: Path) -> None:
+    ended = cli("verify", "small.onnx", spoilt(folder, 1.01))
+
+    assert (ended.code, ended.err) == (3, "")
+    assert "\ndiffers: " in ended.out
+    assert "output 'y'" in ended.out or "  y  float32" in ended.out
+
+
+def test_what_rounding_may_do_is_the_same_unless_bits_are_asked_for(cli: Run, folder: Path) -> None:
+    other = spoilt(folder, 1 + 2**-23)
+
+    assert cli("verify", "small.onnx", other).code == 0
+    assert cli("verify", "small.onnx", other, "--exact").code == 3
+
+
+def test_the_tolerance_decides(cli: Run, folder: Path) -> None:
+    other = spoilt(folder, 1.01)
+
+    assert cli("verify", "small.onnx", other, "--rtol", "0.1").code == 0
+    assert cli("verify", "small.onnx", other, "--rtol", "0.001").code == 3
+
+
+def test_the_user_s_inputs_decide(cli: Run, folder: Path) -> None:
+    np.savez(folder / "zeros.npz", x=np.zeros((1, 3, 8, 8), np.float32))
+    other = spoilt(folder, 2.0)
+
+    assert cli("verify", "small.onnx", other, "--input-data", "zeros.npz").code == 0
+    assert cli("verify", "small.onnx", other, "--input-data", "none.npz").code == 2
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_json(cli: Run, folder: Path, factor: float) -> None:
+    ended = cli("verify", "small.onnx", spoilt(folder, factor), "--json", "--seed", "7")
+    said = json.loads(ended.out)
+
+    assert said["kind"] == ("verified" if factor == 1 else "differs")
+    assert (said["original"], said["other"], said["schema_version"]) == ("small.onnx", "other.onnx", 1)
+    assert {feed["seed"] for feed in said["feeds"]} & {7}
+    assert said["comparisons"][0]["identical"] is (factor == 1)
+
+
+def test_quiet_says_it_by_the_code(cli: Run, folder: Path) -> None:
+    spoilt(folder, 1.5)
+    ended = cli("verify", "small.onnx", "other.onnx", "--quiet")
+    assert (ended.code, ended.out, ended.err) == (3, "", "")
+
+
+def test_another_interface_differs(cli: Run, folder: Path) -> None:
+    proto = onnx.load(folder / "small.onnx")
+    proto.graph.output[0].name = proto.graph.node[-1].output[0] = "z"
+    onnx.save(proto, folder / "other.onnx")
+
+    ended = cli("verify", "small.onnx", "other.onnx")
+
+    assert ended.code == 3
+    assert "outputs were y and became z" in ended.out
+
+
+def test_what_does_not_run_is_not_known(cli: Run, folder: Path) -> None:
+    proto = onnx.load(folder / "small.onnx")
+    proto.graph.node[0].domain = "com.acme"
+    proto.opset_import.append(onnx.helper.make_opsetid("com.acme", 1))
+    onnx.save(proto, folder / "custom.onnx")
+
+    ended = cli("verify", "custom.onnx", "custom.onnx")
+
+    assert ended.code == 1
+    assert "unverified: the original does not load" in ended.out
+
+
+@pytest.mark.parametrize("broken", ["first", "second"])
+def test_what_is_no_model_is_named(cli: Run, folder: Path, broken: str) -> None:
+    (folder / "text.onnx").write_text("hello", encoding="utf-8")
+    pair = ("text.onnx", "small.onnx") if broken == "first" else ("small.onnx", "text.onnx")
+
+    ended = cli("verify", *pair)
+
+    assert (ended.code, ended.out) == (4, "")
+    assert ended.err.startswith("onnx-migrate: not-onnx: text.onnx is not an ONNX model")
+    assert ended.err.count("\n") == 1
