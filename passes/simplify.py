@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import eq
 from pathlib import Path
 from typing import ClassVar
 
@@ -38,7 +39,10 @@ class Simplify(Pass):
     budget: int = 1 << 20
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Return the simplified model, whose weights lie in a temporary folder that it keeps alive."""
+        """Return the simplified model, whose weights lie in a temporary folder that it keeps alive.
+
+        Where there is nothing to simplify that is `model` itself.
+        """
         _refuse_overridable(model.proto)
         folder = Scratch()
         source, result = folder.path / "model.onnx", folder.path / "simplified.onnx"
@@ -62,6 +66,8 @@ class Simplify(Pass):
                 hint="folded constants are larger than what computes them",
             )
         simplified = files.load(result)
+        if _same(simplified.proto.graph, model.proto.graph):
+            return model
         _graft(simplified.proto, model.proto)
         before, after = len(model.proto.graph.node), len(simplified.proto.graph.node)
         log.note(self.name, "simplified", f"{before} nodes became {after}")
@@ -88,6 +94,17 @@ def simplify_file(source: str, result: str, allowed: int) -> int:
     else:
         onnx.save(simplified, result, save_as_external_data=True, location=Path(result).name + ".data")
     return int(size)
+
+
+def _same(simplified: onnx.GraphProto, before: onnx.GraphProto) -> bool:
+    """Tell whether nothing was folded or fused: then the nodes are the same, and the weights the same by name."""
+    if len(simplified.node) != len(before.node) or len(simplified.initializer) != len(before.initializer):
+        return False
+    kinds = [
+        {(tensor.name, tensor.data_type, tuple(tensor.dims)) for tensor in graph.initializer}
+        for graph in (simplified, before)
+    ]
+    return kinds[0] == kinds[1] and all(map(eq, simplified.node, before.node))
 
 
 def _bytes_on_disk(path: Path) -> int:

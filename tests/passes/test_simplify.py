@@ -51,6 +51,13 @@ def test_constants_are_folded_and_the_rest_stays() -> None:
     assert result.graph.quantization_annotation == source.graph.quantization_annotation
 
 
+def test_where_there_is_nothing_to_do_nothing_is_done() -> None:
+    once = load(simplify(model(TEXT)))
+    log = ChangeLog()
+    assert builtin_passes()["simplify"](isolated=False).run(once, log) is once  # type: ignore[call-arg]
+    assert log.notes == []
+
+
 def test_weights_that_are_computed_stay_computed() -> None:
     source = model("""<ir_version: 8, opset_import: ["":17]>
 g (float[1,4] x) => (float[1,3000000] y) <int64[2] n = {4, 3000000}> { w = ConstantOfShape(n)  y = MatMul(x, w) }""")
