@@ -1,14 +1,19 @@
-"""What the installed onnx says of each operator and version, in a form that is quick to ask."""
+"""What the installed onnx says of each operator and version, in a form that is quick to ask.
+
+The experimental operators that onnx has dropped are among them: see `removed`.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import onnx
 from onnx import defs
+
+from onnx_migrate.model.removed import REMOVED, Removed
 
 __all__ = ["Signature", "is_onnx", "misfit", "newest_opset", "signature", "signature_at", "versions"]
 
@@ -35,6 +40,8 @@ class Signature:
     required_inputs: frozenset[int]
     attributes: dict[str, int]
     required_attributes: frozenset[str]
+    unchecked: bool = False
+    """Whether attributes of any name are allowed."""
 
 
 @cache
@@ -60,11 +67,31 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
             frozenset(name for name, attribute in schema.attributes.items() if attribute.required),
         )
         found.setdefault((schema.domain, schema.name), []).append(form)
+    for operator in REMOVED:
+        forms = found.setdefault(("", operator.name), [])
+        if all(form.since_version > 1 for form in forms):
+            forms.extend(
+                _removed(operator, returns=any(form.since_version == operator.gone for form in forms))
+            )
     table = {}
     for key, forms in found.items():
         forms.sort(key=lambda form: form.since_version)
         table[key] = (tuple(form.since_version for form in forms), tuple(forms))
     return table
+
+
+def _removed(operator: Removed, *, returns: bool) -> list[Signature]:
+    """Return the form of a removed operator, and a deprecated one where it left, as Upsample-10 is.
+
+    Unless it `returns` there at once as one of the standard.
+    """
+    low, high = operator.inputs
+    given = frozenset(range(low))
+    form = Signature(
+        operator.name, "", 1, False, low, high, 1, operator.outputs, given, operator.attributes, frozenset(),
+        operator.unchecked,
+    )  # fmt: skip
+    return [form] if returns else [form, replace(form, since_version=operator.gone, deprecated=True)]
 
 
 def _kind(kind: Any) -> int:
@@ -128,6 +155,8 @@ def misfit(node: onnx.NodeProto, form: Signature) -> str | None:
     outputs = len(node.output)
     if not form.min_outputs <= outputs <= form.max_outputs:
         return f"has {outputs} outputs, and {form.name}-{form.since_version} gives {_span(form.min_outputs, form.max_outputs)}"
+    if form.unchecked:
+        return None
     known = form.attributes
     present = 0
     for attribute in node.attribute:

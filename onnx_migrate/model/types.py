@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import onnx
 from onnx import AttributeProto
 
-from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.model.bodies import Body, FunctionKey, called, function_key, subgraphs
 from onnx_migrate.model.inference import InferenceError, infer_shapes
+from onnx_migrate.model.opset import onnx_opset
+from onnx_migrate.model.removed import stand_in
 from onnx_migrate.model.skeleton import skeleton
 
 __all__ = ["BodyKey", "TypeTable", "ValueType"]
@@ -55,6 +57,7 @@ class TypeTable:
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         self._proto: onnx.ModelProto | None = skeleton(proto)
+        _stand_in(self._proto)
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
         self._tables: dict[tuple[FunctionKey | None, BodyKey], dict[str, ValueType]] = {}
 
@@ -150,6 +153,18 @@ class TypeTable:
                     found[callee] = self._functions[callee]
                     queue.append(callee)
         return list(found.values())
+
+
+def _stand_in(proto: onnx.ModelProto) -> None:
+    """Let onnx infer what follows operators that it has dropped."""
+    bodies: list[tuple[Body, onnx.ModelProto | onnx.FunctionProto]] = [(proto.graph, proto)]
+    bodies += [(function, function) for function in proto.functions]
+    while bodies:
+        body, owner = bodies.pop()
+        opset = onnx_opset(owner.opset_import, ir_version=proto.ir_version)
+        if opset is not None:
+            stand_in(body.node, opset)
+            bodies.extend((inner, owner) for node in body.node for _, _, inner in subgraphs(node))
 
 
 def _infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:

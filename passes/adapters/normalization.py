@@ -10,8 +10,18 @@ from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.model.rewriter import Rewriter
 
 compatible("LRN", 13, reason="more types are allowed")
-compatible("MeanVarianceNormalization", 13, reason="more types are allowed")
 compatible("LpNormalization", 22, reason="more types are allowed")
+
+
+@adapter("MeanVarianceNormalization", to=13)
+def mean_variance_normalization_13(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`axes` is written out where it was left out.
+
+    What changes: nothing, it is the default; but onnx's strict shape inference looks into the operator's function,
+    which holds no default, and refuses the model (onnx 1.23).
+    """
+    if rw.attribute("axes") is None:
+        rw.set("axes", [0, 2, 3])
 
 
 @adapter("GroupNormalization", to=21)

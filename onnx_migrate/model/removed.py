@@ -1,0 +1,103 @@
+"""Operators of ai.onnx that stood outside of its versions and left it; the installed onnx does not know them.
+
+Their forms are those of onnx/defs/experiments/defs.cc in onnx 1.2 to 1.4, all of version 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import onnx
+from onnx import AttributeProto, helper
+
+__all__ = ["REMOVED", "Removed", "crop_limits", "stand_in"]
+
+
+@dataclass(frozen=True)
+class Removed:
+    """An experimental operator of one output: valid up to opset `gone` - 1.
+
+    From opset `gone` on there is none of the name, or the standard's own of another form.
+    """
+
+    name: str
+    gone: int
+    attributes: dict[str, int] = field(default_factory=dict)
+    inputs: tuple[int, int] = (1, 1)
+    """How many inputs it takes at least and at most."""
+    outputs: int = 1
+    """How many outputs it gives at most."""
+    unchecked: bool = False
+    """Whether it takes attributes of any name."""
+    like_input: bool = True
+    """Whether its output is of the type and shape of its first input."""
+
+
+_NUMBER, _NUMBERS = int(AttributeProto.FLOAT), int(AttributeProto.FLOATS)
+_INT, _INTS = int(AttributeProto.INT), int(AttributeProto.INTS)
+_FILL = {"shape": _INTS, "extra_shape": _INTS, "input_as_shape": _INT}
+_MANY = 2**31 - 1
+
+REMOVED = (
+    Removed("ATen", 10, inputs=(1, _MANY), outputs=_MANY, unchecked=True, like_input=False),
+    Removed("Affine", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
+    Removed("ConstantFill", 9, {"value": _NUMBER, "dtype": _INT, **_FILL}, (0, 1), like_input=False),
+    Removed("Crop", 10, {"border": _INTS, "scale": _INTS}, like_input=False),
+    Removed("DynamicSlice", 10, inputs=(3, 4), like_input=False),
+    Removed("GRUUnit", 10, {"drop_states": _INT}, (4, 4), like_input=False),
+    Removed("GivenTensorFill", 10, {"values": _NUMBERS, **_FILL}, (0, 1), like_input=False),
+    Removed("ImageScaler", 10, {"scale": _NUMBER, "bias": _NUMBERS}),
+    Removed("MeanVarianceNormalization", 9, {"across_channels": _INT, "normalize_variance": _INT}),
+    Removed("ParametricSoftplus", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
+    Removed("Scale", 10, {"scale": _NUMBER}),
+    Removed("ScaledTanh", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
+    Removed("ThresholdedRelu", 10, {"alpha": _NUMBER}),
+)
+
+_END = 2**63 - 1
+_BY_NAME = {operator.name: operator for operator in REMOVED}
+
+
+def stand_in(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
+    """Put in the place of removed operators, in place, others whose results onnx infers to be of the same type.
+
+    For shape inference alone: without it nothing would be known of what follows an ImageScaler. `opset` is that of
+    the body; sub-graphs are not looked at. What has no simple stand-in stays.
+    """
+    for node in nodes:
+        operator = _BY_NAME.get(node.op_type)
+        if operator is None or node.domain not in ("", "ai.onnx") or opset >= operator.gone:
+            continue
+        if operator.like_input:
+            node.op_type = "Identity"
+            del node.attribute[:]
+        elif operator.name == "Crop":
+            limits = _limits_of(node)
+            if limits is None:
+                continue
+            node.op_type = "Slice"
+            del node.attribute[:]
+            for name, value in (("axes", [2, 3]), ("starts", limits[0]), ("ends", limits[1])):
+                node.attribute.append(helper.make_attribute(name, value))
+
+
+def _limits_of(node: onnx.NodeProto) -> tuple[list[int], list[int]] | None:
+    if any(attribute.ref_attr_name for attribute in node.attribute):
+        return None
+    given = {attribute.name: list(attribute.ints) for attribute in node.attribute}
+    return crop_limits(given.get("border", []), given.get("scale", []))
+
+
+def crop_limits(border: list[int], scale: list[int]) -> tuple[list[int], list[int]] | None:
+    """Return where a Crop starts and ends in height and width, as Slice counts; None for attributes it cannot mean.
+
+    `border` is left, top, right, bottom; with `scale`, height and width, only the first two count
+    (onnxruntime/contrib_ops/cpu/crop.h). Either may be empty.
+    """
+    if len(border) not in (0, 4) or len(scale) not in (0, 2) or min((*border, *scale), default=0) < 0:
+        return None
+    left, top, right, bottom = border or [0, 0, 0, 0]
+    if scale:
+        return [top, left], [top + scale[0], left + scale[1]]
+    return [top, left], [-bottom or _END, -right or _END]

@@ -1,0 +1,236 @@
+"""Operators that left ai.onnx in onnx 1.4 and 1.5, written in those that stayed.
+
+They are rewritten where they left (opset 10; ConstantFill and MeanVarianceNormalization 9): below, they were part of
+the standard, experimental ones, and stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from onnx_migrate.engine.registry import adapter, unsupported
+from onnx_migrate.model.change import Exactness
+from onnx_migrate.model.removed import crop_limits
+from onnx_migrate.model.rewriter import Rewriter
+
+unsupported(
+    "ATen",
+    10,
+    why="what an ATen node computes is not said in the model: it names a function of PyTorch's C++ library",
+    hint="export the model again with operator_export_type=ONNX",
+)
+unsupported(
+    "GRUUnit",
+    10,
+    why="its text leaves open how gates and state are combined, and no runtime has it",
+    hint="export the model again with GRU",
+)
+
+
+@adapter("Affine", to=10)
+def affine_10(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """Affine left the standard: alpha · x + beta is written as Mul and Add.
+
+    Why equal: onnxruntime/contrib_ops/cpu/element_wise_ops.cc; half floats are computed in float32, as there.
+    """
+    alpha, beta = rw.pop("alpha", 1.0), rw.pop("beta", 0.0)
+    _linear(node, rw, alpha, np.array(beta))
+
+
+@adapter("Scale", to=10)
+def scale_10(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """Scale left the standard: it is written as Mul.
+
+    Why equal: onnxruntime/contrib_ops/cpu/element_wise_ops.cc; half floats are computed in float32, as there.
+    """
+    _linear(node, rw, rw.pop("scale", 1.0), np.array(0.0))
+
+
+@adapter("ImageScaler", to=10)
+def image_scaler_10(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """ImageScaler left the standard: scale · x + bias, a bias per channel, is written as Mul and Add.
+
+    Why equal: onnxruntime/contrib_ops/cpu/image_scaler.h; half floats are computed in float32, as there. Without
+    `bias`, which the text allows and ONNX Runtime does not, nothing is added.
+    """
+    scale, bias = rw.pop("scale", 1.0), rw.pop("bias", [])
+    _linear(node, rw, scale, np.array(bias).reshape(-1, 1, 1))
+
+
+@adapter("ScaledTanh", to=10, exactness=Exactness.EQUIVALENT)
+def scaled_tanh_10(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """ScaledTanh left the standard: alpha · tanh(beta · x) is written as Mul, Tanh, Mul.
+
+    Limits: both attributes may be left out by the text, which says no defaults; such a node is refused.
+    """
+    _between(node, rw, "Tanh")
+
+
+@adapter("ParametricSoftplus", to=10, exactness=Exactness.EQUIVALENT)
+def parametric_softplus_10(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """ParametricSoftplus left the standard: alpha · ln(exp(beta · x) + 1) is written as Mul, Softplus, Mul.
+
+    Limits: both attributes may be left out by the text, which says no defaults; such a node is refused.
+    """
+    _between(node, rw, "Softplus")
+
+
+@adapter("Crop", to=10)
+def crop_10(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """Crop left the standard: it is written as Slice of height and width.
+
+    Why equal: `border` is left, top, right, bottom; with `scale`, height and width from left and top
+    (onnxruntime/contrib_ops/cpu/crop.h).
+    """
+    limits = crop_limits(rw.pop("border", []), rw.pop("scale", []))
+    if limits is None:
+        rw.refuse("border needs four numbers and scale two, none negative", code="invalid-node")
+    rw.rename("Slice")
+    for index, (hint, value) in enumerate(zip(("starts", "ends", "axes"), (*limits, [2, 3]), strict=True), 1):
+        rw.set_input(index, rw.constant(np.array(value, np.int64), hint))
+
+
+@adapter("DynamicSlice", to=10)
+def dynamic_slice_10(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """DynamicSlice became Slice, which takes the same inputs.
+
+    Why equal: ONNX Runtime has one kernel for both.
+    """
+    rw.rename("Slice")
+
+
+@adapter("MeanVarianceNormalization", to=9)
+def mean_variance_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`across_channels` becomes `axes`.
+
+    What changes: without `normalize_variance` it is written as ReduceMean and Sub.
+
+    Why equal: the text of version 9 names the axes for both ways, and ONNX Runtime has one kernel for both
+    versions. Half floats are computed in float32, as there. The mean alone may round differently.
+    """
+    axes = [0, 1, 2, 3] if rw.pop("across_channels", 0) else [0, 2, 3]
+    variance = rw.pop("normalize_variance", 1)
+    node.input[0] = value = _widened(rw)
+    if variance:
+        rw.set("axes", axes)
+        return
+    rw.rename("Sub")
+    rw.set_input(1, rw.before("ReduceMean", [value], hint="mean", axes=axes, keepdims=1))
+    rw.note("without variance it is written as ReduceMean and Sub", Exactness.EQUIVALENT)
+
+
+@adapter("ConstantFill", to=9)
+def constant_fill_9(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """ConstantFill left the standard: it is written as ConstantOfShape.
+
+    What changes: the shape, which was an attribute, that of an input or the numbers in it, with `extra_shape`
+    behind, becomes the input.
+    """
+    dtype = helper.tensor_dtype_to_np_dtype(rw.pop("dtype", int(TensorProto.FLOAT)))
+    value = np.array([rw.pop("value", 0.0)]).astype(dtype)
+    shape = _shape(rw)
+    del node.input[:]
+    node.input.append(shape if isinstance(shape, str) else rw.constant(np.array(shape, np.int64), "shape"))
+    rw.rename("ConstantOfShape")
+    rw.set("value", onnx.numpy_helper.from_array(value))
+
+
+@adapter("GivenTensorFill", to=10)
+def given_tensor_fill_10(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """GivenTensorFill left the standard: it is written as Constant, and Reshape where the shape comes from an input.
+
+    What changes: the values are of the input's type; without one, float32.
+    """
+    given = rw.input(0)
+    dtype = helper.tensor_dtype_to_np_dtype(rw.need_dtype(given)) if given else np.dtype(np.float32)
+    values = np.array(rw.pop("values", [])).astype(dtype)
+    shape = _shape(rw)
+    del node.input[:]
+    if isinstance(shape, str):
+        rw.rename("Reshape")
+        node.input.extend([rw.constant(values, "values"), shape])
+        return
+    if values.size != np.prod(shape):
+        rw.refuse(f"has {values.size} values for the shape {shape}", code="invalid-node")
+    rw.rename("Constant")
+    rw.set("value", onnx.numpy_helper.from_array(values.reshape(shape)))
+
+
+def _shape(rw: Rewriter) -> str | list[int]:
+    """Take the attributes by which a fill says its shape; return it, or the name of a value that holds it."""
+    given, stated = rw.input(0), rw.attribute("shape") is not None
+    shape, extra = rw.pop("shape", []), rw.pop("extra_shape", [])
+    numbers = rw.pop("input_as_shape", 0)
+    if (given and stated) or (extra and not given):
+        rw.refuse(
+            "shape is for nodes without an input, and extra_shape for those with one", code="invalid-node"
+        )
+    if not given:
+        return list(shape)
+    if numbers:
+        value = rw.before("Cast", [given], hint="shape", to=int(TensorProto.INT64))
+    else:
+        value = rw.before("Shape", [given], hint="shape")
+    if not extra:
+        return value
+    behind = rw.constant(np.array(extra, np.int64), "extra_shape")
+    return rw.before("Concat", [value, behind], hint="full_shape", axis=0)
+
+
+def _linear(node: onnx.NodeProto, rw: Rewriter, factor: float, offset: np.ndarray[Any, Any]) -> None:
+    """Make the node factor · x + offset; what is neutral is left out."""
+    value = _widened(rw)
+    steps = [("Mul", np.array(factor), "scale")] if factor != 1 else []
+    if offset.any():
+        steps.append(("Add", offset, "bias"))
+    if not steps:
+        rw.rename("Identity")
+        node.input[0] = value
+    _chain(node, rw, value, steps)
+
+
+def _between(node: onnx.NodeProto, rw: Rewriter, operator: str) -> None:
+    """Make the node alpha · operator(beta · x)."""
+    for name in ("alpha", "beta"):
+        if rw.attribute(name) is None:
+            rw.refuse(f"leaves out {name}, which has no default", code="needs-value", hint=f"set {name}")
+    alpha, beta = rw.pop("alpha"), rw.pop("beta")
+    value = rw.before("Mul", [_widened(rw), _number(rw, np.array(beta), "beta")], hint="scaled")
+    _chain(node, rw, rw.before(operator, [value]), [("Mul", np.array(alpha), "alpha")])
+
+
+def _chain(
+    node: onnx.NodeProto, rw: Rewriter, value: str, steps: Sequence[tuple[str, np.ndarray[Any, Any], str]]
+) -> None:
+    """Apply operators of a constant operand one after the other; the node becomes the last."""
+    for place, (operator, operand, hint) in enumerate(steps, 1):
+        inputs = [value, _number(rw, operand, hint)]
+        if place < len(steps):
+            value = rw.before(operator, inputs)
+        else:
+            rw.rename(operator)
+            del node.input[:]
+            node.input.extend(inputs)
+
+
+def _number(rw: Rewriter, array: np.ndarray[Any, Any], hint: str) -> str:
+    double = rw.need_dtype(rw.node.input[0]) == TensorProto.DOUBLE
+    return rw.constant(array.astype(np.float64 if double else np.float32), hint)
+
+
+def _widened(rw: Rewriter) -> str:
+    """Return the node's input, to be computed with; half floats as float32, to be cast back behind the node.
+
+    The attributes are float32 numbers, and ONNX Runtime, which has these operators for float32 alone, does so too.
+    """
+    value = rw.node.input[0]
+    if rw.need_dtype(value) != TensorProto.FLOAT16:
+        return value
+    output = rw.output(0)
+    rw.after("Cast", [rw.detach_output(0)], [output], to=int(TensorProto.FLOAT16))
+    return rw.before("Cast", [value], hint="float", to=int(TensorProto.FLOAT))
