@@ -43,6 +43,15 @@ class Migration:
         """The result with all its weights, read when first asked for."""
         return files.inline(self._model)
 
+    @property
+    def structure(self) -> onnx.ModelProto:
+        """The result with its large weights left where they are, marked as external data; not to be changed."""
+        return self._model.proto
+
+    def same_as(self, source: Source) -> bool:
+        """Tell whether the result is what `source` holds, weights included; they are read only where moved."""
+        return files.same(files.load(source), self._model)
+
     def save(self, path: str | os.PathLike[str], *, external: bool = False, in_place: bool = False) -> None:
         """Write the result to `path`, atomically; weights go from file to file.
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any, Literal
+from typing import Any
 
 import rich_click as click
+
+from onnx_migrate.cli.arguments import arguments
+from onnx_migrate.cli.depfile import dependencies, write_depfile
+from onnx_migrate.cli.preview import destination, print_diff
+from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
 
 __all__ = ["migrate"]
 
@@ -81,11 +86,24 @@ __all__ = ["migrate"]
     "--memory-limit", type=click.FloatRange(min=0, min_open=True), metavar="GB",
     help="For the same two; by default three quarters of the machine's.",
 )  # fmt: skip
+@click.option(
+    "--check", is_flag=True, help="Write nothing; exit 1 if the result would be another model than MODEL."
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Write nothing; all else, and the exit code, is as it would be."
+)
+@click.option("--diff", is_flag=True, help="Print what changes line by line instead of the report.")
+@click.option(
+    "--depfile",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write what OUTPUT was made from to FILE, for make and ninja.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every changed node.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def migrate(**options: Any) -> int:
-    """Bring MODEL to an opset and write it to OUTPUT.
+    """Bring MODEL to an opset and write it to OUTPUT; - is stdin or stdout.
 
     \b
     load → lift every node → dims made dynamic → cleaned up
@@ -96,12 +114,12 @@ def migrate(**options: Any) -> int:
     \b
     Exit codes:
         0  done
-        1  refused or failed
+        1  refused or failed; with --check, not as it should be
         2  wrong usage
         3  the numbers differ
         4  not a readable ONNX model
     """
-    model, target = options["model"], _target(options)
+    model, target, given = options["model"], destination(options), arguments(options)
     from onnx_migrate.cli.failure import fail
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.files import check_target
@@ -109,65 +127,46 @@ def migrate(**options: Any) -> int:
 
     if options["extra"]:
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
+    source, piped = read_source(model), target == STREAM
     with _Progress(options["quiet"] or options["as_json"]) as progress:
         try:
-            if os.path.isfile(model):
+            if target is not None and not piped and os.path.isfile(model):
                 check_target(target, source=model, in_place=options["in_place"])
-            migration = run(
-                model,
-                opset=options["opset"],
-                dynamic=options["dynamic"] or None,
-                simplify=_simplify(options),
-                verify=options["verify"],
-                resize_form=options["resize_form"],
-                resize_intent=options["resize_intent"],
-                keep=options["keep"],
-                keep_initializers_as_inputs=options["keep_initializers_as_inputs"],
-                passes=options["extra"],
-                without=options["without"],
-                input_data=options["input_data"],
-                rtol=options["rtol"],
-                atol=options["atol"],
-                seed=options["seed"],
-                timeout=options["timeout"],
-                memory_limit=None
-                if options["memory_limit"] is None
-                else int(options["memory_limit"] * 2**30),
-                progress=progress,
-            )
-            progress("saving")
-            migration.save(target, external=options["save_as_external_data"], in_place=options["in_place"])
+            migration = named(run(source, **given, progress=progress))
+            changes = options["check"] and not migration.same_as(source)
+            made_from = dependencies(options) if options["depfile"] else []
+            if piped:
+                to_stdout(migration)
+            elif target is not None:
+                progress("saving")
+                migration.save(
+                    target, external=options["save_as_external_data"], in_place=options["in_place"]
+                )
+            if options["depfile"]:
+                write_depfile(options["depfile"], str(target), made_from)
         except MigrateError as error:
             progress("")
+            if model == STREAM:
+                return fail(from_stdin(error), "<stdin>", as_json=options["as_json"])
             return fail(error, model, as_json=options["as_json"])
     if options["as_json"]:
-        click.echo(json.dumps({**migration.report.as_dict(), "output": target}, indent=2))
-    elif not options["quiet"]:
+        checked = {"would_change": changes} if options["check"] else {}
+        click.echo(
+            json.dumps({**migration.report.as_dict(), "output": target, **checked}, indent=2), err=piped
+        )
+    elif options["quiet"]:
+        pass
+    elif options["diff"]:
+        print_diff(source, migration, target=target, err=piped)
+    else:
         from rich.console import Console
 
         from onnx_migrate.report.text import print_report
 
-        print_report(migration.report, Console(), target=target, everything=options["verbose"])
-    return 0
-
-
-def _target(options: dict[str, Any]) -> str:
-    given = [path for path in (options["output"], options["output_option"]) if path is not None]
-    if options["in_place"]:
-        if given:
-            raise click.UsageError("--in-place writes over MODEL: leave OUTPUT out")
-        return str(options["model"])
-    if len(given) != 1:
-        raise click.UsageError("say where to write: MODEL OUTPUT, or --in-place to write over MODEL")
-    return str(given[0])
-
-
-def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:
-    if options["no_simplify"] and options["simplify"] == "require":
-        raise click.UsageError("--no-simplify and --simplify=require contradict each other")
-    if options["no_simplify"] or options["simplify"] == "no":
-        return False
-    return "require" if options["simplify"] == "require" else True
+        print_report(
+            migration.report, Console(stderr=piped), target=target or "", everything=options["verbose"]
+        )
+    return 1 if changes else 0
 
 
 class _Progress:

@@ -1,0 +1,74 @@
+"""`--depfile`: make and ninja run again when anything that was read has changed, and not otherwise."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.cli.running import FAST, Run, large
+
+PASS = "import onnx\ndef nothing(model: onnx.ModelProto): pass\n"
+
+
+def test_all_that_was_read_is_named(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "in").mkdir()
+    onnx.save(
+        large(), folder / "in" / "a b.onnx", save_as_external_data=True, location="w $1.bin", size_threshold=0
+    )
+    (folder / "own_pass_of_depfile.py").write_text(PASS, encoding="utf-8")
+    np.savez(folder / "x.npz", x=np.zeros((1, 3, 8, 8), np.float32))
+
+    ended = cli(
+        "in/a b.onnx", "out.onnx", "--depfile", "out.d", "--pass", "own_pass_of_depfile:nothing",
+        "--input-data", "x.npz", "--no-simplify",
+    )  # fmt: skip
+
+    assert (ended.code, ended.err) == (0, "")
+    first, *rest = (folder / "out.d").read_text(encoding="utf-8").splitlines()
+    assert first == "out.onnx: in/a\\ b.onnx in/w\\ $$1.bin x.npz own_pass_of_depfile.py"
+    assert rest == ["in/a\\ b.onnx:", "in/w\\ $$1.bin:", "x.npz:", "own_pass_of_depfile.py:"]
+
+
+def test_a_failure_writes_none(cli: Run, folder: Path) -> None:
+    assert cli("small.onnx", "out.onnx", "--depfile", "out.d", "--opset", "9").code == 1
+    assert not (folder / "out.d").exists()
+    assert cli("small.onnx", "out.onnx", "--depfile", "no/out.d", *FAST).code == 1
+
+
+MAKEFILE = (
+    "out.onnx: ; {command} in.onnx out.onnx -q --no-verify --no-simplify --depfile out.d\n-include out.d\n"
+)
+NINJA = """rule migrate
+  command = {command} in.onnx out.onnx -q --no-verify --no-simplify --depfile out.d
+  depfile = out.d
+build out.onnx: migrate
+"""
+
+
+@pytest.mark.parametrize("tool", ["make", "ninja"])
+def test_build_tools_read_it(
+    tool: str, folder: Path, command: list[str], environment: dict[str, str]
+) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    onnx.save(large(), folder / "in.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    if tool == "make":
+        (folder / "Makefile").write_text(MAKEFILE.format(command=" ".join(command)), encoding="utf-8")
+    else:
+        (folder / "build.ninja").write_text(NINJA.format(command=" ".join(command)), encoding="utf-8")
+
+    def build() -> int:
+        subprocess.run([tool], cwd=folder, env=environment, check=True, capture_output=True, timeout=120)
+        return (folder / "out.onnx").stat().st_mtime_ns
+
+    first = build()
+    assert build() == first, "nothing has changed"
+    later = first + 2 * 10**9
+    os.utime(folder / "w.bin", ns=(later, later))
+    assert build() != first, "the weights have changed"
