@@ -205,7 +205,8 @@ def make_variant(base: onnx.ModelProto, variant: str, feeds: Feeds) -> tuple[onn
     elif variant == "unranked":
         _unrank(copy)
     elif variant == "if":
-        copy, given = _in_if(copy), {**given, "condition": np.array(True)}
+        copy, condition = _in_if(copy)
+        given = {**given, condition: np.array(True)}
     elif variant == "function":
         copy = _in_function(copy)
     elif variant != "plain":
@@ -235,9 +236,12 @@ def _unrank(proto: onnx.ModelProto) -> None:
             value.type.tensor_type.ClearField("shape")
 
 
-def _in_if(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Both branches hold the whole graph and read the inputs from around them."""
+def _in_if(proto: onnx.ModelProto) -> tuple[onnx.ModelProto, str]:
+    """Both branches hold the whole graph and read the inputs from around them; the name is the condition's."""
     graph = proto.graph
+    condition = "condition"
+    while any(condition in (*node.input, *node.output) for node in graph.node):
+        condition += "_"
     branches = []
     for label in ("then_branch", "else_branch"):
         inner = onnx.GraphProto(name=label)
@@ -249,13 +253,13 @@ def _in_if(proto: onnx.ModelProto) -> onnx.ModelProto:
             inner.output[-1].name = renamed[value.name]
         branches.append(helper.make_attribute(label, inner))
     node = onnx.NodeProto(
-        op_type="If", name="choice", input=["condition"], output=[v.name for v in graph.output]
+        op_type="If", name="choice", input=[condition], output=[v.name for v in graph.output]
     )
     node.attribute.extend(branches)
     del graph.node[:]
     graph.node.append(node)
-    graph.input.append(helper.make_tensor_value_info("condition", TensorProto.BOOL, []))
-    return proto
+    graph.input.append(helper.make_tensor_value_info(condition, TensorProto.BOOL, []))
+    return proto, condition
 
 
 def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
