@@ -11,8 +11,16 @@ compatible(
     "GRU", 3, reason="linear_before_reset was added, 0 by default; a typing error in a default was mended"
 )
 for _name in ("RNN", "GRU", "LSTM"):
-    compatible(_name, 14, reason="layout was added; 0, the default, is how it was")
     compatible(_name, 22, reason="more types are allowed")
+
+ACTIVATIONS = {
+    name.lower(): name
+    for name in (
+        "Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu",
+        "Softsign", "Softplus",
+    )
+}  # fmt: skip
+"""The activation functions that the standard names (RNN, GRU and LSTM are of one mind)."""
 
 
 @adapter("RNN", "GRU", "LSTM", to=7)
@@ -23,3 +31,24 @@ def recurrent_7(node: onnx.NodeProto, rw: Rewriter) -> None:
     not. A Y with a name has readers or is an output of the graph, so it stays.
     """
     rw.drop("output_sequence")
+    _spell(rw)
+
+
+@adapter("RNN", "GRU", "LSTM", to=14)
+def recurrent_14(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`layout` was added; 0, the default, is how it was.
+
+    What changes: activations in another spelling ("tanh", as early exporters wrote it) get the standard's, the one
+    that runtimes know.
+    """
+    _spell(rw)
+
+
+def _spell(rw: Rewriter) -> None:
+    attribute = rw.attribute("activations")
+    if attribute is None or attribute.ref_attr_name:
+        return
+    given = [name.decode() for name in rw.get("activations")]
+    spelled = [ACTIVATIONS.get(name.lower(), name) for name in given]
+    if spelled != given:
+        rw.set("activations", spelled)

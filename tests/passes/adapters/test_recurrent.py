@@ -71,3 +71,15 @@ def test_output_sequence(operator: str, written: str, given: str) -> None:
         for target in (7, 26):
             result, _ = lift(parser.parse_model(text(operator, opset, written, given=given)), target)
             same(run(expected, feeds), run(result, feeds), f"{opset} to {target}")
+
+
+@pytest.mark.parametrize("opset", [1, 7])
+def test_activations_in_lower_case(opset: int) -> None:
+    """As PyTorch's first exporters wrote them; ONNX Runtime knows the standard's spelling alone."""
+    spelled = text("RNN", 7, ', activations = ["Relu"]')
+    expected = run(parser.parse_model(spelled), random_feeds(parser.parse_model(spelled)))
+
+    result = check(text("RNN", opset, ', activations = ["relu"]'), to=14, expected=expected)
+
+    (activations,) = (entry for entry in result.graph.node[0].attribute if entry.name == "activations")
+    assert activations.strings == [b"Relu"]
