@@ -21,7 +21,10 @@ from onnx_migrate.verify.telling import told
 from onnx_migrate.verify.traits import exposing, nudged, resizes
 from onnx_migrate.verify.verdict import FeedNote
 
-__all__ = ["Baseline", "measure"]
+__all__ = ["TRYING", "Baseline", "measure"]
+
+TRYING = "original: running, sizes"
+"""The stage in which sizes are tried; the plan's place follows."""
 
 _STYLES = ("normal", "wide")
 _FURTHER_STYLES = ("uniform", "pixels", "small")
@@ -64,16 +67,24 @@ class Baseline:
 
 
 def measure(
-    original: Runnable, before: onnx.ModelProto, after: onnx.ModelProto, feeds: Feeds | None, seed: int
+    original: Runnable,
+    before: onnx.ModelProto,
+    after: onnx.ModelProto,
+    feeds: Feeds | None,
+    seed: int,
+    first_plan: int = 0,
 ) -> Baseline:
-    """Run the original at every level at which it runs. Raises EvaluationError where there is none."""
+    """Run the original at every level at which it runs. Raises EvaluationError where there is none.
+
+    Sizes to make up inputs of are tried from the plan `first_plan` on (made.py).
+    """
     mark("original: loading")
     model, levels = _open(original, before)
     mark("original: running")
     tried = _Tried(model, before, after, seed)
     del model
     if feeds is None:
-        tried.make_up()
+        tried.make_up(first_plan)
     else:
         tried.take(feeds)
     nearest: Mapping[str, tuple[str, ...]] = {}
@@ -163,10 +174,11 @@ class _Tried:
         self.feeds = [check_feed(self._before, feed) for feed in feeds.sets]
         self.outputs = [self._run(feed.inputs) for feed in self.feeds]
 
-    def make_up(self) -> None:
+    def make_up(self, first_plan: int) -> None:
         """Find sizes that the model runs at, and run two styles of input."""
         first: EvaluationError | None = None
-        for plan in size_plans(self._before):
+        for place, plan in enumerate(size_plans(self._before)[first_plan:], first_plan):
+            mark(f"{TRYING} {place}")
             self._plan = plan
             try:
                 if self._try(_STYLES[0]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -15,7 +16,7 @@ from onnx_migrate.verify.comparison import Array
 from onnx_migrate.verify.feeds import inputs_of
 from onnx_migrate.verify.ranges import Range, input_ranges
 
-__all__ = ["Sizes", "make_feed", "size_plans"]
+__all__ = ["Sizes", "make_feed", "plan_behind", "size_plans"]
 
 MEMORY_BOUND = 1 << 28
 """No made-up input takes more bytes than this."""
@@ -36,7 +37,10 @@ _PLANES = (
     (512, 512),
     (8, 12),
 )
-_LENGTHS = (7, 16, 1, 64, 128)
+_LENGTHS = (7, 16, 1, 64, 128, 512, 1600, 16000)
+"""Of sequences; the last are windows of sound."""
+_CHANNELS = (1, 3, 4)
+_PLANS = 64
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,17 @@ def size_plans(model: onnx.ModelProto) -> list[Sizes]:
         _LENGTHS if any(rank < 4 and axis > 0 for axis, rank in open_dims) or not ranked else _LENGTHS[:1]
     )
     ranks = (0,) if ranked else (4, 2, 3, 1)
-    plans = [Sizes(b, p, n, r) for r in ranks for n in lengths for p in planes for b in batches]
-    return plans[:48]
+    places = product(range(len(ranks)), range(len(lengths)), range(len(planes)), range(len(batches)))
+    # Those first that leave the best of each least: with all of one before the next, most would never be tried.
+    ordered = sorted(places, key=sum)[:_PLANS]
+    return [Sizes(batches[b], planes[p], lengths[n], ranks[r]) for r, n, p, b in ordered]
+
+
+def plan_behind(plans: list[Sizes], failed: int) -> int:
+    """Return the place of the next plan whose lengths differ from all up to `failed`, or their number."""
+    seen = {(plan.plane, plan.length) for plan in plans[: failed + 1]}
+    following = range(failed + 1, len(plans))
+    return next((at for at in following if (plans[at].plane, plans[at].length) not in seen), len(plans))
 
 
 def make_feed(
@@ -115,27 +128,31 @@ def _shape(
         return _unranked(sizes)
     known = list(twin.type.tensor_type.shape.dim) if twin is not None else []
     rank = len(tensor.shape.dim)
+    dims = tensor.shape.dim
+    channel = rank - 1 if rank >= 4 and dims[1].dim_value <= 0 and dims[-1].dim_value in _CHANNELS else 1
     shape = []
-    for axis, dim in enumerate(tensor.shape.dim):
+    for axis, dim in enumerate(dims):
         size = dim.dim_value
         if size <= 0 and len(known) == rank:
             size = known[axis].dim_value
         if size <= 0:
-            wanted = _size(axis, rank, sizes) + (
+            wanted = _size(axis, rank, channel, sizes) + (
                 len(symbols) if rank < 4 and axis > 0 and sizes.length == 7 else 0
             )
+            if rank == 3 and axis == 1 and dims[0].dim_value > 1:
+                wanted = sizes.batch  # the state of a recurrent network: layers, batch, features
             trusted = dim.dim_param not in _UNTRUSTED
             size = symbols.setdefault(dim.dim_param, wanted) if trusted else wanted
         shape.append(size)
     return tuple(shape)
 
 
-def _size(axis: int, rank: int, sizes: Sizes) -> int:
+def _size(axis: int, rank: int, channel: int, sizes: Sizes) -> int:
     if axis == 0:
         return sizes.batch
-    if rank >= 4:
-        return 3 if axis == 1 else sizes.plane[min(axis - 2, 1)]
-    return sizes.length
+    if rank < 4:
+        return sizes.length
+    return 3 if axis == channel else sizes.plane[min(axis - (2 if axis > channel else 1), 1)]
 
 
 def _unranked(sizes: Sizes) -> tuple[int, ...]:

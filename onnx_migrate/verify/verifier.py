@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from onnx_migrate import isolate
 from onnx_migrate.isolate import Limits
-from onnx_migrate.verify.baseline import measure
+from onnx_migrate.verify.baseline import TRYING, measure
 from onnx_migrate.verify.candidate import Candidate
 from onnx_migrate.verify.comparison import Tolerance
 from onnx_migrate.verify.elsewhere import verify_elsewhere
@@ -15,11 +15,15 @@ from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable
 from onnx_migrate.verify.exactness import hold_inner_exactness, hold_outer_exactness
 from onnx_migrate.verify.feeds import Feeds
 from onnx_migrate.verify.judge import Judge
+from onnx_migrate.verify.made import plan_behind, size_plans
 from onnx_migrate.verify.opened import opened
 from onnx_migrate.verify.traits import coarsest_eps, quantized, random_outputs
 from onnx_migrate.verify.verdict import Kind, Verdict
 
 __all__ = ["check", "verify"]
+
+_CRASHES = 6
+"""How often the original may crash, as on lengths too short for it, before it is given up."""
 
 _PATIENCE = 3.0
 """Seconds that comparing inner values may take, or as long as the original took, if more."""
@@ -47,6 +51,14 @@ def verify(
     function = "onnx_migrate.verify.verifier:check"
     arguments = original, result, exact, feeds, tolerance or Tolerance(), seed
     ending = isolate.run(function, *arguments, limits=limits, isolated=isolated)
+    for _ in range(_CRASHES):
+        if not isinstance(ending, isolate.Crashed) or not ending.stage.startswith(TRYING):
+            break
+        plans = size_plans(original.proto())
+        following = plan_behind(plans, int(ending.stage.removeprefix(TRYING)))
+        if following == len(plans):
+            break
+        ending = isolate.run(function, *arguments, following, limits=limits, isolated=isolated)
     seconds = time.perf_counter() - start
     if isinstance(ending, isolate.Returned):
         verdict: Verdict = ending.value
@@ -65,6 +77,7 @@ def check(
     feeds: Feeds | None,
     tolerance: Tolerance,
     seed: int,
+    first_plan: int = 0,
 ) -> Verdict:
     """Do the work of `verify`, in whatever process this is."""
     before, after = original.proto(), result.proto()
@@ -76,13 +89,13 @@ def check(
     refused = ""
     try:
         try:
-            base = measure(original, before, after, feeds, seed)
+            base = measure(original, before, after, feeds, seed, first_plan)
         except EvaluationError as error:
             if not error.loading or error.limit:
                 raise
             refused = str(error)
             original = opened(original)
-            base = measure(original, before, after, feeds, seed)
+            base = measure(original, before, after, feeds, seed, first_plan)
     except EvaluationError as error:
         what = "load" if error.loading else "run"
         return Verdict(Kind.UNVERIFIED, f"the original does not {what}: {refused or error}", node=error.node)

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.verify.made import make_feed, size_plans
+from onnx_migrate.verify.made import make_feed, plan_behind, size_plans
 from onnx_migrate.verify.ranges import input_ranges
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
@@ -83,3 +83,34 @@ def test_initializers_are_not_fed():
 
 def test_what_does_not_fit_memory_is_not_made():
     assert made("(float[100000,100000] x) => (float[100000,100000] y) { y = Relu (x) }") is None
+
+
+def shapes(text, place=0):
+    net = model(text)
+    return {
+        name: value.shape for name, value in make_feed(net, None, size_plans(net)[place], "normal", 0).items()
+    }
+
+
+def test_lengths_go_where_they_are_meant():
+    last = shapes("(float[N,H,W,3] x, float[2,M,5] h) => (float[N,H,W,3] y) { y = Relu (x) }")
+    assert last == {"x": (2, 64, 96, 3), "h": (2, 2, 5)}
+    first = shapes("(float[N,3,H,W] x, float[1,T,5] h) => (float[N,3,H,W] y) { y = Relu (x) }")
+    assert (first["x"], first["h"][0::2]) == ((2, 3, 64, 96), (1, 5))
+
+
+def test_every_length_is_tried_soon():
+    plans = size_plans(model("(float[N,T] a, float[N,3,H,W] b) => (float[N,T] y) { y = Relu (a) }"))
+    assert len(plans) == 64
+    assert {plan.length for plan in plans} >= {7, 16, 1, 64, 128}
+    assert {plan.batch for plan in plans[:10]} == {1, 2, 3}
+
+
+def test_the_plan_behind_a_crash_has_other_lengths():
+    plans = size_plans(model("(float[N,T] a) => (float[N,T] y) { y = Relu (a) }"))
+    place, seen = 0, []
+    while place < len(plans):
+        seen.append(plans[place].length)
+        place = plan_behind(plans, place)
+    assert len(seen) == len(set(seen))
+    assert max(seen) == 16000

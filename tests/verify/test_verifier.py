@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -263,3 +264,14 @@ def test_a_mutant_is_caught_behind_the_rounding_of_a_fold(change, fused):
 def test_a_moved_attribute_or_table_row_is_caught(text, old, new):
     assert judge(net(text), net(text)).kind is Kind.VERIFIED
     assert judge(net(text), net(text.replace(old, new))).kind is Kind.DIFFERS
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the crash is of x86 Linux")
+def test_a_crash_on_a_length_is_no_end():
+    """ONNX Runtime divides integers by zero, and so dies, where the length is 7: the first that is tried."""
+    divides = net("""(float[N,T] x) => (float[N,T] y, int64[1] z)
+      <int64[1] one = {1}, int64[1] two = {2}, int64[1] seven = {7}, int64[1] many = {100}> {
+      s = Shape (x) t = Slice (s, one, two) d = Sub (t, seven) z = Div (many, d) y = Relu (x) }""")
+    verdict = verify(runnable(divides), runnable(divides))
+    assert verdict.kind is Kind.VERIFIED
+    assert 7 not in dict(verdict.feeds[0].shapes)["x"][1:]
