@@ -31,9 +31,8 @@ def explain(code: str) -> int:
         hint = f"there are {', '.join(near)}" if near else "codes stand at the start of messages"
         raise click.UsageError(f"there is nothing of code {code!r}; {hint}")
     for step in found:
-        kind = "adapted" if step.adapt else "refused" if step.refusal else "compatible"
         grade = f", {step.exactness.value}" if step.adapt else ""
-        click.echo(f"{step.operator} {step.from_version} → {step.to}: {kind}{grade}\n\n{step.doc}")
+        click.echo(f"{step.operator} {step.from_version} → {step.to}: {step.kind}{grade}\n\n{step.doc}")
         if step.hint:
             click.echo(f"\n{step.hint}")
     return 0

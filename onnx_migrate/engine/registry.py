@@ -53,6 +53,11 @@ class Step:
         return known[known.index(self.to) - 1] if self.to in known else 0
 
     @property
+    def kind(self) -> str:
+        """Which of the three the step is: "adapted", "refused" or "compatible"."""
+        return "adapted" if self.adapt else "refused" if self.refusal else "compatible"
+
+    @property
     def doc(self) -> str:
         """What the step does and why, as its author wrote it."""
         return inspect.getdoc(self.adapt) or "" if self.adapt else self.reason or self.refusal

@@ -1,0 +1,109 @@
+"""Writes docs/operators.md from the registry's steps. `python -m tests.docs.operators_page`."""
+
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from onnx_migrate.engine.registry import Step, steps
+from onnx_migrate.model.schema import newest_opset
+
+PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
+
+HEAD = """# Operators
+
+What happens to each operator on its way to opset {newest}: {total} steps, each an operator and the version it reaches.
+{adapted} are *adapted* (the node is rewritten), {compatible} are *compatible* (a claim, which tests run, that a valid node of the
+version before is valid and means the same), and {refused} are *refused*, because the standard has no way to say it. Exact
+means bit for bit; *equivalent* is the same mathematics with another rounding.
+
+`python -m tests.docs.operators_page` writes this page from the code; `onnx-migrate explain CODE` prints one step.
+
+- [Operators that are rewritten or refused](#operators-that-are-rewritten-or-refused), all their steps
+- [Operators that only gained](#operators-that-only-gained), by what was said of them
+- [Adapters](#adapters): what each changes, and why it is right
+"""
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+def page() -> str:
+    """Return the page for the registry as it is."""
+    every = steps()
+    kinds = [step.kind for step in every]
+    operators: dict[str, list[Step]] = defaultdict(list)
+    for step in sorted(every, key=lambda step: (step.domain, step.operator.lower(), step.to)):
+        operators[_operator(step)].append(step)
+    moved = [
+        own
+        for own in operators.values()
+        if any(step.kind != "compatible" or step.exactness.value != "exact" for step in own)
+    ]
+    claims = [step for own in operators.values() if own not in moved for step in own]
+    head = HEAD.format(
+        newest=newest_opset(), total=len(every), **{kind: kinds.count(kind) for kind in set(kinds)}
+    )
+    return "\n".join([head, _moved(moved), _claims(claims), _adapters(every)])
+
+
+def _operator(step: Step) -> str:
+    return f"{step.domain}.{step.operator}" if step.domain else step.operator
+
+
+def _moved(operators: Iterable[list[Step]]) -> str:
+    lines = ["## Operators that are rewritten or refused\n", "| operator | to | | |", "|---|---|---|---|"]
+    homes = {step.adapt: own[0].code for own in _functions(steps()) for step in own}
+    for own in operators:
+        name = _operator(own[0])
+        for step in own:
+            kind = f"[adapted](#{homes[step.adapt]})" if step.adapt else step.kind
+            if step.exactness.value != "exact":
+                kind += f", {step.exactness.value}"
+            text = step.refusal or step.reason
+            text += f". Instead: {step.hint}" if step.hint else ""
+            lines.append(f"| {name} | {step.to} | {kind} | {_cell(text)} |")
+            name = ""
+    return "\n".join(lines) + "\n"
+
+
+def _claims(claims: Iterable[Step]) -> str:
+    reasons: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for step in claims:
+        reasons[step.reason][_operator(step)].append(step.to)
+    lines = ["## Operators that only gained\n", "| what was changed | steps |", "|---|---|"]
+    for reason, found in sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0])):
+        names = (f"{name} {', '.join(map(str, versions))}" for name, versions in found.items())
+        lines.append(f"| {_cell(reason)} | {'; '.join(names)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _functions(every: Iterable[Step]) -> list[list[Step]]:
+    """Return the steps of each adapter, by the name of its first operator."""
+    found: dict[object, list[Step]] = defaultdict(list)
+    for step in sorted(every, key=lambda step: (step.domain, step.operator.lower(), step.to)):
+        if step.adapt:
+            found[step.adapt].append(step)
+    return list(found.values())
+
+
+def _adapters(every: Iterable[Step]) -> str:
+    parts = ["## Adapters\n"]
+    for own in _functions(every):
+        adapt = own[0].adapt
+        names = ", ".join(f"{_operator(step)} {step.from_version or 1} → {step.to}" for step in own)
+        file = inspect.getfile(adapt).rpartition("/")[2] if adapt else ""
+        parts.append(f"### {own[0].code}\n\n{names}; {own[0].exactness.value}; {file}\n\n{own[0].doc}\n")
+    return "\n".join(parts)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+if __name__ == "__main__":
+    main()
