@@ -65,9 +65,10 @@ def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelPr
     """Return `model` at an ai.onnx opset; a drop-in for `onnx.version_converter.convert_version`.
 
     The argument is not touched. Opset and IR version change and nothing else: no simplification, no verification.
+    External data that was not loaded stays referred to; a constant in it that must be known is refused (LoadError).
     Raises CannotMigrate for a node that has no equal at the target and for a target older than the model.
     """
-    source = files.load(model)
+    source = files.load(model, absent=True)
     pipeline = Pipeline((_builtin("migrate_opset", opset=_opset(target_version), unlist=False),))
     return files.inline(pipeline.run(source, ChangeLog()))
 

@@ -492,6 +492,22 @@ def test_convert_version_is_the_first_pass_of_migrate() -> None:
     assert bytes_of(proto) == before
 
 
+def test_convert_version_leaves_external_data_where_they_are(tmp_path: Path) -> None:
+    """As onnx's converter does with what was loaded without its weights."""
+    proto = small()
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((64, 64), np.float32), "weights"))
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=1024)
+    loaded = onnx.load(tmp_path / "m.onnx", load_external_data=False)
+    reference = next(tensor for tensor in loaded.graph.initializer if tensor.name == "weights")
+
+    result = convert_version(loaded, 17)
+
+    (kept,) = (tensor for tensor in result.graph.initializer if tensor.name == "weights")
+    assert kept == reference
+    with pytest.raises(LoadError, match="not given as a file"):
+        onnx_migrate.migrate(loaded, opset=17)
+
+
 def test_convert_version_raises_the_same_kinds() -> None:
     with pytest.raises(CannotMigrate):
         convert_version(small(), 9)

@@ -17,12 +17,13 @@ FIELD_NUMBER = {"float_data": 4, "raw_data": 9, "double_data": 10}
 def inline(model: Model) -> onnx.ModelProto:
     """Return a complete copy of the model with all its data inside, each tensor's in the field it came in.
 
-    Takes the memory of all weights. Raises LoadError when a file they lie in has changed or is gone.
+    Takes the memory of all weights. What the model came without (see `load`) stays a reference. Raises LoadError
+    when a file they lie in has changed or is gone.
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(model.proto)
     for tensor in tensors(proto):
-        if tensor.data_location == TensorProto.EXTERNAL:
+        if tensor.data_location == TensorProto.EXTERNAL and not model.weights.is_absent(tensor):
             payload = model.weights.payload(tensor)
             tensor.ClearField("external_data")
             tensor.ClearField("data_location")

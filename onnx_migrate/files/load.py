@@ -34,11 +34,12 @@ STRUCTURE_LIMIT = 2**31 - 1
 """Bytes of one message protobuf reads and writes."""
 
 
-def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Model:
+def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, absent: bool = False) -> Model:
     """Read a model; payloads of more than INLINE_LIMIT bytes stay where they are and become references.
 
     A path: the file is scanned, not read; external data must lie in the model's folder. Bytes and protos are
-    neither changed nor copied, but must not change while the result is in use.
+    neither changed nor copied, but must not change while the result is in use. With `absent`, a proto may refer
+    to external data that it came without; the references stay, and only who reads such a tensor fails.
 
     Raises LoadError with one of the codes `no-such-file`, `is-directory`, `cannot-read`, `empty`,
     `truncated`, `not-onnx`; for external data `outside-folder`, `missing-data`, `bad-external-data`.
@@ -57,6 +58,8 @@ def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Model:
     outside = False
     for tensor in tensors(proto):
         if tensor.data_location == TensorProto.EXTERNAL:
+            if absent and weights.is_absent(tensor):
+                continue
             try:
                 payload = weights.payload(tensor)
             except LoadError as error:

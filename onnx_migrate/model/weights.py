@@ -216,6 +216,11 @@ class Weights:
         refer(tensor, f"{MEMORY}{len(self.memory)}", 0, payload.length)
         self.memory.append(payload)
 
+    def is_absent(self, tensor: TensorProto) -> bool:
+        """Tell whether a tensor marked EXTERNAL names a file, and the model came without a folder to find it in."""
+        locations = [entry.value for entry in tensor.external_data if entry.key == "location"]
+        return self.folder is None and any(locations) and not locations[0].startswith(MEMORY)
+
     def payload(self, tensor: TensorProto) -> Payload:
         """Return where the data of a tensor marked EXTERNAL lies.
 
