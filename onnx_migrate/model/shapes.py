@@ -24,9 +24,8 @@ def drop_value_info(graph: onnx.GraphProto) -> int:
         for _, _, inner in subgraphs(node):
             count += drop_value_info(inner)
             for value in (*inner.input, *inner.output):
-                if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.HasField(
-                    "shape"
-                ):
+                # A scalar's shape holds no size, and ONNX Runtime asks for a Loop counter's.
+                if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.shape.dim:
                     value.type.tensor_type.ClearField("shape")
                     count += 1
     return count

@@ -17,6 +17,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.shapes import Dims, dims_of, drop_value_info, set_dims, text_of
 
 from .followed import followed_outputs
+from .mending import mend
 
 __all__ = ["DynamicDims"]
 
@@ -48,6 +49,9 @@ class DynamicDims(Pass):
         if dropped:
             log.note(self.name, "value-info", f"dropped {dropped} shapes that were noted for the old sizes")
         batch = {wish[name][0] for name in inputs & wish.keys() if 0 in wish[name]}
+        if frozen:
+            model = mend(model, frozen, batch, log, self.name)
+            graph = model.proto.graph
         inferred = followed_outputs(model.proto, frozen, batch)
         for value in graph.output:
             axes = wish.get(value.name, {}) if value.name in outputs else {}

@@ -1,0 +1,112 @@
+"""Values without the batch that meet values with it: states of recurrent networks, and constants that are joined."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .place import Place
+from .values import Dim, Value
+
+__all__ = ["concat", "elements", "grid", "recurrent"]
+
+
+def recurrent(place: Place) -> None:
+    """Repeat initial states and lengths for each item of the batch."""
+    x = place.input(0)
+    dims = x.dims if x is not None else None
+    if dims is None or len(dims) != 3:
+        return
+    layout = place.attributes.get("layout", 0)
+    batch = dims[0 if layout else 1]
+    if batch is None or not batch.varies:
+        return
+    for index in (5, 6) if place.node.op_type == "LSTM" else (5,):
+        _repeat(place, index, 0 if layout else 1, batch)
+    lengths = place.input(4)
+    if lengths is not None:
+        time = dims[1 if layout else 0]
+        known = lengths.constant()
+        if time is not None and time.varies and known is not None:
+            place.block("the lengths of its sequences are constants, and the axis of time moves", 4)
+        _repeat(place, 4, 0, batch)
+
+
+def concat(place: Place) -> None:
+    """Repeat what has no batch where the others have one."""
+    if not any(value is not None and value.varies for value in place.given):
+        return
+    axis = place.attributes.get("axis", 1)
+    shapes = [value.known if value is not None else None for value in place.given]
+    if any(shape is None for shape in shapes):
+        return
+    ranks = {len(shape) for shape in shapes if shape is not None}
+    if len(ranks) > 1:
+        return
+    rank = ranks.pop()
+    for other in range(rank):
+        if other == axis % rank:
+            continue
+        moving = {shape[other] for shape in shapes if shape is not None and shape[other].varies}
+        if len(moving) == 1:
+            dim = moving.pop()
+            for index in range(len(place.given)):
+                _repeat(place, index, other, dim)
+
+
+def grid(place: Place) -> None:
+    """Repeat the first axis of either input for the other's."""
+    _alike(place, (0, 1), {0})
+
+
+def elements(place: Place) -> None:
+    """Repeat indices (and updates) of GatherElements and ScatterElements along axes that carry the batch."""
+    x = place.input(0)
+    if x is None or x.dims is None:
+        return
+    rank = len(x.dims)
+    along = place.attributes.get("axis", 0) % max(rank, 1)
+    _alike(place, tuple(range(len(place.given))), set(range(rank)) - {along})
+
+
+def _alike(place: Place, inputs: tuple[int, ...], axes: set[int]) -> None:
+    for axis in axes:
+        moving = set()
+        for index in inputs:
+            value = place.input(index)
+            if value is not None and value.dims is not None and axis < len(value.dims):
+                dim = value.dims[axis]
+                if dim is not None and place.worlds.carries_batch(dim):
+                    moving.add(dim)
+        if len(moving) == 1:
+            dim = moving.pop()
+            for index in inputs:
+                _repeat(place, index, axis, dim)
+
+
+def _repeat(place: Place, index: int, axis: int, dim: Dim) -> None:
+    """Expand one axis of an input, which is the same for every item, to a length that moves."""
+    value = place.input(index)
+    if value is None or value.dims is None or axis >= len(value.dims):
+        return
+    own = value.dims[axis]
+    if own is None or own.varies or own.frozen != dim.frozen:
+        return
+    name = place.rw.input(index)
+    if own.frozen != 1:
+        held = value.constant()
+        if held is None or not np.array_equal(held, np.repeat(np.take(held, [0], axis), own.frozen, axis)):
+            place.block(f"axis {axis} of {name!r} holds one row for each of {own.frozen} items", index)
+        first = place.rw.constant(np.zeros(1, np.int64), "first")
+        name = place.rw.before("Gather", [name, first], hint="row", axis=axis)
+    entries: list[int | Dim] = [1] * len(value.dims)
+    entries[axis] = dim
+    prefer = [other for position, other in enumerate(place.node.input) if other and position != index]
+    shape = place.body.shape(place.rw, entries, prefer)
+    wide = place.rw.before("Expand", [name, shape], hint="batch")
+    old = place.rw.input(index)
+    place.set_input(
+        index, wide, f"{old!r} is repeated for each item: its axis {axis} follows {place.name_of(dim)}"
+    )
+    dims = tuple(dim if at == axis else other for at, other in enumerate(value.dims))
+    place.given[index] = Value(value.dtype, dims)
+    place.body.learn(wide, Value(value.dtype, dims))

@@ -1,0 +1,110 @@
+"""Finds and mends what keeps a model at its frozen sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from copy import deepcopy
+
+import onnx
+
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.order import free_names
+
+from .choices import Choices
+from .place import BlockedError
+from .values import Worlds
+from .walk import MixedError, Walk
+
+__all__ = ["mend"]
+
+_STEPS = (64, 1)
+"""By multiples of what sizes grow: what strides divide, then what tables of positions have room for."""
+_TRIALS = 48
+
+
+def mend(model: Model, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog, step: str) -> Model:
+    """Return the model with every constant that froze a symbol's size mended; each mend is a Change in the log.
+
+    `frozen` gives each symbol of the inputs the size it had; `batch` are those that are a batch. The walk computes
+    every shape at the frozen sizes and at others. Raises CannotMigrate, code `frozen-dim`, naming the node and the
+    constant where no mending makes them agree.
+    """
+    first: BlockedError | None = None
+    for stride in _STEPS if set(frozen) - batch else _STEPS[:1]:
+        try:
+            found, walk = _settle(model, Worlds.of(frozen, batch, stride), step)
+        except BlockedError as error:
+            first = first or error
+            continue
+        log.changes.extend(walk.changes)
+        return found
+    assert first is not None
+    raise _refusal(first, frozen)
+
+
+def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
+    """Walk under one meaning after the other until nothing contradicts."""
+    choices = Choices()
+    tolerated: set[str] = set()
+    # How the choices stood before they gave way to a node that mixes a batch, first come first.
+    mixed: dict[str, Choices] = {}
+    for _ in range(_TRIALS):
+        attempt = model.copy()
+        walk = Walk(attempt, worlds, choices, step, tolerated)
+        choices.restart()
+        try:
+            walk.run()
+        except BlockedError as error:
+            last = error
+            if isinstance(error, MixedError):
+                mixed.setdefault(error.place.label, deepcopy(choices))
+            if choices.reconsider(_upstream(model.proto, error)):
+                continue
+            if not mixed:
+                raise
+            # No meaning helps: it mixes by itself, and running it will show whether that harms.
+            label = next(iter(mixed))
+            tolerated.add(label)
+            choices, mixed = mixed[label], {}
+            continue
+        return attempt, walk
+    raise last
+
+
+def _upstream(proto: onnx.ModelProto, error: BlockedError) -> set[str]:
+    """Return the places whose meaning a node depends on: all but those the main graph shows not to be before it."""
+    if error.place.body.parent is not None or proto.functions:
+        return _Everything()
+    makers = {name: node for node in proto.graph.node for name in node.output}
+    seen: set[str] = set()
+    queue = [error.place.label]
+    while queue:
+        name = queue.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in makers:
+            queue.extend(free_names(makers[name]))
+    return _Places(seen)
+
+
+class _Places(set[str]):
+    def __contains__(self, place: object) -> bool:
+        return super().__contains__(str(place).partition("[")[0]) or super().__contains__(place)
+
+
+class _Everything(set[str]):
+    def __contains__(self, place: object) -> bool:
+        return True
+
+
+def _refusal(error: BlockedError, frozen: Mapping[str, int]) -> CannotMigrate:
+    constant = f" (constant {error.constant!r})" if error.constant else ""
+    return CannotMigrate(
+        f"{error.reason}{constant}",
+        code="frozen-dim",
+        where=error.place.where,
+        hint=f"the model cannot be made dynamic in {', '.join(frozen)} as it is",
+    )

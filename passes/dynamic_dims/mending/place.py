@@ -1,0 +1,121 @@
+"""One node where it stands: what is known of its inputs, and how an edit of it is made and noted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnx_migrate.errors import Where
+from onnx_migrate.model.rewriter import Rewriter
+
+from .body import Body, UnknownLengthError
+from .choices import Choices
+from .inference import attributes_of
+from .values import Array, Dim, Value, Worlds
+
+__all__ = ["BlockedError", "Place", "text"]
+
+
+class BlockedError(Exception):
+    """A node that no mending makes right at other sizes."""
+
+    def __init__(self, place: Place, reason: str, constant: str = "") -> None:
+        super().__init__(reason)
+        self.place = place
+        self.reason = reason
+        self.constant = constant
+
+
+@dataclass
+class Place:
+    """A node, its body and its inputs' values (None for one that is left out)."""
+
+    node: onnx.NodeProto
+    rw: Rewriter
+    body: Body
+    given: list[Value | None]
+    choices: Choices
+    where: Where
+    before: bytes | None = None
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def worlds(self) -> Worlds:
+        """The worlds the model is looked at in."""
+        return self.body.worlds
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The node's attributes."""
+        return attributes_of(self.node)
+
+    @property
+    def label(self) -> str:
+        """A name that no other node has."""
+        return next((name for name in self.node.output if name), self.node.name)
+
+    def input(self, index: int) -> Value | None:
+        """Return an input's value, None if it is left out."""
+        return self.given[index] if index < len(self.given) else None
+
+    def numbers(self, index: int) -> Array | None:
+        """Return what an input holds if that is one vector or number of integers in all worlds."""
+        value = self.input(index)
+        array = value.constant() if value is not None else None
+        return array if array is not None and array.dtype.kind == "i" and array.ndim < 2 else None
+
+    def set_input(self, index: int, name: str, reason: str) -> None:
+        """Connect an input anew."""
+        self.snapshot()
+        self.rw.set_input(index, name)
+        while len(self.given) < len(self.node.input):
+            self.given.append(None)
+        del self.given[len(self.node.input) :]
+        if index < len(self.given):
+            self.given[index] = self.body.value(name) if name else None
+        self.reasons.append(reason)
+
+    def snapshot(self) -> None:
+        """Keep the node as it is before the first edit."""
+        if self.before is None:
+            self.before = self.node.SerializeToString(deterministic=True)
+
+    def write_shape(self, index: int, entries: list[int | Dim], reason: str) -> None:
+        """Give an input lengths: numbers, or axes of values that are there. Raises BlockedError."""
+        try:
+            name = self.body.shape(self.rw, entries, [name for name in self.node.input if name])
+        except UnknownLengthError:
+            self.block("no value before it has an axis as long as this must become", index)
+        self.set_input(index, name, reason)
+        self.given[index] = held(entries, self.worlds)
+
+    def block(self, reason: str, index: int | None = None) -> None:
+        """Refuse for this node, naming the constant of one input."""
+        raise BlockedError(self, reason, self.rw.input(index) if index is not None else "")
+
+    def name_of(self, dim: Dim) -> str:
+        """Return what people call an axis: its symbol, or what it was and moves."""
+        symbol = self.worlds.symbol(dim)
+        return (
+            symbol
+            or " × ".join(self.name_of(leaf) for leaf in dim.leaves() if dim.parts)
+            or (f"{dim.frozen}, which moves" if dim.varies else str(dim.frozen))
+        )
+
+
+def held(entries: list[int | Dim], worlds: Worlds) -> Value:
+    """Return the value of a vector of lengths."""
+    rows = [
+        np.array([entry if isinstance(entry, int) else entry.sizes[world] for entry in entries], np.int64)
+        for world in range(worlds.count)
+    ]
+    data = (rows[0],) * worlds.count if all(isinstance(entry, int) for entry in entries) else tuple(rows)
+    return Value(onnx.TensorProto.INT64, (worlds.fixed(len(entries)),), data)
+
+
+def text(numbers: Array) -> str:
+    """Return numbers as people write them."""
+    return str(numbers.tolist())

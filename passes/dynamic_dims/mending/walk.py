@@ -1,0 +1,322 @@
+"""Walks a model from its inputs, mending each node before what comes behind it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from itertools import chain
+
+import onnx
+
+from onnx_migrate.errors import Where
+from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.model.change import Change
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.order import free_names
+from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.model.schema import is_onnx
+from onnx_migrate.model.scope import Scope, scopes
+
+from .arithmetic import LARGEST
+from .body import Body
+from .choices import Choices
+from .cut import slice_, split
+from .demands import contradiction, mixture
+from .fill import constant_of_shape, expand, range_, tile
+from .inference import DisagreementError, infer
+from .meet import concat, elements, grid, recurrent
+from .place import BlockedError, Place
+from .reshape import flatten, reshape
+from .resizing import resize
+from .values import Dim, Value, Worlds
+
+__all__ = ["Walk"]
+
+Mender = Callable[[Place], list[Value] | None] | Callable[[Place], None]
+
+_MENDERS: Mapping[str, Mender] = {
+    "Reshape": reshape,
+    "Flatten": flatten,
+    "Expand": expand,
+    "Tile": tile,
+    "ConstantOfShape": constant_of_shape,
+    "Range": range_,
+    "Slice": slice_,
+    "Split": split,
+    "Resize": resize,
+    "Concat": concat,
+    "GridSample": grid,
+    "GatherElements": elements,
+    "ScatterElements": elements,
+    "LSTM": recurrent,
+    "GRU": recurrent,
+    "RNN": recurrent,
+}
+
+
+class Walk:
+    """One walk over a model, which is edited in place, under the meanings assumed in `choices`.
+
+    Raises BlockedError from `run` at a node that cannot be mended, MixedError at one where items of a batch meet
+    unless it gives one of the values `tolerated`.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        worlds: Worlds,
+        choices: Choices,
+        pass_name: str,
+        tolerated: Set[str] = frozenset(),
+    ) -> None:
+        self.changes: list[Change] = []
+        self._tolerated = tolerated
+        self._model = model
+        self._worlds = worlds
+        self._choices = choices
+        self._step = pass_name
+        self._constants: dict[str, Value] = {}
+        proto = model.proto
+        self._functions: dict[FunctionKey, tuple[onnx.FunctionProto, Scope]] = {}
+        found = scopes(proto, model.weights, result_ir_version=proto.ir_version)
+        for function, scope in zip(proto.functions, found[1:], strict=True):
+            self._functions[function_key(function)] = function, scope
+        self._main = found[0]
+        self._imports = {entry.domain: entry.version for entry in proto.opset_import}
+
+    def run(self) -> None:
+        """Walk the main graph and what it calls."""
+        proto = self._model.proto
+        given: dict[str, Value] = {}
+        initialised = {tensor.name for tensor in proto.graph.initializer}
+        for value in proto.graph.input:
+            if value.name not in initialised:
+                given[value.name] = self._declared(value)
+        self._walk(proto.graph, self._main, given, None, self._imports)
+
+    def _declared(self, value: onnx.ValueInfoProto) -> Value:
+        kind = value.type
+        if kind.WhichOneof("value") != "tensor_type":
+            return Value(types=(kind,) * self._worlds.count)
+        tensor = kind.tensor_type
+        if not tensor.HasField("shape"):
+            return Value(tensor.elem_type)
+        dims: list[Dim | None] = []
+        for dim in tensor.shape.dim:
+            if dim.dim_param in self._worlds.sizes:
+                dims.append(Dim(self._worlds.sizes[dim.dim_param]))
+            else:
+                dims.append(self._worlds.fixed(dim.dim_value) if dim.HasField("dim_value") else None)
+        return Value(tensor.elem_type, tuple(dims))
+
+    def _walk(
+        self,
+        graph: onnx.GraphProto | onnx.FunctionProto,
+        scope: Scope,
+        given: Mapping[str, Value],
+        parent: Body | None,
+        imports: Mapping[str, int],
+    ) -> Body:
+        body = Body(scope, self._worlds, parent)
+        for node in graph.node:
+            for name in node.output:
+                body.makers[name] = node
+            for name in dict.fromkeys(free_names(node)) if next(subgraphs(node), None) else node.input:
+                body.readers.setdefault(name, []).append(node)
+        for name, value in given.items():
+            body.learn(name, value)
+        if isinstance(graph, onnx.GraphProto):
+            for tensor in graph.initializer:
+                if tensor.name not in body.values:
+                    body.values[tensor.name] = self._tensor(tensor)
+            for sparse in graph.sparse_initializer:
+                body.values[sparse.values.name] = Value(
+                    sparse.values.data_type, tuple(map(self._worlds.fixed, sparse.dims))
+                )
+        nodes: list[onnx.NodeProto] = []
+        edited = False
+        for index, node in enumerate(graph.node):
+            place = self._place(node, body, index, imports)
+            outputs = self._visit(place, index, imports)
+            for name, value in zip(node.output, outputs, strict=False):
+                if name:
+                    body.learn(name, value)
+            nodes.extend([*place.rw.preceding, node, *place.rw.following])
+            if place.before is not None:
+                edited = True
+                self._record(place)
+        if edited or scope.added:
+            nodes = list(chain(scope.added, nodes))
+            copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+            del graph.node[:]
+            graph.node.extend(copies)
+            scope.added = []
+        return body
+
+    def _tensor(self, tensor: onnx.TensorProto) -> Value:
+        dims = tuple(map(self._worlds.fixed, tensor.dims))
+        size = 1
+        for length in tensor.dims:
+            size *= length
+        if size > LARGEST or tensor.data_type == onnx.TensorProto.STRING:
+            return Value(tensor.data_type, dims)
+        array = self._model.weights.array(tensor)
+        return Value(tensor.data_type, dims, (array,) * self._worlds.count)
+
+    def _place(self, node: onnx.NodeProto, body: Body, index: int, imports: Mapping[str, int]) -> Place:
+        version = imports.get("", imports.get("ai.onnx", 1))
+        name = node.name or next((output for output in node.output if output), "")
+        where = Where(scope=body.scope.path, node=name, operator=node.op_type)
+        rw = Rewriter(node, body.scope, version, version, where)
+        given = [body.value(name) if name else None for name in node.input]
+        return Place(node, rw, body, given, self._choices, where)
+
+    def _visit(self, place: Place, index: int, imports: Mapping[str, int]) -> list[Value]:
+        node = place.node
+        if node.op_type == "Constant" and is_onnx(node.domain):
+            return [self._constant(place)]
+        key = called(node)
+        if key in self._functions:
+            return self._call(place, *self._functions[key])
+        graphs = list(subgraphs(node))
+        if graphs:
+            return self._control(place, index, graphs, imports)
+        known: list[Value] | None = None
+        moving = any(value is not None and (value.varies or value.dims is None) for value in place.given)
+        if is_onnx(node.domain) and (
+            moving or node.op_type in ("ConstantOfShape", "Range", "Slice", "Expand", "Tile")
+        ):
+            mender = _MENDERS.get(node.op_type)
+            known = mender(place) if mender is not None else None
+            if place.rw.preceding:
+                self._learn_written(place, imports)
+        try:
+            outputs = (
+                known if known is not None else infer(node, place.given, imports, self._ir, self._worlds)
+            )
+        except DisagreementError as error:
+            constant = self._suspect(place)
+            raise BlockedError(place, f"at other sizes {error}", constant) from error
+        problem = contradiction(place)
+        if problem:
+            raise BlockedError(place, problem, self._suspect(place))
+        mixed = mixture(place, outputs)
+        if mixed and place.label not in self._tolerated:
+            raise MixedError(place, mixed)
+        return outputs
+
+    @property
+    def _ir(self) -> int:
+        return int(self._model.proto.ir_version)
+
+    def _learn_written(self, place: Place, imports: Mapping[str, int]) -> None:
+        """Know of nodes written before this one what they give, for those that come after it."""
+        for node in place.rw.preceding:
+            if any(name in place.body.values for name in node.output):
+                continue
+            given = [self._written(place.body, name) for name in node.input]
+            for name, value in zip(
+                node.output, infer(node, given, imports, self._ir, self._worlds), strict=True
+            ):
+                place.body.values[name] = value
+
+    def _written(self, body: Body, name: str) -> Value:
+        value = body.value(name)
+        if value.dtype or value.types:
+            return value
+        array = body.scope.constant(name)
+        if array is None:
+            return value
+        kind = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+        return Value(kind, tuple(map(self._worlds.fixed, array.shape)), (array,) * self._worlds.count)
+
+    def _constant(self, place: Place) -> Value:
+        node = place.node
+        held = next((attribute for attribute in node.attribute if attribute.name == "value"), None)
+        if held is not None and not held.ref_attr_name:
+            return self._tensor(held.t)
+        array = place.body.scope.constant(node.output[0])
+        if array is None:
+            return Value()
+        kind = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+        return Value(kind, tuple(map(self._worlds.fixed, array.shape)), (array,) * self._worlds.count)
+
+    def _call(self, place: Place, function: onnx.FunctionProto, scope: Scope) -> list[Value]:
+        imports = {entry.domain: entry.version for entry in function.opset_import}
+        given = {
+            name: value for name, value in zip(function.input, place.given, strict=False) if value is not None
+        }
+        body = self._walk(function, scope, given, None, imports)
+        return [body.value(name) for name in function.output]
+
+    def _control(
+        self,
+        place: Place,
+        index: int,
+        graphs: list[tuple[str, int, onnx.GraphProto]],
+        imports: Mapping[str, int],
+    ) -> list[Value]:
+        kind = place.node.op_type
+        results: list[list[Value]] = []
+        for attribute, number, graph in graphs:
+            scope = place.body.scope.inner(place.node, index, attribute, number, graph)
+            given = {value.name: self._inner(value) for value in graph.input}
+            if kind == "Loop" and is_onnx(place.node.domain):
+                for value, outer in zip(graph.input[2:], place.given[2:], strict=False):
+                    if outer is not None:
+                        given[value.name] = Value(outer.dtype, outer.dims, types=outer.types)
+            body = self._walk(graph, scope, given, place.body, imports)
+            results.append([body.value(value.name) for value in graph.output])
+        if kind == "If" and is_onnx(place.node.domain) and len(results) == 2:
+            return [_common(a, b) for a, b in zip(*results, strict=True)]
+        if kind == "Loop" and is_onnx(place.node.domain):
+            carried = len(place.node.input) - 2
+            ends = results[0][1 : 1 + carried]
+            starts = [value or Value() for value in place.given[2:]]
+            rest = [_stacked(value) for value in results[0][1 + carried :]]
+            return [*(_common(a, b) for a, b in zip(starts, ends, strict=True)), *rest]
+        return [Value() for _ in place.node.output]
+
+    def _inner(self, value: onnx.ValueInfoProto) -> Value:
+        tensor = value.type.tensor_type
+        return Value(tensor.elem_type) if value.type.WhichOneof("value") == "tensor_type" else Value()
+
+    def _suspect(self, place: Place) -> str:
+        """Return the input that holds the node fast: a constant if one is."""
+        for name, value in zip(place.node.input, place.given, strict=False):
+            if (
+                value is not None
+                and value.dims is not None
+                and not value.varies
+                and name not in place.body.makers
+            ):
+                return name
+        return ""
+
+    def _record(self, place: Place) -> None:
+        version = place.rw.version
+        self.changes.append(
+            Change(
+                self._step,
+                place.where,
+                place.before or b"",
+                version,
+                place.node.SerializeToString(deterministic=True),
+                version,
+                tuple(node.op_type for node in place.rw.preceding),
+                "; ".join(place.reasons),
+            )
+        )
+
+
+class MixedError(BlockedError):
+    """A node at which the items of a batch meet."""
+
+
+def _common(a: Value, b: Value) -> Value:
+    if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
+        return Value(a.dtype or b.dtype)
+    return Value(a.dtype, tuple(x if x == y else None for x, y in zip(a.dims, b.dims, strict=True)))
+
+
+def _stacked(value: Value) -> Value:
+    return Value(value.dtype, None if value.dims is None else (None, *value.dims))

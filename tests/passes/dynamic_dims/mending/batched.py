@@ -1,0 +1,61 @@
+"""How a mend is tested: a batch of three gives what three runs of the unmended model give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.model.change import ChangeLog, Exactness
+from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.legality import check_legal
+from onnx_migrate.model.model import Model
+from tests.harness import model, random_feeds, run
+
+
+def mended(source: onnx.ModelProto | str, dynamic: Any) -> tuple[onnx.ModelProto, ChangeLog]:
+    """Return the model with dims made dynamic, and what was changed."""
+    log = ChangeLog()
+    result = builtin_passes()["dynamic_dims"](dynamic=dynamic).run(Model(model(source)), log).proto  # type: ignore[call-arg]
+    check_legal(result)
+    onnx.checker.check_model(result, full_check=True)
+    assert all(change.exactness is Exactness.EXACT and change.reason for change in log.changes)
+    return result, log
+
+
+def held_by_items(
+    source: onnx.ModelProto | str, axes: dict[str, int], outputs: list[int], items: int = 3
+) -> tuple[onnx.ModelProto, list[str]]:
+    """Mend the batch, on these axes of inputs and outputs, and hold a batch against its items' own runs.
+
+    Returns the result and the reasons of its changes.
+    """
+    source = model(source)
+    result, log = mended(source, {name: {axis: "N"} for name, axis in axes.items()})
+    singles = [random_feeds(source, seed) for seed in range(items)]
+    singles = [singles[0] | {name: single[name] for name in axes} for single in singles]
+    batch = dict(singles[0])
+    for name, axis in axes.items():
+        batch[name] = np.concatenate([single[name] for single in singles], axis)
+    found = run(result, batch)
+    declared = [port.shape for port in Interface.of(result).outputs]
+    for number, single in enumerate(singles):
+        expected = run(source, single)
+        for value, want, axis in zip(found, expected, outputs, strict=True):
+            np.testing.assert_array_equal(np.take(value, [number], axis), want)
+        for value, want in zip(run(result, single), expected, strict=True):
+            np.testing.assert_array_equal(value, want)
+    for value, shape in zip(found, declared, strict=True):
+        assert shape is None or all(
+            isinstance(dim, str) or dim == size for dim, size in zip(shape, value.shape, strict=True)
+        )
+    return result, [change.reason for change in log.changes]
+
+
+def text(inputs: str, outputs: str, nodes: str, constants: str = "", opset: int = 17) -> str:
+    """Return a model in ONNX's text format."""
+    given = f" <{constants}>" if constants else ""
+    return f"""<ir_version: 8, opset_import: ["":{opset}]>
+g ({inputs}) => ({outputs}){given} {{ {nodes} }}"""
