@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from onnx_migrate._version import __version__
 
 if TYPE_CHECKING:
+    from onnx_migrate.batching import batch
+    from onnx_migrate.comparing import compare
     from onnx_migrate.engine.passes import Pass
     from onnx_migrate.engine.pipeline import Pipeline
     from onnx_migrate.errors import (
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
         VerificationFailed,
         Where,
     )
+    from onnx_migrate.inspection import inspect
     from onnx_migrate.migration import Migration, convert_version, default_pipeline, migrate
 
 __all__ = [
@@ -37,8 +40,11 @@ __all__ = [
     "VerificationFailed",
     "Where",
     "__version__",
+    "batch",
+    "compare",
     "convert_version",
     "default_pipeline",
+    "inspect",
     "migrate",
 ]
 
@@ -50,8 +56,11 @@ _HOMES = {
     "Migration": "migration",
     "Pass": "engine.passes",
     "Pipeline": "engine.pipeline",
+    "batch": "batching",
+    "compare": "comparing",
     "convert_version": "migration",
     "default_pipeline": "migration",
+    "inspect": "inspection",
     "migrate": "migration",
 }
 

@@ -25,7 +25,18 @@ from typing import Any
 
 from onnx_migrate.errors import MigrateError
 
-__all__ = ["Crashed", "Ending", "Limits", "OutOfMemory", "Raised", "Returned", "TimedOut", "mark", "run"]
+__all__ = [
+    "Crashed",
+    "Ending",
+    "Limits",
+    "OutOfMemory",
+    "Raised",
+    "Returned",
+    "TimedOut",
+    "limit_memory",
+    "mark",
+    "run",
+]
 
 LOG_TAIL = 4000
 """How many bytes of what the child printed are kept for messages."""
@@ -204,7 +215,7 @@ def _child(folder_name: str, parent: str) -> None:
     _die_with(int(parent))
     function, args, memory = _request(folder / "request")
     if memory is not None:
-        _limit_memory(memory)
+        limit_memory(memory)
     _current.path = folder / "stage"
     ending = _call(function, args)
     part = folder / "result.part"
@@ -236,7 +247,8 @@ def _call(function: str, args: tuple[Any, ...]) -> Ending:
         return Raised(type(error).__name__, str(error), traceback.format_exc(), _current.stage, own)
 
 
-def _limit_memory(memory: int) -> None:
+def limit_memory(memory: int) -> None:
+    """Limit this process to so many bytes of private writable memory, where the system can."""
     try:
         import resource
     except ImportError:

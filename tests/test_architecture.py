@@ -22,13 +22,14 @@ ALLOWED = {
     "passes": {"engine", "files", "model", "passes"},
     "migration": {"engine", "files", "model", "proof", "report", "verify"},
     "proof": {"files", "model", "verify"},
-    "compare": {"files", "model", "proof", "verify"},
+    "batching": {"files", "migration", "model", "report"},
+    "comparing": {"files", "model", "proof", "verify"},
     "inspection": {"engine", "files", "migration", "model", "report"},
-    "cli": {"compare", "engine", "files", "inspection", "migration", "model", "report"},
+    "cli": {"batching", "comparing", "engine", "files", "inspection", "migration", "model", "report"},
     "isolate": set(),
     "errors": set(),
     "_version": set(),
-    "__init__": {"engine", "migration"},
+    "__init__": {"batching", "comparing", "engine", "inspection", "migration"},
     "__main__": {"cli"},
 }
 LAZY = {"onnxruntime", "onnxsim", "onnx_graphsurgeon"}

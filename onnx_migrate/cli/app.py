@@ -11,6 +11,7 @@ import rich_click as click
 from click.shell_completion import CompletionItem
 
 from onnx_migrate._version import __version__
+from onnx_migrate.cli.batch import batch
 from onnx_migrate.cli.explain import explain
 from onnx_migrate.cli.inspect import inspect
 from onnx_migrate.cli.migrate import migrate
@@ -54,6 +55,8 @@ def app() -> None:
         onnx-migrate model.onnx migrated.onnx --opset 21 --dynamic x:N,3,H,W
     In its place, the report as JSON:
         onnx-migrate model.onnx --in-place --json
+    A folder of models, two at a time:
+        onnx-migrate batch models --out-dir migrated --jobs 2
 
     A first word that is no command is a model; its options are those of onnx-migrate migrate --help.
 
@@ -67,7 +70,7 @@ def app() -> None:
     """
 
 
-for command in (migrate, inspect, verify, explain, passes):
+for command in (migrate, batch, inspect, verify, explain, passes):
     app.add_command(command)
 
 

@@ -33,9 +33,10 @@ def inspect(models: tuple[str, ...], opset: str, as_json: bool, verbose: bool) -
         2  wrong usage
         4  one is not a readable ONNX model; the others are shown
     """
-    from onnx_migrate.cli.failure import fail, failure
+    from onnx_migrate.cli.failure import fail
     from onnx_migrate.errors import MigrateError, UsageError
     from onnx_migrate.inspection import inspect as look
+    from onnx_migrate.report.failure import failure
 
     code = 0
     shown: list[Inspection] = []

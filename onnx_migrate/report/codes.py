@@ -59,13 +59,16 @@ CODES = {
     "too-new": "The model is of an opset that the installed onnx does not know. Install a newer onnx.",
     "unknown-operator": "A node of ai.onnx has an operator that the standard never had. A custom operator needs a domain of its own.",
     # Failures
+    "crashed": "The process that worked on the model ended without a word, twice: native code crashed in it, or the system took it for its memory. The other models of a batch are not touched by it.",
     "failed": "The migration failed.",
     "illegal-result": "The result would not be valid at the target: a bug of onnx-migrate, or of a pass of your own.",
     "interface-changed": "A pass changed the names, types or order of the model's inputs or outputs.",
     "not-simplified": "onnxsim failed, ran out of its limits, or made the model larger than the budget allows. With --simplify=auto the unsimplified model is kept.",
     "numbers-differ": "Run on the same inputs, original and result gave different numbers, or the result did not run. Nothing was written.",
+    "out-of-memory": "The model took more memory than a worker of a batch may have. --memory-limit allows more, and --jobs less at a time.",
     "pass-failed": "A pass raised an exception; a pass of your own, or a bug of onnx-migrate.",
     "surgeon-cannot-hold": "The model holds something that onnx-graphsurgeon drops, so a pass of a Graph cannot be given it. Write the pass for a ModelProto.",
+    "timed-out": "The model took longer than --timeout allows and was stopped; the other models of the batch are not touched by it.",
     # Notes
     "converted-resize": "A Resize that onnx's version converter made of an older one: it lost the asymmetric coordinates that the older one had. --resize-intent writes them again.",
     "dead-nodes": "Nodes that no output depends on were removed.",

@@ -28,7 +28,7 @@ def test_help_teaches_the_main_job(process: Run) -> None:
 
     assert (ended.code, ended.err) == (0, "")
     assert "onnx-migrate model.onnx migrated.onnx --opset 21 --dynamic x:N,3,H,W" in ended.out
-    for command in ("migrate", "inspect", "verify", "explain", "passes"):
+    for command in ("migrate", "batch", "inspect", "verify", "explain", "passes"):
         assert command in ended.out
     for code, meaning in enumerate(
         ("done", "refused or failed", "wrong usage", "the numbers differ", "not a readable")
@@ -122,7 +122,15 @@ def test_shells_can_complete(process: Run, shell: str) -> None:
     [
         (
             "onnx-migrate ",
-            ["plain,explain", "plain,inspect", "plain,migrate", "plain,passes", "plain,verify", "file,"],
+            [
+                "plain,batch",
+                "plain,explain",
+                "plain,inspect",
+                "plain,migrate",
+                "plain,passes",
+                "plain,verify",
+                "file,",
+            ],
         ),
         ("onnx-migrate sma", ["file,sma"]),
         ("onnx-migrate small.onnx out.onnx --simp", ["plain,--simplify"]),

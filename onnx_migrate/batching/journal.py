@@ -1,0 +1,154 @@
+"""What a batch has done, kept beside its results, so that a later run need not do it again."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from onnx import TensorProto
+
+from onnx_migrate import files
+from onnx_migrate._version import __version__
+from onnx_migrate.files.newfile import NewFile
+from onnx_migrate.model.weights import FilePayload, tensors
+
+__all__ = ["NAME", "Journal", "content", "key", "whole", "written"]
+
+NAME = ".onnx-migrate.jsonl"
+"""The journal's file in the folder of the results: a JSON object a line, one for each model."""
+
+
+class Journal:
+    """Records by output. They are appended as they come, and put in order when the batch is done."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+        self.records: dict[str, Mapping[str, Any]] = {}
+
+    def read(self) -> None:
+        """Read what is there; a last line that a killed run left in half is passed over."""
+        if not self._path.exists():
+            return
+        for line in self._path.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                record = json.loads(line)
+                self.records[record["output"]] = record
+            except (ValueError, TypeError, KeyError):  # noqa: PERF203
+                continue
+
+    def start(self) -> None:
+        """Write anew what is known, so that a line follows a whole one."""
+        self._rewrite()
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Keep a record, on the disk too."""
+        self.records[record["output"]] = record
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(_line(record))
+
+    def forget(self, output: str) -> None:
+        """Drop a record whose model could not be done again."""
+        self.records.pop(output, None)
+
+    def finish(self) -> None:
+        """Put the records in order: the same models then leave the same bytes, whatever happened on the way."""
+        self._rewrite()
+
+    def _rewrite(self) -> None:
+        lines = "".join(_line(self.records[output]) for output in sorted(self.records))
+        with NewFile(self._path, [lines.encode()]) as file:
+            file.put()
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, sort_keys=True) + "\n"
+
+
+def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | None:
+    """Return all that decides what becomes of a model: versions, options, and the digests of files they name.
+
+    None when that cannot be written down: a pass that is an object of the caller's.
+    """
+    read = {}
+    options = {name: value for name, value in arguments.items() if name not in ("timeout", "memory_limit")}
+    for item in options.get("passes") or ():
+        if not isinstance(item, str):
+            return None
+        module = item.partition(":")[0]
+        spec = importlib.util.find_spec(module) if ":" in item else None
+        if spec is not None and spec.origin and os.path.isfile(spec.origin):
+            read[item] = digest(Path(spec.origin))
+    if options.get("pipeline") is not None:
+        return None
+    data = options.get("input_data")
+    if data is not None:
+        for path in sorted(Path(data).rglob("*.pb")) if os.path.isdir(data) else [Path(data)]:
+            if path.is_file():
+                read[str(path)] = digest(path)
+    plain: dict[str, Any] = json.loads(
+        json.dumps(
+            {"options": {**options, "external": external}, "files": read, "versions": _versions()},
+            default=_plain,
+        )
+    )
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    return os.fspath(value)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    found = {"onnx-migrate": __version__}
+    for name in ("onnx", "onnxruntime", "onnxsim", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # noqa: PERF203
+            found[name] = ""
+    return found
+
+
+def content(source: str) -> dict[str, str]:
+    """Return the digests of the model's file and of those its weights lie in, by name. Raises LoadError."""
+    model = files.load(source)
+    paths = {Path(source).name: Path(source)}
+    for tensor in tensors(model.proto):
+        if tensor.data_location == TensorProto.EXTERNAL:
+            payload = model.weights.payload(tensor)
+            if isinstance(payload, FilePayload) and payload.path != model.weights.source:
+                paths[os.path.relpath(payload.path, model.weights.folder)] = payload.path
+    return {name: digest(path) for name, path in sorted(paths.items())}
+
+
+def written(output: str) -> dict[str, str]:
+    """Return the digests of the result's file and of its data file, if it has one, by name."""
+    return {path.name: digest(path) for path in _result(output) if path.is_file()}
+
+
+def whole(output: str, known: Mapping[str, str]) -> bool:
+    """Tell whether the result is as `written` found it."""
+    return bool(known) and written(output) == known
+
+
+def _result(output: str) -> Iterator[Path]:
+    yield Path(output)
+    yield Path(f"{output}.data")
+
+
+def digest(path: Path) -> str:
+    """Return a BLAKE2b of 16 bytes of a file's bytes, in hexadecimal."""
+    found = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()

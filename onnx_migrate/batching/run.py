@@ -1,0 +1,246 @@
+"""Many models, one after the other or side by side, none of which can take another with it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures import TimeoutError as FutureTimeout
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from onnx_migrate.batching.find import find, place
+from onnx_migrate.batching.job import Job, Outcome, Summary
+from onnx_migrate.batching.journal import Journal
+from onnx_migrate.batching.work import refused, run_job
+from onnx_migrate.errors import MigrateError, UsageError
+from onnx_migrate.isolate import Limits
+
+__all__ = ["Watcher", "batch", "run"]
+
+_TICK = 0.2
+"""Seconds between two looks at what is running."""
+
+_WINDOW = 1000
+"""Jobs handed to the executor at a time."""
+
+_PATIENCE = 3
+"""How many times its seconds a model may take when its stages, each limited to them, run in children."""
+
+
+class Watcher:
+    """Is told how a batch goes; a base to override."""
+
+    def planned(self, total: int) -> None:
+        """So many models are to be done."""
+
+    def started(self, job: Job) -> None:
+        """A model is being worked on."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """A model is done."""
+
+    def finished(self, summary: Summary) -> None:
+        """The batch is over, or interrupted."""
+
+
+def batch(
+    sources: Iterable[str | os.PathLike[str]],
+    out_dir: str | os.PathLike[str],
+    *,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    fail_fast: bool = False,
+    resume: bool = False,
+    external: bool = False,
+    timeout: float = 600.0,
+    memory_limit: int | None = None,
+    watcher: Watcher | None = None,
+    arguments_of: Callable[[str], Mapping[str, Any]] | None = None,
+    **arguments: Any,
+) -> Summary:
+    """Migrate files, folders (their structure is kept) and glob patterns into `out_dir`.
+
+    Args:
+        sources: see `find`.
+        out_dir: is made if it is not there; it also gets a journal of what was done.
+        executor: any `concurrent.futures.Executor` whose workers have this package and see the same files; by
+            default processes of this machine, which are replaced when a model brings one down.
+        jobs: how many such processes; as many as there are processors by default.
+        fail_fast: stop at the first model that is not migrated.
+        resume: pass over models of which the journal says that the same content was migrated with the same options
+            by the same versions, and whose results are still there as they were written.
+        external: write weights beside every result.
+        timeout: seconds that a model may take; a model that takes longer, or crashes its process, is tried once more
+            with each native stage in a child process of its own, limited to these seconds.
+        memory_limit: bytes of each process; three quarters of the machine's over all by default.
+        watcher: is told of every model; outcomes are not kept.
+        arguments_of: what to do otherwise with a model, by its path.
+        arguments: as for `migrate`.
+
+    Returns the totals. Raises UsageError where nothing can be done at all, and whatever `watcher` raises, having
+    ended the workers.
+    """
+    pairs = place(find(sources), out_dir)
+    folder = Path(out_dir)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be made: {error.strerror}") from error
+    journal = Journal(folder)
+    if resume:
+        journal.read()
+    arguments |= {"timeout": timeout, "memory_limit": memory_limit}
+    planned = [
+        Job(
+            source,
+            target,
+            {**arguments, **(arguments_of(source) if arguments_of else {})},
+            external,
+            known=journal.records.get(os.path.relpath(target, folder)),
+        )
+        for source, target in pairs
+    ]
+    journal.start()
+
+    def keep(outcome: Outcome) -> None:
+        name = os.path.relpath(str(outcome.output), folder)
+        if outcome.record is None:
+            journal.forget(name)
+        elif not outcome.cached:
+            journal.add({**outcome.record, "output": name})
+
+    try:
+        return run(
+            planned, executor=executor, jobs=jobs, fail_fast=fail_fast, timeout=timeout, memory_limit=memory_limit,
+            watcher=watcher, keep=keep,
+        )  # fmt: skip
+    finally:
+        journal.finish()
+
+
+def run(
+    planned: list[Job],
+    *,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    fail_fast: bool = False,
+    timeout: float = 600.0,
+    memory_limit: int | None = None,
+    watcher: Watcher | None = None,
+    keep: Callable[[Outcome], None] = lambda outcome: None,
+) -> Summary:
+    """Run jobs and return the totals; the arguments are those of `batch`."""
+    watcher = watcher or Watcher()
+    summary = Summary(models=len(planned))
+    start = time.perf_counter()
+    watcher.planned(len(planned))
+    try:
+        with (
+            _submitter(executor, jobs or os.cpu_count() or 1, timeout, memory_limit) as submit,
+            closing(_outcomes(planned, submit, watcher)) as outcomes,
+        ):
+            for outcome in outcomes:
+                keep(outcome)
+                summary.add(outcome)
+                summary.seconds = time.perf_counter() - start
+                watcher.ended(outcome)
+                if fail_fast and not outcome.done:
+                    return summary
+        summary.complete = True
+        return summary
+    finally:
+        watcher.finished(summary)
+
+
+Submit = Callable[[Job], "Future[Outcome]"]
+
+
+@contextmanager
+def _submitter(
+    executor: Executor | None, jobs: int, timeout: float, memory_limit: int | None
+) -> Iterator[_Submitter]:
+    if executor is not None:
+        yield _Submitter(lambda job: executor.submit(run_job, job), sheltered=False)
+        return
+    from onnx_migrate.batching.pool import LocalPool
+
+    if memory_limit is None:
+        memory_limit = (Limits().memory or 0) // jobs or None
+    pool = LocalPool(jobs, timeout=timeout, memory_limit=memory_limit)
+
+    def submit(job: Job) -> Future[Outcome]:
+        patience = timeout * _PATIENCE if job.isolated else timeout
+        return pool.schedule(run_job, job, timeout=patience)
+
+    try:
+        yield _Submitter(submit, sheltered=True, log=pool.log)
+    finally:
+        pool.shutdown(cancel_futures=True)  # all is done, or it is to stop at once
+
+
+class _Submitter:
+    """Hands jobs to an executor; `sheltered` if its workers may crash, and are then replaced."""
+
+    def __init__(
+        self, submit: Submit, *, sheltered: bool, log: Callable[[int | None], str] = lambda pid: ""
+    ) -> None:
+        self._submit = submit
+        self.sheltered = sheltered
+        self._log = log
+
+    def __call__(self, job: Job) -> Future[Outcome]:
+        return self._submit(job)
+
+    def outcome(self, job: Job, future: Future[Outcome]) -> Outcome | None:
+        """Return how a job ended; None where its worker ended, and it is to be tried with more shelter."""
+        try:
+            return future.result()
+        except (FutureTimeout, TimeoutError):
+            error = MigrateError(
+                "was not done in time and was stopped", code="timed-out", hint="--timeout allows more"
+            )
+        except (BrokenProcessPool, CancelledError) as broken:
+            error = MigrateError(f"its worker was lost: {broken}", code="crashed")
+        except Exception as end:  # pebble.ProcessExpired, and what other executors have for it
+            last = self._log(getattr(end, "pid", None)).strip().rpartition("\n")[2]
+            ended = f"{end}" + (f", exit code {code}" if (code := getattr(end, "exitcode", None)) else "")
+            error = MigrateError(
+                f"its process crashed: {ended}" + (f": {last}" if last else ""), code="crashed"
+            )
+        if self.sheltered and not job.isolated:
+            return None
+        return refused(job, error)
+
+
+def _outcomes(planned: list[Job], submit: _Submitter, watcher: Watcher) -> Generator[Outcome, None, None]:
+    """Run jobs and give their outcomes as they come."""
+    waiting = deque(replace(job, isolated=not submit.sheltered) for job in planned)
+    pending: dict[Future[Outcome], Job] = {}
+    running: set[Future[Outcome]] = set()
+    try:
+        while waiting or pending:
+            while waiting and len(pending) < _WINDOW:
+                job = waiting.popleft()
+                pending[submit(job)] = job
+            done, _ = wait(pending, _TICK, FIRST_COMPLETED)
+            for future in pending:
+                if future not in running and future not in done and future.running():
+                    running.add(future)
+                    watcher.started(pending[future])
+            for future in done:
+                job = pending.pop(future)
+                running.discard(future)
+                outcome = submit.outcome(job, future)
+                if outcome is None:
+                    waiting.appendleft(replace(job, isolated=True))
+                else:
+                    yield outcome
+    finally:
+        for future in pending:
+            future.cancel()

@@ -1,0 +1,129 @@
+"""What a worker does with a job."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onnx_migrate import files
+from onnx_migrate.batching.job import FAILED, MIGRATED, REFUSED, UNCHANGED, Job, Outcome
+from onnx_migrate.batching.journal import content, key, whole, written
+from onnx_migrate.errors import MigrateError, SaveError
+from onnx_migrate.migration import Migration, migrate
+from onnx_migrate.report.failure import exit_code, failure
+
+__all__ = ["refused", "run_job"]
+
+
+def run_job(job: Job) -> Outcome:
+    """Migrate a job's model and say how it ended; never raises for what is the model's fault.
+
+    The result is written whole or not at all. Nothing is done where `job.known` says that the same content with the
+    same options led to what is there.
+    """
+    start = time.perf_counter()
+    try:
+        ended = _run(job)
+    except MigrateError as error:
+        return refused(job, error, time.perf_counter() - start)
+    except MemoryError:
+        full = MigrateError("the memory limit was reached", code="out-of-memory")
+        return refused(job, full, time.perf_counter() - start)
+    except Exception as bug:
+        last = traceback.extract_tb(bug.__traceback__)[-1]
+        reason = f"{type(bug).__name__}: {bug} ({os.path.basename(last.filename)}:{last.lineno})"
+        return refused(job, MigrateError(reason, code="failed"), time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return Outcome(
+        job.source,
+        job.output,
+        ended.kind,
+        seconds=seconds,
+        cached=ended.cached,
+        report=ended.report,
+        record=ended.record,
+    )
+
+
+def refused(job: Job, error: MigrateError, seconds: float = 0.0) -> Outcome:
+    """Return the outcome of a job that ended with an error."""
+    kind = REFUSED if exit_code(error) in (1, 2) and error.code not in _FAILURES else FAILED
+    report = {**failure(error, job.source), "outcome": kind}
+    return Outcome(job.source, job.output, kind, error.code, str(error), seconds, report=report)
+
+
+_FAILURES = (
+    "failed",
+    "crashed",
+    "timed-out",
+    "out-of-memory",
+    "cannot-write",
+    "pass-failed",
+    "adapter-failed",
+)
+"""Codes that say nothing of the model's worth."""
+
+
+@dataclass(frozen=True)
+class _Ended:
+    kind: str
+    report: Mapping[str, Any]
+    record: Mapping[str, Any] | None = None
+    cached: bool = False
+
+
+def _run(job: Job) -> _Ended:
+    settings = digests = None
+    if job.known is not None or job.output is not None:
+        settings = key(job.arguments, external=job.external)
+    if job.output is None or job.in_place:
+        return _look_or_replace(job)
+    if settings is not None:
+        digests = content(job.source)
+        known = job.known or {}
+        if (
+            known.get("content") == digests
+            and known.get("key") == settings
+            and whole(job.output, known["written"])
+        ):
+            return _Ended(known["outcome"], {}, known, cached=True)
+    folder = os.path.dirname(job.output)
+    if os.path.isdir(job.output):
+        files.check_target(job.output)
+    migration = _migrate(job)
+    try:
+        os.makedirs(folder or ".", exist_ok=True)
+    except OSError as error:
+        raise SaveError(f"{folder}: cannot be made: {error.strerror}") from error
+    migration.save(job.output, external=job.external)
+    kind = migration.report.outcome
+    record = None
+    if settings is not None:
+        record = {
+            "source": job.source,
+            "content": digests,
+            "key": settings,
+            "outcome": kind,
+            "written": written(job.output),
+        }
+    return _Ended(kind, migration.report.as_dict(), record)
+
+
+def _look_or_replace(job: Job) -> _Ended:
+    """Migrate for the answer alone, or over the source, and then only where that changes it."""
+    if job.output is not None:
+        files.check_target(job.output, source=job.source, in_place=True)
+    migration = _migrate(job)
+    if migration.same_as(job.source):
+        return _Ended(UNCHANGED, migration.report.as_dict())
+    if job.output is not None:
+        migration.save(job.output, external=job.external, in_place=True)
+    return _Ended(MIGRATED, migration.report.as_dict())
+
+
+def _migrate(job: Job) -> Migration:
+    return migrate(job.source, **{**job.arguments, "isolated": job.isolated})

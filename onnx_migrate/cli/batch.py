@@ -1,0 +1,141 @@
+"""`onnx-migrate batch SRC...`: many models."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from onnx_migrate.cli.arguments import arguments
+from onnx_migrate.cli.migrate import migrate
+
+if TYPE_CHECKING:
+    from onnx_migrate.batching import Summary
+    from onnx_migrate.errors import MigrateError
+
+__all__ = ["batch"]
+
+_OF_ONE_MODEL = {
+    "model", "output", "output_option", "in_place", "check", "dry_run", "diff", "depfile", "timeout",
+    "memory_limit", "as_json", "verbose", "quiet",
+}  # fmt: skip
+
+
+def _options_of_migrate(command: Any) -> Any:
+    """Add the options that say what becomes of a model, as the command for one model has them."""
+    command.params += [item for item in migrate.params if item.name not in _OF_ONE_MODEL]
+    return command
+
+
+@_options_of_migrate
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SRC...")
+@click.option(
+    "--out-dir", type=click.Path(), metavar="DIR", help="Where results go; folders keep their structure."
+)
+@click.option("--in-place", is_flag=True, help="Write each result over its model, if it is another.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a result would be another model.")
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Models at a time; by default as many as processors.",
+)
+@click.option(
+    "--fail-fast/--keep-going", default=False, help="Stop at the first model that is not migrated, or go on."
+)
+@click.option(
+    "--resume", is_flag=True,
+    help="Pass over models that an earlier run migrated from the same content with the same options.",
+)  # fmt: skip
+@click.option(
+    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
+    help="For each model; one that takes longer is tried once more with its native stages apart.",
+)  # fmt: skip
+@click.option(
+    "--memory-limit", type=click.FloatRange(min=0, min_open=True), metavar="GB",
+    help="For each worker; by default three quarters of the machine's over all.",
+)  # fmt: skip
+@click.option(
+    "--json-lines", type=click.Path(), metavar="FILE",
+    help="Write a JSON object a line to FILE, or - for stdout: each model's report, then the totals.",
+)  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def batch(**options: Any) -> int:
+    """Migrate many models: files, folders and glob patterns.
+
+    Each runs in a worker process with limits of time and memory, so that a crash, a hang or a bomb costs one
+    model. --out-dir gets the results, and a journal by which --resume goes on after an interruption.
+
+    \b
+    Exit codes:
+        0    all are done
+        1    some were refused or failed; with --check, some are not as they should be
+        2    wrong usage
+        130  interrupted; what is written is whole
+    """
+    if sum((options["out_dir"] is not None, options["in_place"], options["check"])) != 1:
+        raise click.UsageError("say where to write: --out-dir DIR, --in-place, or --check to write nothing")
+    if options["resume"] and options["out_dir"] is None:
+        raise click.UsageError("--resume goes by the journal in --out-dir")
+    given = arguments(options)
+    given.pop("timeout")
+    from onnx_migrate.cli.live import Live
+    from onnx_migrate.errors import UsageError
+
+    if options["extra"]:
+        sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
+    live = Live(lines=options["json_lines"], quiet=options["quiet"])
+    interrupted = False
+    try:
+        with live:
+            _run(options, given, live)
+    except UsageError as error:
+        return _refused(error)
+    except KeyboardInterrupt:
+        click.echo("onnx-migrate: interrupted", err=True)
+        interrupted = True
+    summary = live.summary
+    if not options["quiet"]:
+        live.summarise(summary)
+    if interrupted:
+        return 130
+    wrong = not summary.ok or (options["check"] and summary.outcomes["migrated"])
+    return 1 if wrong else 0
+
+
+def _run(options: dict[str, Any], given: dict[str, Any], live: Any) -> Summary:
+    from onnx_migrate.batching import Job, batch, find, run
+
+    common = {
+        "jobs": options["jobs"],
+        "fail_fast": options["fail_fast"],
+        "timeout": options["timeout"],
+        "memory_limit": given.pop("memory_limit"),
+        "watcher": live,
+    }
+    external = options["save_as_external_data"]
+    if options["out_dir"] is not None:
+        return batch(
+            options["sources"],
+            options["out_dir"],
+            resume=options["resume"],
+            external=external,
+            **common,
+            **given,
+        )
+    given |= {"timeout": common["timeout"], "memory_limit": common["memory_limit"]}
+    in_place = options["in_place"]
+    jobs = [
+        Job(path, path if in_place else None, given, external, in_place)
+        for path, _ in find(options["sources"])
+    ]
+    return run(jobs, **common)
+
+
+def _refused(error: MigrateError) -> int:
+    click.echo(f"onnx-migrate: {error.code}: {' '.join(str(error).split())}", err=True)
+    return 2

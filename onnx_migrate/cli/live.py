@@ -1,0 +1,136 @@
+"""What a batch shows while it runs, and what it says at the end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+from typing import IO, Any
+
+import rich_click as click
+from rich.console import Console, Group
+from rich.live import Live as RichLive
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from onnx_migrate.batching import Job, Outcome, Summary, Watcher
+from onnx_migrate.errors import UsageError
+
+__all__ = ["Live"]
+
+_SHOWN = 8
+"""Models shown as running."""
+
+_COLOURS = {"migrated": "green", "unchanged": "", "refused": "yellow", "failed": "red"}
+
+
+class Live(Watcher):
+    """Shows what runs, the rate and the time left on a terminal's stderr, and each failure in a line there.
+
+    Reports go to `lines` as JSON lines ("-" is stdout). Raises UsageError where they cannot be written.
+    """
+
+    def __init__(self, *, lines: str | None, quiet: bool) -> None:
+        self.summary = Summary()
+        self._lines_to, self._quiet = lines, quiet
+        self._lines: IO[str] | None = None
+        self._console = Console(stderr=True)
+        self._running: dict[str, None] = {}
+        self._stack = ExitStack()
+        self._live: RichLive | None = None
+        self._progress = Progress(
+            BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn(), TextColumn("{task.description}"),
+            console=self._console,
+        )  # fmt: skip
+        self._task = self._progress.add_task("", total=None)
+
+    def __enter__(self) -> Live:
+        if self._lines_to == "-":
+            self._lines = sys.stdout
+        elif self._lines_to is not None:
+            try:
+                self._lines = self._stack.enter_context(open(self._lines_to, "w", encoding="utf-8"))
+            except OSError as error:
+                raise UsageError(f"{self._lines_to}: cannot be written: {error.strerror}") from error
+        if not self._quiet and self._console.is_terminal:
+            self._live = RichLive(console=self._console, get_renderable=self._picture, transient=True)
+            self._stack.enter_context(self._live)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+        self._lines = None
+
+    def planned(self, total: int) -> None:
+        """Tell how many models there are."""
+        self._progress.update(self._task, total=total)
+
+    def started(self, job: Job) -> None:
+        """Show a model as running."""
+        self._running[job.source] = None
+
+    def ended(self, outcome: Outcome) -> None:
+        """Count a model; write its JSON line; say in a line why it failed."""
+        self._running.pop(outcome.source, None)
+        self._progress.advance(self._task)
+        self._write(outcome.as_dict())
+        if not outcome.done:
+            text = " ".join(outcome.reason.split())
+            named = text if text.startswith(outcome.source) else f"{outcome.source}: {text}"
+            line = f"onnx-migrate: {outcome.code}: {named}"
+            if self._live is not None:
+                self._console.print(escape(line), highlight=False, soft_wrap=True)
+            else:
+                click.echo(line, err=True)
+
+    def finished(self, summary: Summary) -> None:
+        """Write the JSON line of the totals."""
+        self.summary = summary
+        self._write(summary.as_dict())
+
+    def summarise(self, summary: Summary) -> None:
+        """Print the table of outcomes and reasons; to stderr, if JSON lines went to stdout."""
+        console = self._console if self._lines_to == "-" else Console()
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        table.add_column("models", justify="right")
+        table.add_column("outcome")
+        table.add_column("reason")
+        for (kind, code), count in sorted(summary.reasons.items()):
+            colour = _COLOURS[kind]
+            table.add_row(str(count), f"[{colour}]{kind}[/]" if colour else kind, code)
+        if not summary.complete:
+            table.add_row(str(summary.models - summary.ended), "[red]not tried[/]", "")
+        if summary.models:
+            console.print(table)
+        cached = f", {summary.cached} of them by an earlier run" if summary.cached else ""
+        rate = summary.ended / summary.seconds if summary.seconds else 0.0
+        console.print(
+            f"{summary.ended} of {summary.models} models{cached} in {summary.seconds:.1f} s, {rate:.1f} a second",
+            highlight=False,
+        )
+
+    def _write(self, value: dict[str, Any]) -> None:
+        if self._lines is not None:
+            self._lines.write(json.dumps(value, separators=(",", ":")) + "\n")
+            self._lines.flush()
+
+    def _picture(self) -> Group:
+        names = list(self._running)
+        more = [Text(f"  … and {len(names) - _SHOWN} more", style="dim")] if len(names) > _SHOWN else []
+        return Group(*(Text(f"  {name}", style="dim") for name in names[:_SHOWN]), *more, self._progress)
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """Show models a second."""
+        return Text(f"{task.speed:.1f}/s" if task.speed else "–/s")

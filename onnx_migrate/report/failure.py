@@ -1,0 +1,40 @@
+"""A failure as JSON's types, in the schema of the report, and as an exit code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx_migrate.errors import LoadError, MigrateError, UsageError, VerificationFailed
+from onnx_migrate.report.report import SCHEMA_VERSION
+
+__all__ = ["exit_code", "failure"]
+
+
+def exit_code(error: MigrateError) -> int:
+    """Return 4 for a model that cannot be read, 3 for numbers that differ, 2 for a wrong argument, else 1."""
+    if isinstance(error, LoadError):
+        return 4
+    if isinstance(error, VerificationFailed):
+        return 3
+    return 2 if isinstance(error, UsageError) else 1
+
+
+def failure(error: MigrateError, model: str) -> dict[str, Any]:
+    """Return an error as JSON's types."""
+    where = error.where
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "model": model,
+        "outcome": "refused" if exit_code(error) in (1, 2) else "failed",
+        "error": {
+            "code": error.code,
+            "kind": type(error).__name__,
+            "reason": error.reason,
+            "hint": error.hint,
+            "scope": where.scope if where else "",
+            "node": where.node if where else "",
+            "operator": where.operator if where else "",
+            "from_version": where.from_version if where else None,
+            "to_version": where.to_version if where else None,
+        },
+    }

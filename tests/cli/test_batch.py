@@ -1,0 +1,190 @@
+"""`onnx-migrate batch SRC...`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.running import FAST, Run, large, leftovers, snapshot
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+@pytest.fixture
+def models(folder: Path) -> Path:
+    (folder / "in" / "deep").mkdir(parents=True)
+    shutil.copy("small.onnx", "in/a.onnx")
+    onnx.save(large(), folder / "in" / "deep" / "b.onnx")
+    return folder
+
+
+def test_a_folder(process: Run, models: Path) -> None:
+    ended = process("batch", "in", "--out-dir", "out", "--jobs", "2", *FAST)
+
+    assert (ended.code, ended.err) == (0, "")
+    table = [line.split() for line in ended.out.splitlines()]
+    assert table[:2] == [["models", "outcome", "reason"], ["2", "migrated"]]
+    assert table[2][:4] == ["2", "of", "2", "models"]
+    assert sorted(snapshot(models / "out")) == [".onnx-migrate.jsonl", "a.onnx", "deep/b.onnx"]
+    assert not leftovers(models)
+
+
+def test_failures_are_a_line_each_and_stop_nothing(process: Run, models: Path) -> None:
+    (models / "in" / "0.onnx").write_text("hello", encoding="utf-8")
+    new = onnx.load(models / "small.onnx")
+    new.opset_import[0].version = 18
+    onnx.save(new, models / "in" / "new.onnx")
+
+    ended = process(
+        "batch", "in", "missing.onnx", "--out-dir", "out", "--jobs", "1", "--json-lines", "log.jsonl", *FAST
+    )
+
+    assert ended.code == 1
+    lines = sorted(line.split(": ")[1] for line in ended.err.splitlines())
+    assert lines == ["downgrade", "no-such-file", "not-onnx"]
+    assert [line.split() for line in ended.out.splitlines()[1:5]] == [
+        ["1", "failed", "no-such-file"], ["1", "failed", "not-onnx"], ["2", "migrated"], ["1", "refused", "downgrade"],
+    ]  # fmt: skip
+    *entries, totals = map(json.loads, (models / "log.jsonl").read_text(encoding="utf-8").splitlines())
+    assert {entry["model"]: entry["outcome"] for entry in entries} == {
+        "in/0.onnx": "failed", "in/a.onnx": "migrated", "in/deep/b.onnx": "migrated", "in/new.onnx": "refused",
+        "missing.onnx": "failed",
+    }  # fmt: skip
+    by_model = {entry["model"]: entry for entry in entries}
+    assert by_model["in/new.onnx"]["error"]["code"] == "downgrade"
+    assert by_model["in/a.onnx"]["changes"][0]["before"]["operator"] == "Resize"
+    assert by_model["in/a.onnx"]["output"] == "out/a.onnx"
+    assert totals["kind"] == "totals"
+    assert (totals["models"], totals["ended"], totals["complete"]) == (5, 5, True)
+    assert totals["outcomes"] == {"migrated": 2, "unchanged": 0, "refused": 1, "failed": 2}
+
+
+def test_json_lines_on_stdout_are_alone_there(process: Run, models: Path) -> None:
+    ended = process("batch", "in", "--out-dir", "out", "--json-lines", "-", *FAST)
+
+    assert [json.loads(line)["kind"] for line in ended.out.splitlines()] == ["model", "model", "totals"]
+    assert "2 of 2 models" in ended.err
+
+
+def test_quiet(process: Run, models: Path) -> None:
+    ended = process("batch", "in", "--out-dir", "out", "-q", *FAST)
+
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+
+
+def test_check_and_in_place(process: Run, models: Path) -> None:
+    before = snapshot(models)
+    assert process("batch", "in", "--check", *FAST).code == 1
+    assert snapshot(models) == before
+
+    assert process("batch", "in", "--in-place", *FAST).code == 0
+    assert {onnx.load(path).opset_import[0].version for path in (models / "in").rglob("*.onnx")} == {17}
+    stamps = {path: path.stat().st_mtime_ns for path in (models / "in").rglob("*.onnx")}
+
+    ended = process("batch", "in", "--in-place", *FAST)
+    assert ended.out.splitlines()[1].split() == ["2", "unchanged"]
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps, "what is right is not written"
+    assert process("batch", "in", "--check", *FAST).code == 0
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["in"],
+        ["in", "--out-dir", "out", "--check"],
+        ["in", "--check", "--resume"],
+        ["in", "--out-dir", "in"],
+        ["nothing/*.onnx", "--out-dir", "out"],
+        ["--out-dir", "out"],
+        ["in", "--out-dir", "out", "--jobs", "0"],
+        ["in", "--out-dir", "small.onnx/out"],
+        ["in", "--out-dir", "out", "--json-lines", "no/such/log"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage(process: Run, models: Path, args: list[str]) -> None:
+    before = snapshot(models)
+    ended = process("batch", *args)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("onnx-migrate: usage: ")
+    assert ended.err.count("\n") == 1
+    assert snapshot(models) == before
+
+
+def many(folder: Path, count: int) -> None:
+    (folder / "many").mkdir()
+    for index in range(count):
+        shutil.copy(FIXTURES / "unet_opset9.onnx", folder / "many" / f"{index:03}.onnx")
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda end: end.name)
+def test_an_end_at_any_time_leaves_whole_files_and_resume_does_the_rest(
+    end: signal.Signals, folder: Path, command: list[str], environment: dict[str, str], process: Run
+) -> None:
+    many(folder, 16)
+    args = ["batch", "many", "--jobs", "2", "--no-verify", "--out-dir"]
+    assert process(*args, "whole").code == 0
+
+    child = subprocess.Popen(
+        [*command, *args, "out"], cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    limit = time.monotonic() + 60
+    while len(list((folder / "out").glob("*.onnx"))) < 4 and time.monotonic() < limit:
+        time.sleep(0.01)
+    child.send_signal(end)
+    _, err = child.communicate(timeout=30)
+
+    expected = {
+        signal.SIGKILL: (-9, ""),
+        signal.SIGINT: (130, "onnx-migrate: interrupted\n"),
+        signal.SIGTERM: (143, "onnx-migrate: terminated\n"),
+    }
+    assert child.returncode == expected[end][0]
+    assert end is signal.SIGKILL or err == expected[end][1]
+    assert "Traceback" not in err
+    if end is signal.SIGKILL:
+        time.sleep(2)  # by then the workers have seen that they are alone
+    else:
+        assert not leftovers(folder)
+    whole = snapshot(folder / "whole")
+    stopped = {name: data for name, data in snapshot(folder / "out").items() if name.endswith(".onnx")}
+    assert 4 <= len(stopped) < 16
+    assert stopped.items() <= whole.items()
+
+    ended = process(*args, "out", "--resume")
+
+    assert ended.code == 0
+    assert "of them by an earlier run" in ended.out
+    assert snapshot(folder / "out") == whole
+
+
+def test_a_terminal_sees_what_runs(models: Path, command: list[str], environment: dict[str, str]) -> None:
+    import pty
+
+    many(models, 6)
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [*command, "batch", "many", "--out-dir", "out", "--jobs", "1", "--no-verify"],
+        cwd=models, env={**environment, "TERM": "xterm", "COLUMNS": "100"}, stdout=subprocess.DEVNULL, stderr=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    try:
+        while block := os.read(ours, 4096):
+            shown += block
+    except OSError:
+        pass
+    os.close(ours)
+
+    assert child.wait() == 0
+    assert b"many/00" in shown
+    assert b"/6" in shown
