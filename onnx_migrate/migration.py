@@ -18,7 +18,7 @@ from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError, VerificationFailed
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.change import ChangeLog, Exactness
-from onnx_migrate.model.dims import DynamicAxes
+from onnx_migrate.model.dims import DynamicAxes, FixedDims
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.schema import newest_opset
@@ -77,6 +77,8 @@ def default_pipeline(
     *,
     opset: int | str = 17,
     dynamic: DynamicAxes | None = None,
+    dynamic_batch: bool | str = False,
+    fix: FixedDims | None = None,
     simplify: bool = True,
     resize_form: ResizeForm = "auto",
     resize_intent: bool = False,
@@ -91,11 +93,15 @@ def default_pipeline(
         "migrate_opset", opset=_opset(opset), unlist=not keep_initializers_as_inputs, keep=frozenset(keep)
     )
     items = [lift]
+    if fix is not None:
+        items.insert(0, _builtin("fix_dims", fix=fix))
     if resize_intent:
         items.append(_builtin("resize_intent", dynamic=dynamic))
     items += [_builtin("resize_form", form=resize_form, dynamic=dynamic), _builtin("declared_shapes")]
-    if dynamic is not None:
-        items.append(_builtin("dynamic_dims", dynamic=dynamic))
+    items.append(_builtin("honest_dims"))
+    if dynamic is not None or dynamic_batch:
+        batch = "N" if dynamic_batch is True else dynamic_batch or ""
+        items.append(_builtin("dynamic_dims", dynamic=dynamic or {}, batch=batch))
     items.append(_builtin("cleanup"))
     items.extend(installed_passes())
     if simplify:
@@ -108,6 +114,8 @@ def migrate(
     *,
     opset: int | str = 17,
     dynamic: DynamicAxes | None = None,
+    dynamic_batch: bool | str = False,
+    fix: FixedDims | None = None,
     simplify: bool | Literal["require"] = True,
     verify: bool = True,
     resize_form: ResizeForm = "auto",
@@ -132,6 +140,8 @@ def migrate(
         source: a path, the bytes of a model, or a ModelProto (which is not touched).
         opset: the ai.onnx opset to reach, or "latest" for the newest that the installed onnx knows.
         dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
+        dynamic_batch: make the batch of every input dynamic, under this name, or N.
+        fix: dims to make numbers: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.
         simplify: run onnxsim; when it fails, the unsimplified model is the result and the report says so, unless
             "require" is given.
         verify: run the original and the result on the same inputs and compare all outputs; with `dynamic`, run the
@@ -166,6 +176,8 @@ def migrate(
         pipeline = default_pipeline(
             opset=opset,
             dynamic=dynamic,
+            dynamic_batch=dynamic_batch,
+            fix=fix,
             simplify=bool(simplify),
             resize_form=resize_form,
             resize_intent=resize_intent,
@@ -244,6 +256,8 @@ def _run(pipeline: Pipeline, original: Model, log: ChangeLog, clock: _Clock, *, 
                     )
             elif required or not item.optional:
                 model = pipeline.run_one(item, model, log)
+                if item.narrows:
+                    start, since = model.copy(), len(log.changes)
             else:
                 check_legal(model.proto)
                 fallback = _Fallback(item.name, model.copy(), len(log.changes), len(log.notes))

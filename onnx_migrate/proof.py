@@ -12,6 +12,7 @@ from pathlib import Path
 from onnx_migrate import files
 from onnx_migrate.errors import CannotMigrate, VerificationFailed, Where
 from onnx_migrate.isolate import Limits
+from onnx_migrate.model.dims import batch_symbols
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.verify import DynamicProof, Feeds, Kind, Runnable, Tolerance, Verdict, prove_dynamic, verify
@@ -106,13 +107,12 @@ class Prover:
 
 
 def _made_dynamic(before: Interface, after: Interface) -> tuple[dict[str, int], frozenset[str]]:
-    """Return the symbols that took the place of a number in an input, with the number, and those of axis 0."""
+    """Return the symbols that took the place of a number in an input, with the number, and those that are a batch."""
     symbols: dict[str, int] = {}
-    batch = set()
+    named: dict[str, dict[int, str]] = {}
     for old, new in zip(before.inputs, after.inputs, strict=True):
         for axis, (size, symbol) in enumerate(zip(old.shape or (), new.shape or (), strict=True)):
-            if isinstance(size, int) and isinstance(symbol, str):
+            if isinstance(size, int) and size > 0 and isinstance(symbol, str):
                 symbols[symbol] = size
-                if axis == 0:
-                    batch.add(symbol)
-    return symbols, frozenset(batch)
+                named.setdefault(new.name, {})[axis] = symbol
+    return symbols, frozenset(batch_symbols(named))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import rich_click as click
+from click.core import ParameterSource
 
 __all__ = ["arguments"]
 
@@ -15,6 +16,8 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
     return {
         "opset": options["opset"],
         "dynamic": options["dynamic"] or None,
+        "dynamic_batch": options["dynamic_batch"] or False,
+        "fix": options["fix"] or None,
         "simplify": _simplify(options),
         "verify": options["verify"],
         "resize_form": options["resize_form"],
@@ -29,11 +32,14 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "seed": options["seed"],
         "timeout": options["timeout"],
         "memory_limit": None if limit is None else int(limit * 2**30),
+        **{name: options[name] for name in ("dynamic_batch", "fix") if options.get(name)},
     }
 
 
 def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:
-    if options["no_simplify"] and options["simplify"] == "require":
+    context = click.get_current_context(silent=True)
+    said = context is None or context.get_parameter_source("simplify") is ParameterSource.COMMANDLINE
+    if options["no_simplify"] and options["simplify"] == "require" and said:
         raise click.UsageError("--no-simplify and --simplify=require contradict each other")
     if options["no_simplify"] or options["simplify"] == "no":
         return False

@@ -17,7 +17,21 @@ from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_
 __all__ = ["migrate"]
 
 
-@click.command()
+class _BatchNamed(click.RichCommand):
+    """Lets `--dynamic-batch` stand before a path: what follows is its name only if it reads as one and is no file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        following = [*args[1:], ""]
+        own = [
+            "--dynamic-batch=N"
+            if arg == "--dynamic-batch" and (not after.isidentifier() or os.path.exists(after))
+            else arg
+            for arg, after in zip(args, following, strict=True)
+        ]
+        return super().parse_args(ctx, own)
+
+
+@click.command(cls=_BatchNamed)
 @click.argument("model", type=click.Path())
 @click.argument("output", type=click.Path(), required=False)
 @click.option(
@@ -32,6 +46,14 @@ __all__ = ["migrate"]
     "--dynamic", multiple=True, metavar="INPUT:DIMS",
     help="Make dims dynamic, as in x:N,3,H,W: a number keeps its axis, a name makes it dynamic, ? makes a "
     "name. Repeat it for more inputs; outputs follow by themselves.",
+)  # fmt: skip
+@click.option(
+    "--dynamic-batch", is_flag=False, flag_value="N", metavar="[NAME]",
+    help="Make the batch of every input dynamic, under the name N or another.",
+)  # fmt: skip
+@click.option(
+    "--fix", multiple=True, metavar="NAME=SIZE|INPUT:SIZES",
+    help="Make open dims numbers, as in N=1 or x:1,3,224,224. Repeat it for more.",
 )  # fmt: skip
 @click.option(
     "--simplify", type=click.Choice(["auto", "require", "no"]), default="auto", show_default=True,

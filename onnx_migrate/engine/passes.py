@@ -31,6 +31,8 @@ class Pass(ABC):
     name: ClassVar[str]
     changes_numbers: ClassVar[bool] = False
     """Whether it is to: what follows is held against the model it gives, what came before against its argument."""
+    narrows: ClassVar[bool] = False
+    """Whether it leaves the nodes alone and lets inputs have fewer sizes: what follows is held against its result."""
     optional: ClassVar[bool] = False
     """Whether the migration goes on with the model as it was before, and says so, when the pass fails."""
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.interface import Interface, Port
 
-__all__ = ["DynamicAxes", "named_axes"]
+__all__ = ["DynamicAxes", "FixedDims", "batch_axes", "batch_symbols", "fixed_axes", "named_axes"]
 
 DynamicAxes = Mapping[str, Mapping[int, str] | Sequence[int]] | str | Iterable[str]
 """torch.onnx's `dynamic_axes` (names, indices, or both mixed), or "input:N,3,H,W", or several such texts."""
 
+FixedDims = Mapping[str, int | Sequence[int]] | str | Iterable[str]
+"""A size for a symbol, or all sizes of an input: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several."""
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+_EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
+"""What exporters write for a dim they do not know: twice the same does not mean the same size."""
+_WAYS = 16
 
 
 def named_axes(wish: DynamicAxes, interface: Interface) -> dict[str, dict[int, str]]:
@@ -39,6 +46,103 @@ def named_axes(wish: DynamicAxes, interface: Interface) -> dict[str, dict[int, s
                     code="two-names",
                 )
     return {name: axes for name, axes in found.items() if axes}
+
+
+def batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[int, str]]]:
+    """Give the ways in which the batch may lie in the inputs, likeliest first.
+
+    The batch is what the first axes of the inputs have in common, or 1 if they differ. In each input it is the first
+    axis of that size: axis 0, but axis 1 of a recurrent state [layers, 1, hidden]. Where an input has more such
+    axes, or only one axis at all (a length of each item, or a number for all of them), that is tried too. None are
+    given if the first axes are open already. Raises UsageError if no input has a batch.
+    """
+    ranked = [port for port in interface.inputs if port.shape]
+    first = {port.shape[0] for port in ranked if port.shape and isinstance(port.shape[0], int)}
+    batch = first.pop() if len(first) == 1 and len(ranked) == len(interface.inputs) else 1
+    options: list[list[int | None]] = []
+    for port in ranked:
+        axes = [axis for axis, size in enumerate(port.shape or ()) if size == batch]
+        found: list[int | None] = list(axes[:3])
+        if len(ranked) > 1 and (not axes or axes[0] or len(port.shape or ()) == 1):
+            found.append(None)
+        options.append(found or [None])
+    if all(axes == [None] for axes in options):
+        if any(isinstance(port.shape[0], str) for port in ranked if port.shape):
+            return
+        raise UsageError(
+            f"no input has an axis of {batch} that could be a batch",
+            hint=f"there are {', '.join(map(str, interface.inputs))}; --dynamic names axes one by one",
+        )
+    for chosen in islice(product(*options), _WAYS):
+        found_axes = {
+            port.name: {axis: symbol} for port, axis in zip(ranked, chosen, strict=True) if axis is not None
+        }
+        if found_axes:
+            yield found_axes
+
+
+def batch_symbols(axes: Mapping[str, Mapping[int, str]]) -> set[str]:
+    """Return which symbols of inputs' axes are a batch.
+
+    Those called so; else those of a first axis, unless only one of a later axis is called as people call batches.
+    """
+    symbols = {symbol for named in axes.values() for symbol in named.values()}
+    first = {named[0] for named in axes.values() if 0 in named}
+    called = {symbol for symbol in symbols if "batch" in symbol.lower()}
+    short = {symbol for symbol in symbols if symbol.lower() in ("n", "b")}
+    return called or (short if short and first.isdisjoint(short) else first)
+
+
+def fixed_axes(wish: FixedDims, interface: Interface) -> tuple[dict[str, dict[int, int]], dict[str, int]]:
+    """Return the size of each axis of an input that is to be fixed, and of each symbol.
+
+    Raises UsageError for a symbol or input that is not there, and for an axis that has another size already.
+    """
+    ports = {port.name: port for port in interface.inputs}
+    known = {dim for port in interface.inputs for dim in port.shape or () if isinstance(dim, str)}
+    sizes: dict[str, dict[int, int]] = {}
+    symbols: dict[str, int] = {}
+    for name, given in _fixes(wish):
+        if isinstance(given, int):
+            if name not in known:
+                raise UsageError(
+                    f"no input has a dim named {name!r}",
+                    code="unknown-symbol",
+                    hint=f"there are {', '.join(sorted(known)) or 'none'}",
+                )
+            if symbols.setdefault(name, given) != given:
+                raise UsageError(f"{name!r} is to be {symbols[name]} and {given}", code="other-size")
+            continue
+        port = _port(name, ports)
+        if port.shape is not None and len(given) != len(port.shape):
+            raise UsageError(f"{len(given)} sizes are given for {port}", code="no-such-axis")
+        for axis, size in enumerate(given):
+            old = port.shape[axis] if port.shape is not None else None
+            if isinstance(old, int) and old > 0 and old != size:
+                raise UsageError(f"axis {axis} of {port} is to be {size}, and is {old}", code="other-size")
+            if isinstance(old, str) and old not in _EMPTY and symbols.setdefault(old, size) != size:
+                raise UsageError(f"{old!r} is to be {symbols[old]} and {size}", code="other-size")
+            sizes.setdefault(name, {})[axis] = size
+    return sizes, symbols
+
+
+def _fixes(wish: FixedDims) -> Iterator[tuple[str, int | list[int]]]:
+    if isinstance(wish, Mapping):
+        for name, given in wish.items():
+            yield name, given if isinstance(given, int) else list(given)
+        return
+    for text in [wish] if isinstance(wish, str) else wish:
+        name, colon, dims = text.rpartition(":")
+        symbol, equals, size = text.rpartition("=")
+        numbers = [token.strip() for token in dims.split(",")]
+        if colon and name and all(map(str.isdecimal, numbers)):
+            yield name, list(map(int, numbers))
+        elif equals and symbol and size.strip().isdecimal():
+            yield symbol.strip(), int(size)
+        else:
+            raise UsageError(
+                f"{text!r} does not say which dim is fixed", hint="write it like N=1 or x:1,3,224,224"
+            )
 
 
 def _from_torch(

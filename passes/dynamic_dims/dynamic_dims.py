@@ -11,7 +11,7 @@ import onnx
 from onnx_migrate.engine.passes import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.change import ChangeLog
-from onnx_migrate.model.dims import DynamicAxes, named_axes
+from onnx_migrate.model.dims import DynamicAxes, batch_axes, batch_symbols, named_axes
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.shapes import Dims, dims_of, drop_value_info, set_dims, text_of
@@ -34,11 +34,35 @@ class DynamicDims(Pass):
     name: ClassVar[str] = "dynamic_dims"
     dynamic: DynamicAxes = field(default_factory=dict)
 
+    batch: str = ""
+    """The symbol that the batch of every input is to be, "" if that is not asked for."""
+
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Name the dims of `model` in place."""
+        """Return the model with dims named and its constants mended."""
+        if not self.batch:
+            return self._run(model, self.dynamic, log)
+        first: CannotMigrate | None = None
+        interface = Interface.of(model.proto)
+        named = named_axes(self.dynamic, interface)
+        for axes in batch_axes(interface, self.batch):
+            trial, attempt = ChangeLog(), model.copy()
+            try:
+                result = self._run(attempt, axes | named, trial)
+            except CannotMigrate as error:
+                first = first or error  # the likeliest way's is the one to tell
+                continue
+            log.changes.extend(trial.changes)
+            log.notes.extend(trial.notes)
+            return result
+        if first is not None:
+            raise first
+        log.note(self.name, "open-dims", "the batch is open already")
+        return self._run(model, named, log) if named else model
+
+    def _run(self, model: Model, dynamic: DynamicAxes, log: ChangeLog) -> Model:
         graph = model.proto.graph
         interface = Interface.of(model.proto)
-        wish = named_axes(self.dynamic, interface)
+        wish = named_axes(dynamic, interface)
         inputs = {port.name for port in interface.inputs}
         outputs = {port.name for port in interface.outputs}
         frozen = _frozen_sizes(interface, wish)
@@ -48,7 +72,7 @@ class DynamicDims(Pass):
         dropped = drop_value_info(graph)
         if dropped:
             log.note(self.name, "value-info", f"dropped {dropped} shapes that were noted for the old sizes")
-        batch = {wish[name][0] for name in inputs & wish.keys() if 0 in wish[name]}
+        batch = batch_symbols({name: wish[name] for name in inputs & wish.keys()})
         if frozen:
             model = mend(model, frozen, batch, log, self.name)
             graph = model.proto.graph
@@ -119,7 +143,7 @@ def _frozen_sizes(interface: Interface, wish: Mapping[str, Mapping[int, str]]) -
     for port in interface.inputs:
         for axis, symbol in wish.get(port.name, {}).items():
             size = port.shape[axis] if port.shape is not None else None
-            if not isinstance(size, int):
+            if not isinstance(size, int) or size <= 0:
                 continue
             known, where = sizes.setdefault(symbol, (size, f"axis {axis} of {port.name!r}"))
             if known != size:

@@ -1,0 +1,70 @@
+"""Makes symbols numbers: the way back from dynamic dims."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.dims import FixedDims, fixed_axes
+from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.shapes import dims_of, drop_value_info, inferred_outputs, set_dims, text_of
+
+__all__ = ["FixDims"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class FixDims(Pass):
+    """Write numbers for dims of the inputs that are open, and for dims of the outputs that follow.
+
+    The nodes stay as they are; the model then promises less, and what runs it may plan for one size.
+    """
+
+    name: ClassVar[str] = "fix_dims"
+    narrows: ClassVar[bool] = True
+    fix: FixedDims = field(default_factory=dict)
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Fix the dims of `model` in place. Raises UsageError for what is not there or has another size."""
+        graph = model.proto.graph
+        sizes, symbols = fixed_axes(self.fix, Interface.of(model.proto))
+        for value in graph.input:
+            before = dims_of(value)
+            if before is None:
+                wanted = sizes.get(value.name)
+                if wanted:
+                    set_dims(value, tuple(wanted[axis] for axis in sorted(wanted)))
+            for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+                size = sizes.get(value.name, {}).get(axis, symbols.get(dim.dim_param))
+                if size is not None:
+                    dim.dim_value = size
+            if dims_of(value) != before:
+                text = f"input {value.name}: {text_of(before)} → {text_of(dims_of(value))}"
+                log.note(self.name, "fixed-dims", text, subject=value.name)
+        drop_value_info(graph)
+        try:
+            inferred = inferred_outputs(model.proto)
+        except CannotMigrate as error:
+            inferred = {}
+            log.note(
+                self.name, error.code, f"outputs' dims are not inferred: {error.reason}", severity="warning"
+            )
+        for value in graph.output:
+            before, found = dims_of(value), inferred.get(value.name)
+            if before is None:
+                continue
+            known = found if found is not None and len(found) == len(before) else (None,) * len(before)
+            # A symbol of an output is the input's only if exporters are to be believed; a number that follows is.
+            dims = tuple(
+                new if isinstance(new, int) else symbols.get(old, old) if isinstance(old, str) else old
+                for old, new in zip(before, known, strict=True)
+            )
+            if dims != before:
+                set_dims(value, dims)
+                text = f"output {value.name}: {text_of(before)} → {text_of(dims)}"
+                log.note(self.name, "fixed-dims", text, subject=value.name)
+        return model

@@ -1,0 +1,56 @@
+"""Declared dims that name nothing: `?`, `None`, -1 and 0 of an input become names of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import onnx
+
+from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.shapes import dims_of, text_of
+
+__all__ = ["HonestDims"]
+
+_EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
+
+
+@register_pass
+@dataclass(frozen=True)
+class HonestDims(Pass):
+    """Give each dim that an exporter left open a name that stands for it alone: INPUT_dim_AXIS.
+
+    Exporters write -1 and 0 as sizes, and `?` or `None` as the name of every dim they do not know, which says that
+    these are all equal. Runtimes take -1 and 0 in an input for "any size", so this says the same.
+    """
+
+    name: ClassVar[str] = "honest_dims"
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Name the dims of `model` in place."""
+        graph = model.proto.graph
+        given = {tensor.name for tensor in graph.initializer}
+        for value in graph.input:
+            if value.name not in given:
+                self._name(value, "input", 0, log)
+        for value in graph.output:
+            self._name(value, "output", -1, log)  # an output may be empty
+        return model
+
+    def _name(self, value: onnx.ValueInfoProto, what: str, highest: int, log: ChangeLog) -> None:
+        before = dims_of(value)
+        if before is None:
+            return
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.dim_param in _EMPTY or (dim.HasField("dim_value") and dim.dim_value <= highest):
+                dim.dim_param = f"{value.name}_dim_{axis}"
+        after = dims_of(value)
+        if after != before:
+            log.note(
+                self.name,
+                "open-dims",
+                f"{what} {value.name} was declared {text_of(before)} and is {text_of(after)}",
+                subject=value.name,
+            )

@@ -1,0 +1,66 @@
+"""Symbols become numbers in inputs and in what follows from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import onnx_migrate
+from onnx_migrate.errors import UsageError
+from onnx_migrate.model.interface import Interface
+from tests.harness import model
+
+NET = """<ir_version: 8, opset_import: ["":17]>
+g (float[N,3,H,W] x, float[N] z) => (float[N,3,h2,w2] y, float[N,M] v) <float[4] k = {1., 1., 2., 2.}, int64[2] m = {0, 1}> {
+  y = Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">(x, , k)
+  v = Reshape(z, m)
+}"""
+
+
+def shapes(fix: Any, source: str = NET) -> dict[str, Any]:
+    migration = onnx_migrate.migrate(model(source), fix=fix, simplify=False)
+    assert migration.report.verification is not None
+    assert migration.report.verification["kind"] == "verified"
+    interface = Interface.of(migration.model)
+    return {port.name: port.shape for port in (*interface.inputs, *interface.outputs)}
+
+
+def test_a_symbol() -> None:
+    assert shapes("N=1") == {"x": (1, 3, "H", "W"), "z": (1,), "y": (1, 3, "h2", "w2"), "v": (1, 1)}
+
+
+@pytest.mark.parametrize(
+    "fix", ["x:1,3,8,6", {"x": [1, 3, 8, 6]}, {"N": 1, "H": 8, "W": 6}, ["N=1", "x:1,3,8,6"]]
+)
+def test_all_sizes_of_an_input(fix: Any) -> None:
+    assert shapes(fix) == {"x": (1, 3, 8, 6), "z": (1,), "y": (1, 3, 16, 12), "v": (1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("fix", "code"),
+    [
+        ("K=1", "unknown-symbol"),
+        ("q:1", "no-such-input"),
+        ("x:1,3", "no-such-axis"),
+        ("x:1,4,8,8", "other-size"),
+        (["N=1", "x:2,3,8,8"], "other-size"),
+        ("x=", "usage"),
+        ("x:a,b", "usage"),
+    ],
+)
+def test_what_cannot_be_meant(fix: Any, code: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        shapes(fix)
+    assert caught.value.code == code
+
+
+def test_there_and_back() -> None:
+    """A network with the batch fixed and simplified is mended to what it was."""
+    fixed = onnx_migrate.migrate(model(NET), fix="x:1,3,8,6").model
+
+    back = onnx_migrate.migrate(fixed, dynamic_batch=True)
+
+    assert back.report.dynamic is not None
+    assert back.report.dynamic["holds"]
+    assert Interface.of(back.model).outputs[0].shape == ("N", 3, 16, 12)

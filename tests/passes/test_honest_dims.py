@@ -1,0 +1,63 @@
+"""Dims that say nothing get names that say nothing false."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import onnxruntime as ort
+import pytest
+
+from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.model import Model
+from tests.harness import model
+
+NET = """<ir_version: 8, opset_import: ["":17]>
+g (float[1,2] x) => (float[1,2] y) { y = Relu(x) }"""
+
+
+def declare(value: onnx.ValueInfoProto, dims: list[Any]) -> None:
+    for dim, given in zip(value.type.tensor_type.shape.dim, dims, strict=True):
+        if isinstance(given, int):
+            dim.dim_value = given
+        else:
+            dim.dim_param = given
+
+
+@pytest.mark.parametrize("written", [["?", "?"], ["None", "None"], [-1, -1], [0, -1], ["-1", "?"]])
+def test_names_of_their_own(written: list[Any]) -> None:
+    source = model(NET)
+    for value in (*source.graph.input, *source.graph.output):
+        declare(value, [1 if dim == 0 else dim for dim in written])
+    declare(source.graph.input[0], written)
+    log = ChangeLog()
+
+    result = builtin_passes()["honest_dims"]().run(Model(source), log).proto
+
+    interface = Interface.of(result)
+    assert interface.inputs[0].shape == ("x_dim_0", "x_dim_1")
+    assert interface.outputs[0].shape in (("y_dim_0", "y_dim_1"), (1, "y_dim_1"))
+    assert log.notes
+    ort.InferenceSession(result.SerializeToString())
+
+
+def test_what_says_something_stays() -> None:
+    source = model(NET)
+    declare(source.graph.input[0], ["N", 2])
+    log = ChangeLog()
+
+    result = builtin_passes()["honest_dims"]().run(Model(source), log).proto
+
+    assert Interface.of(result).inputs[0].shape == ("N", 2)
+    assert not log.notes
+
+
+def test_an_empty_output_stays_empty() -> None:
+    source = model(NET)
+    declare(source.graph.output[0], [0, 2])
+
+    result = builtin_passes()["honest_dims"]().run(Model(source), ChangeLog()).proto
+
+    assert Interface.of(result).outputs[0].shape == (0, 2)
