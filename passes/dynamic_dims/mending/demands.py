@@ -66,47 +66,6 @@ def _recurrent(place: Place) -> str:
     return ""
 
 
-_CHECKS.get(place.node.op_type)
-    return check(place) if check else ""
-
-
-def _dims(place: Place, index: int) -> tuple[Dim | None, ...] | None:
-    value = place.input(index)
-    return value.dims if value is not None else None
-
-
-def _convolution(place: Place) -> str:
-    x, weights = _dims(place, 0), _dims(place, 1)
-    if x is None or weights is None or len(x) < 2 or x[1] is None or not x[1].varies:
-        return ""
-    return f"its weights are for {x[1].frozen} channels, and that axis follows {place.name_of(x[1])}"
-
-
-def _gemm(place: Place) -> str:
-    a, b = _dims(place, 0), _dims(place, 1)
-    if a is None or b is None or len(a) != 2 or len(b) != 2:
-        return ""
-    inner = a[0 if place.attributes.get("transA") else 1]
-    other = b[1 if place.attributes.get("transB") else 0]
-    if inner is None or other is None or inner.sizes == other.sizes:
-        return ""
-    return f"the axes it multiplies follow {place.name_of(inner)} and {place.name_of(other)}"
-
-
-def _channels(place: Place) -> str:
-    x = _dims(place, 0)
-    if x is None or len(x) < 2 or x[1] is None or not x[1].varies:
-        return ""
-    return f"its constants are for {x[1].frozen} channels, and that axis follows {place.name_of(x[1])}"
-
-
-def _recurrent(place: Place) -> str:
-    x = _dims(place, 0)
-    if x is None or len(x) != 3 or x[2] is None or not x[2].varies:
-        return ""
-    return f"its weights are for {x[2].frozen} features, and that axis follows {place.name_of(x[2])}"
-
-
 _CHECKS: dict[str, Callable[[Place], str]] = {
     "Conv": _convolution,
     "ConvTranspose": _convolution,
