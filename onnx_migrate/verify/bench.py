@@ -13,7 +13,7 @@ from onnx_migrate.isolate import captured_output, mark
 from onnx_migrate.verify.comparison import Tolerance, compare, noise
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
 from onnx_migrate.verify.feeds import inputs_of
-from onnx_migrate.verify.made import Sizes, make_feed
+from onnx_migrate.verify.made import make_feed, size_plans
 from onnx_migrate.verify.traits import nudged, random_outputs
 from onnx_migrate.verify.verdict import Trial
 
@@ -72,6 +72,8 @@ class Bench:
         self._excused: set[str] = set()
         self._seed = seed
         self._random = random_outputs(model)
+        self.plans = size_plans(self._twin(symbols))
+        """Choices for what is open besides the symbols, best first; the first of them is used."""
         self._plain, self._optimised = open_model(runnable, "off"), open_model(runnable, "on")
 
     def run(self, sizes: Mapping[str, int]) -> tuple[Values, Values]:
@@ -102,6 +104,13 @@ class Bench:
 
     def feed(self, sizes: Mapping[str, int]) -> Values:
         """Return inputs of these sizes."""
+        feed = make_feed(self.model, self._twin(sizes), self.plans[0], "normal", self._seed)
+        if feed is None:
+            raise BrokenError("the inputs are too large to be made up")
+        return feed
+
+    def _twin(self, sizes: Mapping[str, int]) -> onnx.ModelProto:
+        """Return the inputs' declarations with numbers for these symbols."""
         twin = onnx.ModelProto()
         for value in inputs_of(self.model):
             copy = twin.graph.input.add()
@@ -109,10 +118,7 @@ class Bench:
             for dim in copy.type.tensor_type.shape.dim:
                 if dim.dim_param in sizes:
                     dim.dim_value = sizes[dim.dim_param]
-        feed = make_feed(self.model, twin, Sizes(2, (64, 96), 7, 2), "normal", self._seed)
-        if feed is None:
-            raise BrokenError("the inputs are too large to be made up")
-        return feed
+        return twin
 
     def _excuse(
         self, values: Values, optimised: Values, feed: Values, warned: Mapping[str, list[str]]
