@@ -85,7 +85,11 @@ class Case:
 
     def model(self) -> onnx.ModelProto:
         """Return the model."""
-        return onnx.ModelProto.FromString(_archive(self.release)[0].read(f"{self.prefix}model.onnx"))
+        return onnx.ModelProto.FromString(self.content())
+
+    def content(self) -> bytes:
+        """Return the model's file."""
+        return _archive(self.release)[0].read(f"{self.prefix}model.onnx")
 
     def load(self) -> tuple[onnx.ModelProto, list[tuple[dict[str, Any], list[Any]]]]:
         """Return the model, and of each recorded run what is fed by input name and the outputs in order."""

@@ -38,12 +38,11 @@ Each case is brought to opset {low}, ONNX Runtime's newest, and to {high}, onnx'
 shipped; with symbolic dims on the inputs, and those of outputs and inner values left open; with the whole graph in
 both branches of an If; and as the body of a local function.
 
-A case *passes* if the result gives the recorded outputs in ONNX Runtime (optimisations off) or else in
-onnx.reference, with the tolerance of onnx's own runner: rtol 1e-3, atol 1e-7. Of onnx-migrate it is asked besides that
-each node is legal at the target and that `onnx.checker` accepts the result as strictly as it accepts the original. A case
-*counts* if any row below passes it in that setting, or the original does where it stands. Cases newer than the target
-do not count. ONNX Runtime runs no opset above {low}: a model beyond is run there under the stamp {low} when each of its nodes has
-that form too.
+A case *passes* if each node of the result is legal at the target, if `onnx.checker` accepts the result as strictly as
+it accepts the original, and if the result gives the recorded outputs in ONNX Runtime (optimisations off) or else in
+onnx.reference, with the tolerance of onnx's own runner: rtol 1e-3, atol 1e-7. A case *counts* if any row below passes
+it in that setting. Cases newer than the target do not count. ONNX Runtime runs no opset above {low}: a model beyond is
+run there under the stamp {low} when each of its nodes has that form too.
 """
 
 
@@ -155,12 +154,13 @@ def _endings(counted: dict[tuple[str, int], set[Case]], outcomes: dict[Task, Out
     for case in counted[setting, ORT_NEWEST]:
         outcome = outcomes[case, setting, rival, ORT_NEWEST]
         if not outcome.passed:
-            kinds[outcome.kind].append(case.name)
+            kinds[outcome.kind].append(_subject(case))
     lines = [f"## What {rival} does not pass\n", f"As shipped, to {ORT_NEWEST}:\n"]
     words = {
         "refused": "it raises",
         "no-evaluator": "its result does not run",
         "wrong": "its result gives other values",
+        "illegal": "its result is not valid at the target",
         "crashed": "it ends the process",
         "hung": "it does not end",
     }
@@ -178,10 +178,11 @@ def _uncounted(
     for case in every:
         if case not in counted[setting, target]:
             outcome = outcomes[case, setting, "the original", target]
-            kinds[outcome.kind].append(case.name)
+            kinds[outcome.kind].append(_subject(case))
     words = {
-        "wrong": "the original gives other values than were recorded, in both evaluators: random operators, or a record"
-        " that was mistaken and mended in a later release",
+        "wrong": "the original gives other values than were recorded, or values of another type, in each evaluator that"
+        " runs it: most of these records were mended in a later release",
+        "random": "random operators",
         "no-evaluator": "neither evaluator runs the original",
         "unreadable": "onnx cannot read the record",
     }
@@ -195,13 +196,15 @@ def _uncounted(
     return "\n".join(lines) + "\n"
 
 
-def _names(names: Iterable[str]) -> str:
-    """List names of cases, those of one family together."""
-    families = Counter(name.removeprefix("test_") for name in names)
-    groups: dict[str, int] = Counter()
-    for name, count in families.items():
-        groups["_".join(name.split("_")[:2])] += count
-    return ", ".join(f"{group} × {count}" if count > 1 else group for group, count in sorted(groups.items()))
+def _subject(case: Case) -> str:
+    """Say what a case is about: its operator, or its name when it has several."""
+    nodes = case.model().graph.node
+    return str(nodes[0].op_type) if len(nodes) == 1 else case.name.removeprefix("test_")
+
+
+def _names(subjects: Iterable[str]) -> str:
+    counts = sorted(Counter(subjects).items())
+    return ", ".join(f"{name} × {count}" if count > 1 else name for name, count in counts)
 
 
 def _one_line(text: str) -> str:
