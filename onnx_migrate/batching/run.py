@@ -80,7 +80,7 @@ def batch(
             with each native stage in a child process of its own, limited to these seconds.
         memory_limit: bytes of each process; three quarters of the machine's over all by default.
         watcher: is told of every model; outcomes are not kept.
-        arguments_of: what to do otherwise with a model, by its path.
+        arguments_of: what else to do with a model, by its path: of `arguments` and `external`.
         arguments: as for `migrate`.
 
     Returns the totals. Raises UsageError where nothing can be done at all, and whatever `watcher` raises, having
@@ -96,16 +96,12 @@ def batch(
     if resume:
         journal.read()
     arguments |= {"timeout": timeout, "memory_limit": memory_limit}
-    planned = [
-        Job(
-            source,
-            target,
-            {**arguments, **(arguments_of(source) if arguments_of else {})},
-            external,
-            known=journal.records.get(os.path.relpath(target, folder)),
-        )
-        for source, target in pairs
-    ]
+    planned = []
+    for source, target in pairs:
+        own = {**arguments, "external": external, **(arguments_of(source) if arguments_of else {})}
+        beside = bool(own.pop("external"))
+        known = journal.records.get(os.path.relpath(target, folder))
+        planned.append(Job(source, target, own, beside, known=known))
     journal.start()
 
     def keep(outcome: Outcome) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from onnx_migrate.cli.arguments import arguments
+from onnx_migrate.cli.config import config_option, configured
 from onnx_migrate.cli.migrate import migrate
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ __all__ = ["batch"]
 
 _OF_ONE_MODEL = {
     "model", "output", "output_option", "in_place", "check", "dry_run", "diff", "depfile", "timeout",
-    "memory_limit", "as_json", "verbose", "quiet",
+    "memory_limit", "as_json", "verbose", "quiet", "config", "html",
 }  # fmt: skip
 
 
@@ -63,6 +64,7 @@ def _options_of_migrate(command: Any) -> Any:
     "--json-lines", type=click.Path(), metavar="FILE",
     help="Write a JSON object a line to FILE, or - for stdout: each model's report, then the totals.",
 )  # fmt: skip
+@config_option
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def batch(**options: Any) -> int:
     """Migrate many models: files, folders and glob patterns.
@@ -81,8 +83,7 @@ def batch(**options: Any) -> int:
         raise click.UsageError("say where to write: --out-dir DIR, --in-place, or --check to write nothing")
     if options["resume"] and options["out_dir"] is None:
         raise click.UsageError("--resume goes by the journal in --out-dir")
-    given = arguments(options)
-    given.pop("timeout")
+    arguments(options)  # what contradicts itself is said before any work
     from onnx_migrate.cli.live import Live
     from onnx_migrate.errors import UsageError
 
@@ -92,7 +93,7 @@ def batch(**options: Any) -> int:
     interrupted = False
     try:
         with live:
-            _run(options, given, live)
+            _run(options, live)
     except UsageError as error:
         return _refused(error)
     except KeyboardInterrupt:
@@ -107,32 +108,33 @@ def batch(**options: Any) -> int:
     return 1 if wrong else 0
 
 
-def _run(options: dict[str, Any], given: dict[str, Any], live: Any) -> Summary:
+def _run(options: dict[str, Any], live: Any) -> Summary:
     from onnx_migrate.batching import Job, batch, find, run
+
+    def arguments_of(model: str) -> dict[str, Any]:
+        own = configured(options, model)
+        return {**arguments(own), "external": own["save_as_external_data"]}
 
     common = {
         "jobs": options["jobs"],
         "fail_fast": options["fail_fast"],
         "timeout": options["timeout"],
-        "memory_limit": given.pop("memory_limit"),
+        "memory_limit": arguments(options)["memory_limit"],
         "watcher": live,
     }
-    external = options["save_as_external_data"]
     if options["out_dir"] is not None:
         return batch(
             options["sources"],
             options["out_dir"],
             resume=options["resume"],
-            external=external,
+            arguments_of=arguments_of,
             **common,
-            **given,
         )
-    given |= {"timeout": common["timeout"], "memory_limit": common["memory_limit"]}
-    in_place = options["in_place"]
-    jobs = [
-        Job(path, path if in_place else None, given, external, in_place)
-        for path, _ in find(options["sources"])
-    ]
+    jobs = []
+    for path, _ in find(options["sources"]):
+        given = arguments_of(path)
+        external, in_place = given.pop("external"), options["in_place"]
+        jobs.append(Job(path, path if in_place else None, given, external, in_place))
     return run(jobs, **common)
 
 

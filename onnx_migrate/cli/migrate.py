@@ -10,6 +10,7 @@ from typing import Any
 import rich_click as click
 
 from onnx_migrate.cli.arguments import arguments
+from onnx_migrate.cli.config import config_option, configured
 from onnx_migrate.cli.depfile import dependencies, write_depfile
 from onnx_migrate.cli.preview import destination, print_diff
 from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
@@ -121,6 +122,7 @@ class _BatchNamed(click.RichCommand):
     metavar="FILE",
     help="Write what OUTPUT was made from to FILE, for make and ninja.",
 )
+@config_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every changed node.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
@@ -141,6 +143,7 @@ def migrate(**options: Any) -> int:
         3  the numbers differ
         4  not a readable ONNX model
     """
+    options = configured(options, options["model"])
     model, target, given = options["model"], destination(options), arguments(options)
     from onnx_migrate.cli.failure import fail
     from onnx_migrate.errors import MigrateError

@@ -1,0 +1,159 @@
+"""Options from `onnx-migrate.toml`, or from `[tool.onnx-migrate]` in pyproject.toml, with overrides by file."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+from click.core import ParameterSource
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["config_option", "configured"]
+
+_META = "onnx_migrate.config"
+_OF_THE_CALL = {
+    "model", "sources", "output", "output_option", "out_dir", "in_place", "check", "dry_run", "diff", "depfile",
+    "resume", "json_lines", "as_json", "verbose", "quiet", "config", "no_simplify", "html",
+}  # fmt: skip
+"""Parameters that say what is to be done now, not how."""
+
+_OF_ALL = {"jobs", "fail_fast", "timeout", "memory_limit"}
+"""Parameters of a whole batch, which no override can set for one model."""
+
+
+@dataclass(frozen=True)
+class _Config:
+    """A config file's options by parameter name, and those for some files, by pattern."""
+
+    path: Path
+    options: Mapping[str, Any] = field(default_factory=dict)
+    overrides: tuple[tuple[tuple[str, ...], Mapping[str, Any]], ...] = ()
+
+
+def _load(context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
+    path = _find() if given is None else None if given == "none" else Path(given)
+    if path is not None:
+        config = _read(path, context)
+        context.default_map = {**(context.default_map or {}), **config.options}
+        context.meta[_META] = config
+    return given
+
+
+config_option = click.option(
+    "--config", metavar="FILE", is_eager=True, callback=_load,
+    help="Where options are kept; by default onnx-migrate.toml, or [tool.onnx-migrate] in pyproject.toml, in this "
+    "folder or the nearest above. none leaves them out.",
+)  # fmt: skip
+
+
+def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
+    """Return the options of the running command as they are for `model`.
+
+    What was said on the command line counts before the config file's overrides, a later one of which counts before
+    an earlier one.
+    """
+    context = click.get_current_context(silent=True)
+    config: _Config | None = context.meta.get(_META) if context else None
+    if context is None or config is None or not config.overrides:
+        return options
+    name = os.path.relpath(os.path.abspath(model), config.path.parent.absolute()).replace(os.sep, "/")
+    parameters = {item.name: item for item in context.command.params}
+    result = dict(options)
+    for patterns, override in config.overrides:
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+            continue
+        for key, value in override.items():
+            if context.get_parameter_source(key) is not ParameterSource.COMMANDLINE:
+                result[key] = parameters[key].process_value(context, value)
+    return result
+
+
+def _find() -> Path | None:
+    """Return the nearest config file, from the working folder up."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        own, project = folder / "onnx-migrate.toml", folder / "pyproject.toml"
+        if own.is_file():
+            return own
+        if project.is_file() and b"onnx-migrate" in project.read_bytes() and _table(project) is not None:
+            return project
+    return None
+
+
+def _table(path: Path) -> Any:
+    """Return what a file holds for us, None if it is a pyproject.toml without any. Raises click.UsageError."""
+    try:
+        with path.open("rb") as file:
+            whole = tomllib.load(file)
+    except OSError as error:
+        raise click.UsageError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{path}: not TOML: {error}") from error
+    return whole if path.name != "pyproject.toml" else whole.get("tool", {}).get("onnx-migrate")
+
+
+def _read(path: Path, context: click.Context) -> _Config:
+    table = _table(path)
+    if not isinstance(table, dict):
+        raise click.UsageError(f"{path} has no table [tool.onnx-migrate]")
+    overrides = table.pop("override", [])
+    if not isinstance(overrides, list) or not all(isinstance(item, dict) for item in overrides):
+        raise click.UsageError(f"{path}: override is not an array of tables: [[override]]")
+    found = []
+    for item in overrides:
+        files = item.pop("files", None)
+        patterns = [files] if isinstance(files, str) else files
+        if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
+            raise click.UsageError(f"{path}: an override needs files = a pattern, or several")
+        options = _options(item, path, context)
+        if set(options) & _OF_ALL:
+            raise click.UsageError(
+                f"{path}: {', '.join(sorted(set(options) & _OF_ALL))} cannot be set for some files"
+            )
+        found.append((tuple(patterns), options))
+    return _Config(path, _options(table, path, context), tuple(found))
+
+
+def _options(table: Mapping[str, Any], path: Path, context: click.Context) -> dict[str, Any]:
+    """Return options by parameter name, as click takes them. Raises click.UsageError for a key that is none."""
+    known = {
+        name.lstrip("-"): parameter
+        for parameter in context.command.params
+        if isinstance(parameter, click.Option) and parameter.name not in _OF_THE_CALL
+        for name in parameter.opts
+        if name.startswith("--")
+    }
+    found = {}
+    for key, value in table.items():
+        parameter = known.get(key)
+        if parameter is None:
+            if key in ("jobs", "fail-fast"):
+                continue  # of a batch, and this is no batch
+            raise click.UsageError(f"{path}: there is no option {key}; there are {', '.join(sorted(known))}")
+        found[str(parameter.name)] = _value(key, value, parameter, path)
+    return found
+
+
+def _value(key: str, value: Any, parameter: click.Option, path: Path) -> Any:
+    if key == "simplify" and isinstance(value, bool):
+        value = "auto" if value else "no"
+    if key == "input-data" and isinstance(value, str):
+        value = str(path.parent / value)
+    if parameter.is_flag != isinstance(value, bool) or isinstance(value, dict):
+        wanted = "true or false" if parameter.is_flag else "a value"
+        raise click.UsageError(f"{path}: {key} = {value!r} is not {wanted}")
+    if isinstance(value, list):
+        if not parameter.multiple:
+            raise click.UsageError(f"{path}: {key} takes one value")
+        return [str(item) for item in value]
+    return [str(value)] if parameter.multiple else value

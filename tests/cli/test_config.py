@@ -1,0 +1,124 @@
+"""Options from a file."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.running import FAST, Run, large, snapshot
+
+
+def opset(path: Path) -> int:
+    return int(onnx.load(path).opset_import[0].version)
+
+
+@pytest.fixture(params=["onnx-migrate.toml", "pyproject.toml"])
+def write(request: pytest.FixtureRequest, folder: Path):  # type: ignore[no-untyped-def]
+    def put(text: str, overrides: str = "") -> None:
+        prefix = "" if request.param == "onnx-migrate.toml" else "tool.onnx-migrate."
+        head = f"[{prefix[:-1]}]\n" if prefix else ""
+        overrides = overrides.replace("[[override]]", f"[[{prefix}override]]")
+        (folder / request.param).write_text(f"{head}{text}\n{overrides}", encoding="utf-8")
+
+    return put
+
+
+def test_the_file_says_how(cli: Run, folder: Path, write) -> None:  # type: ignore[no-untyped-def]
+    write('opset = 18\nsimplify = false\nverify = false\ndynamic = ["x:N,3,H,W"]')
+
+    assert cli("small.onnx", "out.onnx").code == 0
+    assert opset(folder / "out.onnx") == 18
+    assert onnx.load(folder / "out.onnx").graph.input[0].type.tensor_type.shape.dim[0].dim_param == "N"
+    assert cli("small.onnx", "out.onnx", "--opset", "15").code == 0
+    assert opset(folder / "out.onnx") == 15, "what is said counts more"
+    assert cli("small.onnx", "out.onnx", "--config", "none", *FAST).code == 0
+    assert opset(folder / "out.onnx") == 17
+
+
+OVERRIDES = """
+[[override]]
+files = ["old/*"]
+opset = 13
+[[override]]
+files = "old/deep/*.onnx"
+opset = 14
+save-as-external-data = true
+"""
+
+
+def test_overrides_by_file(process: Run, folder: Path, write) -> None:  # type: ignore[no-untyped-def]
+    write("opset = 18\nsimplify = false\nverify = false\njobs = 1", OVERRIDES)
+    for name in ("old/deep/a.onnx", "old/b.onnx", "c.onnx"):
+        (folder / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        onnx.save(large(), folder / "in" / name)
+
+    shutil.copytree(folder / "in" / "old", folder / "old")
+    assert process("batch", "in/c.onnx", "old/b.onnx", "old/deep/a.onnx", "--out-dir", "out").code == 0
+
+    assert {name: opset(folder / "out" / name) for name in ("a.onnx", "b.onnx", "c.onnx")} == {
+        "a.onnx": 14, "b.onnx": 13, "c.onnx": 18,
+    }  # fmt: skip
+    assert [path.name for path in (folder / "out").glob("*.data")] == ["a.onnx.data"]
+    assert process("old/b.onnx", "single.onnx").code == 0
+    assert opset(folder / "single.onnx") == 13
+    assert process("old/b.onnx", "single.onnx", "--opset", "16").code == 0
+    assert opset(folder / "single.onnx") == 16
+
+
+def test_the_nearest_above_counts(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "onnx-migrate.toml").write_text(
+        "opset = 18\nverify = false\nsimplify = false\n", encoding="utf-8"
+    )
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "a" / "pyproject.toml").write_text("[tool.black]\nline-length = 99\n", encoding="utf-8")
+    monkeypatch.chdir(folder / "a" / "b")
+
+    assert cli("../../small.onnx", "out.onnx").code == 0
+    assert opset(folder / "a" / "b" / "out.onnx") == 18
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("opset = ", "not TOML"),
+        ("opsets = 17", "there is no option opsets"),
+        ("output = 'x'", "there is no option output"),
+        ("verify = 1", "verify = 1 is not true or false"),
+        ("opset = true", "opset = True is not a value"),
+        ("simplify = 'maybe'", "maybe"),
+        ("seed = 'x'", "x"),
+        ("seed = [1, 2]", "seed takes one value"),
+        ("override = 1", "not an array of tables"),
+        ("[[override]]\nopset = 17", "needs files"),
+        ("[[override]]\nfiles = '*'\ntimeout = 1", "timeout cannot be set for some files"),
+        ("[[override]]\nfiles = '*'\nbogus = 1", "there is no option bogus"),
+    ],
+)
+def test_what_is_wrong_in_it_is_one_line(cli: Run, folder: Path, text: str, says: str) -> None:
+    (folder / "onnx-migrate.toml").write_text(text, encoding="utf-8")
+    before = snapshot(folder)
+
+    ended = cli("small.onnx", "out.onnx")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert says in ended.err
+    assert ended.err.count("\n") == 1
+    assert snapshot(folder) == before
+
+
+def test_a_file_that_is_named_must_be_there(cli: Run, folder: Path) -> None:
+    assert cli("small.onnx", "out.onnx", "--config", "no.toml").code == 2
+
+
+def test_a_path_in_it_is_from_its_folder(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "onnx-migrate.toml").write_text("input-data = 'no.npz'\nsimplify = false\n", encoding="utf-8")
+    (folder / "below").mkdir()
+    monkeypatch.chdir(folder / "below")
+
+    ended = cli("../small.onnx", "out.onnx")
+
+    assert ended.code == 2
+    assert f"{folder / 'no.npz'}: not readable" in ended.err
