@@ -14,7 +14,7 @@ from onnx_migrate.verify.comparison import Tolerance, compare, noise
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
 from onnx_migrate.verify.feeds import inputs_of
 from onnx_migrate.verify.made import make_feed, size_plans
-from onnx_migrate.verify.traits import nudged, random_outputs
+from onnx_migrate.verify.traits import exposing, nudged, random_outputs, squashed
 from onnx_migrate.verify.verdict import Trial
 
 __all__ = ["Bench", "BrokenError", "Values", "carriers"]
@@ -74,7 +74,10 @@ class Bench:
         self._random = random_outputs(model)
         self.plans = size_plans(self._twin(symbols))
         """Choices for what is open besides the symbols, best first; the first of them is used."""
-        self._plain, self._optimised = open_model(runnable, "off"), open_model(runnable, "on")
+        self.above = squashed(model)
+        """Outputs that are squashed into [-1, 1], and the inner values that are, which are held too."""
+        held = exposing(runnable, self.above.values()) if self.above else runnable
+        self._plain, self._optimised = open_model(held, "off"), open_model(held, "on")
 
     def run(self, sizes: Mapping[str, int]) -> tuple[Values, Values]:
         """Run at these sizes and return inputs and outputs. Raises BrokenError, or EvaluationError."""
@@ -172,10 +175,11 @@ class Bench:
     def _difference(self, name: str, a: Any, b: Any, feed: Values) -> str:
         if not isinstance(a, np.ndarray) or name in self._random:
             return ""
-        entry = compare(name, a, b, self.tolerance)
+        usual = 1.0 if name in self.above else 0.0
+        entry = compare(name, a, b, self.tolerance, usual=usual)
         if entry.problem:  # only now is it worth a run to learn how far rounding goes
             heard = noise(a, self._plain.run(nudged(feed, self._seed))[name])
-            entry = compare(name, a, b, self.tolerance, heard, jumps=heard == float("inf"))
+            entry = compare(name, a, b, self.tolerance, heard, usual, jumps=heard == float("inf"))
         return entry.problem
 
     def alone(self, feed: Values) -> Values:

@@ -149,7 +149,8 @@ class _Proof:
                 continue
             axis = self._carrier(output, np.shape(first[name]), np.shape(second[name]), few, many)
             for size, (feed, values) in runs.items():
-                self._items(name, axis, size, feed, values[name])
+                for held in [name, *([bench.above[name]] if name in bench.above else [])]:
+                    self._items(held, axis, size, feed, values[held])
             if len(frozen) == 1:
                 self._carriers[name] = axis, next(iter(frozen))
 

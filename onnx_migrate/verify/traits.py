@@ -23,11 +23,13 @@ __all__ = [
     "quantized",
     "random_outputs",
     "resizes",
+    "squashed",
 ]
 
 _RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
+_SQUASHING = frozenset({"Sigmoid", "HardSigmoid", "Softmax", "Tanh"})
 _EPS: dict[int, float] = {
     TensorProto.FLOAT: 2.0**-23,
     TensorProto.FLOAT16: 2.0**-10,
@@ -116,6 +118,21 @@ def coarsest_eps(model: onnx.ModelProto) -> float:
             elif node.op_type == "Cast" and attribute.name == "to":
                 kinds.add(attribute.i)
     return max((_EPS[kind] for kind in kinds if kind in _EPS), default=0.0)
+
+
+def squashed(model: onnx.ModelProto) -> dict[str, str]:
+    """Return the outputs that lie in [-1, 1] by their last operator, each with that operator's input.
+
+    Where they are saturated their own scale says nothing: runtimes round them to a part of 1.
+    """
+    inner = {
+        node.output[0]: node.input[0]
+        for node in model.graph.node
+        if node.op_type in _SQUASHING and node.domain in ("", "ai.onnx")
+    }
+    given = {value.name for value in model.graph.input}
+    found = {output.name: inner.get(output.name, "") for output in model.graph.output}
+    return {output: name for output, name in found.items() if name and name not in given}
 
 
 def nudged(feed: Mapping[str, Any], seed: int) -> dict[str, Any]:

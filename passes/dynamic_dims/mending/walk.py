@@ -281,14 +281,9 @@ class Walk:
         return Value(tensor.elem_type) if value.type.WhichOneof("value") == "tensor_type" else Value()
 
     def _suspect(self, place: Place) -> str:
-        """Return the input that holds the node fast: a constant if one is."""
+        """Return the input that holds the node fast: a constant, or what is computed from constants alone."""
         for name, value in zip(place.node.input, place.given, strict=False):
-            if (
-                value is not None
-                and value.dims is not None
-                and not value.varies
-                and name not in place.body.makers
-            ):
+            if value is not None and value.dims is not None and not value.varies:
                 return name
         return ""
 
