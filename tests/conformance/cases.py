@@ -49,9 +49,16 @@ class Unavailable(Exception):
     """A wheel is not in the cache and cannot be fetched."""
 
 
-@cache
 def wheel(release: str) -> Path:
     """Return the wheel of a release of onnx, fetched into the cache when it is not there. Raises Unavailable."""
+    found = _wheel(release)
+    if isinstance(found, str):
+        raise Unavailable(f"onnx {release} cannot be fetched: {found}")
+    return found
+
+
+@cache  # of what could not be fetched too: offline, one try is enough
+def _wheel(release: str) -> Path | str:
     folder = CACHE / "onnx-wheels"
     found = sorted(folder.glob(f"onnx-{release}-*.whl"))
     if found:
@@ -59,13 +66,17 @@ def wheel(release: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as work:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        command += ["--implementation", "cp", "--python-version", RELEASES[release], "--dest", work]
+        command += ["--disable-pip-version-check", "--retries", "2", "--dest", work]
+        command += ["--implementation", "cp", "--python-version", RELEASES[release]]
         command += [word for platform in _PLATFORMS for word in ("--platform", platform)]
-        done = subprocess.run(
-            [*command, f"onnx=={release}"], capture_output=True, text=True, timeout=300, check=False
-        )
+        try:
+            done = subprocess.run(
+                [*command, f"onnx=={release}"], capture_output=True, text=True, timeout=300, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return "not done after 300 s"
         if done.returncode:
-            raise Unavailable(f"onnx {release} cannot be fetched: {done.stderr.strip().splitlines()[-1:]}")
+            return (done.stderr.strip().splitlines() or [f"pip exits with {done.returncode}"])[-1]
         fetched = next(Path(work).glob("*.whl"))
         return Path(shutil.move(fetched, folder / fetched.name))
 
