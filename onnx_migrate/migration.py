@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,13 +21,15 @@ from onnx_migrate.model.change import ChangeLog, Exactness
 from onnx_migrate.model.dims import DynamicAxes, FixedDims
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.schema import newest_opset
+from onnx_migrate.model.schema import is_onnx, newest_opset
 from onnx_migrate.proof import Proof, Prover
 from onnx_migrate.report import Report, Side
 
 __all__ = ["Migration", "convert_version", "default_pipeline", "migrate"]
 
 ResizeForm = Literal["auto", "scales", "sizes"]
+Opset = int | str | Mapping[str, int | str]
+"""An ai.onnx opset or "latest", or one for each domain: {"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3"."""
 Source = str | os.PathLike[str] | bytes | onnx.ModelProto
 
 
@@ -75,7 +77,7 @@ def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelPr
 
 def default_pipeline(
     *,
-    opset: int | str = 17,
+    opset: Opset = 17,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -89,10 +91,7 @@ def default_pipeline(
 ) -> Pipeline:
     """Return the passes `migrate` runs with these arguments, installed ones included, to list, reorder or extend."""
     limits = limits or Limits()
-    lift = _builtin(
-        "migrate_opset", opset=_opset(opset), unlist=not keep_initializers_as_inputs, keep=frozenset(keep)
-    )
-    items = [lift]
+    items = _lifts(opset, unlist=not keep_initializers_as_inputs, keep=frozenset(keep))
     if fix is not None:
         items.insert(0, _builtin("fix_dims", fix=fix))
     if resize_intent:
@@ -112,7 +111,7 @@ def default_pipeline(
 def migrate(
     source: Source,
     *,
-    opset: int | str = 17,
+    opset: Opset = 17,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -138,7 +137,8 @@ def migrate(
 
     Args:
         source: a path, the bytes of a model, or a ModelProto (which is not touched).
-        opset: the ai.onnx opset to reach, or "latest" for the newest that the installed onnx knows.
+        opset: the ai.onnx opset to reach, or "latest" for the newest that the installed onnx knows. A mapping, or a
+            text like "17,ai.onnx.ml=3", says one for each of ai.onnx and ai.onnx.ml; what it does not name stays.
         dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
         dynamic_batch: make the batch of every input dynamic, under this name, or N.
         fix: dims to make numbers: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.
@@ -222,9 +222,31 @@ def _builtin(name: str, **options: Any) -> Pass:
     return builtin_passes()[name](**options)
 
 
-def _opset(given: int | str) -> int:
+def _lifts(opset: Opset, **options: Any) -> list[Pass]:
+    """Return the passes that bring a model's nodes to the opsets asked for; `options` are those of migrate_opset."""
+    if isinstance(opset, Mapping):
+        given = dict(opset)
+    else:
+        parts = [part.strip().rpartition("=") for part in str(opset).split(",")]
+        given = {domain or "ai.onnx": number for domain, _, number in parts}
+    targets = {
+        "ai.onnx" if is_onnx(domain) else domain: _opset(number, domain) for domain, number in given.items()
+    }
+    if not targets or not targets.keys() <= {"ai.onnx", "ai.onnx.ml"}:
+        raise UsageError(
+            f"no opsets to reach in {opset!r}",
+            hint="ai.onnx and ai.onnx.ml are the domains that can move",
+        )
+    main, ml = targets.get("ai.onnx"), targets.get("ai.onnx.ml")
+    found = [] if main is None else [_builtin("migrate_opset", opset=main, **options)]
+    if ml is not None:
+        found.append(_builtin("migrate_ml", opset=ml, **({} if main is None else {"beside": main})))
+    return found
+
+
+def _opset(given: int | str, domain: str = "") -> int:
     if given == "latest":
-        return newest_opset()
+        return newest_opset(domain)
     try:
         return int(given)
     except ValueError:

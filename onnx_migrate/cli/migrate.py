@@ -18,6 +18,14 @@ from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_
 __all__ = ["migrate"]
 
 
+class _Joined(click.Option):
+    """An option to be given once or more, in a config file also as one text or number; its values become one text."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the values with commas between them."""
+        return ",".join(super().process_value(ctx, (value,) if isinstance(value, (str, int)) else value))
+
+
 class _BatchNamed(click.RichCommand):
     """Lets `--dynamic-batch` stand before a path: what follows is its name only if it reads as one and is no file."""
 
@@ -40,8 +48,9 @@ class _BatchNamed(click.RichCommand):
 )
 @click.option("--in-place", is_flag=True, help="Write the result over MODEL.")
 @click.option(
-    "--opset", "--target-opset", default="17", show_default=True, metavar="N",
-    help="The ai.onnx opset to reach: a number, or latest.",
+    "--opset", "--target-opset", cls=_Joined, multiple=True, default=("17",), show_default=True, metavar="N",
+    help="The ai.onnx opset to reach: a number, or latest. ai.onnx.ml stays as it is unless ai.onnx.ml=N is given, "
+    "beside that or alone.",
 )  # fmt: skip
 @click.option(
     "--dynamic", multiple=True, metavar="INPUT:DIMS",

@@ -29,6 +29,10 @@ class Lift:
     keep: frozenset[str] = frozenset()
     orphans: set[str] = field(default_factory=set)
     """Values that rewritten nodes read before; some may have lost their last reader."""
+    domain: str = ""
+    """Whose nodes are lifted, "" for ai.onnx; what its adapters write of another domain is left as it is."""
+    name: str = "migrate_opset"
+    """The pass that the log is told of."""
 
     def __post_init__(self) -> None:
         self._functions: set[FunctionKey] = {function_key(function) for function in self.proto.functions}
@@ -39,7 +43,7 @@ class Lift:
         for index, node in enumerate(scope.body.node):
             for attribute, place, graph in subgraphs(node):
                 self.body(scope.inner(node, index, attribute, place, graph), opset)
-            if not is_onnx(node.domain) or called(node) in self._functions:
+            if not self._owns(node) or called(node) in self._functions:
                 result.append(node)
                 continue
             start = self._true_version(node, scope, opset)
@@ -51,6 +55,9 @@ class Lift:
             result = [*scope.added, *result]
             del scope.body.node[:]
             scope.body.node.extend(result)
+
+    def _owns(self, node: onnx.NodeProto) -> bool:
+        return is_onnx(node.domain) if not self.domain else node.domain == self.domain
 
     def _true_version(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int:
         """Return the opset whose form the node has: the model's own, or else the nearest one that it fits."""
@@ -65,7 +72,7 @@ class Lift:
         where = Where(scope.path, node.name, node.op_type, opset)
         if not known:
             raise CannotMigrate(
-                "is not an operator of ai.onnx", code="unknown-operator", where=where,
+                f"is not an operator of {self.domain or 'ai.onnx'}", code="unknown-operator", where=where,
                 hint="a custom operator needs a domain of its own",
             )  # fmt: skip
         older = [version for version in reversed(known) if version < (form.since_version if form else 0)]
@@ -73,7 +80,7 @@ class Lift:
         for version in (*older, *newer):
             if misfit(node, signature(node.domain, node.op_type, version)) is None:
                 self.log.note(
-                    "migrate_opset",
+                    self.name,
                     "other-version",
                     f"{Where(scope.path, node.name, node.op_type)} has the form of version {version},"
                     f" though it stands in opset {opset}",
@@ -92,15 +99,16 @@ class Lift:
         steps: list[tuple[Step, Rewriter]] = []
         while pending:
             current, version = pending.pop()
-            step = next_step(current.domain, current.op_type, version, self.target)
+            own = self._owns(current)
+            step = next_step(current.domain, current.op_type, version, self.target) if own else None
             if step is None:
                 result.append(current)
                 continue
             rewriter = self._take(step, current, version, scope)
             if isinstance(step, Step):
                 steps.append((step, rewriter))
-            own = [] if rewriter.removed else [current]
-            written = [*rewriter.preceding, *own, *rewriter.following]
+            kept_node = [] if rewriter.removed else [current]
+            written = [*rewriter.preceding, *kept_node, *rewriter.following]
             pending.extend((item, rewriter.version) for item in reversed(written))
         kept = set(node.input)
         self.orphans.update(name for name in inputs if name and name not in kept)
@@ -123,7 +131,7 @@ class Lift:
         reasons = [reason for step, rewriter in own for reason in (rewriter.reasons or [step.reason])]
         self.log.changes.append(
             Change(
-                step="migrate_opset",
+                step=self.name,
                 where=where,
                 serialised_before=before,
                 version_before=where.from_version or 0,

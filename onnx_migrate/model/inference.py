@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Set
+
 import onnx
 from onnx import shape_inference
+
+from onnx_migrate.model.bodies import subgraphs
 
 __all__ = ["InferenceError", "infer_shapes"]
 
 LONG = 1 << 16
 """Elements of a vector above which no shape arithmetic is meant."""
+
+
+FRAGILE = frozenset({"DictVectorizer", "LabelEncoder"})
+"""Operators of ai.onnx.ml whose inference kills the process when their input's type is unknown (onnx 1.23)."""
 
 
 class InferenceError(Exception):
@@ -21,9 +29,14 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     Data propagation treats every vector as if it might be a shape: it makes a message for each element
     (DataPropagationContextImpl in onnx/shape_inference/implementation.h), so that a table of 10 million numbers
     costs half a gigabyte at each node that reads it. Long initializers go in as vectors of unknown length.
+    What FRAGILE operators give counts as unknown, unless they read an input of the model.
     """
     hidden = [tensor for tensor in proto.graph.initializer if len(tensor.dims) == 1 and tensor.dims[0] > LONG]
     given = _hide(proto, hidden) if hidden else proto
+    if any(
+        entry.domain == "ai.onnx.ml" for owner in (proto, *proto.functions) for entry in owner.opset_import
+    ):
+        given = _shield(given)
     try:
         inferred = shape_inference.infer_shapes(given, data_prop=True)
     except (
@@ -53,3 +66,21 @@ def _hide(proto: onnx.ModelProto, hidden: list[onnx.TensorProto]) -> onnx.ModelP
         value = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, [None])
         given.graph.input.append(value)
     return given
+
+
+def _shield(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy in which FRAGILE operators whose input's type may be unknown are of a name that onnx passes over."""
+    given = onnx.ModelProto()
+    given.CopyFrom(proto)
+    _rename(given.graph.node, {value.name for value in given.graph.input if value.type.WhichOneof("value")})
+    for function in given.functions:
+        _rename(function.node, set())
+    return given
+
+
+def _rename(nodes: Iterable[onnx.NodeProto], typed: Set[str]) -> None:
+    for node in nodes:
+        if node.op_type in FRAGILE and node.domain == "ai.onnx.ml" and not typed.issuperset(node.input):
+            node.op_type += "_of_unknown_type"
+        for _, _, graph in subgraphs(node):
+            _rename(graph.node, typed)

@@ -11,7 +11,7 @@ from onnx import helper
 from onnx_migrate.errors import LoadError
 from onnx_migrate.model.schema import is_onnx
 
-__all__ = ["minimal_ir_version", "onnx_opset", "raise_ir_version", "set_onnx_opset"]
+__all__ = ["imported", "minimal_ir_version", "onnx_opset", "raise_ir_version", "set_onnx_opset"]
 
 
 def onnx_opset(
@@ -32,6 +32,18 @@ def onnx_opset(
     return 1 if not entries and ir_version < 3 else None
 
 
+def imported(imports: Iterable[onnx.OperatorSetIdProto], domain: str) -> int | None:
+    """Return the version of a domain other than ai.onnx that is imported, None when it is not.
+
+    Raises LoadError when it is imported at two versions.
+    """
+    found = {entry.version for entry in imports if entry.domain == domain}
+    if len(found) > 1:
+        numbers = " and ".join(map(str, sorted(found)))
+        raise LoadError(f"the model imports {domain} at versions {numbers} at once", code="ambiguous-opset")
+    return int(found.pop()) if found else None
+
+
 def set_onnx_opset(owner: onnx.ModelProto | onnx.FunctionProto, version: int) -> None:
     """Make `owner` import ai.onnx at `version`, under the name or names it used before."""
     entries = [entry for entry in owner.opset_import if is_onnx(entry.domain)]
@@ -40,19 +52,16 @@ def set_onnx_opset(owner: onnx.ModelProto | onnx.FunctionProto, version: int) ->
 
 
 @cache
-def _ir_of_opset() -> dict[int, int]:
-    return {
-        version: ir for (domain, version), ir in helper.OP_SET_ID_VERSION_MAP.items() if domain == "ai.onnx"
-    }
+def _ir_of_opset() -> dict[tuple[str, int], int]:
+    return dict(helper.OP_SET_ID_VERSION_MAP)
 
 
-def minimal_ir_version(opset: int) -> int:
-    """Return the oldest IR version that may carry an ai.onnx opset (onnx/docs/Versioning.md, released versions).
+def minimal_ir_version(opset: int, domain: str = "ai.onnx") -> int:
+    """Return the oldest IR version that may carry an opset (onnx/docs/Versioning.md, released versions).
 
-    Opsets 2 to 4 were never in a release of their own and take the IR version of opset 5.
+    Opsets 2 to 4 of ai.onnx were never in a release of their own and take the IR version of opset 5.
     """
-    table = _ir_of_opset()
-    return table.get(opset, 3)
+    return _ir_of_opset().get((domain, opset), 3)
 
 
 def raise_ir_version(proto: onnx.ModelProto, opset: int) -> None:

@@ -129,9 +129,14 @@ def operators() -> list[tuple[str, str]]:
     return sorted(_signatures())
 
 
-def newest_opset() -> int:
-    """Return the newest ai.onnx opset of the installed onnx."""
-    return int(defs.onnx_opset_version())
+def newest_opset(domain: str = "") -> int:
+    """Return the newest opset of ai.onnx, or of another domain, that the installed onnx has operators of."""
+    if is_onnx(domain):
+        return int(defs.onnx_opset_version())
+    return max(
+        (version for key, (known, _) in _signatures().items() if key[0] == domain for version in known),
+        default=0,
+    )
 
 
 def misfit(node: onnx.NodeProto, form: Signature) -> str | None:

@@ -77,6 +77,7 @@ CODES = {
     "input-dims": "Dims of an input were made symbolic.",
     "ir-version": "The IR version was raised to the smallest that may carry the target opset.",
     "left-out": "An optional pass failed, or its result did not hold, and the model was kept as it was before it.",
+    "ml-opset": "The nodes of ai.onnx.ml were brought to the version asked for.",
     "node-names": "Nodes shared a name, which ONNX allows and ONNX Runtime refuses; they were told apart.",
     "other-numbers": "A pass that was asked for changed what the model computes. The model before it is held against the original, and the result against the model after it.",
     "other-version": "A node had the form of another version than its model's opset says, and was lifted from there.",

@@ -302,3 +302,27 @@ def test_resize_intent_says_that_the_numbers_are_others(cli: Run) -> None:
     assert ended.code == 0
     assert "(assumed): PyTorch's linear interpolation is half_pixel" in ended.out
     assert "warning: resize_intent changed what the model computes" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["--opset", "17", "--opset", "ai.onnx.ml=3"], {"": 17, "ai.onnx.ml": 3}),
+        (["--opset", "17,ai.onnx.ml=3"], {"": 17, "ai.onnx.ml": 3}),
+        (["--opset", "ai.onnx.ml=3"], {"": 11, "ai.onnx.ml": 3}),
+        (["--opset", "13", "--opset", "15"], {"": 15, "ai.onnx.ml": 1}),
+        ([], {"": 17, "ai.onnx.ml": 1}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_ai_onnx_ml_moves_when_it_is_named(
+    cli: Run, folder: Path, args: list[str], expected: dict[str, int]
+) -> None:
+    source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 11, "ai.onnx.ml": 1]>
+g (int64[N] x) => (string[N] y) { t = Abs (x)  y = ai.onnx.ml.LabelEncoder <classes_strings = ["a"]> (t) }""")
+    onnx.save(source, folder / "ml.onnx")
+
+    assert cli("ml.onnx", "out.onnx", *args, *FAST).code == 0
+
+    result = onnx.load(folder / "out.onnx")
+    assert {entry.domain: entry.version for entry in result.opset_import} == expected

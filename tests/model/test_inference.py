@@ -63,3 +63,49 @@ def test_what_onnx_throws_is_told_in_one_line() -> None:
         infer_shapes(model)
     assert "\n" not in str(caught.value)
     assert "never.imported" in str(caught.value)
+
+
+@pytest.mark.parametrize("operator", ["LabelEncoder", "DictVectorizer"])
+@pytest.mark.parametrize("place", ["graph", "branch", "function"])
+def test_ml_operators_of_an_unknown_type_do_not_kill_the_process(operator: str, place: str) -> None:
+    opaque = helper.make_node("Opaque", ["x"], ["u"], domain="org.example")
+    node = helper.make_node(operator, ["u"], ["v"], domain="ai.onnx.ml")
+    imports = [helper.make_opsetid(domain, 1) for domain in ("org.example", "ai.onnx.ml", "local")]
+    imports.append(helper.make_opsetid("", 17))
+    functions = []
+    nodes = [opaque, node]
+    if place == "branch":
+        branches = {
+            name: helper.make_graph([node], name, [], [onnx.ValueInfoProto(name="v")])
+            for name in ("then_branch", "else_branch")
+        }
+        nodes = [opaque, helper.make_node("If", ["c"], ["w"], **branches)]
+    elif place == "function":
+        functions = [helper.make_function("local", "F", ["u"], ["v"], [node], imports)]
+        nodes = [opaque, helper.make_node("F", ["u"], ["w"], domain="local")]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.INT64, [2]),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, [])
+    proto = helper.make_model(graph, opset_imports=imports, functions=functions, ir_version=8)
+    before = proto.SerializeToString()
+
+    infer_shapes(proto)
+
+    assert proto.SerializeToString() == before
+
+
+def test_ml_operators_of_an_input_keep_their_types() -> None:
+    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", classes_strings=["a"])
+    graph = helper.make_graph(
+        [node, helper.make_node("Identity", ["y"], ["z"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.INT64, [2])],
+        [],
+    )
+    imports = [helper.make_opsetid("ai.onnx.ml", 1), helper.make_opsetid("", 17)]
+    inferred = infer_shapes(helper.make_model(graph, opset_imports=imports, ir_version=8))
+    assert [value.type.tensor_type.elem_type for value in inferred.graph.value_info] == [
+        TensorProto.STRING
+    ] * 2

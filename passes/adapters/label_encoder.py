@@ -1,0 +1,65 @@
+"""LabelEncoder of ai.onnx.ml."""
+
+from __future__ import annotations
+
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.engine.registry import adapter
+from onnx_migrate.model.rewriter import Rewriter
+
+ML = "ai.onnx.ml"
+
+
+@adapter("LabelEncoder", to=2, domain=ML)
+def label_encoder_2(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """The list of classes becomes keys and values: integers to strings or strings to integers.
+
+    What changes: which of the two follows from the input's type, or from the one default that is set.
+
+    Why equal: a class that is listed twice has its last place (onnxruntime/core/providers/cpu/ml/label_encoder.h).
+    """
+    classes: list[bytes] = rw.pop("classes_strings", [])
+    if not classes:
+        rw.refuse("classes_strings lists nothing", code="invalid-node")
+    if _from_strings(node, rw):
+        places = {label: place for place, label in enumerate(classes)}
+        rw.drop("default_string")
+        rw.set("keys_strings", list(places))
+        rw.set("values_int64s", list(places.values()))
+    else:
+        rw.drop("default_int64")
+        rw.set("keys_int64s", list(range(len(classes))))
+        rw.set("values_strings", classes)
+
+
+@adapter("LabelEncoder", to=4, domain=ML)
+def label_encoder_4(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """A key that is listed again is left out there, because from now on the last one would count.
+
+    Why equal: ONNX Runtime takes the first one, which the text of version 2 leaves open. Keys of NaN stay: both
+    texts let them match, though ONNX Runtime does so from version 4 on only.
+    """
+    names = [attribute.name for attribute in node.attribute]
+    keys = next((name for name in names if name.startswith("keys_")), "")
+    values = next((name for name in names if name.startswith("values_")), "")
+    if not keys or not values:
+        rw.refuse("has no keys or no values", code="invalid-node")
+    pairs: dict[object, object] = {}
+    listed = rw.get(keys)
+    for key, value in zip(listed, rw.get(values), strict=True):
+        pairs.setdefault(key, value)
+    if len(pairs) < len(listed):
+        rw.set(keys, list(pairs))
+        rw.set(values, list(pairs.values()))
+
+
+def _from_strings(node: onnx.NodeProto, rw: Rewriter) -> bool:
+    """Tell whether the node maps strings to integers."""
+    to_integers, to_strings = (
+        rw.attribute("default_int64") is not None,
+        rw.attribute("default_string") is not None,
+    )
+    if rw.dtype(node.input[0]) is None and to_integers != to_strings:
+        return to_integers
+    return rw.need_dtype(node.input[0]) == TensorProto.STRING

@@ -1,0 +1,130 @@
+"""The trees of an ensemble: from nodes known by tree and number (ai.onnx.ml 1 to 4) to inner nodes and leaves (5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["MODES", "Ensemble", "Forest"]
+
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+"""In the order of TreeEnsemble's numbers."""
+
+Array = np.ndarray[Any, Any]
+Slot = tuple[int, int]
+"""A target, and which of a leaf's votes for it: one copy of a tree serves one slot."""
+
+
+@dataclass
+class Ensemble:
+    """The attributes of TreeEnsemble that list nodes and leaves."""
+
+    tree_roots: list[int] = field(default_factory=list)
+    nodes_splits: list[float] = field(default_factory=list)
+    nodes_hitrates: list[float] = field(default_factory=list)
+    nodes_featureids: list[int] = field(default_factory=list)
+    nodes_modes: list[int] = field(default_factory=list)
+    nodes_missing_value_tracks_true: list[int] = field(default_factory=list)
+    nodes_truenodeids: list[int] = field(default_factory=list)
+    nodes_trueleafs: list[int] = field(default_factory=list)
+    nodes_falsenodeids: list[int] = field(default_factory=list)
+    nodes_falseleafs: list[int] = field(default_factory=list)
+    leaf_targetids: list[int] = field(default_factory=list)
+    leaf_weights: list[float] = field(default_factory=list)
+
+
+class Forest:
+    """An ensemble in the form of TreeEnsembleRegressor and TreeEnsembleClassifier.
+
+    `nodes` are their attributes by the name behind "nodes_"; `votes` are the trees, nodes, targets and weights of what
+    leaves add. Raises ValueError, with the reason, for nodes that are no trees.
+    """
+
+    def __init__(self, nodes: Mapping[str, Sequence[Any]], votes: Sequence[Sequence[Any]]) -> None:
+        self._nodes = nodes
+        keys = list(zip(nodes["treeids"], nodes["nodeids"], strict=True))
+        self._place = {key: place for place, key in enumerate(keys)}
+        if len(self._place) < len(keys):
+            raise ValueError("a node is listed twice")
+        self._leaf = [mode == "LEAF" for mode in nodes["modes"]]
+        self._votes: dict[int, dict[Slot, float]] = {}
+        for tree, number, target, weight in zip(*votes, strict=True):
+            own = self._votes.setdefault(self._find(tree, number), {})
+            own[target, sum(slot[0] == target for slot in own)] = weight
+        children = [self._children(place) for place, leaf in enumerate(self._leaf) if not leaf]
+        below = {place for pair in children for place in pair}
+        self._trees = [self._walk(place) for place in range(len(keys)) if place not in below]
+
+    def _find(self, tree: int, number: int) -> int:
+        try:
+            return self._place[tree, number]
+        except KeyError:
+            raise ValueError(f"tree {tree} has no node {number}") from None
+
+    def _children(self, place: int) -> tuple[int, int]:
+        tree = self._nodes["treeids"][place]
+        ids = self._nodes["truenodeids"][place], self._nodes["falsenodeids"][place]
+        return self._find(tree, ids[0]), self._find(tree, ids[1])
+
+    def _walk(self, root: int) -> list[int]:
+        """Return the places of a tree's nodes, the root first."""
+        found: list[int] = []
+        seen: set[int] = set()
+        pending = [root]
+        while pending:
+            place = pending.pop()
+            if place in seen:
+                raise ValueError(f"node {place} is below two others")
+            seen.add(place)
+            found.append(place)
+            if not self._leaf[place]:
+                pending.extend(reversed(self._children(place)))
+        return found
+
+    def __len__(self) -> int:
+        return len(self._trees)
+
+    def slots(self) -> list[list[Slot]]:
+        """Return, for each tree, what its leaves vote for; at least one slot, which may have no vote."""
+        return [
+            list(dict.fromkeys(slot for place in tree for slot in self._votes.get(place, {}))) or [(0, 0)]
+            for tree in self._trees
+        ]
+
+    def leaves(self) -> Iterator[list[dict[Slot, float]]]:
+        """Give the votes of each leaf, tree by tree."""
+        for tree in self._trees:
+            yield [self._votes.get(place, {}) for place in tree if self._leaf[place]]
+
+    def ensemble(self) -> Ensemble:
+        """Return the trees in the form of TreeEnsemble, each once for every slot; a missing vote counts 0."""
+        result = Ensemble()
+        for tree, slots in zip(self._trees, self.slots(), strict=True):
+            for slot in slots:
+                self._copy(tree, slot, result)
+        return result
+
+    def _copy(self, tree: list[int], slot: Slot, result: Ensemble) -> None:
+        nodes, first_node, first_leaf = self._nodes, len(result.nodes_modes), len(result.leaf_weights)
+        inner = [place for place in tree if not self._leaf[place]]
+        leaves = [place for place in tree if self._leaf[place]]
+        index = {place: first_node + number for number, place in enumerate(inner)}
+        index.update((place, first_leaf + number) for number, place in enumerate(leaves))
+        result.tree_roots.append(first_node)
+        for place in inner or leaves:  # a tree that is one leaf: a node both of whose branches lead to it
+            leaf = self._leaf[place]
+            true, false = (place, place) if leaf else self._children(place)
+            result.nodes_modes.append(0 if leaf else MODES.index(nodes["modes"][place]))
+            result.nodes_featureids.append(0 if leaf else nodes["featureids"][place])
+            result.nodes_splits.append(0.0 if leaf else nodes["values"][place])
+            for name in ("hitrates", "missing_value_tracks_true"):
+                if len(nodes[name]):
+                    getattr(result, f"nodes_{name}").append(nodes[name][place])
+            for branch, child in (("true", true), ("false", false)):
+                getattr(result, f"nodes_{branch}nodeids").append(index[child])
+                getattr(result, f"nodes_{branch}leafs").append(int(self._leaf[child]))
+        result.leaf_targetids.extend([slot[0]] * len(leaves))
+        result.leaf_weights.extend(self._votes.get(place, {}).get(slot, 0.0) for place in leaves)

@@ -1,0 +1,88 @@
+"""Lifts the nodes of ai.onnx.ml, which otherwise stay as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import onnx
+
+from onnx_migrate.engine.lift import Lift
+from onnx_migrate.engine.orphans import remove_orphans
+from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.legality import check_legal
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.opset import imported, minimal_ir_version, onnx_opset, set_onnx_opset
+from onnx_migrate.model.order import sort_model
+from onnx_migrate.model.schema import is_onnx, newest_opset
+from onnx_migrate.model.scope import scopes
+
+__all__ = ["DOMAIN", "MigrateMl"]
+
+DOMAIN = "ai.onnx.ml"
+
+
+@register_pass
+@dataclass(frozen=True)
+class MigrateMl(Pass):
+    """Bring the ai.onnx.ml nodes of the main graph, all sub-graphs and local functions to an opset, each from its own.
+
+    What they become in ai.onnx is written in forms that no opset from 13 on has changed. Raises CannotMigrate for
+    a model that is newer than the target, and for every node that has no equal there.
+    """
+
+    name: ClassVar[str] = "migrate_ml"
+    opset: int
+    beside: int = 21
+    """The ai.onnx opset that a body gets which imports none and comes to need one: that of ai.onnx.ml 5's release."""
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Lift `model` in place."""
+        newest = newest_opset(DOMAIN)
+        if not 1 <= self.opset <= newest:
+            raise UsageError(
+                f"there is no opset {self.opset} of {DOMAIN}",
+                code="no-such-opset",
+                hint=f"the installed onnx knows 1 to {newest}",
+            )
+        proto = model.proto
+        owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
+        versions = [imported(owner.opset_import, DOMAIN) for owner in owners]
+        own = max((version for version in versions if version is not None), default=None)
+        if own is None:
+            return model
+        if own > self.opset:
+            raise CannotMigrate(
+                f"the model is of {DOMAIN} {own}, newer than the target {self.opset}",
+                code="downgrade",
+                hint=f"models are only brought to newer opsets; ask for {own} or above",
+            )
+        if all(version in (None, self.opset) for version in versions):
+            return model
+        for path in sort_model(proto):
+            log.note(self.name, "sorted", f"put the nodes of {path} in topological order", subject=path)
+        ir_version = max(proto.ir_version, minimal_ir_version(self.opset, DOMAIN))
+        lift = Lift(proto, self.opset, log, domain=DOMAIN, name=self.name)
+        bodies = scopes(proto, model.weights, result_ir_version=ir_version)
+        for scope, owner, version in zip(bodies, owners, versions, strict=True):
+            if version is None or version == self.opset:
+                continue
+            lift.body(scope, version)
+            for entry in owner.opset_import:
+                if entry.domain == DOMAIN:
+                    entry.version = self.opset
+            none = onnx_opset(owner.opset_import, ir_version=proto.ir_version) is None
+            if none and any(is_onnx(node.domain) for node in scope.body.node):
+                set_onnx_opset(owner, self.beside)
+                ir_version = max(ir_version, minimal_ir_version(self.beside))
+        log.note(self.name, "ml-opset", f"{DOMAIN} {own} became {self.opset}", subject="model")
+        if ir_version != proto.ir_version:
+            log.note(
+                self.name, "ir-version", f"IR version {proto.ir_version} became {ir_version}", subject="model"
+            )
+            proto.ir_version = ir_version
+        remove_orphans(proto, lift.orphans)
+        check_legal(proto, DOMAIN)
+        return model

@@ -1,0 +1,156 @@
+"""The pass that lifts ai.onnx.ml: only when asked, each body from its own import."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+import onnx_migrate
+from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.engine.registry import steps
+from onnx_migrate.errors import CannotMigrate, LoadError, UsageError
+from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.schema import operators, versions
+from tests.harness import model, run, same
+
+ML = "ai.onnx.ml"
+ENCODER = """<ir_version: 8, opset_import: ["": 11, "ai.onnx.ml": 1]> g (int64[N] x) => (string[N] y)
+    { t = Abs (x)  y = ai.onnx.ml.LabelEncoder <classes_strings = ["a", "b"]> (t) }"""
+FEEDS = {"x": np.array([0, 1, -1, 5])}
+
+
+def migrate_ml(source: onnx.ModelProto, **options: Any) -> tuple[onnx.ModelProto, ChangeLog]:
+    log = ChangeLog()
+    return builtin_passes()["migrate_ml"](**options).run(Model(source), log).proto, log
+
+
+def imports(owner: onnx.ModelProto | onnx.FunctionProto) -> dict[str, int]:
+    return {entry.domain: entry.version for entry in owner.opset_import}
+
+
+def test_every_step_is_registered() -> None:
+    known = {(name, to) for domain, name in operators() if domain == ML for to in versions(ML, name)[1:]}
+    found = {(step.operator, step.to) for step in steps() if step.domain == ML}
+    assert known <= found
+    assert {step.to for step in steps() if step.domain == ML} <= {2, 3, 4, 5}
+    assert {step.domain for step in steps()} == {"", ML}
+
+
+def test_by_default_it_stays() -> None:
+    source = model(ENCODER)
+    result = onnx_migrate.migrate(source, opset=17, simplify=False).model
+    assert imports(result) == {"": 17, ML: 1}
+    assert result.graph.node[1] == source.graph.node[1]
+
+
+@pytest.mark.parametrize(
+    ("opset", "expected"),
+    [
+        ({"ai.onnx": 17, ML: 3}, {"": 17, ML: 3}),
+        ({"": "latest", ML: "latest"}, {"": onnx.defs.onnx_opset_version(), ML: 5}),
+        ({ML: "4"}, {"": 11, ML: 4}),
+        ("17,ai.onnx.ml=3", {"": 17, ML: 3}),
+        ("ai.onnx.ml=latest, ai.onnx=13", {"": 13, ML: 5}),
+        ({"ai.onnx": 13}, {"": 13, ML: 1}),
+    ],
+)
+def test_each_domain_goes_where_it_is_asked_to(
+    opset: str | dict[str, int | str], expected: dict[str, int]
+) -> None:
+    source = model(ENCODER)
+    result = onnx_migrate.migrate(source, opset=opset, simplify=False, verify=False).model
+    assert imports(result) == expected
+    if expected[""] < 27:  # beyond, ONNX Runtime stops and onnx.reference has not this form of LabelEncoder
+        same(run(source, FEEDS), run(result, FEEDS), str(opset))
+
+
+def test_it_is_verified_and_told() -> None:
+    migration = onnx_migrate.migrate(model(ENCODER), opset={"ai.onnx": 17, ML: 4})
+    assert "ml-opset" in [note.code for note in migration.report.notes]
+    assert [str(change.where) for change in migration.report.changes] == ["LabelEncoder-1 → 4 'y'"]
+    assert migration.report.verification is not None
+    assert migration.report.verification["kind"] == "verified"
+
+
+@pytest.mark.parametrize("opset", [{}, {"ai.onnx.preview": 1}, {"": 17, "com.microsoft": 1}, "17,foo=1"])
+def test_other_domains_cannot_move(opset: str | dict[str, int]) -> None:
+    with pytest.raises(UsageError, match="no opsets to reach"):
+        onnx_migrate.migrate(model(ENCODER), opset=opset)
+
+
+@pytest.mark.parametrize(("to", "ir"), [(2, 8), (3, 8), (4, 9), (5, 10)])
+def test_the_ir_version_is_the_smallest_that_will_do(to: int, ir: int) -> None:
+    source = model(ENCODER)
+    result, log = migrate_ml(source, opset=to)
+    assert result.ir_version == ir
+    assert ("ir-version" in [note.code for note in log.notes]) == (ir > 8)
+
+
+def test_a_function_is_lifted_from_its_own_import() -> None:
+    source = model("""<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 2, "local": 1]>
+g (int64[N] x) => (string[N] y) { y = local.Name (x) }
+<domain: "local", opset_import: ["ai.onnx.ml": 1]> Name (a) => (b)
+{ b = ai.onnx.ml.LabelEncoder <classes_strings = ["a", "b"]> (a) }""")
+    result, _ = migrate_ml(source, opset=2)
+    assert imports(result.functions[0]) == {ML: 2}
+    assert imports(result)[ML] == 2
+    expected = np.array(["a", "b", "_Unused", "_Unused"], object)
+    same([expected], run(result, FEEDS), "function")
+
+
+def test_a_local_function_of_an_operators_name_is_no_operator() -> None:
+    source = model("""<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 1]>
+g (float[N] x) => (float[N] y) { y = ai.onnx.ml.LabelEncoder <anything = 3> (x) }
+<domain: "ai.onnx.ml", opset_import: ["": 17]> LabelEncoder <anything> (a) => (b) { b = Neg (a) }""")
+    result, log = migrate_ml(source, opset=4)
+    assert not log.changes
+    assert result.graph.node[0].attribute[0].name == "anything"
+
+
+def test_a_model_at_the_target_or_without_the_domain_is_left_alone() -> None:
+    for text, to in (
+        (ENCODER, 1),
+        (ENCODER.replace('"ai.onnx.ml": 1', '"local": 1').replace("ai.onnx.ml.", "local."), 4),
+    ):
+        source = model(text)
+        before = source.SerializeToString(deterministic=True)
+        result, log = migrate_ml(source, opset=to)
+        assert result.SerializeToString(deterministic=True) == before
+        assert not log.notes
+
+
+def test_the_form_of_another_version_is_recognised() -> None:
+    source = model(
+        ENCODER.replace('classes_strings = ["a", "b"]', 'keys_int64s = [0, 1], values_strings = ["a", "b"]')
+    )
+    result, log = migrate_ml(source, opset=4)
+    assert "other-version" in [note.code for note in log.notes]
+    assert [note.step for note in log.notes if note.code == "other-version"] == ["migrate_ml"]
+    plain, _ = migrate_ml(model(ENCODER), opset=4)
+    same(run(plain, FEEDS), run(result, FEEDS), "other version")
+
+
+def test_an_operator_it_never_had() -> None:
+    source = model(ENCODER.replace("LabelEncoder", "LabelDecoder"))
+    with pytest.raises(CannotMigrate, match=r"not an operator of ai\.onnx\.ml") as caught:
+        migrate_ml(source, opset=4)
+    assert caught.value.code == "unknown-operator"
+
+
+def test_older_newer_and_two_versions_at_once() -> None:
+    with pytest.raises(CannotMigrate) as caught:
+        migrate_ml(model(ENCODER.replace('"ai.onnx.ml": 1', '"ai.onnx.ml": 4')), opset=3)
+    assert caught.value.code == "downgrade"
+    with pytest.raises(UsageError) as usage:
+        migrate_ml(model(ENCODER), opset=99)
+    assert usage.value.code == "no-such-opset"
+    twice = model(ENCODER)
+    twice.opset_import.append(helper.make_opsetid(ML, 2))
+    with pytest.raises(LoadError) as load:
+        migrate_ml(twice, opset=3)
+    assert load.value.code == "ambiguous-opset"
