@@ -10,6 +10,7 @@ import rich_click as click
 
 from onnx_migrate.cli.arguments import arguments
 from onnx_migrate.cli.config import config_option, configured
+from onnx_migrate.cli.html import html_option
 from onnx_migrate.cli.migrate import migrate
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def _options_of_migrate(command: Any) -> Any:
     "--json-lines", type=click.Path(), metavar="FILE",
     help="Write a JSON object a line to FILE, or - for stdout: each model's report, then the totals.",
 )  # fmt: skip
+@html_option
 @config_option
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def batch(**options: Any) -> int:
@@ -85,16 +87,16 @@ def batch(**options: Any) -> int:
         raise click.UsageError("--resume goes by the journal in --out-dir")
     arguments(options)  # what contradicts itself is said before any work
     from onnx_migrate.cli.live import Live
-    from onnx_migrate.errors import UsageError
+    from onnx_migrate.errors import SaveError, UsageError
 
     if options["extra"]:
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
-    live = Live(lines=options["json_lines"], quiet=options["quiet"])
     interrupted = False
     try:
+        live = Live(lines=options["json_lines"], quiet=options["quiet"], html=options["html"])
         with live:
             _run(options, live)
-    except UsageError as error:
+    except (UsageError, SaveError) as error:
         return _refused(error)
     except KeyboardInterrupt:
         click.echo("onnx-migrate: interrupted", err=True)
@@ -139,5 +141,7 @@ def _run(options: dict[str, Any], live: Any) -> Summary:
 
 
 def _refused(error: MigrateError) -> int:
+    from onnx_migrate.report.failure import exit_code
+
     click.echo(f"onnx-migrate: {error.code}: {' '.join(str(error).split())}", err=True)
-    return 2
+    return exit_code(error)

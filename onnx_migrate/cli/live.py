@@ -24,6 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
+from onnx_migrate.cli.html import BatchPage
 from onnx_migrate.errors import UsageError
 
 __all__ = ["Live"]
@@ -37,14 +38,15 @@ _COLOURS = {"migrated": "green", "unchanged": "", "refused": "yellow", "failed":
 class Live(Watcher):
     """Shows what runs, the rate and the time left on a terminal's stderr, and each failure in a line there.
 
-    Reports go to `lines` as JSON lines ("-" is stdout). Raises UsageError where they cannot be written.
+    Reports go to `lines` as JSON lines ("-" is stdout), and to `html` as a page. Raises UsageError where they cannot be written.
     """
 
-    def __init__(self, *, lines: str | None, quiet: bool) -> None:
+    def __init__(self, *, lines: str | None, quiet: bool, html: str | None = None) -> None:
         self.summary = Summary()
         self._lines_to, self._quiet = lines, quiet
         self._lines: IO[str] | None = None
         self._console = Console(stderr=True)
+        self._page = None if html is None else BatchPage(html)
         self._running: dict[str, None] = {}
         self._stack = ExitStack()
         self._live: RichLive | None = None
@@ -83,7 +85,10 @@ class Live(Watcher):
         """Count a model; write its JSON line; say in a line why it failed."""
         self._running.pop(outcome.source, None)
         self._progress.advance(self._task)
-        self._write(outcome.as_dict())
+        entry = outcome.as_dict()
+        self._write(entry)
+        if self._page is not None:
+            self._page.add(entry)
         if not outcome.done:
             text = " ".join(outcome.reason.split())
             named = text if text.startswith(outcome.source) else f"{outcome.source}: {text}"
@@ -94,8 +99,10 @@ class Live(Watcher):
                 click.echo(line, err=True)
 
     def finished(self, summary: Summary) -> None:
-        """Write the JSON line of the totals."""
+        """Write the JSON line of the totals, and the page. Raises SaveError where that cannot be written."""
         self.summary = summary
+        if self._page is not None:
+            self._page.finish(summary.as_dict())
         self._write(summary.as_dict())
 
     def summarise(self, summary: Summary) -> None:

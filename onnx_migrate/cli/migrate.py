@@ -12,6 +12,7 @@ import rich_click as click
 from onnx_migrate.cli.arguments import arguments
 from onnx_migrate.cli.config import config_option, configured
 from onnx_migrate.cli.depfile import dependencies, write_depfile
+from onnx_migrate.cli.html import check_page, html_option, write_model_page
 from onnx_migrate.cli.preview import destination, print_diff
 from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
 
@@ -131,6 +132,7 @@ class _BatchNamed(click.RichCommand):
     metavar="FILE",
     help="Write what OUTPUT was made from to FILE, for make and ninja.",
 )
+@html_option
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every changed node.")
@@ -166,6 +168,7 @@ def migrate(**options: Any) -> int:
         try:
             if target is not None and not piped and os.path.isfile(model):
                 check_target(target, source=model, in_place=options["in_place"])
+            check_page(options["html"])
             migration = named(run(source, **given, progress=progress))
             changes = options["check"] and not migration.same_as(source)
             made_from = dependencies(options) if options["depfile"] else []
@@ -178,6 +181,7 @@ def migrate(**options: Any) -> int:
                 )
             if options["depfile"]:
                 write_depfile(options["depfile"], str(target), made_from)
+            write_model_page(options["html"], migration.report.as_dict(), model=model, output=target)
         except MigrateError as error:
             progress("")
             if model == STREAM:

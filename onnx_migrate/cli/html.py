@@ -1,0 +1,100 @@
+"""`--html FILE`: the report as a page to look at."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+__all__ = ["BatchPage", "check_page", "html_option", "write_model_page"]
+
+html_option = click.option(
+    "--html", type=click.Path(), metavar="FILE",
+    help="Write the report as a page to FILE, which needs nothing beside it; with the extra onnx-migrate[html].",
+)  # fmt: skip
+
+
+def check_page(path: str | None) -> None:
+    """Raise what would keep a page from being written: UsageError without the template library, or SaveError."""
+    if path is None:
+        return
+    from onnx_migrate.files import check_target
+    from onnx_migrate.report.html import check_available
+
+    check_available()
+    check_target(path)
+
+
+def write_model_page(path: str | None, report: Mapping[str, Any], *, model: str, output: str | None) -> None:
+    """Write the page of one model, if one is asked for. Raises SaveError."""
+    if path is None:
+        return
+    from onnx_migrate.report.html import model_page
+
+    _write(path, [model_page({**report, "output": output}, sizes=_sizes(model, output))])
+
+
+class BatchPage:
+    """Gathers the page of a batch; each model's part lies on the disk until the end."""
+
+    def __init__(self, path: str) -> None:
+        check_page(path)
+        self._path = path
+        self._rows: list[dict[str, Any]] = []
+        self._parts = tempfile.TemporaryFile()  # noqa: SIM115
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Add a model by its JSON line."""
+        from onnx_migrate.report.html import model_part, row
+
+        number = len(self._rows) + 1
+        self._rows.append(row({**entry, "number": number}))
+        sizes = _sizes(entry["model"], entry["output"])
+        part = model_part(entry, number=number, sizes=sizes).encode()
+        self._parts.write(len(part).to_bytes(8, "little") + part)
+
+    def finish(self, totals: Mapping[str, Any]) -> None:
+        """Write the page. Raises SaveError."""
+        from onnx_migrate.report.html import batch_page
+
+        with self._parts:
+            _write(self._path, batch_page(self._rows, self._read(), totals))
+
+    def _read(self) -> Iterator[str]:
+        self._parts.seek(0)
+        while size := self._parts.read(8):
+            yield self._parts.read(int.from_bytes(size, "little")).decode()
+
+
+def _sizes(model: str, output: str | None) -> tuple[str, str] | None:
+    """Return the sizes of the files before and after, where both are there."""
+    if (
+        output is None
+        or not (os.path.isfile(model) and os.path.isfile(output))
+        or os.path.samefile(model, output)
+    ):
+        return None
+    return _size(model), _size(output)
+
+
+def _size(path: str) -> str:
+    total = os.path.getsize(path)
+    beside = f"{path}.data"
+    if os.path.isfile(beside):
+        total += os.path.getsize(beside)
+    return f"{total:,} B" if total < 10**6 else f"{total / 10**6:,.1f} MB"
+
+
+def _write(path: str, pieces: Iterable[str]) -> None:
+    from onnx_migrate.errors import SaveError
+    from onnx_migrate.files.newfile import NewFile
+
+    try:
+        with NewFile(Path(os.path.abspath(path)), (piece.encode() for piece in pieces)) as file:
+            file.put()
+    except OSError as error:
+        raise SaveError(f"{path}: cannot be written: {error.strerror}") from error
