@@ -14,7 +14,6 @@ _CEIL = (
     "windows that would start in the right padding are ignored under ceil_mode, as runtimes did; more types"
 )
 
-compatible("AveragePool", 7, reason="count_include_pad was added; 0, the default, is how it was")
 compatible("AveragePool", 10, reason="ceil_mode was added, 0 by default")
 compatible("AveragePool", 11, reason=_WORDS)
 compatible(
@@ -24,9 +23,6 @@ compatible(
     exactness=Exactness.EQUIVALENT,
 )
 compatible("AveragePool", 22, reason=_CEIL)
-compatible(
-    "MaxPool", 8, reason="storage_order and the output Indices were added; 0, the default, is how it was"
-)
 compatible("MaxPool", 10, reason="ceil_mode and dilations were added, 0 and 1 by default")
 compatible("MaxPool", 11, reason=_WORDS)
 compatible("MaxPool", 12, reason="more types are allowed")
@@ -50,3 +46,33 @@ def lp_pool_2(node: onnx.NodeProto, rw: Rewriter) -> None:
     rw.set("p", int(p))
     if node.op_type == "LpPool" and rw.attribute("kernel_shape") is None:
         rw.refuse("has no kernel_shape", code="invalid-node", hint="version 1 does not say what that means")
+
+
+@adapter("AveragePool", to=7)
+def average_pool_7(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """count_include_pad was added; 0, the default, is how it was.
+
+    What changes: `pads` of one number per axis are written out for both its ends.
+
+    Why equal: the first exporters (PyTorch's, and the cases of onnx 1.0.1) wrote them so, with that meaning; by the text
+    there are two numbers per axis, and no runtime takes fewer.
+    """
+    _both_ends(rw)
+
+
+@adapter("MaxPool", to=8)
+def max_pool_8(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """storage_order and the output Indices were added; 0, the default, is how it was.
+
+    What changes: `pads` of one number per axis are written out for both its ends, as for AveragePool.
+    """
+    _both_ends(rw)
+
+
+def _both_ends(rw: Rewriter) -> None:
+    given, window = rw.attribute("pads"), rw.attribute("kernel_shape")
+    if given is None or window is None or given.ref_attr_name or window.ref_attr_name:
+        return
+    pads = rw.get("pads")
+    if len(pads) == len(rw.get("kernel_shape")):
+        rw.set("pads", [*pads, *pads])

@@ -27,7 +27,7 @@ from tests.real.wheels import CACHE
 __all__ = ["RELEASES", "SAMPLED", "Case", "Unavailable", "cases", "wheel"]
 
 RELEASES = {
-    "1.1.2": "3.6", "1.2.1": "3.6", "1.2.2": "3.6", "1.2.3": "3.6", "1.3.0": "3.6", "1.4.1": "3.6",
+    "1.0.1": "3.6", "1.1.2": "3.6", "1.2.1": "3.6", "1.2.2": "3.6", "1.2.3": "3.6", "1.3.0": "3.6", "1.4.1": "3.6",
     "1.5.0": "3.6", "1.6.0": "3.7", "1.7.0": "3.7", "1.8.1": "3.7", "1.9.0": "3.7", "1.10.2": "3.9",
     "1.11.0": "3.9", "1.12.0": "3.9", "1.13.1": "3.11", "1.14.1": "3.11", "1.15.0": "3.11", "1.16.2": "3.12",
     "1.17.0": "3.12", "1.18.0": "3.12", "1.19.1": "3.12", "1.20.1": "3.12", "1.21.0": "3.12", "1.22.0": "3.12",
@@ -37,11 +37,12 @@ RELEASES = {
 SAMPLED = ("1.2.1", "1.4.1", "1.7.0", "1.13.1", "1.22.0")
 """The releases that the default run fetches: opsets 1 to 27."""
 
-_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "win_amd64")
+"""Its Python and platform do not matter: only a wheel's data is read. 1.0.1 was built for Windows alone."""
 
 _FILE = re.compile(
-    r"onnx/backend/test/data/(node|simple|pytorch-converted|pytorch-operator)/([\w.-]+)/"
-    r"(model\.onnx|test_data_set_\d+/(?:input|output)_\d+\.pb)$"
+    r"onnx/backend/test/data/(node|simple|model|pytorch-converted|pytorch-operator)/([\w.-]+)/"
+    r"(model\.(?:onnx|pb)|test_data_set_\d+/(?:input|output)_\d+\.pb)$"
 )
 
 
@@ -100,7 +101,9 @@ class Case:
 
     def content(self) -> bytes:
         """Return the model's file."""
-        return _archive(self.release)[0].read(f"{self.prefix}model.onnx")
+        archive, folders = _archive(self.release)
+        (name,) = (name for name in folders[self.prefix] if name.startswith(f"{self.prefix}model."))
+        return archive.read(name)
 
     def load(self) -> tuple[onnx.ModelProto, list[tuple[dict[str, Any], list[Any]]]]:
         """Return the model, and of each recorded run what is fed by input name and the outputs in order."""

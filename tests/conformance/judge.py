@@ -122,8 +122,10 @@ def _ready(base: onnx.ModelProto, setting: str) -> onnx.ModelProto:
         return base
     model = onnx.ModelProto()
     model.CopyFrom(base)
-    if model.opset_import and onnx_opset(model.opset_import, ir_version=model.ir_version) is None:
+    if onnx_opset(model.opset_import, ir_version=model.ir_version) is None:
         model.opset_import.add(domain="", version=11)
+    elif not model.opset_import and setting == "inside a local function":
+        model.opset_import.add(domain="", version=1)
     graph = model.graph
     given = {value.name for value in (*graph.input, *graph.initializer)}
     for value in graph.output:

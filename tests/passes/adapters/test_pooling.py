@@ -164,3 +164,21 @@ def test_22_has_no_runtime(operator: str) -> None:
     )
     result, _ = lift(source, 22)
     assert result.graph.node == source.graph.node
+
+
+@pytest.mark.parametrize(("operator", "to"), [("AveragePool", 7), ("MaxPool", 8)])
+@pytest.mark.parametrize(("short", "long"), [("1, 0", "1, 0, 1, 0"), ("1, 1, 0, 0", "1, 1, 0, 0")])
+def test_pads_of_one_number_per_axis(operator: str, to: int, short: str, long: str) -> None:
+    """As the first exporters wrote them; the cases of onnx 1.0.1 record what they mean."""
+    known = parser.parse_model(text(operator, 7, f"kernel_shape = [3, 3], pads = [{long}]"))
+
+    result = check(
+        text(operator, 1, f"kernel_shape = [3, 3], pads = [{short}]"),
+        to=to,
+        expected=run(known, random_feeds(known)),
+        rtol=SUMS,
+        atol=SUMS,
+    )
+
+    (pads,) = (entry.ints for entry in result.graph.node[0].attribute if entry.name == "pads")
+    assert list(pads) == [int(number) for number in long.split(", ")]
