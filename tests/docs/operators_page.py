@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+
+from onnx.defs import get_all_schemas_with_history
 
 from onnx_migrate.engine.registry import Step, steps
 from onnx_migrate.model.schema import newest_opset
@@ -14,7 +17,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
 
 HEAD = """# Operators
 
-What happens to each operator on its way to opset {newest}: {total} steps, each an operator and the version it reaches.
+What happens to each operator on its way to opset {newest}, in steps: an operator and the version it reaches. They are the
+{standard} of ai.onnx, {left} of operators that left it in 2019, and {other} of ai.onnx.ml, which moves on request alone.
 {adapted} are *adapted* (the node is rewritten), {compatible} are *compatible* (a claim, which tests run, that a valid node of the
 version before is valid and means the same), and {refused} are *refused*, because the standard has no way to say it. Exact
 means bit for bit; *equivalent* is the same mathematics with another rounding.
@@ -45,8 +49,15 @@ def page() -> str:
         if any(step.kind != "compatible" or step.exactness.value != "exact" for step in own)
     ]
     claims = [step for own in operators.values() if own not in moved for step in own]
+    schemas = {(form.name, form.since_version) for form in get_all_schemas_with_history() if not form.domain}
+    own = [step for step in every if not step.domain]
+    standard = sum((step.operator, step.to) in schemas for step in own)
     head = HEAD.format(
-        newest=newest_opset(), total=len(every), **{kind: kinds.count(kind) for kind in set(kinds)}
+        newest=newest_opset(),
+        standard=standard,
+        left=len(own) - standard,
+        other=len(every) - len(own),
+        **{kind: kinds.count(kind) for kind in set(kinds)},
     )
     return "\n".join([head, _moved(moved), _claims(claims), _adapters(every)])
 
@@ -61,7 +72,7 @@ def _moved(operators: Iterable[list[Step]]) -> str:
     for own in operators:
         name = _operator(own[0])
         for step in own:
-            kind = f"[adapted](#{homes[step.adapt]})" if step.adapt else step.kind
+            kind = f"[adapted](#{_slug(homes[step.adapt])})" if step.adapt else step.kind
             if step.exactness.value != "exact":
                 kind += f", {step.exactness.value}"
             text = step.refusal or step.reason
@@ -99,6 +110,11 @@ def _adapters(every: Iterable[Step]) -> str:
         file = inspect.getfile(adapt).rpartition("/")[2] if adapt else ""
         parts.append(f"### {own[0].code}\n\n{names}; {own[0].exactness.value}; {file}\n\n{own[0].doc}\n")
     return "\n".join(parts)
+
+
+def _slug(heading: str) -> str:
+    """Return what a heading is linked by."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _cell(text: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from onnx_migrate.engine.registry import steps
 from onnx_migrate.model.schema import newest_opset
-from tests.docs.operators_page import PAGE, page
+from tests.docs.operators_page import PAGE, _slug, page
 from tests.harness import SUPPORTED
 
 pytestmark = pytest.mark.skipif(
@@ -24,3 +26,10 @@ def test_every_adapter_and_refusal_is_on_the_page() -> None:
     for step in steps():
         assert step.operator in text
         assert (step.refusal or step.reason).replace("|", "\\|") in text.replace("\n", " ")
+
+
+def test_every_link_leads_somewhere() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    headings = {_slug(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+
+    assert set(re.findall(r"\]\(#([^)]*)\)", text)) <= headings
