@@ -5,7 +5,6 @@ What is written in ai.onnx beside has forms that opsets 13 and on do not change.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -189,7 +188,7 @@ class _Ensemble:
         rw.rename("TreeEnsemble")
         rw.set("n_targets", targets)
         rw.set("aggregate_function", _AGGREGATES.index(aggregate))
-        for name, value in asdict(self._forest.ensemble()).items():
+        for name, value in vars(self._forest.ensemble()).items():
             if name in _TENSORS and value:
                 array = np.array(value, _TENSORS[name] or self.dtype)
                 rw.set(name, numpy_helper.from_array(array))

@@ -32,7 +32,8 @@ def encoder(source: str, target: str, *, version: int, **attributes: Any) -> onn
 
 @pytest.mark.parametrize("to", [2, 4])
 @pytest.mark.parametrize(
-    "default", [{}, {"default_string": "none"}, {"default_string": "none", "default_int64": 3}]
+    "default",
+    [{}, {"default_int64": 3}, {"default_string": "none"}, {"default_string": "none", "default_int64": 3}],
 )
 def test_integers_to_classes(default: dict[str, Any], to: int) -> None:
     check_ml(encoder("int64s", "strings", version=1, classes_strings=CLASSES, **default), to, NUMBERS)
@@ -40,7 +41,8 @@ def test_integers_to_classes(default: dict[str, Any], to: int) -> None:
 
 @pytest.mark.parametrize("to", [2, 4])
 @pytest.mark.parametrize(
-    "default", [{}, {"default_int64": 7}, {"default_string": "none", "default_int64": 7}]
+    "default",
+    [{}, {"default_int64": 7}, {"default_string": "none"}, {"default_string": "none", "default_int64": 7}],
 )
 def test_classes_to_integers_the_last_place_counts(default: dict[str, Any], to: int) -> None:
     source = encoder("strings", "int64s", version=1, classes_strings=CLASSES, **default)

@@ -21,6 +21,8 @@ IN_TURN: Votes = lambda rng, tree: [(tree % 3, rng.standard_normal())]  # noqa: 
 ALL: Votes = lambda rng, _: [(target, rng.random()) for target in range(3)]  # noqa: E731
 SOME: Votes = lambda rng, _: [(int(rng.integers(3)), rng.random() + 0.01)]  # noqa: E731
 SOME_SIGNED: Votes = lambda rng, _: [(int(rng.integers(3)), rng.standard_normal())]  # noqa: E731
+SUNK: Votes = lambda rng, tree: [(int(rng.integers(3)), -5.0 if tree else 0.1)]  # noqa: E731
+"""Every leaf of the first tree votes for some class, and the others outweigh it."""
 SMALL: Votes = lambda rng, _: [(0, rng.random() * 0.2)]  # noqa: E731
 SECOND: Votes = lambda rng, _: [(1, rng.standard_normal())]  # noqa: E731
 BOTH: Votes = lambda rng, _: [(0, rng.random()), (1, rng.random())]  # noqa: E731
@@ -172,6 +174,7 @@ def test_two_classes_of_one_score(
         (classifier(IN_TURN, [1, 2, 3], post_transform="PROBIT"), "no-equal"),
         (classifier(IN_TURN, [1, 2, 3], post_transform="SOFTMAX_ZERO"), "no-equal"),
         (classifier(SOME_SIGNED, [1, 2, 3]), "no-equal"),
+        (classifier(SUNK, [1, 2, 3]), "no-equal"),
         (classifier(SMALL, [1, 2], base_values=[0.1, 0.2]), "invalid-node"),
         (regressor(ONE, 1, post_transform="LOGISTIC"), "no-equal"),
         (regressor(SOME, 3, aggregate_function="MAX"), "no-equal"),
