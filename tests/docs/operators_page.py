@@ -49,9 +49,13 @@ def page() -> str:
         if any(step.kind != "compatible" or step.exactness.value != "exact" for step in own)
     ]
     claims = [step for own in operators.values() if own not in moved for step in own]
-    schemas = {(form.name, form.since_version) for form in get_all_schemas_with_history() if not form.domain}
+    first: dict[str, int] = {}
+    for form in get_all_schemas_with_history():
+        if not form.domain:
+            first[form.name] = min(form.since_version, first.get(form.name, form.since_version))
     own = [step for step in every if not step.domain]
-    standard = sum((step.operator, step.to) in schemas for step in own)
+    # What leads to an operator's first version comes from one that was removed.
+    standard = sum(step.to > first.get(step.operator, newest_opset()) for step in own)
     head = HEAD.format(
         newest=newest_opset(),
         standard=standard,
