@@ -21,6 +21,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
 """What exporters write for a dim they do not know: twice the same does not mean the same size."""
 _WAYS = 16
+_LENGTH = re.compile(r"^[TSLHWtslhw]$|seq|len|time|step|frame|token|height|width|samples", re.IGNORECASE)
 
 
 def named_axes(wish: DynamicAxes, interface: Interface) -> dict[str, dict[int, str]]:
@@ -84,10 +85,11 @@ def batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[int
 def batch_symbols(axes: Mapping[str, Mapping[int, str]]) -> set[str]:
     """Return which symbols of inputs' axes are a batch.
 
-    Those called so; else those of a first axis, unless only one of a later axis is called as people call batches.
+    Those called so; else those of a first axis, but for those called as people call lengths and unless only one of
+    a later axis is called as they call batches.
     """
     symbols = {symbol for named in axes.values() for symbol in named.values()}
-    first = {named[0] for named in axes.values() if 0 in named}
+    first = {named[0] for named in axes.values() if 0 in named and not _LENGTH.search(named[0])}
     called = {symbol for symbol in symbols if "batch" in symbol.lower()}
     short = {symbol for symbol in symbols if symbol.lower() in ("n", "b")}
     return called or (short if short and first.isdisjoint(short) else first)

@@ -22,8 +22,9 @@ from onnx_migrate.verify.verdict import Blocker, DynamicProof
 
 __all__ = ["prove", "prove_dynamic"]
 
-_STEPS = (1, 32, 64, 33, 128)
-"""What is added to a frozen size, in turn, until two sizes run: networks with strides take only some."""
+_STEPS = (1, 32, 64, 33, 128, 2)
+"""What is added to a frozen size, in turn, until two sizes run: networks with strides take only some, and tables of
+positions have room for a few."""
 
 _ITEM = Tolerance(floor=64.0, factor=20.0)
 """A batch is computed in other blocks than one item: more rounding than between two runs of one shape."""

@@ -12,7 +12,7 @@ from .values import Array
 
 __all__ = ["LARGEST", "compute"]
 
-LARGEST = 256
+LARGEST = 1024
 """Elements above which no shape, size or scale is meant."""
 
 

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from itertools import product as combinations
 
-from .body import UnknownLengthError
-from .place import Place, text
-from .values import Dim
+import numpy as np
 
-__all__ = ["constant_of_shape", "expand", "range_", "tile"]
+from .body import UnknownLengthError
+from .place import Place
+from .values import Dim, Value
+
+__all__ = ["constant_of_shape", "expand", "gather", "range_", "tile"]
 
 _MOST = 8
 
 
 def expand(place: Place) -> None:
     """Let axes of the data that move stay as they are, and others follow what contradicts them."""
-    x, shape = place.input(0), place.numbers(1)
+    x, shape = place.input(0), place.entries(1)
     dims = x.dims if x is not None else None
     if dims is None or shape is None:
         return
-    entries: list[int | Dim] = shape.tolist()
+    entries = list(shape)
     offset = len(entries) - len(dims)
     for axis, dim in enumerate(dims):
         at = axis + offset
@@ -32,8 +34,8 @@ def expand(place: Place) -> None:
     fixed = [at for at, size in enumerate(entries) if at >= offset and _fixed(dims[at - offset])]
     fixed += list(range(max(offset, 0)))
     entries = _followed(place, entries, sorted(set(fixed)))
-    if entries != shape.tolist():
-        place.write_shape(1, entries, _reason(place, "shape", text(shape), entries))
+    if entries != shape:
+        place.write_shape(1, entries, _reason(place, "shape", shape, entries))
 
 
 def _fixed(dim: Dim | None) -> bool:
@@ -42,23 +44,23 @@ def _fixed(dim: Dim | None) -> bool:
 
 def tile(place: Place) -> None:
     """Let a repeat of an axis of length 1 follow what contradicts it."""
-    x, repeats = place.input(0), place.numbers(1)
+    x, repeats = place.input(0), place.entries(1)
     if x is None or x.dims is None or repeats is None or len(repeats) != len(x.dims):
         return
     fixed = [axis for axis, dim in enumerate(x.dims) if _fixed(dim)]
-    entries = _followed(place, repeats.tolist(), fixed)
-    if entries != repeats.tolist():
-        place.write_shape(1, entries, _reason(place, "repeats", text(repeats), entries))
+    entries = _followed(place, repeats, fixed)
+    if entries != repeats:
+        place.write_shape(1, entries, _reason(place, "repeats", repeats, entries))
 
 
 def constant_of_shape(place: Place) -> None:
     """Let entries follow what contradicts them."""
-    shape = place.numbers(0)
-    if shape is None or shape.ndim != 1:
+    shape = place.entries(0)
+    if shape is None:
         return
-    entries = _followed(place, shape.tolist(), list(range(len(shape))))
-    if entries != shape.tolist():
-        place.write_shape(0, entries, _reason(place, "shape", text(shape), entries))
+    entries = _followed(place, shape, list(range(len(shape))))
+    if entries != shape:
+        place.write_shape(0, entries, _reason(place, "shape", shape, entries))
 
 
 def range_(place: Place) -> None:
@@ -79,6 +81,39 @@ def range_(place: Place) -> None:
         data = tuple(array.reshape(()).astype(limit.dtype) for array in value.data or ())
         value.dtype, value.dims, value.data = _kind(limit), (), data
         place.given[1] = value
+
+
+def gather(place: Place) -> None:
+    """Let positions 0, 1, 2, … that were counted for one length be counted for what contradicts it."""
+    value = place.input(1)
+    held = value.constant() if value is not None else None
+    if (
+        held is None
+        or held.dtype != np.int64
+        or not held.ndim
+        or held.size != held.shape[-1]
+        or held.size < 2
+    ):
+        return
+    if not np.array_equal(held.reshape(-1), np.arange(held.size)):
+        return
+    entry = _followed(place, [held.size], [0])[0]
+    if isinstance(entry, int):
+        return
+    rw = place.rw
+    try:
+        limit = place.body.scalar(rw, entry, held)
+    except UnknownLengthError:
+        place.block("no value before it is as long as it must become", 1)
+    numbers = [rw.constant(np.array(number, np.int64), hint) for number, hint in ((0, "first"), (1, "step"))]
+    name = rw.before("Range", [numbers[0], limit, numbers[1]], hint="positions")
+    if held.ndim > 1:
+        shape = rw.constant(np.array([1] * (held.ndim - 1) + [-1], np.int64), "row")
+        name = rw.before("Reshape", [name, shape], hint="positions")
+    old = rw.input(1)
+    place.set_input(1, name, f"positions {old!r} 0 … {held.size - 1} → 0 … {place.name_of(entry)} - 1")
+    ones = [place.worlds.fixed(1)] * (held.ndim - 1)
+    place.given[1] = Value(_kind(held), (*ones, entry))
 
 
 def _kind(array: object) -> int:
@@ -102,6 +137,5 @@ def _followed(place: Place, entries: list[int | Dim], axes: list[int]) -> list[i
     return ways[place.choices.ask(place.label, (place.node.op_type, str(entries)), len(ways))]
 
 
-def _reason(place: Place, what: str, before: str, entries: list[int | Dim]) -> str:
-    shown = ", ".join(place.name_of(entry) if isinstance(entry, Dim) else str(entry) for entry in entries)
-    return f"{what} {before} → [{shown}]"
+def _reason(place: Place, what: str, before: list[int | Dim], entries: list[int | Dim]) -> str:
+    return f"{what} {place.text(before)} → {place.text(entries)}"

@@ -7,7 +7,7 @@ import numpy as np
 from .place import Place
 from .values import Dim, Value
 
-__all__ = ["concat", "elements", "grid", "recurrent"]
+__all__ = ["broadcast", "concat", "elements", "grid", "recurrent"]
 
 
 def recurrent(place: Place) -> None:
@@ -51,6 +51,40 @@ def concat(place: Place) -> None:
             dim = moving.pop()
             for index in range(len(place.given)):
                 _repeat(place, index, other, dim)
+
+
+def broadcast(place: Place) -> None:
+    """Let a constant that is the same all along an axis be one row of it, which any length takes."""
+    shapes = [value.dims if value is not None else None for value in place.given]
+    rank = max((len(dims) for dims in shapes if dims is not None), default=0)
+    for back in range(1, rank + 1):
+        along = [dims[-back] for dims in shapes if dims is not None and len(dims) >= back]
+        moving = {dim for dim in along if dim is not None and dim.varies}
+        if len(moving) != 1:
+            continue
+        frozen = moving.pop().frozen
+        for index, dims in enumerate(shapes):
+            if dims is None or len(dims) < back or frozen == 1:
+                continue
+            own = dims[-back]
+            if own is not None and not own.varies and own.frozen == frozen:
+                _one_row(place, index, len(dims) - back)
+
+
+def _one_row(place: Place, index: int, axis: int) -> None:
+    name = place.rw.input(index)
+    held = place.rw.constant_value(name)
+    value = place.input(index)
+    if held is None or value is None or value.dims is None:
+        return
+    row = np.take(held, [0], axis)
+    if not np.array_equal(held, np.repeat(row, held.shape[axis], axis)):
+        return
+    short = place.rw.constant(row, "row")
+    place.set_input(index, short, f"{name!r} is the same all along its axis {axis}, and one row of it does")
+    dims = tuple(place.worlds.fixed(1) if at == axis else dim for at, dim in enumerate(value.dims))
+    place.given[index] = Value(value.dtype, dims)
+    place.body.learn(short, Value(value.dtype, dims))
 
 
 def grid(place: Place) -> None:

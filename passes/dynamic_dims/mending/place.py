@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +68,21 @@ class Place:
         array = value.constant() if value is not None else None
         return array if array is not None and array.dtype.kind == "i" and array.ndim < 2 else None
 
+    def entries(self, index: int) -> list[int | Dim] | None:
+        """Return the lengths an input holds: numbers, and axes where shape arithmetic made them follow already."""
+        value = self.input(index)
+        if value is None or value.data is None:
+            return None
+        rows = value.data
+        if any(row.ndim > 1 or row.dtype.kind != "i" or row.shape != rows[0].shape for row in rows):
+            return None
+        columns = [
+            tuple(int(size) for size in column)
+            for column in zip(*(row.reshape(-1) for row in rows), strict=True)
+        ]
+        dims = [Dim(column) for column in columns]
+        return [dim if dim.varies else dim.frozen for dim in dims]
+
     def set_input(self, index: int, name: str, reason: str) -> None:
         """Connect an input anew."""
         self.snapshot()
@@ -83,10 +99,15 @@ class Place:
         if self.before is None:
             self.before = self.node.SerializeToString(deterministic=True)
 
-    def write_shape(self, index: int, entries: list[int | Dim], reason: str) -> None:
-        """Give an input lengths: numbers, or axes of values that are there. Raises BlockedError."""
+    def write_shape(
+        self, index: int, entries: list[int | Dim], reason: str, prefer: Sequence[str] = ()
+    ) -> None:
+        """Give an input lengths: numbers, or axes of values that are there, of those preferred if they have them.
+
+        Raises BlockedError.
+        """
         try:
-            name = self.body.shape(self.rw, entries, [name for name in self.node.input if name])
+            name = self.body.shape(self.rw, entries, [*prefer, *(name for name in self.node.input if name)])
         except UnknownLengthError:
             self.block("no value before it has an axis as long as this must become", index)
         self.set_input(index, name, reason)
@@ -95,6 +116,11 @@ class Place:
     def block(self, reason: str, index: int | None = None) -> None:
         """Refuse for this node, naming the constant of one input."""
         raise BlockedError(self, reason, self.rw.input(index) if index is not None else "")
+
+    def text(self, entries: list[int | Dim]) -> str:
+        """Return lengths as people write them."""
+        shown = (str(entry) if isinstance(entry, int) else self.name_of(entry) for entry in entries)
+        return f"[{', '.join(shown)}]"
 
     def name_of(self, dim: Dim) -> str:
         """Return what people call an axis: its symbol, or what it was and moves."""

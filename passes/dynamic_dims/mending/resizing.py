@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx
 
-from .place import Place, text
+from .place import Place
 from .values import Array, Dim, Dims, Value
 
 __all__ = ["resize"]
@@ -20,14 +20,16 @@ _SAME = frozenset(
     }
 )  # fmt: skip
 _JOINS = frozenset({"Concat", "Add", "Sub", "Mul", "Div", "Sum", "Max", "Min", "Where"})
+Joined = dict[int, tuple[Dim, str]]
+"""The axes that are as long as another value's, with that value."""
 _FAR = 64
 """Nodes between a Resize and what it is joined with, above which none is looked for."""
 
 
 def resize(place: Place) -> None:
     """Let sizes follow: the input's axes where these are copied, else what the result is joined with, or a ratio."""
-    x, sizes = place.input(0), place.numbers(3)
-    if x is None or x.dims is None or sizes is None or sizes.ndim != 1:
+    x, sizes = place.input(0), place.entries(3)
+    if x is None or x.dims is None or sizes is None:
         return
     if place.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         return
@@ -36,19 +38,22 @@ def resize(place: Place) -> None:
     if len(axes) != len(sizes):
         return
     dims = [x.dims[axis] for axis in axes]
-    if not any(dim is not None and dim.varies for dim in dims):
+    stuck = [
+        dim is not None and dim.varies and isinstance(size, int)
+        for dim, size in zip(dims, sizes, strict=True)
+    ]
+    if not any(stuck):
         return
-    joined = _joined(place, dict(zip(axes, sizes.tolist(), strict=True)), x.dims)
+    joined = _joined(place, {axis: _frozen(size) for axis, size in zip(axes, sizes, strict=True)}, x.dims)
     entries: list[int | Dim] = []
-    for axis, dim, size in zip(axes, dims, sizes.tolist(), strict=True):
-        entries.append(_entry(place, axis, dim, size, joined))
-    moved = [entry for entry in entries if isinstance(entry, Dim)]
-    if not moved:
-        return
-    scales = _scales(place, dims, entries)
+    for axis, dim, size in zip(axes, dims, sizes, strict=True):
+        entries.append(_entry(place, axis, dim, size, joined) if isinstance(size, int) else size)
+    scales = (
+        None if any(joined[axis][0] != x.dims[axis] for axis in joined) else _scales(place, dims, entries)
+    )
     if scales is not None:
         name = place.rw.constant(scales, "scales")
-        reason = f"sizes {text(sizes)} → scales {text(scales)}"
+        reason = f"sizes {place.text(sizes)} → scales {scales.tolist()}"
         place.set_input(3, "", reason)
         place.set_input(2, name, reason)
         place.reasons.pop()
@@ -56,15 +61,21 @@ def resize(place: Place) -> None:
             onnx.TensorProto.FLOAT, (place.worlds.fixed(len(scales)),), (scales,) * place.worlds.count
         )
         return
-    shown = ", ".join(place.name_of(entry) if isinstance(entry, Dim) else str(entry) for entry in entries)
-    place.write_shape(3, entries, f"sizes {text(sizes)} → [{shown}]")
+    # Not just any value that is as long in these worlds: at odd sizes only the one it is joined with is.
+    prefer = [name for _, name in joined.values()]
+    place.write_shape(3, entries, f"sizes {place.text(sizes)} → {place.text(entries)}", prefer)
 
 
-def _entry(place: Place, axis: int, dim: Dim | None, size: int, joined: dict[int, Dim]) -> int | Dim:
+def _frozen(size: int | Dim) -> int:
+    return size if isinstance(size, int) else size.frozen
+
+
+def _entry(place: Place, axis: int, dim: Dim | None, size: int, joined: Joined) -> int | Dim:
     if dim is None or not dim.varies:
         return size
     if axis in joined:
-        return joined[axis] if joined[axis].varies else size
+        met = joined[axis][0]
+        return met if met.varies else size
     if dim.frozen == size:
         return dim
     if place.worlds.carries_batch(dim):
@@ -96,7 +107,7 @@ def _scales(place: Place, dims: list[Dim | None], entries: list[int | Dim]) -> A
     return np.array(found, np.float32)
 
 
-def _joined(place: Place, sizes: dict[int, int], own: Dims) -> dict[int, Dim]:
+def _joined(place: Place, sizes: dict[int, int], own: Dims) -> Joined:
     """Return the lengths of what the result is added to or joined with, which had these sizes, by axis."""
     mine = {name for name in place.node.output if name}
     queue = deque(mine)
@@ -110,9 +121,10 @@ def _joined(place: Place, sizes: dict[int, int], own: Dims) -> dict[int, Dim]:
                 for other in reader.input:
                     if other in mine or not other:
                         continue
-                    found = _fits(_shape_before(place, other), sizes, along, own)
+                    name_before = _before(place, other)
+                    found = _fits(place.body.value(name_before).dims, sizes, along, own)
                     if found:
-                        return found
+                        return {axis: (dim, name_before) for axis, dim in found.items()}
             if reader.op_type in _SAME or reader.op_type in _JOINS or _same_conv(reader):
                 fresh = [output for output in reader.output if output and output not in mine]
                 mine.update(fresh)
@@ -143,17 +155,16 @@ def _fits(dims: Dims | None, sizes: dict[int, int], along: int | None, own: Dims
     return found
 
 
-def _shape_before(place: Place, name: str) -> Dims | None:
-    """Return the shape of a value, or of the one before it that has the same lengths but for channels."""
+def _before(place: Place, name: str) -> str:
+    """Return a value, or the one before it of known shape that has the same lengths but for channels."""
     for _ in range(_FAR):
-        known = place.body.value(name).dims
-        if known is not None:
-            return known
+        if place.body.value(name).dims is not None:
+            break
         maker = place.body.makers.get(name)
         if maker is None or not (maker.op_type in _SAME or _same_conv(maker)):
-            return None
+            break
         name = maker.input[0]
-    return None
+    return name
 
 
 def _same_conv(node: onnx.NodeProto) -> bool:

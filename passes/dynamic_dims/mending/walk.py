@@ -21,9 +21,9 @@ from .body import Body
 from .choices import Choices
 from .cut import slice_, split
 from .demands import contradiction, mixture
-from .fill import constant_of_shape, expand, range_, tile
+from .fill import constant_of_shape, expand, gather, range_, tile
 from .inference import DisagreementError, infer
-from .meet import concat, elements, grid, recurrent
+from .meet import broadcast, concat, elements, grid, recurrent
 from .place import BlockedError, Place
 from .reshape import flatten, reshape
 from .resizing import resize
@@ -40,6 +40,7 @@ _MENDERS: Mapping[str, Mender] = {
     "Tile": tile,
     "ConstantOfShape": constant_of_shape,
     "Range": range_,
+    "Gather": gather,
     "Slice": slice_,
     "Split": split,
     "Resize": resize,
@@ -50,7 +51,14 @@ _MENDERS: Mapping[str, Mender] = {
     "LSTM": recurrent,
     "GRU": recurrent,
     "RNN": recurrent,
+    **dict.fromkeys(
+        ("Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"), broadcast
+    ),
 }
+
+
+_OF_CONSTANTS = frozenset({"ConstantOfShape", "Range", "Slice", "Expand", "Tile", "Gather"})
+"""Operators that are mended although nothing that moves goes in: what comes out may have to."""
 
 
 class Walk:
@@ -182,9 +190,7 @@ class Walk:
             return self._control(place, index, graphs, imports)
         known: list[Value] | None = None
         moving = any(value is not None and (value.varies or value.dims is None) for value in place.given)
-        if is_onnx(node.domain) and (
-            moving or node.op_type in ("ConstantOfShape", "Range", "Slice", "Expand", "Tile")
-        ):
+        if is_onnx(node.domain) and (moving or node.op_type in _OF_CONSTANTS):
             mender = _MENDERS.get(node.op_type)
             known = mender(place) if mender is not None else None
             if place.rw.preceding:

@@ -87,3 +87,14 @@ def test_a_batch_of_zeros_is_one_row() -> None:
     )
 
     held_by_items(source, {"x": 0}, [0])
+
+
+def test_positions_counted_for_one_length() -> None:
+    source = text(
+        "float[1,5,1] x", "float[1,5,1] y", "p = Gather(table, k) y = Add(x, p)",
+        "int64[1,5] k = {0, 1, 2, 3, 4}, float[9,1] table = {9, 8, 7, 6, 5, 4, 3, 2, 1}",
+    )  # fmt: skip
+
+    x, y = ran(source, "x:N,T,1", (2, 7, 1))
+
+    np.testing.assert_array_equal(y, x + np.arange(9, 2, -1, dtype=np.float32)[:, None])

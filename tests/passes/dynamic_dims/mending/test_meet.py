@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
+from tests.harness import run
 from tests.passes.dynamic_dims.mending.batched import held_by_items, mended, text
 
 ROWS = ",".join("0.1" if index % 3 else "-0.2" for index in range(36))
@@ -69,3 +71,20 @@ def test_indices_that_are_the_same_for_every_item() -> None:
     )
 
     held_by_items(source, {"x": 0}, [0])
+
+
+def test_a_constant_that_is_the_same_along_an_axis() -> None:
+    """zeros_like, folded."""
+    source = text(
+        "float[1,3,2] x, bool[1,3,1] c", "float[1,3,2] y", "y = Where(c, x, z)",
+        "float[1,3,2] z = {5, 6, 5, 6, 5, 6}",
+    )  # fmt: skip
+
+    result, log = mended(source, {"x": {0: "N", 1: "T"}, "c": {0: "N", 1: "T"}})
+
+    assert "one row" in log.changes[0].reason
+    x = np.zeros((2, 7, 2), np.float32)
+    y = run(result, {"x": x, "c": np.zeros((2, 7, 1), bool)})[0]
+    np.testing.assert_array_equal(y, np.broadcast_to(np.array([5, 6], np.float32), (2, 7, 2)))
+    with pytest.raises(CannotMigrate, match="'z'"):
+        mended(source.replace("5, 6, 5, 6, 5, 6", "5, 6, 5, 6, 5, 7"), {"x": {1: "T"}, "c": {1: "T"}})

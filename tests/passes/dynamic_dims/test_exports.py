@@ -1,0 +1,82 @@
+"""PyTorch's exports with everything frozen: made dynamic, proved, or refused by the name of what is baked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+import onnx_migrate
+from onnx_migrate.errors import CannotMigrate
+
+FOLDER = Path(__file__).resolve().parents[3] / "fixtures"
+
+
+@pytest.mark.parametrize(
+    ("name", "dynamic", "mended", "sizes"),
+    [
+        ("grid_detector_opset11", "image:N,3,32,48", 3, {"N": {1, 2, 3}}),
+        ("grid_detector_opset13", "image:N,3,32,48", 3, {"N": {1, 2, 3}}),
+        (
+            "skip_segmenter_opset11",
+            "image:N,3,H,W",
+            3,
+            {"N": {1, 2, 3}, "H": {32, 33, 64}, "W": {48, 49, 80}},
+        ),
+        (
+            "skip_segmenter_opset13",
+            "image:N,3,H,W",
+            3,
+            {"N": {1, 2, 3}, "H": {32, 33, 64}, "W": {48, 49, 80}},
+        ),
+        ("stateful_lstm_opset11", "steps:T,N,6", 3, {"T": {9, 10, 41}, "N": {1, 2, 3}}),
+        ("stateful_lstm_opset13", "steps:T,1,6", 2, {"T": {9, 10, 41}}),
+        ("frozen_transformer_opset11", "input_ids:N,12", 4, {"N": {1, 2, 3}}),
+        ("frozen_transformer_opset14", "input_ids:N,12", 4, {"N": {1, 2, 3}}),
+        ("transformer_opset12", "input_ids:N,T", 5, {"N": {1, 2, 3}, "T": {12, 13, 14}}),
+        ("detector_frozen_opset9", "input:N,3,H,W", 9, {"N": {1, 2, 3}}),
+        ("detector_sized_opset11", "input:N,3,H,W", 3, {"N": {1, 2, 3}}),
+    ],
+)
+def test_runs_at_other_sizes(name: str, dynamic: str, mended: int, sizes: dict[str, set[int]]) -> None:
+    migration = onnx_migrate.migrate(FOLDER / f"{name}.onnx", dynamic=dynamic)
+
+    proof = migration.report.dynamic
+    assert proof is not None
+    assert proof["holds"]
+    ran = [dict(trial["sizes"]) for trial in proof["trials"] if not trial["problem"]]
+    for symbol, wanted in sizes.items():
+        assert wanted <= {trial[symbol] for trial in ran}
+    assert sum(change.step == "dynamic_dims" for change in migration.report.changes) >= mended
+
+
+@pytest.mark.parametrize(
+    ("name", "dynamic", "node"),
+    [
+        ("grid_detector_opset13", "image:N,3,H,W", "/Add"),
+        ("frozen_transformer_opset14", "input_ids:N,T", "/Add"),
+        ("control_flow_opset13", {"x": {0: "N"}}, "/ReduceMean"),
+    ],
+)
+def test_what_is_baked_is_named(name: str, dynamic: object, node: str) -> None:
+    with pytest.raises(CannotMigrate) as caught:
+        onnx_migrate.migrate(FOLDER / f"{name}.onnx", dynamic=dynamic)  # type: ignore[arg-type]
+
+    assert caught.value.code == "frozen-dim"
+    assert node in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["grid_detector_opset13", "frozen_transformer_opset14", "detector_frozen_opset13"]
+)
+def test_items_are_what_pytorch_made_of_them(name: str) -> None:
+    recorded = dict(np.load(FOLDER / f"{name}.io.npz"))
+    migration = onnx_migrate.migrate(FOLDER / f"{name}.onnx", dynamic_batch=True, simplify=False)
+    session = ort.InferenceSession(migration.model.SerializeToString())
+    (given,) = [value.name for value in session.get_inputs()]
+    batch = np.concatenate([np.roll(recorded[given], shift, -1) for shift in (3, 0, 5)])
+
+    for output, value in zip(session.get_outputs(), session.run(None, {given: batch}), strict=True):
+        np.testing.assert_allclose(value[1:2], recorded[output.name], rtol=1e-4, atol=1e-5)
