@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
 from multiprocessing import get_context
 
@@ -18,28 +18,38 @@ __all__ = ["Task", "survey"]
 Task = tuple[Case, str, str, int]
 """A case, a setting, a tool and the opset to reach."""
 
+Work = Callable[[Sequence[Task]], list[Outcome]]
+
 CHUNK = 16
 
 
-def survey(tasks: Sequence[Task], *, workers: int = 2, seconds: float = 60.0) -> dict[Task, Outcome]:
-    """Judge each task; one that ends its process has the outcome "crashed", one that takes too long "hung"."""
+def survey(
+    tasks: Sequence[Task], *, workers: int = 2, seconds: float = 60.0, work: Work | None = None
+) -> dict[Task, Outcome]:
+    """Judge each task; one that ends its process has the outcome "crashed", one that takes too long "hung".
+
+    `work` is what the children call instead of `judge`.
+    """
+    work = work or _judge
     chunks = [tasks[start : start + CHUNK] for start in range(0, len(tasks), CHUNK)]
     found: dict[Task, Outcome] = {}
     lost: list[Task] = []
-    for chunk, outcomes in zip(chunks, _run(chunks, workers, CHUNK * seconds), strict=True):
+    for chunk, outcomes in zip(chunks, _run(work, chunks, workers, CHUNK * seconds), strict=True):
         if isinstance(outcomes, Outcome):
             lost.extend(chunk)
         else:
             found.update(zip(chunk, outcomes, strict=True))
-    for task, outcomes in zip(lost, _run([[task] for task in lost], workers, seconds), strict=True):
+    for task, outcomes in zip(lost, _run(work, [[task] for task in lost], workers, seconds), strict=True):
         found[task] = outcomes if isinstance(outcomes, Outcome) else outcomes[0]
     return found
 
 
-def _run(chunks: Sequence[Sequence[Task]], workers: int, seconds: float) -> Iterator[list[Outcome] | Outcome]:
+def _run(
+    work: Work, chunks: Sequence[Sequence[Task]], workers: int, seconds: float
+) -> Iterator[list[Outcome] | Outcome]:
     """Yield the outcomes of each chunk in order, or the one outcome that ended it."""
     with ProcessPool(workers, context=get_context("spawn")) as pool:
-        scheduled = [pool.schedule(_judge, args=[chunk], timeout=seconds) for chunk in chunks]
+        scheduled = [pool.schedule(work, args=[chunk], timeout=seconds) for chunk in chunks]
         for future in scheduled:
             yield _outcomes(future, seconds)
 
