@@ -14,7 +14,7 @@ from onnx_migrate.verify.comparison import Tolerance, compare, noise
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
 from onnx_migrate.verify.feeds import inputs_of
 from onnx_migrate.verify.made import make_feed, size_plans
-from onnx_migrate.verify.traits import exposing, nudged, random_outputs, squashed
+from onnx_migrate.verify.traits import blurred, exposing, nudged, random_outputs, squashed
 from onnx_migrate.verify.verdict import Trial
 
 __all__ = ["Bench", "BrokenError", "Values", "carriers"]
@@ -74,8 +74,9 @@ class Bench:
         self._random = random_outputs(model)
         self.plans = size_plans(self._twin(symbols))
         """Choices for what is open besides the symbols, best first; the first of them is used."""
-        self.above = squashed(model)
-        """Outputs that are squashed into [-1, 1], and the inner values that are, which are held too."""
+        self.above = blurred(model)
+        """Outputs that hide small differences, and the inner values that show them, which are held too."""
+        self._squashed = squashed(model)
         held = exposing(runnable, self.above.values()) if self.above else runnable
         self._plain, self._optimised = open_model(held, "off"), open_model(held, "on")
 
@@ -175,7 +176,7 @@ class Bench:
     def _difference(self, name: str, a: Any, b: Any, feed: Values) -> str:
         if not isinstance(a, np.ndarray) or name in self._random:
             return ""
-        usual = 1.0 if name in self.above else 0.0
+        usual = 1.0 if name in self._squashed else 0.0
         entry = compare(name, a, b, self.tolerance, usual=usual)
         if entry.problem:  # only now is it worth a run to learn how far rounding goes
             heard = noise(a, self._plain.run(nudged(feed, self._seed))[name])

@@ -149,9 +149,14 @@ class _Proof:
                 self.notes.append(f"output {name!r} does not depend on the inputs that carry the batch")
                 continue
             axis = self._carrier(output, np.shape(first[name]), np.shape(second[name]), few, many)
+            held = {name: axis}
+            if name in bench.above:
+                above = bench.above[name]
+                axes = carriers(np.shape(first[above]), np.shape(second[above]), few, many)
+                held |= {above: axis if axis in axes else axes[0]} if axes else {}
             for size, (feed, values) in runs.items():
-                for held in [name, *([bench.above[name]] if name in bench.above else [])]:
-                    self._items(held, axis, size, feed, values[held])
+                for value, along in held.items():
+                    self._items(value, along, size, feed, values[value])
             if len(frozen) == 1:
                 self._carriers[name] = axis, next(iter(frozen))
 

@@ -14,6 +14,7 @@ from onnx_migrate.verify.ranges import nodes_of
 
 __all__ = [
     "all_nodes",
+    "blurred",
     "coarsest_eps",
     "dependents",
     "exposing",
@@ -30,6 +31,22 @@ _RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
 _SQUASHING = frozenset({"Sigmoid", "HardSigmoid", "Softmax", "Tanh"})
+_DISCRETE = frozenset(
+    {
+        "ArgMax",
+        "ArgMin",
+        "TopK",
+        "Greater",
+        "GreaterOrEqual",
+        "Less",
+        "LessOrEqual",
+        "Round",
+        "Sign",
+        "Floor",
+        "Ceil",
+    }
+)
+_PASSING = frozenset({"Identity", "Cast", "Squeeze", "Unsqueeze", "Not"})
 _EPS: dict[int, float] = {
     TensorProto.FLOAT: 2.0**-23,
     TensorProto.FLOAT16: 2.0**-10,
@@ -120,19 +137,30 @@ def coarsest_eps(model: onnx.ModelProto) -> float:
     return max((_EPS[kind] for kind in kinds if kind in _EPS), default=0.0)
 
 
-def squashed(model: onnx.ModelProto) -> dict[str, str]:
-    """Return the outputs that lie in [-1, 1] by their last operator, each with that operator's input.
+def blurred(model: onnx.ModelProto) -> dict[str, str]:
+    """Return the outputs whose last operators hide small differences, each with the value before these.
 
-    Where they are saturated their own scale says nothing: runtimes round them to a part of 1.
+    A Sigmoid where it is saturated, an index, a comparison: what goes in tells more than what comes out.
     """
-    inner = {
-        node.output[0]: node.input[0]
-        for node in model.graph.node
-        if node.op_type in _SQUASHING and node.domain in ("", "ai.onnx")
-    }
+    makers = {output: node for node in model.graph.node for output in node.output if output}
     given = {value.name for value in model.graph.input}
-    found = {output.name: inner.get(output.name, "") for output in model.graph.output}
-    return {output: name for output, name in found.items() if name and name not in given}
+    found: dict[str, str] = {}
+    for output in model.graph.output:
+        name, hides = output.name, False
+        while (node := makers.get(name)) is not None and node.domain in ("", "ai.onnx"):
+            if node.op_type not in _SQUASHING | _DISCRETE | _PASSING:
+                break
+            hides |= node.op_type not in _PASSING
+            name = node.input[0]
+        if hides and name in makers and name not in given:
+            found[output.name] = name
+    return found
+
+
+def squashed(model: onnx.ModelProto) -> set[str]:
+    """Return the outputs that lie in [-1, 1] by their last operator: runtimes round them to a part of 1."""
+    last = {output: node.op_type for node in model.graph.node for output in node.output}
+    return {output.name for output in model.graph.output if last.get(output.name) in _SQUASHING}
 
 
 def nudged(feed: Mapping[str, Any], seed: int) -> dict[str, Any]:

@@ -1,0 +1,62 @@
+"""What a wrong mend would do to a batch, in ways that run without a word: the proof refuses each."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+from onnx_migrate.verify import Runnable, prove_dynamic
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
+
+WRONG = {
+    "rows of other items": """(float[N,4] x) => (float[N,4] y) <int64[2] s = {4, -1}> {
+        r = Reshape(x, s) y = Transpose<perm=[1,0]>(r) }""",
+    "items in another order": """(float[N,4] x) => (float[N,4] y)
+        <int64[1] b = {-1}, int64[1] e = {-1000}, int64[1] a = {0}, int64[1] s = {-1}> { y = Slice(x, b, e, a, s) }""",
+    "a sum over what came before": "(float[N,4] x) => (float[N,4] y) <int64 a = {0}> { y = CumSum(x, a) }",
+    "scaled by the largest of all": """(float[N,4] x) => (float[N,4] y) {
+        a = Abs(x) m = ReduceMax<keepdims=0>(a) y = Div(x, m) }""",
+    "a thousandth of the mean": """(float[N,4] x) => (float[N,4] y) <float k = {0.001}> {
+        m = ReduceMean<axes=[0], keepdims=1>(x) l = Mul(m, k) y = Add(x, l) }""",
+    "under a saturated sigmoid": """(float[N,4] x) => (float[N,4] y) <float k = {0.01}, float b = {-40.}> {
+        m = ReduceMean<axes=[0], keepdims=1>(x) l = Mul(m, k) a = Add(x, l) c = Add(a, b) y = Sigmoid(c) }""",
+    "under an index": """(float[N,40] x) => (int64[N] y) <float k = {0.001}> {
+        m = ReduceMean<axes=[0], keepdims=1>(x) l = Mul(m, k) a = Add(x, l) y = ArgMax<axis=1, keepdims=0>(a) }""",
+    "under a comparison": """(float[N,4] x) => (bool[N,4] y) <float k = {0.001}, float z = {100.}> {
+        m = ReduceMean<axes=[0], keepdims=1>(x) l = Mul(m, k) a = Add(x, l) y = Greater(a, z) }""",
+    "attention over items": """(float[N,4] x) => (float[N,4] y) {
+        t = Transpose<perm=[1,0]>(x) s = MatMul(x, t) p = Softmax<axis=-1>(s) y = MatMul(p, x) }""",
+    "the first item for all": """(float[N,4] x) => (float[N,4] y) <int64[1] i = {0}> {
+        f = Gather<axis=0>(x, i) h = Shape(x) y = Expand(f, h) }""",
+    "heads of other items": """(float[T,N,8] x) => (float[T,N,8] y) <int64[3] s = {-1, 2, 4}, int64[3] r = {3, -1, 8}> {
+        a = Reshape(x, s) q = Transpose<perm=[1,0,2]>(a) k = Transpose<perm=[0,2,1]>(q) w = MatMul(q, k)
+        p = Softmax<axis=-1>(w) o = MatMul(p, q) b = Transpose<perm=[1,0,2]>(o) y = Reshape(b, r) }""",
+    "a state of the item before": """(float[N,3,2] x) => (float[N,d,3,1] y)
+        <float[1,1,2] w = {1., -1.}, float[1,1,1] r = {0.5}> { y = RNN<hidden_size=1>(x, w, r) }""",
+    "two outputs, one of them wrong": """(float[N,4] x) => (float[N,4] y, float[N,4] z) {
+        y = Relu(x) z = Softmax<axis=0>(x) }""",
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_it_is_refused(name: str) -> None:
+    model = onnx.parser.parse_model(HEAD + WRONG[name])
+    for value in model.graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param == "T":
+                dim.dim_value = 3
+
+    proof = prove_dynamic(Runnable(structure=model.SerializeToString()), {"N": 1}, {"N"}, isolated=False)
+
+    assert not proof.holds
+
+
+def test_what_is_right_holds_under_the_same_operators() -> None:
+    right = """(float[N,40] x) => (int64[N] label, float[N,40] p, bool[N,40] q) <float z = {0.}, float b = {-40.}> {
+        label = ArgMax<axis=1, keepdims=0>(x) c = Add(x, b) p = Sigmoid(c) q = Greater(x, z) }"""
+    model = onnx.parser.parse_model(HEAD + right)
+
+    proof = prove_dynamic(Runnable(structure=model.SerializeToString()), {"N": 1}, {"N"}, isolated=False)
+
+    assert proof.holds, proof.reason
