@@ -34,7 +34,7 @@ RELEASES = {
 }  # fmt: skip
 """Every minor release of onnx that has a wheel with cases, the oldest first, and a Python it was built for."""
 
-SAMPLED = ("1.2.1", "1.4.1", "1.7.0", "1.13.1", "1.22.0")
+SAMPLED = ("1.0.1", "1.2.1", "1.4.1", "1.7.0", "1.13.1", "1.22.0")
 """The releases that the default run fetches: opsets 1 to 27."""
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "win_amd64")

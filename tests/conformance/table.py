@@ -29,8 +29,8 @@ SHOWN = ("onnx-migrate", "onnx.version_converter", "changing the number alone", 
 HEAD = """# Conformance
 
 onnx's releases carry small models with recorded inputs and outputs, for runtimes to be tested with. These are the
-{total:,} distinct ones (`node`, `simple`, `pytorch-converted` and `pytorch-operator`; equal files are one case) of the
-{releases} releases {first} to {last}, of opsets {oldest} to {newest}.
+{total:,} distinct ones (`node`, `simple`, `model`, `pytorch-converted` and `pytorch-operator`; equal files are one case) of
+the {releases} releases {first} to {last}, of opsets {oldest} to {newest}.
 `python -m tests.conformance.table` wrote this page, in {minutes:.0f} minutes on two cores, with onnx {onnx} and ONNX
 Runtime {ort}.
 
