@@ -66,6 +66,14 @@ class Lift:
         if form and form.deprecated and form.since_version == known[0]:
             # GroupNormalization-18 was withdrawn as soon as it came, and exporters wrote it all the same.
             form = replace(form, deprecated=False)
+            valid = next((version for version in known if version > form.since_version), None)
+            if valid is None or self.target < valid:
+                raise CannotMigrate(
+                    "was withdrawn from the standard as soon as it came, so that no checker takes it",
+                    code="no-equal",
+                    where=Where(scope.path, node.name, node.op_type, form.since_version),
+                    hint=f"version {valid} is valid again: ask for that opset or above" if valid else "",
+                )
         complaint = misfit(node, form) if form else None
         if form and complaint is None:
             return opset

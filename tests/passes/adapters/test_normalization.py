@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import onnx
 import pytest
+from onnx import parser
 
-from tests.harness import check
+from onnx_migrate.errors import CannotMigrate
+from tests.harness import check, lift
 
 CONSTANT = "<float[3] s = {1, 2, -3}, float[3] b = {0.5, 0, -1}>"
 
@@ -17,6 +19,18 @@ def test_scale_and_bias_at_run_time(dtype: str, shape: str) -> None:
         graph ({dtype}[{shape}] x, {dtype}[3] s, {dtype}[3] b) => ({dtype}[{shape}] y)
         {{ y = GroupNormalization <num_groups = 3> (x, s, b) }}"""
     check(source, to=21)
+
+
+@pytest.mark.parametrize("target", [18, 20])
+def test_the_withdrawn_version_is_not_left_standing(target: int) -> None:
+    source = parser.parse_model("""<ir_version: 8, opset_import: ["": 18]>
+        graph (float[2, 6, 3] x, float[3] s, float[3] b) => (float[2, 6, 3] y)
+        { y = GroupNormalization <num_groups = 3> (x, s, b) }""")
+
+    with pytest.raises(CannotMigrate, match="ask for that opset or above") as caught:
+        lift(source, target)
+
+    assert caught.value.code == "no-equal"
 
 
 def test_constant_scale_and_bias() -> None:
