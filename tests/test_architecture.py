@@ -22,7 +22,7 @@ ALLOWED = {
     "passes": {"engine", "files", "model", "passes"},
     "migration": {"engine", "files", "model", "proof", "report", "verify"},
     "proof": {"files", "model", "verify"},
-    "batching": {"files", "migration", "model", "report"},
+    "batching": {"engine", "files", "migration", "model", "report"},
     "comparing": {"files", "model", "proof", "verify"},
     "inspection": {"engine", "files", "migration", "model", "report"},
     "cli": {"batching", "comparing", "engine", "files", "inspection", "migration", "model", "report"},

@@ -16,6 +16,7 @@ from onnx import TensorProto
 
 from onnx_migrate import files
 from onnx_migrate._version import __version__
+from onnx_migrate.engine.passes import Pass, builtin_passes
 from onnx_migrate.files.newfile import NewFile
 from onnx_migrate.model.weights import FilePayload, tensors
 
@@ -79,6 +80,8 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     read = {}
     options = {name: value for name, value in arguments.items() if name not in ("timeout", "memory_limit")}
     for item in options.get("passes") or ():
+        if type(item) in builtin_passes().values():
+            continue
         if not isinstance(item, str):
             return None
         module = item.partition(":")[0]
@@ -104,6 +107,8 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
 def _plain(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return sorted(value)
+    if isinstance(value, Pass):
+        return repr(value)
     return os.fspath(value)
 
 

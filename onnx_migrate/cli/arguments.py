@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 from click.core import ParameterSource
+
+if TYPE_CHECKING:
+    from onnx_migrate.engine.passes import Pass
 
 __all__ = ["arguments"]
 
@@ -13,8 +16,9 @@ __all__ = ["arguments"]
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return what `onnx_migrate.migrate` is called with, besides the source. Raises click.UsageError."""
     limit = options["memory_limit"]
+    opset, fits = _target(options)
     return {
-        "opset": options["opset"],
+        "opset": opset,
         "dynamic": options["dynamic"] or None,
         "dynamic_batch": options["dynamic_batch"] or False,
         "fix": options["fix"] or None,
@@ -24,7 +28,7 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "resize_intent": options["resize_intent"],
         "keep": options["keep"],
         "keep_initializers_as_inputs": options["keep_initializers_as_inputs"],
-        "passes": options["extra"],
+        "passes": (*options["extra"], *fits),
         "without": options["without"],
         "input_data": options["input_data"],
         "rtol": options["rtol"],
@@ -32,8 +36,33 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "seed": options["seed"],
         "timeout": options["timeout"],
         "memory_limit": None if limit is None else int(limit * 2**30),
-        **{name: options[name] for name in ("dynamic_batch", "fix") if options.get(name)},
     }
+
+
+def _target(options: dict[str, Any]) -> tuple[str, tuple[Pass, ...]]:
+    """Return the opset to reach, and the pass that holds the model against the runtime that is asked for."""
+    if options["runtime"] is None:
+        return options["opset"], ()
+    context = click.get_current_context(silent=True)
+    said = [
+        context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        for name in ("opset", "runtime")
+    ]
+    if all(said):
+        raise click.UsageError("--for chooses the opset: leave --opset out")
+    if said[0]:
+        return options["opset"], ()
+    from onnx_migrate.engine.passes import builtin_passes
+    from onnx_migrate.errors import UsageError
+    from onnx_migrate.model.runtimes import runtime
+
+    try:
+        row = runtime(options["runtime"])
+    except UsageError as error:
+        raise click.UsageError(str(error)) from error
+    if row.ir_version is None:
+        return str(row.opset), ()
+    return str(row.opset), (builtin_passes()["fits_runtime"](runtime=str(row), ir_version=row.ir_version),)  # type: ignore[call-arg]
 
 
 def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:

@@ -19,9 +19,13 @@ __all__ = ["inspect"]
     "--opset", "--target-opset", default="17", show_default=True, metavar="N",
     help="The ai.onnx opset to look at the way to: a number, or latest.",
 )  # fmt: skip
+@click.option(
+    "--for", "runtime", metavar="RUNTIME==VERSION",
+    help="Look at the way to the newest opset that a release takes, as in onnxruntime==1.14.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every node, and all of every model.")
-def inspect(models: tuple[str, ...], opset: str, as_json: bool, verbose: bool) -> int:
+def inspect(models: tuple[str, ...], opset: str, runtime: str | None, as_json: bool, verbose: bool) -> int:
     """Show what the MODELS are, what would change on the way to an opset, what would be refused and why, and
     which opsets can be reached.
 
@@ -36,8 +40,14 @@ def inspect(models: tuple[str, ...], opset: str, as_json: bool, verbose: bool) -
     from onnx_migrate.cli.failure import fail
     from onnx_migrate.errors import MigrateError, UsageError
     from onnx_migrate.inspection import inspect as look
+    from onnx_migrate.model.runtimes import runtime as release
     from onnx_migrate.report.failure import failure
 
+    if runtime is not None:
+        try:
+            opset = str(release(runtime).opset)
+        except UsageError as error:
+            raise click.UsageError(str(error)) from error
     code = 0
     shown: list[Inspection] = []
     entries: list[dict[str, Any]] = []

@@ -54,6 +54,11 @@ class _BatchNamed(click.RichCommand):
     "beside that or alone.",
 )  # fmt: skip
 @click.option(
+    "--for", "runtime", metavar="RUNTIME==VERSION",
+    help="Reach the newest opset that a release takes, as in onnxruntime==1.14 or tensorrt==8.6; onnxruntime alone is "
+    "the installed one.",
+)  # fmt: skip
+@click.option(
     "--dynamic", multiple=True, metavar="INPUT:DIMS",
     help="Make dims dynamic, as in x:N,3,H,W: a number keeps its axis, a name makes it dynamic, ? makes a "
     "name. Repeat it for more inputs; outputs follow by themselves.",

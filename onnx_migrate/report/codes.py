@@ -54,6 +54,7 @@ CODES = {
     "no-such-mode": "The node's mode, coordinate_transformation_mode or nearest_mode is none that its operator has.",
     "not-inferred": "onnx's shape inference gives up on the model, as for a node of a domain that is not imported. The message has its words.",
     "not-ssa": "Two nodes give a value of the same name, so it is not said which is meant.",
+    "runtime-ir": "The runtime asked for with --for refuses models of so new an IR version, whatever their opset. IR versions are never lowered.",
     "scales-and-sizes": "A Resize is given scales and sizes, of which only one may be given.",
     "sequence-lens": "A Scan of version 8 has sequences of several lengths, which no later version can say.",
     "too-new": "The model is of an opset that the installed onnx does not know. Install a newer onnx.",
