@@ -1,0 +1,71 @@
+"""docs/pipelines.md says what is so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from onnx_migrate.cli.app import app
+from onnx_migrate.model.runtimes import TABLE, runtime
+
+TEXT = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text(encoding="utf-8")
+
+
+def test_the_options_it_names_are_there() -> None:
+    for block in re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)[1:]
+            command = app.commands[words[0] if words[0] in app.commands else "migrate"]
+            known = {
+                name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
+            }
+            assert {word for word in words if word.startswith("--")} <= known, line
+    named = set(re.findall(r"`(--[a-z-]+)", TEXT))
+    every = {
+        name
+        for command in app.commands.values()
+        for item in command.params
+        for name in (*item.opts, *item.secondary_opts)
+    }
+    assert named <= every
+
+
+def test_the_table_of_runtimes_is_the_code_s() -> None:
+    said = {}
+    for line in TEXT.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if re.match(r"\| \d", line):
+            said |= {("onnxruntime", release): (int(cells[1]), int(cells[2])) for release in spread(cells[0])}
+            if cells[4]:
+                said |= {("tensorrt", release): (int(cells[5]), None) for release in spread(cells[4])}
+    assert {
+        (row.name, ".".join(map(str, row.release))) for rows in TABLE.values() for row in rows
+    } <= said.keys()
+    for (name, release), expected in said.items():
+        found = runtime(f"{name}=={release}")
+        assert (found.opset, found.ir_version) == expected, (name, release)
+
+
+def spread(text: str) -> list[str]:
+    """Return the releases of a cell such as "1.18 to 1.20" or "8.4, 8.5"."""
+    low, _, high = text.partition(" to ")
+    if not high:
+        return text.split(", ")
+    major, first = low.split(".")
+    return [f"{major}.{minor}" for minor in range(int(first), int(high.split(".")[1]) + 1)]
+
+
+def test_the_configuration_is_read(tmp_path: Path) -> None:
+    import rich_click as click
+
+    from onnx_migrate.cli import config
+
+    (block,) = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
+    path = tmp_path / "onnx-migrate.toml"
+    path.write_text(block, encoding="utf-8")
+
+    read = config._read(path, click.Context(app.commands["batch"]))
+
+    assert read.options["jobs"] == 4
+    assert read.overrides[0][0] == ("legacy/*", "*_int8.onnx")
