@@ -7,7 +7,7 @@ groups. What this leaves open is where an axis of length 1 goes, and how a dynam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from itertools import product as combinations
@@ -15,10 +15,18 @@ from math import gcd
 
 from .values import Dim, Worlds, product
 
-__all__ = ["regroupings"]
+__all__ = ["Meaning", "regroupings"]
 
 _MOST = 12
 """Meanings above which one is not looked for by trying."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The output's axes; with `order`, of which a Reshape gives those at these places, to be transposed then."""
+
+    dims: tuple[Dim, ...]
+    order: tuple[int, ...] | None = None
 
 
 @dataclass
@@ -35,7 +43,7 @@ class _MisalignedError(Exception):
 
 def regroupings(
     given: Sequence[Dim], frozen: Sequence[int], free: int | None, worlds: Worlds
-) -> list[tuple[Dim, ...]]:
+) -> list[Meaning]:
     """Return what the output's axes may be, likeliest first; empty if that cannot be told.
 
     `given` are the input's axes, `frozen` the output's lengths at the frozen sizes, `free` the axis that the
@@ -135,7 +143,7 @@ class _Regrouping:
         grown = Dim(tuple(size // kept for size in dim.sizes))
         return (grown, self._worlds.fixed(kept)) if first else (self._worlds.fixed(kept), grown)
 
-    def meanings(self) -> list[tuple[Dim, ...]]:
+    def meanings(self) -> list[Meaning]:
         """Give every way of placing the dynamic axes of length 1, likeliest first."""
         ways = [self._ways(index) for index in range(len(self._cuts))]
         found = []
@@ -144,10 +152,25 @@ class _Regrouping:
             for way in chosen:
                 for dim, place, front in way:
                     slots[place].insert(0 if front else len(slots[place]), dim)
-            found.append(
-                tuple(self._joined(slot.size, parts) for slot, parts in zip(self._slots, slots, strict=True))
+            dims = tuple(
+                self._joined(slot.size, parts) for slot, parts in zip(self._slots, slots, strict=True)
             )
-        return list(dict.fromkeys(found))
+            found.append(Meaning(dims))
+        return list(dict.fromkeys([*found, *self._moved()]))
+
+    def _moved(self) -> Iterator[Meaning]:
+        """Give the ways in which the one dynamic axis of length 1 goes past others, as [1, n] becomes [n, 1]."""
+        moving = [(cut, dim) for cut, (leaves, _) in enumerate(self._cuts) for dim, _ in leaves if dim.varies]
+        if len(moving) != 1 or self._cuts[moving[0][0]][1]:
+            return
+        cut, dim = moving[0]
+        solid = [place for place, size in enumerate(self._frozen) if size != 1]
+        for place in (place for place, size in enumerate(self._frozen) if size == 1):
+            rest = [other for other in range(len(self._frozen)) if other != place]
+            at = rest.index(solid[cut]) if cut < len(solid) else len(rest)
+            dims = [self._joined(slot.size, slot.parts) for slot in self._slots]
+            dims[place] = dim
+            yield Meaning(tuple(dims), (*rest[:at], place, *rest[at:]))
 
     def _joined(self, size: int, parts: list[Dim]) -> Dim:
         return product(parts, self._worlds.count) if parts else self._worlds.fixed(size)

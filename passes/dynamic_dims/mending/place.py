@@ -42,6 +42,11 @@ class Place:
     where: Where
     before: bytes | None = None
     reasons: list[str] = field(default_factory=list)
+    label: str = field(init=False)
+    """A name that no other node has."""
+
+    def __post_init__(self) -> None:
+        self.label = next((name for name in self.node.output if name), self.node.name)
 
     @property
     def worlds(self) -> Worlds:
@@ -52,11 +57,6 @@ class Place:
     def attributes(self) -> dict[str, Any]:
         """The node's attributes."""
         return attributes_of(self.node)
-
-    @property
-    def label(self) -> str:
-        """A name that no other node has."""
-        return next((name for name in self.node.output if name), self.node.name)
 
     def input(self, index: int) -> Value | None:
         """Return an input's value, None if it is left out."""

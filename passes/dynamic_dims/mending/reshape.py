@@ -37,10 +37,31 @@ def reshape(place: Place) -> list[Value] | None:
             place.block(f"its shape {text(shape.data[0])} does not hold what comes at other sizes", 1)
         return None
     pattern = ("Reshape", tuple(dim.sizes for dim in dims), tuple(frozen))
-    wanted = meanings[place.choices.ask(place.label, pattern, len(meanings))]
+    meaning = meanings[place.choices.ask(place.label, pattern, len(meanings))]
+    wanted = meaning.dims
+    if meaning.order is not None:
+        return _turned(place, shape.data[0], dims, wanted, meaning.order, x.dtype)
     if any(each != [dim.sizes[world] for dim in wanted] for world, each in enumerate(as_is)):
         _mend(place, shape.data[0], dims, wanted, zeros)
     return [Value(x.dtype, wanted, _reshaped(x, wanted, place))]
+
+
+def _turned(
+    place: Place,
+    given: Array,
+    dims: tuple[Dim, ...],
+    wanted: tuple[Dim, ...],
+    order: tuple[int, ...],
+    dtype: int,
+) -> list[Value]:
+    """Reshape to the axes in the order of the elements, and transpose: at the frozen sizes the two are one."""
+    first = tuple(wanted[axis] for axis in order)
+    _mend(place, given, dims, first, zeros=True)
+    output = place.node.output[0]
+    raw = place.rw.detach_output(0)
+    place.rw.after("Transpose", [raw], [output], perm=[order.index(axis) for axis in range(len(order))])
+    place.body.learn(output, Value(dtype, wanted))
+    return [Value(dtype, first)]
 
 
 def _mend(place: Place, given: Array, dims: tuple[Dim, ...], wanted: tuple[Dim, ...], zeros: bool) -> None:
@@ -56,7 +77,7 @@ def _mend(place: Place, given: Array, dims: tuple[Dim, ...], wanted: tuple[Dim, 
     left = [axis for axis, entry in enumerate(entries) if isinstance(entry, Dim)]
     if left:
         # What is hardest to read from a shape is left to -1.
-        free = next((axis for axis in left if given[axis] == -1), left[-1])
+        free = next((axis for axis in left if axis < len(given) and given[axis] == -1), left[-1])
         entries = [wanted[axis].frozen if entry == -1 else entry for axis, entry in enumerate(entries)]
         entries[free] = -1
     shown = ", ".join(place.name_of(entry) if isinstance(entry, Dim) else str(entry) for entry in entries)
@@ -104,5 +125,5 @@ def flatten(place: Place) -> list[Value] | None:
     for part in (dims[:axis], dims[axis:]) if axis >= 0 else (dims[: len(dims) + axis], dims[axis:]):
         leaves = [leaf for dim in part if dim is not None for leaf in dim.leaves()]
         sides += regroupings(leaves, [prod(dim.frozen for dim in leaves)], 0, place.worlds)[:1]
-    flat = tuple(side[0] for side in sides)
+    flat = tuple(side.dims[0] for side in sides)
     return [Value(x.dtype, flat)] if len(flat) == 2 else None

@@ -82,7 +82,8 @@ class Walk:
         self._worlds = worlds
         self._choices = choices
         self._step = pass_name
-        self._constants: dict[str, Value] = {}
+        self._outputs = {value.name for value in model.proto.graph.output}
+        self._last: dict[str, Place] = {}
         proto = model.proto
         self._functions: dict[FunctionKey, tuple[onnx.FunctionProto, Scope]] = {}
         found = scopes(proto, model.weights, result_ir_version=proto.ir_version)
@@ -99,7 +100,14 @@ class Walk:
         for value in proto.graph.input:
             if value.name not in initialised:
                 given[value.name] = self._declared(value)
-        self._walk(proto.graph, self._main, given, None, self._imports)
+        body = self._walk(proto.graph, self._main, given, None, self._imports)
+        for name in sorted(self._last):
+            place = self._last[name]
+            for dim in body.value(name).dims or ():
+                if dim is None or dim.sizes in self._worlds.sizes.values() or place.label in self._tolerated:
+                    continue
+                if self._worlds.carries_batch(dim):
+                    raise MixedError(place, f"it lays the batch with another axis of output {name!r}")
 
     def _declared(self, value: onnx.ValueInfoProto) -> Value:
         kind = value.type
@@ -148,6 +156,8 @@ class Walk:
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     body.learn(name, value)
+            if scope is self._main:
+                self._last.update({name: place for name in node.output if name in self._outputs})
             nodes.extend([*place.rw.preceding, node, *place.rw.following])
             if place.before is not None:
                 edited = True

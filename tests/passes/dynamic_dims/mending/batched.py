@@ -26,7 +26,7 @@ def mended(source: onnx.ModelProto | str, dynamic: Any) -> tuple[onnx.ModelProto
 
 
 def held_by_items(
-    source: onnx.ModelProto | str, axes: dict[str, int], outputs: list[int], items: int = 3
+    source: onnx.ModelProto | str, axes: dict[str, int], outputs: list[int], items: int = 3, rtol: float = 0.0
 ) -> tuple[onnx.ModelProto, list[str]]:
     """Mend the batch, on these axes of inputs and outputs, and hold a batch against its items' own runs.
 
@@ -44,7 +44,7 @@ def held_by_items(
     for number, single in enumerate(singles):
         expected = run(source, single)
         for value, want, axis in zip(found, expected, outputs, strict=True):
-            np.testing.assert_array_equal(np.take(value, [number], axis), want)
+            np.testing.assert_allclose(np.take(value, [number], axis), want, rtol=rtol, atol=0)
         for value, want in zip(run(result, single), expected, strict=True):
             np.testing.assert_array_equal(value, want)
     for value, shape in zip(found, declared, strict=True):

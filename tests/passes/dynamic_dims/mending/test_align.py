@@ -42,7 +42,7 @@ def test_axes_go(
 ) -> None:
     found = regroupings(given, frozen, free, WORLDS)
 
-    plain = [tuple(dim.sizes for dim in way) for way in found]
+    plain = [tuple(dim.sizes for dim in way.dims) for way in found if way.order is None]
     wanted = [
         tuple(
             dim.sizes if isinstance(dim, Dim) else (dim,) * 4 if isinstance(dim, int) else dim for dim in way
@@ -54,6 +54,13 @@ def test_axes_go(
 
 
 def test_what_was_laid_together_comes_apart() -> None:
-    (rows, features), *_ = regroupings(dims(N, H, 4), (12, 4), None, WORLDS)
+    rows, features = regroupings(dims(N, H, 4), (12, 4), None, WORLDS)[0].dims
 
-    assert regroupings([rows, features], (1, 12, 4), None, WORLDS) == [(N, H, WORLDS.fixed(4))]
+    assert regroupings([rows, features], (1, 12, 4), None, WORLDS)[0].dims == (N, H, WORLDS.fixed(4))
+
+
+def test_the_batch_may_go_past_another_axis() -> None:
+    last = regroupings(dims(N, 5), (5, 1), None, WORLDS)[-1]
+
+    assert last.dims == (WORLDS.fixed(5), N)
+    assert last.order == (1, 0)

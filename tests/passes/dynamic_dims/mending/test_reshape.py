@@ -132,10 +132,28 @@ g (float[1,8] x) => (float[1,2,4] y) { y = me.f(x) }
     assert result.functions
 
 
+def test_a_transposed_batch() -> None:
+    """[1, n] as a column, and the product laid in a row again: what a Transpose would do to a batch."""
+    source = text(
+        "float[1,4] x", "float[1,2] y", "a = Reshape(x, k) b = MatMul(w, a) y = Reshape(b, j)",
+        "int64[2] k = {4, 1}, int64[2] j = {1, 2}, float[2,4] w = {1,2,3,4,5,6,7,8}",
+    )  # fmt: skip
+
+    result, _ = held_by_items(source, {"x": 0}, [0], rtol=1e-6)
+
+    assert [node.op_type for node in result.graph.node] == [
+        "Reshape",
+        "Transpose",
+        "MatMul",
+        "Reshape",
+        "Transpose",
+    ]
+
+
 def test_what_cannot_be_told_is_refused_by_name() -> None:
     source = text(
-        "float[1,4] x", "float[1,4] y", "r = Reshape(x, k) y = Add(r, w)",
-        "int64[2] k = {4, 1}, float[4,4] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}",
+        "float[1,4] x", "float[4,4] y", "r = Reshape(x, k) y = Add(r, w)",
+        "int64[1] k = {4}, float[4,4] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}",
     )  # fmt: skip
 
     with pytest.raises(CannotMigrate) as caught:
