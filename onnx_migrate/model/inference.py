@@ -9,11 +9,10 @@ from onnx import shape_inference
 
 from onnx_migrate.model.bodies import subgraphs
 
-__all__ = ["InferenceError", "infer_shapes"]
+__all__ = ["InferenceError", "infer_shapes", "sheltered"]
 
 LONG = 1 << 16
 """Elements of a vector above which no shape arithmetic is meant."""
-
 
 FRAGILE = frozenset({"DictVectorizer", "LabelEncoder"})
 """Operators of ai.onnx.ml whose inference kills the process when their input's type is unknown (onnx 1.23)."""
@@ -32,11 +31,7 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     What FRAGILE operators give counts as unknown, unless they read an input of the model.
     """
     hidden = [tensor for tensor in proto.graph.initializer if len(tensor.dims) == 1 and tensor.dims[0] > LONG]
-    given = _hide(proto, hidden) if hidden else proto
-    if any(
-        entry.domain == "ai.onnx.ml" for owner in (proto, *proto.functions) for entry in owner.opset_import
-    ):
-        given = _shield(given)
+    given = sheltered(_hide(proto, hidden) if hidden else proto)
     try:
         inferred = shape_inference.infer_shapes(given, data_prop=True)
     except (
@@ -68,8 +63,14 @@ def _hide(proto: onnx.ModelProto, hidden: list[onnx.TensorProto]) -> onnx.ModelP
     return given
 
 
-def _shield(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy in which FRAGILE operators whose input's type may be unknown are of a name that onnx passes over."""
+def sheltered(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return what onnx's inference can be given: the model, or a copy without FRAGILE operators of unknown type.
+
+    They get a name that onnx passes over.
+    """
+    owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
+    if not any(entry.domain == "ai.onnx.ml" for owner in owners for entry in owner.opset_import):
+        return proto
     given = onnx.ModelProto()
     given.CopyFrom(proto)
     _rename(given.graph.node, {value.name for value in given.graph.input if value.type.WhichOneof("value")})
@@ -80,7 +81,7 @@ def _shield(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 def _rename(nodes: Iterable[onnx.NodeProto], typed: Set[str]) -> None:
     for node in nodes:
-        if node.op_type in FRAGILE and node.domain == "ai.onnx.ml" and not typed.issuperset(node.input):
+        if node.op_type in FRAGILE and node.domain == "ai.onnx.ml" and not set(node.input) <= typed:
             node.op_type += "_of_unknown_type"
         for _, _, graph in subgraphs(node):
             _rename(graph.node, typed)

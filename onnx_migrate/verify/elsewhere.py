@@ -7,6 +7,7 @@ import time
 import onnx
 
 from onnx_migrate.isolate import mark
+from onnx_migrate.model.inference import sheltered
 from onnx_migrate.verify.comparison import compare, flat
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
 from onnx_migrate.verify.judge import RECORDED, Judge
@@ -31,7 +32,7 @@ def verify_elsewhere(
     if resizes(after):
         return judge.unsure(f"{reason}; and onnx.reference is wrong about Upsample and Resize", node=why.node)
     try:
-        onnx.shape_inference.infer_shapes(after, check_type=True)
+        onnx.shape_inference.infer_shapes(sheltered(after), check_type=True)
     except onnx.shape_inference.InferenceError as error:
         return judge.fails(EvaluationError(" ".join(str(error).split()), why.node, loading=True), "")
     mark("result: running in onnx.reference")

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.isolate import mark
+from onnx_migrate.model.inference import sheltered
 from onnx_migrate.verify.comparison import is_float, unequal
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.judge import Judge
@@ -107,7 +108,7 @@ def _sizes(model: onnx.ModelProto, feed: Mapping[str, Any]) -> dict[str, int]:
             for size in array.shape:
                 shape.dim.add().dim_value = size
     try:
-        inferred = onnx.shape_inference.infer_shapes(sized)
+        inferred = onnx.shape_inference.infer_shapes(sheltered(sized))
     except onnx.shape_inference.InferenceError:  # odd models that run; what is unknown counts for _UNKNOWN
         return {}
     return {

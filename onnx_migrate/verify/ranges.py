@@ -9,6 +9,8 @@ from math import prod
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, numpy_helper
 
+from onnx_migrate.model.inference import sheltered
+
 __all__ = ["Range", "constant_text", "input_ranges", "nodes_of"]
 
 
@@ -201,7 +203,7 @@ class _Lengths:
 def _shaped(model: onnx.ModelProto) -> GraphProto:
     """Return the graph with inferred shapes, or as it is where inference fails; then fewer are known."""
     try:
-        return onnx.shape_inference.infer_shapes(model).graph
+        return onnx.shape_inference.infer_shapes(sheltered(model)).graph
     except Exception:  # inference raises what it likes on odd models; feeds then rest on what is declared
         return model.graph
 

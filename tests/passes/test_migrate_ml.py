@@ -154,3 +154,15 @@ def test_older_newer_and_two_versions_at_once() -> None:
     with pytest.raises(LoadError) as load:
         migrate_ml(twice, opset=3)
     assert load.value.code == "ambiguous-opset"
+
+
+def test_labels_behind_an_operator_that_onnx_does_not_know() -> None:
+    """onnx's inference would kill the process, of the migration and of the verification."""
+    source = model("""<ir_version: 8, opset_import: ["": 11, "ai.onnx.ml": 1, "com.microsoft": 1]>
+g (float[6] x) => (string[N] y) {
+  values, index, counts = com.microsoft.Unique (x)
+  y = ai.onnx.ml.LabelEncoder <classes_strings = ["a", "b", "c"]> (index)
+}""")
+    migration = onnx_migrate.migrate(source, opset=17, simplify=False)
+    assert migration.report.verification is not None
+    assert migration.report.verification["kind"] == "verified"
