@@ -66,7 +66,8 @@ def tree_ensemble_classifier_5(node: onnx.NodeProto, rw: Rewriter) -> None:
 
     Limits: refused where the text leaves it open or ONNX Runtime differs from it: two classes that both have scores,
     the second of two alone, a class that some inputs give no vote to beside negative weights, and the transforms
-    SOFTMAX_ZERO and PROBIT.
+    SOFTMAX_ZERO and PROBIT. For two classes and no negative weight ONNX Runtime 1.21 left LOGISTIC out; 1.31, like
+    the text, does not.
     """
     post, labels = rw.pop("post_transform", "NONE"), rw.pop("classlabels_int64s", [])
     values = "values_int64s" if labels else "values_strings"

@@ -37,7 +37,7 @@ EXACT = [
     "Crop <border = [0, 0, 0, 0]>",
     "Crop <border = [0, 2, 1, 0]>",
     "Crop <border = [4, 5, 3, 0]>",
-    "Crop <border = [1, 2, 9, 9], scale = [2, 3]>",
+    "Crop <border = [1, 2, 3, 2], scale = [2, 3]>",
     "Crop <border = [0, 0, 0, 0], scale = [5, 7]>",
     "ThresholdedRelu",
     "ThresholdedRelu <alpha = 0.3>",

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.change import Exactness
 from tests.passes.adapters.forests import ML, Votes, check_ml, lift_ml, one_node, trees
+
+RUNTIME = tuple(map(int, ort.__version__.split(".")[:2]))
 
 X = np.random.default_rng(1).standard_normal((60, 4)).astype(np.float32)
 X[0, 0] = np.nan
@@ -153,6 +156,8 @@ def test_signed_votes_for_some_classes_are_right_with_base_values() -> None:
 def test_two_classes_of_one_score(
     votes: Votes, base: list[float] | None, post: str, labels: list[Any]
 ) -> None:
+    if votes is SMALL and post == "LOGISTIC" and RUNTIME < (1, 31):
+        pytest.skip("ONNX Runtime 1.21 leaves out LOGISTIC where no weight is negative, against the text")
     options = {"base_values": base} if base else {}
     source = classifier(votes, labels, post_transform=post, **options)
     exact = post != "LOGISTIC"
