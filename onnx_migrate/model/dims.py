@@ -53,8 +53,8 @@ def batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[int
     """Give the ways in which the batch may lie in the inputs, likeliest first.
 
     The batch is what the first axes of the inputs have in common, or 1 if they differ. In each input it is the first
-    axis of that size: axis 0, but axis 1 of a recurrent state [layers, 1, hidden]. Where an input has more such
-    axes, or only one axis at all (a length of each item, or a number for all of them), that is tried too. None are
+    axis of that size: axis 0, but axis 1 of a recurrent state [layers, 1, hidden]. Where an input has both, or only
+    one axis at all (a length of each item, or a number for all of them), the other way is tried too. None are
     given if the first axes are open already. Raises UsageError if no input has a batch.
     """
     ranked = [port for port in interface.inputs if port.shape]
@@ -62,8 +62,11 @@ def batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[int
     batch = first.pop() if len(first) == 1 and len(ranked) == len(interface.inputs) else 1
     options: list[list[int | None]] = []
     for port in ranked:
-        axes = [axis for axis, size in enumerate(port.shape or ()) if size == batch]
-        found: list[int | None] = list(axes[:3])
+        shape = port.shape or ()
+        axes = [
+            axis for axis, size in enumerate(shape[:2]) if size == batch and not isinstance(shape[0], str)
+        ]
+        found: list[int | None] = list(axes)
         if len(ranked) > 1 and (not axes or axes[0] or len(port.shape or ()) == 1):
             found.append(None)
         options.append(found or [None])

@@ -24,6 +24,8 @@ def test_likeliest_first() -> None:
     assert ways((1, 16), (8,)) == [{"x0": {0: "N"}}]
     assert {"x0": {0: "N"}} in ways((1, 16), (1,))
     assert ways(("M", 3)) == []
+    assert ways(("M", 76, 32, 1)) == []
+    assert ways(("M", 1)) == []
     with pytest.raises(UsageError):
         ways((7, 3), (5, 2))
 
