@@ -109,7 +109,7 @@ def batch(
         if outcome.record is None:
             journal.forget(name)
         elif not outcome.cached:
-            journal.add({**outcome.record, "output": name})
+            journal.add({**outcome.record, "source": outcome.source, "output": name})
 
     try:
         return run(
@@ -162,7 +162,7 @@ def _submitter(
     executor: Executor | None, jobs: int, timeout: float, memory_limit: int | None
 ) -> Iterator[_Submitter]:
     if executor is not None:
-        yield _Submitter(lambda job: executor.submit(run_job, job), sheltered=False)
+        yield _Submitter(lambda job: executor.submit(run_job, _anywhere(job)), sheltered=False)
         return
     from onnx_migrate.batching.pool import LocalPool
 
@@ -178,6 +178,15 @@ def _submitter(
         yield _Submitter(submit, sheltered=True, log=pool.log)
     finally:
         pool.shutdown(cancel_futures=True)  # all is done, or it is to stop at once
+
+
+def _anywhere(job: Job) -> Job:
+    """Return a job for a worker whose working folder may be another."""
+    arguments = dict(job.arguments)
+    if arguments.get("input_data") is not None:
+        arguments["input_data"] = os.path.abspath(arguments["input_data"])
+    output = None if job.output is None else os.path.abspath(job.output)
+    return replace(job, source=os.path.abspath(job.source), output=output, arguments=arguments)
 
 
 class _Submitter:
@@ -196,7 +205,7 @@ class _Submitter:
     def outcome(self, job: Job, future: Future[Outcome]) -> Outcome | None:
         """Return how a job ended; None where its worker ended, and it is to be tried with more shelter."""
         try:
-            return future.result()
+            return replace(future.result(), source=job.source, output=job.output)
         except (FutureTimeout, TimeoutError):
             error = MigrateError(
                 "was not done in time and was stopped", code="timed-out", hint="--timeout allows more"

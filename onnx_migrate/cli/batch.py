@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from onnx_migrate.cli.arguments import arguments
+from onnx_migrate.cli.cluster import cluster
 from onnx_migrate.cli.config import config_option, configured
 from onnx_migrate.cli.html import html_option
 from onnx_migrate.cli.migrate import migrate
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from onnx_migrate.batching import Summary
     from onnx_migrate.errors import MigrateError
 
@@ -46,6 +49,11 @@ def _options_of_migrate(command: Any) -> Any:
     metavar="N",
     help="Models at a time; by default as many as processors.",
 )
+@click.option(
+    "--scheduler", metavar="ADDRESS",
+    help="Let the workers of a Dask cluster do it, as in tcp://host:8786; with the extra onnx-migrate[dask]. They must "
+    "see the same files, and set their own limits.",
+)  # fmt: skip
 @click.option(
     "--fail-fast/--keep-going", default=False, help="Stop at the first model that is not migrated, or go on."
 )
@@ -94,8 +102,8 @@ def batch(**options: Any) -> int:
     interrupted = False
     try:
         live = Live(lines=options["json_lines"], quiet=options["quiet"], html=options["html"])
-        with live:
-            _run(options, live)
+        with cluster(options["scheduler"]) as executor, live:
+            _run(options, live, executor)
     except (UsageError, SaveError) as error:
         return _refused(error)
     except KeyboardInterrupt:
@@ -110,7 +118,7 @@ def batch(**options: Any) -> int:
     return 1 if wrong else 0
 
 
-def _run(options: dict[str, Any], live: Any) -> Summary:
+def _run(options: dict[str, Any], live: Any, executor: Executor | None) -> Summary:
     from onnx_migrate.batching import Job, batch, find, run
 
     def arguments_of(model: str) -> dict[str, Any]:
@@ -118,6 +126,7 @@ def _run(options: dict[str, Any], live: Any) -> Summary:
         return {**arguments(own), "external": own["save_as_external_data"]}
 
     common = {
+        "executor": executor,
         "jobs": options["jobs"],
         "fail_fast": options["fail_fast"],
         "timeout": options["timeout"],

@@ -103,7 +103,7 @@ def test_what_a_model_does_to_its_worker_costs_that_model_alone(models: Path, tm
     seen = Seen()
     try:
         summary = onnx_migrate.batch(
-            ["in"], "out", jobs=2, timeout=3, memory_limit=2 << 30, watcher=seen,
+            ["in"], "out", jobs=2, timeout=2, memory_limit=2 << 30, watcher=seen,
             passes=["own_pass_of_batch:act"], **QUICK,
         )  # fmt: skip
     finally:
