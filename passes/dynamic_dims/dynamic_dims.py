@@ -73,13 +73,15 @@ class DynamicDims(Pass):
         if dropped:
             log.note(self.name, "value-info", f"dropped {dropped} shapes that were noted for the old sizes")
         batch = batch_symbols({name: wish[name] for name in inputs & wish.keys()})
+        batches: dict[str, dict[int, str]] = {}
         if frozen:
-            model = mend(model, frozen, batch, log, self.name)
+            model, batches = mend(model, frozen, batch, log, self.name)
             graph = model.proto.graph
         inferred = followed_outputs(model.proto, frozen, batch)
         for value in graph.output:
             axes = wish.get(value.name, {}) if value.name in outputs else {}
-            dims = self._outputs_dims(value, inferred.get(value.name), axes)
+            found = _with_batch(inferred.get(value.name), batches.get(value.name, {}))
+            dims = self._outputs_dims(value, found, axes)
             if dims is not None and dims != dims_of(value):
                 before = text_of(dims_of(value))
                 set_dims(value, dims)
@@ -135,6 +137,15 @@ class DynamicDims(Pass):
                 )
             result.append((name or made) if size is None else size)
         return tuple(result)
+
+
+def _with_batch(dims: Dims | None, batch: Mapping[int, str]) -> Dims | None:
+    """Name the batch where onnx's inference of the whole does not know an axis and that of the nodes does."""
+    return (
+        None
+        if dims is None
+        else tuple(batch.get(axis) if dim is None else dim for axis, dim in enumerate(dims))
+    )
 
 
 def _frozen_sizes(interface: Interface, wish: Mapping[str, Mapping[int, str]]) -> dict[str, int]:

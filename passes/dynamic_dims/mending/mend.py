@@ -24,8 +24,12 @@ _STEPS = (64, 1)
 _TRIALS = 48
 
 
-def mend(model: Model, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog, step: str) -> Model:
+def mend(
+    model: Model, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog, step: str
+) -> tuple[Model, dict[str, dict[int, str]]]:
     """Return the model with every constant that froze a symbol's size mended; each mend is a Change in the log.
+
+    And the axes of the outputs that are a batch, with its symbol.
 
     `frozen` gives each symbol of the inputs the size it had; `batch` are those that are a batch. The walk computes
     every shape at the frozen sizes and at others. Raises CannotMigrate, code `frozen-dim`, naming the node and the
@@ -33,15 +37,29 @@ def mend(model: Model, frozen: Mapping[str, int], batch: Set[str], log: ChangeLo
     """
     first: BlockedError | None = None
     for stride in _STEPS if set(frozen) - batch else _STEPS[:1]:
+        worlds = Worlds.of(frozen, batch, stride)
         try:
-            found, walk = _settle(model, Worlds.of(frozen, batch, stride), step)
+            found, walk = _settle(model, worlds, step)
         except BlockedError as error:
             first = first or error
             continue
         log.changes.extend(walk.changes)
-        return found
+        return found, _batches(walk, worlds, batch)
     assert first is not None
     raise _refusal(first, frozen)
+
+
+def _batches(walk: Walk, worlds: Worlds, batch: Set[str]) -> dict[str, dict[int, str]]:
+    symbols = {worlds.sizes[symbol]: symbol for symbol in sorted(batch) if symbol in worlds.sizes}
+    return {
+        name: {
+            axis: symbols[dim.sizes]
+            for axis, dim in enumerate(dims)
+            if dim is not None and dim.sizes in symbols
+        }
+        for name, dims in walk.outputs.items()
+        if dims is not None
+    }
 
 
 def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:

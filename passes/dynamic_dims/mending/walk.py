@@ -27,7 +27,7 @@ from .meet import broadcast, concat, elements, grid, recurrent
 from .place import BlockedError, Place
 from .reshape import flatten, reshape
 from .resizing import resize
-from .values import Dim, Value, Worlds
+from .values import Dim, Dims, Value, Worlds
 
 __all__ = ["Walk"]
 
@@ -84,6 +84,8 @@ class Walk:
         self._step = pass_name
         self._outputs = {value.name for value in model.proto.graph.output}
         self._last: dict[str, Place] = {}
+        self.outputs: dict[str, Dims | None] = {}
+        """The dims of the graph's outputs, once it is walked."""
         proto = model.proto
         self._functions: dict[FunctionKey, tuple[onnx.FunctionProto, Scope]] = {}
         found = scopes(proto, model.weights, result_ir_version=proto.ir_version)
@@ -101,6 +103,7 @@ class Walk:
             if value.name not in initialised:
                 given[value.name] = self._declared(value)
         body = self._walk(proto.graph, self._main, given, None, self._imports)
+        self.outputs = {name: body.value(name).dims for name in self._outputs}
         for name in sorted(self._last):
             place = self._last[name]
             for dim in body.value(name).dims or ():

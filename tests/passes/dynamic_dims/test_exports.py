@@ -80,3 +80,13 @@ def test_items_are_what_pytorch_made_of_them(name: str) -> None:
 
     for output, value in zip(session.get_outputs(), session.run(None, {given: batch}), strict=True):
         np.testing.assert_allclose(value[1:2], recorded[output.name], rtol=1e-4, atol=1e-5)
+
+
+def test_the_outputs_batch_has_the_inputs_name() -> None:
+    """Behind an Expand to a computed shape onnx's own inference of the whole knows nothing."""
+    migration = onnx_migrate.migrate(
+        FOLDER / "stateful_lstm_opset13.onnx", dynamic="steps:9,N,6", verify=False
+    )
+
+    (output,) = migration.model.graph.output
+    assert [dim.dim_param or dim.dim_value for dim in output.type.tensor_type.shape.dim] == [10, "N", 5]
