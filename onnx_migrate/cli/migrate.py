@@ -31,7 +31,7 @@ class _BatchNamed(click.RichCommand):
     """Lets `--dynamic-batch` stand before a path: what follows is its name only if it reads as one and is no file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        following = [*args[1:], ""]
+        following = [*args, ""][1:]
         own = [
             "--dynamic-batch=N"
             if arg == "--dynamic-batch" and (not after.isidentifier() or os.path.exists(after))
