@@ -80,6 +80,7 @@ def cluster(tmp_path: Path, environment: dict[str, str]) -> Iterator[Cluster]:
     found.stop()
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_when_a_worker_is_killed(
     cluster: Cluster, folder: Path, command: list[str], environment: dict[str, str], process: Run
 ) -> None:
