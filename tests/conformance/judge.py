@@ -81,7 +81,7 @@ class Outcome:
     kind: str
     text: str = ""
     seconds: float = 0.0
-    """What the tool took."""
+    """Processor time that the tool took."""
 
     @property
     def passed(self) -> bool:
@@ -104,14 +104,14 @@ def judge(case: Case, setting: str, tool: str, target: int) -> Outcome:
     for fed, expected in runs:
         model, given = make_variant(_ready(base, setting), VARIANTS[setting], fed)
         values.append((given, expected))
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         result = TOOLS[tool](model, target)
     except MigrateError as error:
         return Outcome("refused", f"{error.code}: {error}")
     except Exception as error:
         return Outcome("refused", f"{type(error).__name__}: {error}")
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     fault = _fault(result, model) if tool != "the original" else ""
     return Outcome("illegal", fault, seconds) if fault else replace(run(result, values), seconds=seconds)
 

@@ -135,7 +135,7 @@ def _speed(outcomes: dict[Task, Outcome]) -> str:
         if setting == "as shipped" and target == ORT_NEWEST and outcome.seconds:
             times[tool].append(outcome.seconds * 1000)
     told = [f"{tool} {median(times[tool]):.1f} ms" for tool in SHOWN[:2] if times[tool]]
-    return f"One case as shipped, to {ORT_NEWEST}, in the median: {', '.join(told)}.\n"
+    return f"One case as shipped, to {ORT_NEWEST}, in the median of processor time: {', '.join(told)}.\n"
 
 
 def _failures(counted: dict[tuple[str, int], set[Case]], outcomes: dict[Task, Outcome]) -> str:
