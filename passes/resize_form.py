@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import onnx
 
 from onnx_migrate.engine.passes import Pass, register_pass
 from onnx_migrate.model.change import ChangeLog
@@ -13,12 +15,20 @@ from onnx_migrate.model.dims import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.rewriter import Rewriter
 
-from .adapters.resize_inputs import check_choice, check_roi, converted, emptiness, read_scales, read_sizes
+from .adapters.resize_inputs import (
+    FROM_CONVERTER,
+    check_choice,
+    check_roi,
+    converted,
+    emptiness,
+    read_scales,
+    read_sizes,
+)
 from .resize.forms import lengths_disagree, scales_to_sizes, sizes_to_scales
 from .resize.intent import join_pair, pair_of
 from .resize.known import Place
 from .resize.lengths import never_disagrees
-from .resize.walk import Walk, has_resize
+from .resize.walk import Walk, resizes
 
 __all__ = ["ResizeForm"]
 
@@ -45,10 +55,12 @@ class ResizeForm(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Rewrite the Resizes of `model` in place."""
-        if has_resize(model):
+        nodes = resizes(model)
+        if nodes:
             walk = Walk(self.name, model, log, self.dynamic)
             work = _Work(self.form, walk, model.proto.producer_name == "pytorch")
-            walk.each(work.join)
+            if work.may_join(nodes):
+                walk.each(work.join)
             walk.each(work.shape)
             walk.end()
         return model
@@ -59,6 +71,13 @@ class _Work:
     form: Form
     walk: Walk
     pytorch: bool
+
+    def may_join(self, nodes: Iterable[onnx.NodeProto]) -> bool:
+        """Tell whether there is anything for `join` to look at: it costs a walk over the model."""
+        if any(len(node.input) > 1 and node.input[1] for node in nodes):
+            return True
+        lifted = self.walk.lifted.values()
+        return any("Resize" in change.emitted or FROM_CONVERTER in change.reason for change in lifted)
 
     def join(self, place: Place) -> set[str]:
         """Write one node for two of the lift where it shows, from shapes, that all axes go the same way."""

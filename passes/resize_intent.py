@@ -14,7 +14,7 @@ from onnx_migrate.model.shapes import drop_value_info
 from .adapters.resize_inputs import converted
 from .resize.intent import as_before_converter, as_pytorch, from_before_11, pair_of
 from .resize.known import Place
-from .resize.walk import Walk, has_resize
+from .resize.walk import Walk, resizes
 
 __all__ = ["ResizeIntent"]
 
@@ -39,7 +39,7 @@ class ResizeIntent(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Rewrite the Resizes of `model`, which the pass migrate_opset has lifted, in place."""
-        if not has_resize(model):
+        if not resizes(model):
             return model
         walk = Walk(self.name, model, log, self.dynamic)
         pytorch = model.proto.producer_name == "pytorch"

@@ -29,10 +29,8 @@ def check_page(path: str | None) -> None:
     check_target(path)
 
 
-def write_model_page(path: str | None, report: Mapping[str, Any], *, model: str, output: str | None) -> None:
-    """Write the page of one model, if one is asked for. Raises SaveError."""
-    if path is None:
-        return
+def write_model_page(path: str, report: Mapping[str, Any], *, model: str, output: str | None) -> None:
+    """Write the page of one model. Raises SaveError."""
     from onnx_migrate.report.html import model_page
 
     _write(path, [model_page({**report, "output": output}, sizes=_sizes(model, output))])

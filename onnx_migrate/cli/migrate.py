@@ -186,7 +186,8 @@ def migrate(**options: Any) -> int:
                 )
             if options["depfile"]:
                 write_depfile(options["depfile"], str(target), made_from)
-            write_model_page(options["html"], migration.report.as_dict(), model=model, output=target)
+            if options["html"]:
+                write_model_page(options["html"], migration.report.as_dict(), model=model, output=target)
         except MigrateError as error:
             progress("")
             if model == STREAM:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 import onnx
@@ -18,6 +18,9 @@ FunctionKey = tuple[str, str, str]
 """A local function's domain, name and overload."""
 
 
+_NONE: tuple[tuple[str, int, onnx.GraphProto], ...] = ()
+
+
 def function_key(function: onnx.FunctionProto) -> FunctionKey:
     """Return what a node must name to call `function`."""
     return function.domain, function.name, getattr(function, "overload", "")
@@ -28,9 +31,9 @@ def called(node: onnx.NodeProto) -> FunctionKey:
     return node.domain, node.op_type, getattr(node, "overload", "")
 
 
-def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
+def subgraphs(node: onnx.NodeProto) -> Iterable[tuple[str, int, onnx.GraphProto]]:
     """Give the attribute name, place and graph of each sub-graph of a node."""
-    return _graphs(node) if _may_hold_graphs(node.domain, node.op_type) else iter(())
+    return _graphs(node) if _may_hold_graphs(node.domain, node.op_type) else _NONE
 
 
 def _graphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import onnx
 
@@ -21,23 +21,24 @@ from onnx_migrate.model.scope import Scope, scopes
 from .known import Known, Place, Producers
 from .lengths import RealTypes, contradicts
 
-__all__ = ["Visit", "Walk", "has_resize"]
+__all__ = ["Visit", "Walk", "resizes"]
 
 Visit = Callable[[Place], set[str]]
 """Rewrites one node, and returns the outputs of nodes that are no longer needed."""
 
 
-def has_resize(model: Model) -> bool:
-    """Tell whether any body of the model has a Resize."""
+def resizes(model: Model) -> list[onnx.NodeProto]:
+    """Return the Resizes of all bodies of the model."""
     bodies: list[Body] = [model.proto.graph, *model.proto.functions]
-    return any(_has_resize(body) for body in bodies)
+    return [node for body in bodies for node in _resizes(body)]
 
 
-def _has_resize(body: Body) -> bool:
-    return any(
-        node.op_type == "Resize" or any(_has_resize(graph) for _, _, graph in subgraphs(node))
-        for node in body.node
-    )
+def _resizes(body: Body) -> Iterator[onnx.NodeProto]:
+    for node in body.node:
+        if node.op_type == "Resize":
+            yield node
+        for _, _, graph in subgraphs(node):
+            yield from _resizes(graph)
 
 
 class Walk:

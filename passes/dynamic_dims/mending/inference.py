@@ -79,6 +79,10 @@ def infer(
     return outputs
 
 
+_LOOKS_UP_ALL = tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 18)
+"""Whether the installed onnx looks up the types of inputs that are left out too."""
+
+
 def _infer(
     schema: Any,
     node: onnx.NodeProto,
@@ -95,6 +99,8 @@ def _infer(
             tensor = value.tensor_in(world)
             if tensor is not None:
                 data[name] = tensor
+    if "" in node.input and _LOOKS_UP_ALL:
+        types[""] = onnx.TypeProto()
     opsets = [helper.make_opsetid(domain, version) for domain, version in imports.items()]
     found: dict[str, onnx.TypeProto] = shape_inference.infer_node_outputs(
         schema, node, types, data, opset_imports=opsets, ir_version=ir_version

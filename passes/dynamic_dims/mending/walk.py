@@ -139,7 +139,7 @@ class Walk:
         for node in graph.node:
             for name in node.output:
                 body.makers[name] = node
-            for name in dict.fromkeys(free_names(node)) if next(subgraphs(node), None) else node.input:
+            for name in dict.fromkeys(free_names(node)) if any(subgraphs(node)) else node.input:
                 body.readers.setdefault(name, []).append(node)
         for name, value in given.items():
             body.learn(name, value)
