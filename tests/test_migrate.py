@@ -143,6 +143,12 @@ def test_dynamic_is_proved_at_other_sizes() -> None:
 # Simplify
 
 
+def test_dynamic_without_a_proof_is_told() -> None:
+    for options, told in (({"dynamic": "x:N,3,4"}, True), ({}, False)):
+        report = migrate(small(), opset=13, **options, **FAST).report
+        assert ("not-proved" in {note.code for note in report.notes if note.severity == "warning"}) is told
+
+
 def test_simplify_folds_and_without_it_nothing_does() -> None:
     proto = onnx.load(FIXTURES / "transformer_opset9.onnx")
 

@@ -80,6 +80,7 @@ CODES = {
     "left-out": "An optional pass failed, or its result did not hold, and the model was kept as it was before it.",
     "ml-opset": "The nodes of ai.onnx.ml were brought to the version asked for.",
     "node-names": "Nodes shared a name, which ONNX allows and ONNX Runtime refuses; they were told apart.",
+    "not-proved": "Dims were made dynamic, and --no-verify kept the model from being run at other sizes. A model can run at another batch and mix its items without a word.",
     "other-numbers": "A pass that was asked for changed what the model computes. The model before it is held against the original, and the result against the model after it.",
     "other-version": "A node had the form of another version than its model's opset says, and was lifted from there.",
     "fixed-dims": "Open dims of an input or output became numbers, as asked for.",
