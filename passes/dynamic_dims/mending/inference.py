@@ -100,7 +100,16 @@ def _infer(
             if tensor is not None:
                 data[name] = tensor
     if "" in node.input and _LOOKS_UP_ALL:
-        types[""] = onnx.TypeProto()
+        # What shape_inference.infer_node_outputs does, but for asking the type of an input that is left out.
+        told = schema._infer_node_outputs(
+            node.SerializeToString(),
+            {name: type_.SerializeToString() for name, type_ in types.items()},
+            {name: tensor.SerializeToString() for name, tensor in data.items()},
+            {},
+            dict(imports),
+            ir_version,
+        )
+        return {name: onnx.TypeProto.FromString(type_) for name, type_ in told.items()}
     opsets = [helper.make_opsetid(domain, version) for domain, version in imports.items()]
     found: dict[str, onnx.TypeProto] = shape_inference.infer_node_outputs(
         schema, node, types, data, opset_imports=opsets, ir_version=ir_version
