@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-import onnx
-
 from onnx_migrate import files
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.interface import Interface
@@ -14,12 +12,10 @@ from onnx_migrate.verify import Kind, Verdict
 
 __all__ = ["compare"]
 
-Source = str | os.PathLike[str] | bytes | onnx.ModelProto
-
 
 def compare(
-    original: Source,
-    other: Source,
+    original: files.Source,
+    other: files.Source,
     *,
     exact: bool = False,
     input_data: str | os.PathLike[str] | None = None,
@@ -42,6 +38,6 @@ def compare(
     difference = Interface.of(before.proto).difference(Interface.of(after.proto))
     if difference:
         return Verdict(Kind.DIFFERS, difference)
-    limits = Limits(timeout) if memory_limit is None else Limits(timeout, memory_limit)
+    limits = Limits.of(timeout, memory_limit)
     with Prover(before, input_data, rtol, atol, seed, limits, isolated) as prover:
         return prover.judge(after, after if exact else None)

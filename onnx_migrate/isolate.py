@@ -76,6 +76,11 @@ class Limits:
     seconds: float | None = 600.0
     memory: int | None = field(default_factory=_most_of_memory)
 
+    @classmethod
+    def of(cls, seconds: float, memory: int | None) -> Limits:
+        """Return these limits; without a number for the memory, three quarters of the machine's."""
+        return cls(seconds) if memory is None else cls(seconds, memory)
+
 
 @dataclass(frozen=True)
 class Returned:

@@ -30,7 +30,6 @@ __all__ = ["Migration", "convert_version", "default_pipeline", "migrate"]
 ResizeForm = Literal["auto", "scales", "sizes"]
 Opset = int | str | Mapping[str, int | str]
 """An ai.onnx opset or "latest", or one for each domain: {"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3"."""
-Source = str | os.PathLike[str] | bytes | onnx.ModelProto
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Migration:
         """The result with its large weights left where they are, marked as external data; not to be changed."""
         return self._model.proto
 
-    def same_as(self, source: Source) -> bool:
+    def same_as(self, source: files.Source) -> bool:
         """Tell whether the result is what `source` holds, weights included; they are read only where moved."""
         return files.same(files.load(source), self._model)
 
@@ -109,7 +108,7 @@ def default_pipeline(
 
 
 def migrate(
-    source: Source,
+    source: files.Source,
     *,
     opset: Opset = 17,
     dynamic: DynamicAxes | None = None,
@@ -171,7 +170,7 @@ def migrate(
         CannotMigrate: a node, or a frozen dim, has no equal at the target.
         VerificationFailed: the numbers differ. PassError: a pass failed. All are MigrateError.
     """
-    limits = Limits(timeout) if memory_limit is None else Limits(timeout, memory_limit)
+    limits = Limits.of(timeout, memory_limit)
     if pipeline is None:
         pipeline = default_pipeline(
             opset=opset,
@@ -196,13 +195,6 @@ def migrate(
     course = _run(pipeline, original, log, clock, required=simplify == "require")
     model, fallback = course.model, course.fallback
     proof = None
-    if not verify and any(item.name == "dynamic_dims" for item in pipeline):
-        log.note(
-            "dynamic_dims",
-            "not-proved",
-            "the model was not run at other sizes, which alone shows that its dims are free: verification was left out",
-            severity="warning",
-        )
     if verify:
         settings = (input_data, rtol, atol, seed, limits, isolated)
         with clock("verify"):
@@ -222,6 +214,13 @@ def migrate(
                     proof = prover.prove(model, exact)
         for leg, finding in zip(course.legs, held, strict=True):
             log.note(leg.name, "held-before", finding)
+    elif any(item.name == "dynamic_dims" for item in pipeline):
+        log.note(
+            "dynamic_dims",
+            "not-proved",
+            "the model was not run at other sizes, which alone shows that its dims are free: verification was left out",
+            severity="warning",
+        )
     return Migration(_report(original, model, pipeline, log, clock, proof), model)
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import rich_click as click
 from click.core import ParameterSource
 
+from onnx_migrate.cli.judging import bytes_of
+
 if TYPE_CHECKING:
     from onnx_migrate.engine.passes import Pass
 
@@ -15,7 +17,6 @@ __all__ = ["arguments"]
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return what `onnx_migrate.migrate` is called with, besides the source. Raises click.UsageError."""
-    limit = options["memory_limit"]
     opset, fits = _target(options)
     return {
         "opset": opset,
@@ -35,7 +36,7 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "atol": options["atol"],
         "seed": options["seed"],
         "timeout": options["timeout"],
-        "memory_limit": None if limit is None else int(limit * 2**30),
+        "memory_limit": bytes_of(options["memory_limit"]),
     }
 
 

@@ -13,6 +13,7 @@ from onnx_migrate.cli.arguments import arguments
 from onnx_migrate.cli.config import config_option, configured
 from onnx_migrate.cli.depfile import dependencies, write_depfile
 from onnx_migrate.cli.html import check_page, html_option, write_model_page
+from onnx_migrate.cli.judging import tolerance_options
 from onnx_migrate.cli.preview import destination, print_diff
 from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
 
@@ -98,13 +99,7 @@ class _BatchNamed(click.RichCommand):
     "--input-data", type=click.Path(), metavar="PATH",
     help="Verify on these inputs: an .npz by input name, or a folder of input_*.pb.",
 )  # fmt: skip
-@click.option(
-    "--rtol", type=float, help="Largest relative difference allowed; by default it follows from the type."
-)
-@click.option(
-    "--atol", type=float, help="Largest absolute difference allowed; by default it follows from the values."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@tolerance_options
 @click.option(
     "--save-as-external-data", is_flag=True, help="Write the weights to OUTPUT.data, below 2 GB too."
 )

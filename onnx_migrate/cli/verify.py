@@ -7,6 +7,8 @@ from typing import Any
 
 import rich_click as click
 
+from onnx_migrate.cli.judging import bytes_of, tolerance_options
+
 __all__ = ["verify"]
 
 EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
@@ -20,13 +22,7 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
     "--input-data", type=click.Path(), metavar="PATH",
     help="Run them on these inputs: an .npz by input name, or a folder of input_*.pb.",
 )  # fmt: skip
-@click.option(
-    "--rtol", type=float, help="Largest relative difference allowed; by default it follows from the type."
-)
-@click.option(
-    "--atol", type=float, help="Largest absolute difference allowed; by default it follows from the values."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@tolerance_options
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
     help="For the child process that runs both.",
@@ -56,7 +52,6 @@ def verify(**options: Any) -> int:
     from onnx_migrate.errors import MigrateError
 
     original, other = options["original"], options["other"]
-    limit = options["memory_limit"]
     try:
         verdict = compare(
             original,
@@ -67,7 +62,7 @@ def verify(**options: Any) -> int:
             atol=options["atol"],
             seed=options["seed"],
             timeout=options["timeout"],
-            memory_limit=None if limit is None else int(limit * 2**30),
+            memory_limit=bytes_of(options["memory_limit"]),
         )
     except MigrateError as error:
         named = next((path for path in (other, original) if str(error).startswith(path)), original)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from onnx_migrate.files.inline import inline
-from onnx_migrate.files.load import load
+from onnx_migrate.files.load import Source, load
 from onnx_migrate.files.same import same
 from onnx_migrate.files.save import save
 from onnx_migrate.files.target import check_target
 
-__all__ = ["check_target", "inline", "load", "same", "save"]
+__all__ = ["Source", "check_target", "inline", "load", "same", "save"]

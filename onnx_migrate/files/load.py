@@ -34,7 +34,11 @@ STRUCTURE_LIMIT = 2**31 - 1
 """Bytes of one message protobuf reads and writes."""
 
 
-def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, absent: bool = False) -> Model:
+Source = str | os.PathLike[str] | bytes | onnx.ModelProto
+"""What a model is read from: a path, its bytes, or the message itself."""
+
+
+def load(source: Source, *, absent: bool = False) -> Model:
     """Read a model; payloads of more than INLINE_LIMIT bytes stay where they are and become references.
 
     A path: the file is scanned, not read; external data must lie in the model's folder. Bytes and protos are

@@ -55,6 +55,15 @@ class Runnable:
         model: onnx.ModelProto = onnx.load(self.path, load_external_data=False)
         return model
 
+    @property
+    def home(self) -> Path | None:
+        """The folder that external data is looked for in."""
+        return self.folder or (self.path.parent if self.path else None)
+
+    def rewritten(self, model: onnx.ModelProto) -> Runnable:
+        """Return another structure over the same weights."""
+        return Runnable(structure=model.SerializeToString(), folder=self.home)
+
 
 class EvaluationError(Exception):
     """A model that does not load or run; `node` is the name of the node that was blamed, "" if none.
@@ -126,10 +135,9 @@ class Reference(Evaluator):
 
         self.name = f"onnx.reference {onnx.__version__}"
         proto = runnable.proto()
-        folder = runnable.folder or (runnable.path.parent if runnable.path else None)
         try:
-            if folder is not None:
-                load_external_data_for_model(proto, str(folder))
+            if runnable.home is not None:
+                load_external_data_for_model(proto, str(runnable.home))
             self._evaluator = ReferenceEvaluator(proto)
         except Exception as error:
             raise EvaluationError(_line(str(error)), loading=True) from error

@@ -25,5 +25,4 @@ def opened(runnable: Runnable) -> Runnable:
     for value in model.graph.output:
         if value.type.WhichOneof("value") == "tensor_type":
             value.type.tensor_type.ClearField("shape")
-    folder = runnable.folder or (runnable.path.parent if runnable.path else None)
-    return Runnable(structure=model.SerializeToString(), folder=folder)
+    return runnable.rewritten(model)

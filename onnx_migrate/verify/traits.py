@@ -181,5 +181,4 @@ def exposing(runnable: Runnable, names: Iterable[str]) -> Runnable:
     for name in dict.fromkeys(names):
         if name not in present:
             model.graph.output.add().name = name
-    folder = runnable.folder or (runnable.path.parent if runnable.path else None)
-    return Runnable(structure=model.SerializeToString(), folder=folder)
+    return runnable.rewritten(model)

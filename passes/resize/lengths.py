@@ -99,9 +99,9 @@ def real_types(model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> TypeTa
                 dim.dim_param = symbol
             elif dim.HasField("dim_value") and dim.dim_value <= 0:
                 dim.ClearField("value")
-    places = list(_places(model, twin))
+    types = TypeTable(twin)
+    places = list(_places(model, twin, types))
     for _ in range(_ROUNDS):
-        types = TypeTable(twin)
         changed = False
         known: dict[int, Known] = {}
         producers = Producers()
@@ -114,6 +114,7 @@ def real_types(model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> TypeTa
                 return None
         if not changed:
             return types
+        types = TypeTable(twin)
     return None
 
 
@@ -135,9 +136,9 @@ def _forget(graph: onnx.GraphProto, functions: set[FunctionKey], *, everything: 
             _forget(inner, functions, everything=everything)
 
 
-def _places(model: Model, twin: onnx.ModelProto) -> Iterator[_Place]:
+def _places(model: Model, twin: onnx.ModelProto, types: TypeTable) -> Iterator[_Place]:
     bodies: Sequence[Any] = [twin.graph, *twin.functions]
-    own = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
+    own = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version, types=types)
     for scope, body in zip(own, bodies, strict=True):
         yield from _in_body(scope, body)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import helper
 
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.change import Exactness
-from tests.harness import ORT_NEWEST, model, run, same
+from tests.harness import ORT_NEWEST, loads, model, run, same
 from tests.resize.shaped import feed, resizes, run_time, shape_form
 
 OPSETS = [opset for opset in (11, 13, 18, 19, 21, 26) if opset <= ORT_NEWEST]
@@ -38,16 +37,6 @@ g (float[1,2,13,13] x, float[1,2,25,25] skip) => (float[1,2,25,25] y)
   y = Add(big, skip)
 }}"""
     return onnx.parser.parse_model(text)
-
-
-def loads(proto: onnx.ModelProto) -> bool:
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    try:
-        ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    except Exception:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("opset", OPSETS)
