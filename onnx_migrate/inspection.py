@@ -47,7 +47,7 @@ class Operator:
 class Inspection:
     """What a model is, and what migrating it would do.
 
-    `plan` reports what bringing it to `target` would change, or is None and `refusal` says why it would not be
+    `target` is the opset that was reached, or asked for. `plan` reports what bringing it there would change, or is None and `refusal` says why it would not be
     done; neither is simplified nor run, so onnxsim and the verification may still have their say. `weight_bytes`
     is what dims and types add up to. `problems` are tensors whose external data is not there.
     """
@@ -101,7 +101,9 @@ class Inspection:
         }
 
 
-def inspect(source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, opset: int | str = 17) -> Inspection:
+def inspect(
+    source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, opset: int | str = "17+"
+) -> Inspection:
     """Look at a model; no weights are read and nothing is written. Raises LoadError, or UsageError for `opset`."""
     model, problems = _load(source)
     proto = model.proto
@@ -132,7 +134,7 @@ def inspect(source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, opset: 
         weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in held),
         external_files=_external_files(model),
         problems=problems,
-        target=opset,
+        target=(plan and plan.after.opset) or opset,
         plan=plan,
         refusal=refusal,
         survey=reach,
@@ -141,6 +143,8 @@ def inspect(source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, opset: 
 
 def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Model, tuple[str, ...]]:
     """Read the structure, also of a model whose external data is not there, and say what is the matter."""
+    if isinstance(source, (str, os.PathLike)):
+        source = files.at_hand(source)
     try:
         return files.load(source), ()
     except LoadError as error:
@@ -148,7 +152,8 @@ def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Mod
             raise
         path = Path(os.path.abspath(source))
         weights = Weights(path.parent, source=path)
-        return Model(from_file(path, os.fspath(source), weights), weights, os.fspath(source)), (str(error),)
+        model = Model(from_file(path, str(source), weights), weights, str(source), keepalive=source)
+        return model, (str(error),)
 
 
 def _operators(proto: onnx.ModelProto) -> Iterator[tuple[str, str, int | None]]:

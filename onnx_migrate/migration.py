@@ -23,13 +23,14 @@ from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.schema import is_onnx, newest_opset
 from onnx_migrate.proof import Proof, Prover
-from onnx_migrate.report import Report, Side
+from onnx_migrate.report import Report, Side, Unfinished
 
 __all__ = ["Migration", "convert_version", "default_pipeline", "migrate"]
 
 ResizeForm = Literal["auto", "scales", "sizes"]
 Opset = int | str | Mapping[str, int | str]
-"""An ai.onnx opset or "latest", or one for each domain: {"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3"."""
+"""An ai.onnx opset, "17+" for 17 or the model's own where that is newer, or "latest"; or one of these for each domain:
+{"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3"."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,13 @@ def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelPr
     Raises CannotMigrate for a node that has no equal at the target and for a target older than the model.
     """
     source = files.load(model, absent=True)
-    pipeline = Pipeline((_builtin("migrate_opset", opset=_opset(target_version), unlist=False),))
+    pipeline = Pipeline((_builtin("migrate_opset", **_opset(target_version), unlist=False),))
     return files.inline(pipeline.run(source, ChangeLog()))
 
 
 def default_pipeline(
     *,
-    opset: Opset = 17,
+    opset: Opset = "17+",
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -110,7 +111,7 @@ def default_pipeline(
 def migrate(
     source: files.Source,
     *,
-    opset: Opset = 17,
+    opset: Opset = "17+",
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -136,8 +137,9 @@ def migrate(
 
     Args:
         source: a path, the bytes of a model, or a ModelProto (which is not touched).
-        opset: the ai.onnx opset to reach, or "latest" for the newest that the installed onnx knows. A mapping, or a
-            text like "17,ai.onnx.ml=3", says one for each of ai.onnx and ai.onnx.ml; what it does not name stays.
+        opset: the ai.onnx opset to reach; "17+" is 17, or the model's own where that is newer; "latest" is the newest
+            that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of ai.onnx
+            and ai.onnx.ml; what it does not name stays.
         dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
         dynamic_batch: make the batch of every input dynamic, under this name, or N.
         fix: dims to make numbers: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.
@@ -192,36 +194,47 @@ def migrate(
     with clock("load"):
         original = files.load(source)
     log = ChangeLog()
-    course = _run(pipeline, original, log, clock, required=simplify == "require")
-    model, fallback = course.model, course.fallback
-    proof = None
-    if verify:
-        settings = (input_data, rtol, atol, seed, limits, isolated)
-        with clock("verify"):
-            held = []
-            for leg in course.legs:
-                with Prover(leg.start, *settings) as prover:
-                    verdict = prover.prove(leg.end, leg.end if leg.exact else None).verdict
-                held.append(f"before {leg.name}: {verdict.summary}")
-            with Prover(course.start, *settings) as prover:
-                exact = (fallback.model if fallback else model) if course.exact else None
-                try:
-                    proof = prover.prove(model, exact)
-                except (VerificationFailed, CannotMigrate) as error:
-                    if fallback is None:
-                        raise
-                    model = fallback.take(log, str(error))
-                    proof = prover.prove(model, exact)
-        for leg, finding in zip(course.legs, held, strict=True):
-            log.note(leg.name, "held-before", finding)
-    elif any(item.name == "dynamic_dims" for item in pipeline):
-        log.note(
-            "dynamic_dims",
-            "not-proved",
-            "the model was not run at other sizes, which alone shows that its dims are free: verification was left out",
-            severity="warning",
-        )
+    with _telling(original, log, clock):
+        course = _run(pipeline, original, log, clock, required=simplify == "require")
+        model, fallback = course.model, course.fallback
+        proof = None
+        if verify:
+            settings = (input_data, rtol, atol, seed, limits, isolated)
+            with clock("verify"):
+                held = []
+                for leg in course.legs:
+                    with Prover(leg.start, *settings) as prover:
+                        verdict = prover.prove(leg.end, leg.end if leg.exact else None).verdict
+                    held.append(f"before {leg.name}: {verdict.summary}")
+                with Prover(course.start, *settings) as prover:
+                    exact = (fallback.model if fallback else model) if course.exact else None
+                    try:
+                        proof = prover.prove(model, exact)
+                    except (VerificationFailed, CannotMigrate) as error:
+                        if fallback is None:
+                            raise
+                        model = fallback.take(log, str(error))
+                        proof = prover.prove(model, exact)
+            for leg, finding in zip(course.legs, held, strict=True):
+                log.note(leg.name, "held-before", finding)
+        elif any(item.name == "dynamic_dims" for item in pipeline):
+            log.note(
+                "dynamic_dims",
+                "not-proved",
+                "the model was not run at other sizes, which alone shows that its dims are free: verification was left out",
+                severity="warning",
+            )
     return Migration(_report(original, model, pipeline, log, clock, proof), model)
+
+
+@contextmanager
+def _telling(original: Model, log: ChangeLog, clock: _Clock) -> Iterator[None]:
+    """Give an error that leaves the block what had been done until then."""
+    try:
+        yield
+    except MigrateError as error:
+        error.unfinished = Unfinished.of(original, log, error.where, clock.seconds)
+        raise
 
 
 def _builtin(name: str, **options: Any) -> Pass:
@@ -244,19 +257,23 @@ def _lifts(opset: Opset, **options: Any) -> list[Pass]:
             hint="ai.onnx and ai.onnx.ml are the domains that can move",
         )
     main, ml = targets.get("ai.onnx"), targets.get("ai.onnx.ml")
-    found = [] if main is None else [_builtin("migrate_opset", opset=main, **options)]
+    found = [] if main is None else [_builtin("migrate_opset", **main, **options)]
     if ml is not None:
-        found.append(_builtin("migrate_ml", opset=ml, **({} if main is None else {"beside": main})))
+        found.append(_builtin("migrate_ml", **ml, **({} if main is None else {"beside": main["opset"]})))
     return found
 
 
-def _opset(given: int | str, domain: str = "") -> int:
+def _opset(given: int | str, domain: str = "") -> dict[str, Any]:
+    """Return the options that say an opset to reach."""
     if given == "latest":
-        return newest_opset(domain)
+        return {"opset": newest_opset(domain)}
+    number = str(given).removesuffix("+")
     try:
-        return int(given)
+        return {"opset": int(number), "at_least": number != str(given)}
     except ValueError:
-        raise UsageError(f"{given!r} is not an opset", hint="a number, or latest") from None
+        raise UsageError(
+            f"{given!r} is not an opset", hint="a number, as 17+ one or newer, or latest"
+        ) from None
 
 
 def _run(pipeline: Pipeline, original: Model, log: ChangeLog, clock: _Clock, *, required: bool) -> _Course:

@@ -16,6 +16,7 @@ from onnx_migrate.cli.html import check_page, html_option, write_model_page
 from onnx_migrate.cli.judging import tolerance_options
 from onnx_migrate.cli.preview import destination, print_diff
 from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
+from onnx_migrate.url import is_url, plain
 
 __all__ = ["migrate"]
 
@@ -50,9 +51,9 @@ class _BatchNamed(click.RichCommand):
 )
 @click.option("--in-place", is_flag=True, help="Write the result over MODEL.")
 @click.option(
-    "--opset", "--target-opset", cls=_Joined, multiple=True, default=("17",), show_default=True, metavar="N",
-    help="The ai.onnx opset to reach: a number, or latest. ai.onnx.ml stays as it is unless ai.onnx.ml=N is given, "
-    "beside that or alone.",
+    "--opset", "--target-opset", cls=_Joined, multiple=True, default=("17+",), show_default=True, metavar="N",
+    help="The ai.onnx opset to reach: a number, or latest; 17+ is 17, or the model's own where that is newer. "
+    "ai.onnx.ml stays as it is unless ai.onnx.ml=N is given, beside that or alone.",
 )  # fmt: skip
 @click.option(
     "--for", "runtime", metavar="RUNTIME==VERSION",
@@ -163,12 +164,13 @@ def migrate(**options: Any) -> int:
 
     if options["extra"]:
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
-    source, piped = read_source(model), target == STREAM
+    piped = target == STREAM
     with _Progress(options["quiet"] or options["as_json"]) as progress:
         try:
-            if target is not None and not piped and os.path.isfile(model):
+            if target is not None and not piped and (is_url(model) or os.path.isfile(plain(model))):
                 check_target(target, source=model, in_place=options["in_place"])
             check_page(options["html"])
+            source = read_source(model)
             migration = named(run(source, **given, progress=progress))
             changes = options["check"] and not migration.same_as(source)
             made_from = dependencies(options) if options["depfile"] else []
