@@ -20,6 +20,7 @@ from onnx_migrate.batching.journal import Journal
 from onnx_migrate.batching.work import refused, run_job
 from onnx_migrate.errors import MigrateError, UsageError
 from onnx_migrate.isolate import Limits
+from onnx_migrate.url import is_url, plain
 
 __all__ = ["Watcher", "batch", "run"]
 
@@ -68,13 +69,13 @@ def batch(
 
     Args:
         sources: see `find`.
-        out_dir: is made if it is not there; it also gets a journal of what was done.
+        out_dir: a folder, made if it is not there, which also gets a journal of what was done; or a URL, without.
         executor: any `concurrent.futures.Executor` whose workers have this package and see the same files; by
             default processes of this machine, which are replaced when a model brings one down.
         jobs: how many such processes; as many as there are processors by default.
         fail_fast: stop at the first model that is not migrated.
         resume: pass over models of which the journal says that the same content was migrated with the same options
-            by the same versions, and whose results are still there as they were written.
+            by the same versions, and whose results are still there as they were written; not where `out_dir` is a URL.
         external: write weights beside every result.
         timeout: seconds that a model may take; a model that takes longer, or crashes its process, is tried once more
             with each native stage in a child process of its own, limited to these seconds.
@@ -86,25 +87,29 @@ def batch(
     Returns the totals. Raises UsageError where nothing can be done at all, and whatever `watcher` raises, having
     ended the workers.
     """
-    pairs = place(find(sources), out_dir)
-    folder = Path(out_dir)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be made: {error.strerror}") from error
-    journal = Journal(folder)
-    if resume:
+    folder = plain(os.fspath(out_dir))
+    if resume and is_url(folder):
+        raise UsageError(
+            f"{folder}: --resume goes by a journal that grows with each model, and objects behind a URL do not grow",
+            hint="leave --resume out, or give a folder of this machine",
+        )
+    pairs = place(find(sources), folder)
+    journal = None if is_url(folder) else _journal(folder)
+    if resume and journal:
         journal.read()
     arguments |= {"timeout": timeout, "memory_limit": memory_limit}
     planned = []
     for source, target in pairs:
         own = {**arguments, "external": external, **(arguments_of(source) if arguments_of else {})}
         beside = bool(own.pop("external"))
-        known = journal.records.get(os.path.relpath(target, folder))
+        known = journal.records.get(os.path.relpath(target, folder)) if journal else None
         planned.append(Job(source, target, own, beside, known=known))
-    journal.start()
+    if journal:
+        journal.start()
 
     def keep(outcome: Outcome) -> None:
+        if journal is None:
+            return
         name = os.path.relpath(str(outcome.output), folder)
         if outcome.record is None:
             journal.forget(name)
@@ -117,7 +122,17 @@ def batch(
             watcher=watcher, keep=keep,
         )  # fmt: skip
     finally:
-        journal.finish()
+        if journal:
+            journal.finish()
+
+
+def _journal(folder: str) -> Journal:
+    """Make the folder of the results."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be made: {error.strerror}") from error
+    return Journal(Path(folder))
 
 
 def run(
@@ -132,6 +147,12 @@ def run(
     keep: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Summary:
     """Run jobs and return the totals; the arguments are those of `batch`."""
+    here = [name for job in planned for name in (job.source, job.output or "") if name.startswith("memory:")]
+    if here and executor is None:
+        raise UsageError(
+            f"{here[0]} is of this process alone, and models are migrated in others",
+            hint="give an executor of threads",
+        )
     watcher = watcher or Watcher()
     summary = Summary(models=len(planned))
     start = time.perf_counter()
@@ -185,8 +206,12 @@ def _anywhere(job: Job) -> Job:
     arguments = dict(job.arguments)
     if arguments.get("input_data") is not None:
         arguments["input_data"] = os.path.abspath(arguments["input_data"])
-    output = None if job.output is None else os.path.abspath(job.output)
-    return replace(job, source=os.path.abspath(job.source), output=output, arguments=arguments)
+    output = None if job.output is None else _absolute(job.output)
+    return replace(job, source=_absolute(job.source), output=output, arguments=arguments)
+
+
+def _absolute(name: str) -> str:
+    return name if is_url(name) else os.path.abspath(name)
 
 
 class _Submitter:

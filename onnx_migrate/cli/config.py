@@ -13,6 +13,8 @@ from typing import Any
 import rich_click as click
 from click.core import ParameterSource
 
+from onnx_migrate.url import is_url
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -56,6 +58,11 @@ config_option = click.option(
 )  # fmt: skip
 
 
+def _below(config: Path, model: str) -> str:
+    """Return a model's path from a config file's folder."""
+    return os.path.relpath(os.path.abspath(model), config.parent.absolute()).replace(os.sep, "/")
+
+
 def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
     """Return the options of the running command as they are for `model`.
 
@@ -66,7 +73,7 @@ def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
     config: _Config | None = context.meta.get(_META) if context else None
     if context is None or config is None or not config.overrides:
         return options
-    name = os.path.relpath(os.path.abspath(model), config.path.parent.absolute()).replace(os.sep, "/")
+    name = model if is_url(model) else _below(config.path, model)
     parameters = {item.name: item for item in context.command.params}
     result = dict(options)
     for patterns, override in config.overrides:

@@ -10,6 +10,8 @@ from typing import Any
 
 import rich_click as click
 
+from onnx_migrate.url import is_url
+
 __all__ = ["BatchPage", "check_page", "html_option", "write_model_page"]
 
 html_option = click.option(
@@ -22,10 +24,13 @@ def check_page(path: str | None) -> None:
     """Raise what would keep a page from being written: UsageError without the template library, or SaveError."""
     if path is None:
         return
+    from onnx_migrate.errors import UsageError
     from onnx_migrate.files import check_target
     from onnx_migrate.report.html import check_available
 
     check_available()
+    if is_url(path):
+        raise UsageError("--html writes a file, and no URL")
     check_target(path)
 
 

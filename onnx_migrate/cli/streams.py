@@ -13,6 +13,7 @@ import rich_click as click
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
+    from onnx_migrate.files import Source
     from onnx_migrate.migration import Migration
 
 __all__ = ["STREAM", "from_stdin", "named", "read_source", "to_stdout"]
@@ -21,10 +22,12 @@ STREAM = "-"
 _NAMELESS, _NAME = "<bytes>", "<stdin>"
 
 
-def read_source(model: str) -> str | bytes:
-    """Return the path, or all that stdin has; then the model is held in memory."""
+def read_source(model: str) -> Source:
+    """Return the path, of a copy if it is a URL, or all that stdin has; then the model is held in memory."""
     if model != STREAM:
-        return model
+        from onnx_migrate.files import at_hand
+
+        return at_hand(model)
     if sys.stdin.isatty():
         raise click.UsageError("stdin is a terminal: pipe a model into it")
     return sys.stdin.buffer.read()
