@@ -6,9 +6,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -225,7 +224,12 @@ class _Submitter:
         self._log = log
 
     def __call__(self, job: Job) -> Future[Outcome]:
-        return self._submit(job)
+        try:
+            return self._submit(job)
+        except Exception as error:  # the executor is broken, or was shut down
+            future: Future[Outcome] = Future()
+            future.set_exception(error)
+            return future
 
     def outcome(self, job: Job, future: Future[Outcome]) -> Outcome | None:
         """Return how a job ended; None where its worker ended, and it is to be tried with more shelter."""
@@ -235,17 +239,23 @@ class _Submitter:
             error = MigrateError(
                 "was not done in time and was stopped", code="timed-out", hint="--timeout allows more"
             )
-        except (BrokenProcessPool, CancelledError) as broken:
-            error = MigrateError(f"its worker was lost: {broken}", code="crashed")
-        except Exception as end:  # pebble.ProcessExpired, and what other executors have for it
-            last = self._log(getattr(end, "pid", None)).strip().rpartition("\n")[2]
-            ended = f"{end}" + (f", exit code {code}" if (code := getattr(end, "exitcode", None)) else "")
-            error = MigrateError(
-                f"its process crashed: {ended}" + (f": {last}" if last else ""), code="crashed"
-            )
+        except Exception as end:
+            error = self._crash(end) if self.sheltered else _loss(end)
         if self.sheltered and not job.isolated:
             return None
         return refused(job, error)
+
+    def _crash(self, end: Exception) -> MigrateError:
+        """Return the error of a worker process that ended: with pebble.ProcessExpired."""
+        last = self._log(getattr(end, "pid", None)).strip().rpartition("\n")[2]
+        ended = f"{end}" + (f", exit code {code}" if (code := getattr(end, "exitcode", None)) else "")
+        return MigrateError(f"its process crashed: {ended}" + (f": {last}" if last else ""), code="crashed")
+
+
+def _loss(end: Exception) -> MigrateError:
+    """Return the error of a job that an executor did not take or give back."""
+    reason = f"the executor lost it: {type(end).__name__}" + (f": {end}" if str(end) else "")
+    return MigrateError(reason, code="worker-lost", hint="--resume does what is left")
 
 
 def _outcomes(planned: list[Job], submit: _Submitter, watcher: Watcher) -> Generator[Outcome, None, None]:
@@ -258,9 +268,12 @@ def _outcomes(planned: list[Job], submit: _Submitter, watcher: Watcher) -> Gener
             while waiting and len(pending) < _WINDOW:
                 job = waiting.popleft()
                 pending[submit(job)] = job
-            done, _ = wait(pending, _TICK, FIRST_COMPLETED)
+            wait(pending, _TICK, FIRST_COMPLETED)
+            done = []
             for future in pending:
-                if future not in running and future not in done and future.running():
+                if future.done():  # also when it was cancelled before it began, which `wait` does not see
+                    done.append(future)
+                elif future not in running and future.running():
                     running.add(future)
                     watcher.started(pending[future])
             for future in done:

@@ -60,6 +60,7 @@ def refused(job: Job, error: MigrateError, seconds: float = 0.0) -> Outcome:
 _FAILURES = (
     "failed",
     "crashed",
+    "worker-lost",
     "timed-out",
     "out-of-memory",
     "cannot-write",
