@@ -13,6 +13,7 @@ from onnx_migrate.cli.cluster import cluster
 from onnx_migrate.cli.config import config_option, configured
 from onnx_migrate.cli.html import html_option
 from onnx_migrate.cli.migrate import migrate
+from onnx_migrate.cli.named import BatchNamed
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -35,7 +36,7 @@ def _options_of_migrate(command: Any) -> Any:
 
 
 @_options_of_migrate
-@click.command()
+@click.command(cls=BatchNamed)
 @click.argument("sources", nargs=-1, required=True, metavar="SRC...")
 @click.option(
     "--out-dir", type=click.Path(), metavar="DIR", help="Where results go; folders keep their structure."

@@ -14,6 +14,7 @@ from onnx_migrate.cli.config import config_option, configured
 from onnx_migrate.cli.depfile import dependencies, write_depfile
 from onnx_migrate.cli.html import check_page, html_option, write_model_page
 from onnx_migrate.cli.judging import tolerance_options
+from onnx_migrate.cli.named import BatchNamed
 from onnx_migrate.cli.preview import destination, print_diff
 from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
 from onnx_migrate.url import is_url, plain
@@ -29,21 +30,7 @@ class _Joined(click.Option):
         return ",".join(super().process_value(ctx, (value,) if isinstance(value, (str, int)) else value))
 
 
-class _BatchNamed(click.RichCommand):
-    """Lets `--dynamic-batch` stand before a path: what follows is its name only if it reads as one and is no file."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        following = [*args, ""][1:]
-        own = [
-            "--dynamic-batch=N"
-            if arg == "--dynamic-batch" and (not after.isidentifier() or os.path.exists(after))
-            else arg
-            for arg, after in zip(args, following, strict=True)
-        ]
-        return super().parse_args(ctx, own)
-
-
-@click.command(cls=_BatchNamed)
+@click.command(cls=BatchNamed)
 @click.argument("model", type=click.Path())
 @click.argument("output", type=click.Path(), required=False)
 @click.option(
@@ -66,8 +53,8 @@ class _BatchNamed(click.RichCommand):
     "name. Repeat it for more inputs; outputs follow by themselves.",
 )  # fmt: skip
 @click.option(
-    "--dynamic-batch", is_flag=False, flag_value="N", metavar="[NAME]",
-    help="Make the batch of every input dynamic, under the name N or another.",
+    "--dynamic-batch", is_flag=False, flag_value="N", metavar="[=NAME]",
+    help="Make the batch of every input dynamic, under the name N or, after =, another.",
 )  # fmt: skip
 @click.option(
     "--fix", multiple=True, metavar="NAME=SIZE|INPUT:SIZES",
