@@ -55,6 +55,8 @@ def opened(url: str) -> tuple[Any, str]:
         system, path = url_to_fs(url)
     except ImportError as error:
         raise UsageError(f"{url}: a package for this protocol is not installed", hint=str(error)) from error
+    except ValueError as error:
+        raise UsageError(f"{url}: {error}") from error
     except Exception as error:  # whatever a protocol's package has to say of its settings
         raise UsageError(f"{url}: cannot be reached: {said(error)}") from error
     return system, path

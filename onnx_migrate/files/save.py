@@ -65,7 +65,7 @@ def save(
             upload(written, label)
         return
     try:
-        _save(model, Path(os.path.abspath(path)), label, external, in_place)
+        _save(model, Path(os.path.abspath(label)), label, external, in_place)
     except OSError as error:
         raise SaveError(f"{label}: cannot be written: {error.strerror or error}") from error
     except (EncodeError, ValueError) as error:

@@ -12,6 +12,7 @@ model that was replaced is left where it is, because somebody may be reading it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import posixpath
 import uuid
@@ -28,7 +29,6 @@ from onnx_migrate.url import basename, identity, is_url, opened, said
 __all__ = ["check_url", "upload"]
 
 _ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"}
-_READ_ONLY = {"http", "https"}  # fsspec would POST
 
 
 def check_url(url: str, *, source: str | None = None, in_place: bool = False) -> None:
@@ -36,11 +36,11 @@ def check_url(url: str, *, source: str | None = None, in_place: bool = False) ->
 
     Raises SaveError (`cannot-write`, `is-directory`, `in-place`), and UsageError as `url.opened` does.
     """
-    system, _ = opened(url)
+    if url.lower().startswith(("http:", "https:")):  # fsspec would POST
+        raise SaveError(f"{url}: HTTP is only read", hint="s3, gs, az, hf, sftp and others are written to")
+    opened(url)
     if basename(url) in ("", ".", ".."):
         raise SaveError(f"{url} is a directory", code="is-directory", hint="give a file name in it")
-    if _protocols(system) & _READ_ONLY:
-        raise SaveError(f"{url}: HTTP is only read", hint="s3, gs, az, hf, sftp and others are written to")
     if source is not None and is_url(source) and not in_place and identity(source) == identity(url):
         raise SaveError(f"{url} is the model itself", code="in-place", hint="--in-place allows to replace it")
 
@@ -60,17 +60,20 @@ def upload(path: Path, url: str) -> None:
 
 
 def _put(system: Any, path: Path, target: str) -> None:
-    if _protocols(system) & _ATOMIC:
+    given = system.protocol
+    if _ATOMIC & ({given} if isinstance(given, str) else set(given)):
         system.put_file(os.fspath(path), target)
         return
     folder = posixpath.dirname(target)
     aside = posixpath.join(folder, f".onnx-migrate-{uuid.uuid4().hex}{path.suffix}")
+    if system.isdir(target):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     system.makedirs(folder, exist_ok=True)
     try:
         system.put_file(os.fspath(path), aside)
         system.mv(aside, target)
         if system.exists(aside):  # WebHDFS answers a rename it refuses like one it does
-            raise FileExistsError(0, "the object there could not be replaced")
+            raise FileExistsError(errno.EEXIST, "what is there could not be replaced")
     except BaseException:
         with contextlib.suppress(Exception):  # gone, or out of reach: the first error is the one to tell
             system.rm(aside)
@@ -85,8 +88,3 @@ def _refer(path: Path, old: str, new: str) -> None:
             if entry.key == "location" and entry.value == old:
                 entry.value = new
     path.write_bytes(proto.SerializeToString())
-
-
-def _protocols(system: Any) -> set[str]:
-    given = system.protocol
-    return {given} if isinstance(given, str) else set(given)
