@@ -6,7 +6,9 @@ what is wrong, where, why, and what would help.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "CannotMigrate",
@@ -58,6 +60,8 @@ class MigrateError(Exception):
         self.code = code or self.default_code
         self.where = where
         self.hint = hint
+        self.unfinished: object = None
+        """What had been done to the model until then, an `onnx_migrate.report.Unfinished`; None where that is nothing."""
         super().__init__(reason)
 
     def __str__(self) -> str:
@@ -100,6 +104,8 @@ class VerificationFailed(MigrateError):
     """Original and result compute different numbers, or the result does not run."""
 
     default_code = "numbers-differ"
+    verification: Mapping[str, Any] | None = None
+    """What was found, output by output, as `Verdict.as_dict` gives it."""
 
 
 class PassError(MigrateError):

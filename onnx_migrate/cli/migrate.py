@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from onnx_migrate.cli.arguments import arguments
 from onnx_migrate.cli.config import config_option, configured
 from onnx_migrate.cli.depfile import dependencies, write_depfile
-from onnx_migrate.cli.html import check_page, html_option, write_model_page
+from onnx_migrate.cli.html import check_page, html_option, write_failure_page, write_model_page
 from onnx_migrate.cli.judging import tolerance_options
 from onnx_migrate.cli.named import BatchNamed
 from onnx_migrate.cli.preview import destination, print_diff
 from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
 from onnx_migrate.url import is_url, plain
+
+if TYPE_CHECKING:
+    from onnx_migrate.errors import MigrateError
 
 __all__ = ["migrate"]
 
@@ -144,19 +147,19 @@ def migrate(**options: Any) -> int:
     """
     options = configured(options, options["model"])
     model, target, given = options["model"], destination(options), arguments(options)
-    from onnx_migrate.cli.failure import fail
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.files import check_target
     from onnx_migrate.migration import migrate as run
 
     if options["extra"]:
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
-    piped = target == STREAM
+    piped, page = target == STREAM, None
     with _Progress(options["quiet"] or options["as_json"]) as progress:
         try:
             if target is not None and not piped and (is_url(model) or os.path.isfile(plain(model))):
                 check_target(target, source=model, in_place=options["in_place"])
             check_page(options["html"])
+            page = options["html"]
             source = read_source(model)
             migration = named(run(source, **given, progress=progress))
             changes = options["check"] and not migration.same_as(source)
@@ -170,13 +173,11 @@ def migrate(**options: Any) -> int:
                 )
             if options["depfile"]:
                 write_depfile(options["depfile"], str(target), made_from)
-            if options["html"]:
-                write_model_page(options["html"], migration.report.as_dict(), model=model, output=target)
+            if page:
+                write_model_page(page, migration.report.as_dict(), model=model, output=target)
         except MigrateError as error:
             progress("")
-            if model == STREAM:
-                return fail(from_stdin(error), "<stdin>", as_json=options["as_json"])
-            return fail(error, model, as_json=options["as_json"])
+            return _failed(error, model, page, as_json=options["as_json"])
     if options["as_json"]:
         checked = {"would_change": changes} if options["check"] else {}
         click.echo(
@@ -195,6 +196,17 @@ def migrate(**options: Any) -> int:
             migration.report, Console(stderr=piped), target=target or "", everything=options["verbose"]
         )
     return 1 if changes else 0
+
+
+def _failed(error: MigrateError, model: str, page: str | None, *, as_json: bool) -> int:
+    """Say what went wrong, on a page too if there is to be one, and return the exit code."""
+    from onnx_migrate.cli.failure import fail
+
+    if model == STREAM:
+        error, model = from_stdin(error), "<stdin>"
+    if page:
+        write_failure_page(page, error, model)
+    return fail(error, model, as_json=as_json)
 
 
 class _Progress:

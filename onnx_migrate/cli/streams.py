@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,8 +36,9 @@ def read_source(model: str) -> Source:
 
 def from_stdin(error: MigrateError) -> MigrateError:
     """Return an error that calls what came from stdin so."""
-    reason = error.reason.replace(_NAMELESS, _NAME)
-    return type(error)(reason, code=error.code, where=error.where, hint=error.hint)
+    renamed = copy(error)
+    renamed.reason = error.reason.replace(_NAMELESS, _NAME)
+    return renamed
 
 
 def named(migration: Migration) -> Migration:
