@@ -1,4 +1,4 @@
-"""Refuses a model that a runtime's release would not load for its IR version."""
+"""Holds a model against what a runtime's release takes, and writes its Resizes so that it knows them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from onnx_migrate.engine.passes import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
+from onnx_migrate.model.opset import onnx_opset
+from onnx_migrate.model.runtimes import Runtime
+
+from .resize.axes import name_all_axes
+from .resize.known import Place
+from .resize.walk import Walk, resizes
 
 __all__ = ["FitsRuntime"]
 
@@ -16,21 +22,47 @@ __all__ = ["FitsRuntime"]
 @register_pass
 @dataclass(frozen=True)
 class FitsRuntime(Pass):
-    """Refuse a model of a newer IR version than a runtime's release takes; the opset is chosen so that it fits.
+    """Refuse a model of a newer IR version than a runtime's release takes, and say so of a newer opset.
 
-    IR versions are never lowered: a model may hold what only its own version has.
+    IR versions are never lowered: a model may hold what only its own version has. Where the release does not know
+    the attribute `axes` of Resize, all axes are named instead.
     """
 
     name: ClassVar[str] = "fits_runtime"
-    runtime: str
-    ir_version: int
+    runtime: Runtime
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Return `model` as it is. Raises CannotMigrate, code `runtime-ir`."""
-        if model.proto.ir_version > self.ir_version:
+        """Rewrite the Resizes of `model` in place. Raises CannotMigrate, code `runtime-ir`."""
+        proto, newest = model.proto, self.runtime.ir_version
+        if newest is not None and proto.ir_version > newest:
             raise CannotMigrate(
-                f"the model is of IR version {model.proto.ir_version}, and {self.runtime} takes up to {self.ir_version}",
+                f"the model is of IR version {proto.ir_version}, and {self.runtime} takes up to {newest}",
                 code="runtime-ir",
                 hint="export the model with an older IR version",
             )
+        opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version)
+        if opset is not None and opset > self.runtime.opset:
+            log.note(
+                self.name,
+                "runtime-opset",
+                f"the model stays at its opset {opset}; {self.runtime} is known to run models up to {self.runtime.opset}",
+                severity="warning",
+            )
+        if not self.runtime.resize_axes and any(
+            attribute.name == "axes" for node in resizes(model) for attribute in node.attribute
+        ):
+            walk = Walk(self.name, model, log, None)
+            walk.each(lambda place: self._name_all_axes(walk, place))
+            walk.end()
         return model
+
+    def _name_all_axes(self, walk: Walk, place: Place) -> set[str]:
+        rw = place.rw
+        if rw.node.op_type == "Resize" and rw.attribute("axes") is not None:
+            kept = name_all_axes(rw, place.shape)
+            if kept is None:
+                rw.note(f"names all axes: {self.runtime} does not know the attribute axes")
+            else:
+                told = f"keeps the attribute axes, which {self.runtime} does not know: {kept}"
+                walk.warn(place, told, code="resize-kept")
+        return set()

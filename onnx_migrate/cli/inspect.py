@@ -21,7 +21,7 @@ __all__ = ["inspect"]
 )  # fmt: skip
 @click.option(
     "--for", "runtime", metavar="RUNTIME==VERSION",
-    help="Look at the way to the newest opset that a release takes, as in onnxruntime==1.14.",
+    help="Look at the way to the newest opset that a release runs, as in onnxruntime==1.14.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every node, and all of every model.")
@@ -45,7 +45,7 @@ def inspect(models: tuple[str, ...], opset: str, runtime: str | None, as_json: b
 
     if runtime is not None:
         try:
-            opset = str(release(runtime).opset)
+            opset = release(runtime).target
         except UsageError as error:
             raise click.UsageError(str(error)) from error
     code = 0

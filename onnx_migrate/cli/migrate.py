@@ -47,8 +47,8 @@ class _Joined(click.Option):
 )  # fmt: skip
 @click.option(
     "--for", "runtime", metavar="RUNTIME==VERSION",
-    help="Reach the newest opset that a release takes, as in onnxruntime==1.14 or tensorrt==8.6; onnxruntime alone is "
-    "the installed one.",
+    help="Reach the newest opset that a release runs, and write each Resize in a form it knows: onnxruntime==1.14, "
+    "tensorrt==8.6, openvino==2023.1, opencv==4.8. A name alone is the installed one. See docs/runtimes.md.",
 )  # fmt: skip
 @click.option(
     "--dynamic", multiple=True, metavar="INPUT:DIMS",
@@ -74,8 +74,9 @@ class _Joined(click.Option):
     help="Run the original and the result and compare every output; write nothing if they differ.",
 )  # fmt: skip
 @click.option(
-    "--resize-form", type=click.Choice(["auto", "scales", "sizes"]), default="auto", show_default=True,
-    help="Write each Resize by scales or by sizes wherever that is exact; auto writes sizes where scales do not load.",
+    "--resize-form", type=click.Choice(["auto", "scales", "sizes"]),
+    help="Write each Resize by scales or by sizes wherever that is exact; auto, the default unless --for says "
+    "otherwise, writes sizes where scales do not load.",
 )  # fmt: skip
 @click.option(
     "--resize-intent", is_flag=True,
