@@ -13,8 +13,6 @@ from typing import Any
 import rich_click as click
 from click.core import ParameterSource
 
-from onnx_migrate.url import is_url
-
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -73,6 +71,8 @@ def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
     config: _Config | None = context.meta.get(_META) if context else None
     if context is None or config is None or not config.overrides:
         return options
+    from onnx_migrate.url import is_url
+
     name = model if is_url(model) else _below(config.path, model)
     parameters = {item.name: item for item in context.command.params}
     result = dict(options)

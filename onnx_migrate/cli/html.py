@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from onnx_migrate.url import is_url
-
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.report.page import Row
@@ -31,6 +29,7 @@ def check_page(path: str | None) -> None:
     from onnx_migrate.errors import UsageError
     from onnx_migrate.files import check_target
     from onnx_migrate.report.html import check_available
+    from onnx_migrate.url import is_url
 
     check_available()
     if is_url(path):

@@ -17,7 +17,6 @@ from onnx_migrate.cli.judging import tolerance_options
 from onnx_migrate.cli.named import BatchNamed
 from onnx_migrate.cli.preview import destination, print_diff
 from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
-from onnx_migrate.url import is_url, plain
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
@@ -153,6 +152,7 @@ def migrate(**options: Any) -> int:
     from onnx_migrate.migration import migrate as run
 
     if options["extra"]:
+    from onnx_migrate.url import is_url, plain
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
     piped, page = target == STREAM, None
     with _Progress(options["quiet"] or options["as_json"]) as progress:
