@@ -50,7 +50,7 @@ def _load(context: click.Context, _option: click.Parameter, given: str | None) -
 
 
 config_option = click.option(
-    "--config", metavar="FILE", is_eager=True, callback=_load,
+    "--config", type=click.Path(), metavar="FILE", is_eager=True, callback=_load,
     help="Where options are kept; by default onnx-migrate.toml, or [tool.onnx-migrate] in pyproject.toml, in this "
     "folder or the nearest above. none leaves them out.",
 )  # fmt: skip

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from onnx_migrate.cli.completion import runtimes
+
 if TYPE_CHECKING:
     from onnx_migrate.inspection import Inspection
 
@@ -20,7 +22,7 @@ __all__ = ["inspect"]
     help="The ai.onnx opset to look at the way to: a number, as 17+ one or newer, or latest.",
 )  # fmt: skip
 @click.option(
-    "--for", "runtime", metavar="RUNTIME==VERSION",
+    "--for", "runtime", metavar="RUNTIME==VERSION", shell_complete=runtimes,
     help="Look at the way to the newest opset that a release runs, as in onnxruntime==1.14.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")

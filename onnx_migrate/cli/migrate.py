@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from onnx_migrate.cli.arguments import arguments
+from onnx_migrate.cli.completion import pass_names, runtimes
 from onnx_migrate.cli.config import config_option, configured
 from onnx_migrate.cli.depfile import dependencies, write_depfile
 from onnx_migrate.cli.html import check_page, html_option, write_failure_page, write_model_page
@@ -45,7 +46,7 @@ class _Joined(click.Option):
     "ai.onnx.ml stays as it is unless ai.onnx.ml=N is given, beside that or alone.",
 )  # fmt: skip
 @click.option(
-    "--for", "runtime", metavar="RUNTIME==VERSION",
+    "--for", "runtime", metavar="RUNTIME==VERSION", shell_complete=runtimes,
     help="Reach the newest opset that a release runs, and write each Resize in a form it knows: onnxruntime==1.14, "
     "tensorrt==8.6, openvino==2023.1, opencv==4.8. A name alone is the installed one. See docs/runtimes.md.",
 )  # fmt: skip
@@ -100,8 +101,9 @@ class _Joined(click.Option):
     help="Run a pass of your own before simplify: MODULE:FUNCTION.",
 )  # fmt: skip
 @click.option(
-    "--without", multiple=True, metavar="NAME", help="Leave a pass out; onnx-migrate passes lists them."
-)
+    "--without", multiple=True, metavar="NAME", shell_complete=pass_names,
+    help="Leave a pass out; onnx-migrate passes lists them.",
+)  # fmt: skip
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
     help="For the simplifier and for the verification, each.",
