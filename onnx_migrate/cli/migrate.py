@@ -152,9 +152,9 @@ def migrate(**options: Any) -> int:
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.files import check_target
     from onnx_migrate.migration import migrate as run
+    from onnx_migrate.url import is_url, plain
 
     if options["extra"]:
-    from onnx_migrate.url import is_url, plain
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
     piped, page = target == STREAM, None
     with _Progress(options["quiet"] or options["as_json"]) as progress:
