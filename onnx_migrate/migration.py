@@ -55,9 +55,10 @@ class Migration:
         return files.same(files.load(source), self._model)
 
     def save(self, path: str | os.PathLike[str], *, external: bool = False, in_place: bool = False) -> None:
-        """Write the result to `path`, atomically; weights go from file to file.
+        """Write the result to `path`, which may be a URL, atomically; weights go from file to file.
 
-        One file, unless that would be over 2 GB or `external` asks for the weights beside it, in PATH.data.
+        One file, unless that would be over 2 GB or `external` asks for the weights beside it, in PATH.data (by URL see
+        `files.upload`).
         Writing over the source needs `in_place`. Raises SaveError, and then what was at `path` is still there.
         """
         files.save(self._model, path, external=external, in_place=in_place)
@@ -136,7 +137,7 @@ def migrate(
     """Bring a model to an opset, make dims dynamic, simplify it and prove that it computes the same.
 
     Args:
-        source: a path, the bytes of a model, or a ModelProto (which is not touched).
+        source: a path, a URL that fsspec knows, the bytes of a model, or a ModelProto (which is not touched).
         opset: the ai.onnx opset to reach; "17+" is 17, or the model's own where that is newer; "latest" is the newest
             that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of ai.onnx
             and ai.onnx.ml; what it does not name stays.

@@ -78,7 +78,7 @@ def _options_of_migrate(command: Any) -> Any:
 @config_option
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def batch(**options: Any) -> int:
-    """Migrate many models: files, folders and glob patterns.
+    """Migrate many models: files, folders and glob patterns, by path or by URL.
 
     Each runs in a worker process with limits of time and memory, so that a crash, a hang or a bomb costs one
     model. --out-dir gets the results, and a journal by which --resume goes on after an interruption.

@@ -131,7 +131,7 @@ class _Joined(click.Option):
 @click.option("-v", "--verbose", is_flag=True, help="Show every changed node.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def migrate(**options: Any) -> int:
-    """Bring MODEL to an opset and write it to OUTPUT; - is stdin or stdout.
+    """Bring MODEL to an opset and write it to OUTPUT, each a file or a URL; - is stdin or stdout.
 
     \b
     load → lift every node → dims made dynamic → cleaned up
