@@ -51,7 +51,7 @@ def write_depfile(path: str, target: str, sources: list[str]) -> None:
     rule = f"{_escaped(target)}: {' '.join(map(_escaped, sources))}\n"
     phony = "".join(f"{_escaped(source)}:\n" for source in sources)
     try:
-        with NewFile(Path(os.path.abspath(path)), [(rule + phony).encode()]) as file:
+        with NewFile(Path(os.path.abspath(path)), [os.fsencode(rule + phony)]) as file:
             file.put()
     except OSError as error:
         raise SaveError(f"{path}: cannot be written: {error.strerror}") from error

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchPage", "check_page", "html_option", "write_failure_page", "write_model_page"]
 
+_LENIENT = "backslashreplace"
+"""How a page shows a byte of a file's name that is not UTF-8."""
+
 html_option = click.option(
     "--html", type=click.Path(), metavar="FILE",
     help="Write the report as a page to FILE, which needs nothing beside it; with the extra onnx-migrate[html].",
@@ -74,7 +77,7 @@ class BatchPage:
         from onnx_migrate.report.html import model_part
         from onnx_migrate.report.page import Row
 
-        part = model_part(entry, sizes=_sizes(entry["model"], entry["output"])).encode()
+        part = model_part(entry, sizes=_sizes(entry["model"], entry["output"])).encode("utf-8", _LENIENT)
         self._rows[entry["model"]] = Row.of(entry), self._parts.tell(), len(part)
         self._parts.write(part)
 
@@ -116,7 +119,9 @@ def _write(path: str, pieces: Iterable[str]) -> None:
     from onnx_migrate.files.newfile import NewFile
 
     try:
-        with NewFile(Path(os.path.abspath(path)), (piece.encode() for piece in pieces)) as file:
+        with NewFile(
+            Path(os.path.abspath(path)), (piece.encode("utf-8", _LENIENT) for piece in pieces)
+        ) as file:
             file.put()
     except OSError as error:
         raise SaveError(f"{path}: cannot be written: {error.strerror}") from error

@@ -24,6 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
+from onnx_migrate.cli.failure import line
 from onnx_migrate.cli.html import BatchPage
 from onnx_migrate.errors import UsageError
 
@@ -90,13 +91,11 @@ class Live(Watcher):
         if self._page is not None:
             self._page.add(entry)
         if not outcome.done:
-            text = " ".join(outcome.reason.split())
-            named = text if text.startswith(outcome.source) else f"{outcome.source}: {text}"
-            line = f"onnx-migrate: {outcome.code}: {named}"
+            said = line(outcome.code, outcome.source, outcome.reason)
             if self._live is not None:
-                self._console.print(escape(line), highlight=False, soft_wrap=True)
+                self._console.print(escape(said), highlight=False, soft_wrap=True)
             else:
-                click.echo(line, err=True)
+                click.echo(said, err=True)
 
     def finished(self, summary: Summary) -> None:
         """Write the JSON line of the totals, and the page. Raises SaveError where that cannot be written."""

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -192,3 +193,43 @@ def test_a_terminal_sees_what_runs(models: Path, command: list[str], environment
     assert child.wait() == 0
     assert b"many/00" in shown
     assert b"/6" in shown
+
+
+NAMES = ["new\nline", "bad\udcff", "ünï 模型", "a b'\"$c", "[x]*", "-dash"]
+"""Of files, without the suffix; the second is not UTF-8."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere not every name can be given")
+def test_names_of_every_kind(process: Run, models: Path) -> None:
+    pytest.importorskip("jinja2")
+    (models / "odd" / "not").mkdir(parents=True)
+    for name in NAMES:
+        shutil.copy("small.onnx", f"odd/{name}.onnx")
+        (models / "odd" / "not" / f"{name}.onnx").write_text("hello", encoding="utf-8")
+
+    args = [
+        "batch",
+        "odd",
+        "--out-dir",
+        "out",
+        "--jobs",
+        "1",
+        "--json-lines",
+        "log.jsonl",
+        "--html",
+        "page.html",
+        *FAST,
+    ]
+    ended = process(*args)
+
+    assert ended.code == 1
+    lines = sorted(line.partition(" is not an ONNX")[0] for line in ended.err.splitlines())
+    shown = [" ".join(name.replace("\udcff", "\\udcff").split()) for name in NAMES]
+    assert lines == sorted(f"onnx-migrate: not-onnx: odd/not/{name}.onnx" for name in shown)
+    *entries, _ = map(json.loads, (models / "log.jsonl").read_text(encoding="utf-8").splitlines())
+    assert {entry["model"] for entry in entries if entry["outcome"] == "migrated"} == {
+        f"odd/{n}.onnx" for n in NAMES
+    }
+    assert set(snapshot(models / "out")) == {".onnx-migrate.jsonl", *(f"{name}.onnx" for name in NAMES)}
+    assert "bad\\udcff.onnx" in (models / "page.html").read_text(encoding="utf-8")
+    assert "6 of them by an earlier run" in process(*args, "--resume").out
