@@ -67,20 +67,19 @@ class Change:
     @property
     def attributes(self) -> tuple[dict[str, str], dict[str, str]]:
         """The attributes that differ, by name and as short text, before and after."""
-        old = attribute_texts(self.before)
-        if self.after is None:
-            return old, {}
-        new = attribute_texts(self.after)
+        old, new = self._attributes
         same = old.items() & new.items()
         return dict(sorted(old.items() - same)), dict(sorted(new.items() - same))
 
     @property
     def kept_attributes(self) -> dict[str, str]:
         """The attributes that stay as they are, by name and as short text."""
-        if self.after is None:
-            return {}
-        new = attribute_texts(self.after)
-        return {name: value for name, value in attribute_texts(self.before).items() if new.get(name) == value}
+        old, new = self._attributes
+        return {name: value for name, value in old.items() if new.get(name) == value}
+
+    @cached_property
+    def _attributes(self) -> tuple[dict[str, str], dict[str, str]]:
+        return attribute_texts(self.before), {} if self.after is None else attribute_texts(self.after)
 
 
 @dataclass(frozen=True)
