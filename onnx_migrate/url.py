@@ -11,7 +11,10 @@ from typing import Any
 
 from onnx_migrate.errors import UsageError
 
-__all__ = ["basename", "identity", "is_url", "join", "opened", "plain", "said"]
+__all__ = ["Identity", "bare", "basename", "identity", "is_url", "is_web", "join", "opened", "plain", "said"]
+
+Identity = tuple[object, str]
+"""A file system and a path in it."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # of one letter it is a drive of Windows
 _LOCAL = ("file", "local")
@@ -62,7 +65,7 @@ def opened(url: str) -> tuple[Any, str]:
     return system, path
 
 
-def identity(name: str) -> tuple[object, str]:
+def identity(name: str) -> Identity:
     """Return what two names of one file, or of one object, have in common; parts of the path lie between /."""
     name = plain(name)
     if not is_url(name):
@@ -71,11 +74,19 @@ def identity(name: str) -> tuple[object, str]:
     return system, path.rstrip("/")
 
 
+def is_web(url: str) -> bool:
+    """Tell whether a URL is of HTTP: what stands there is only read, and a query is no part of its path."""
+    return url.lower().startswith(("http://", "https://"))
+
+
+def bare(url: str) -> str:
+    """Return a URL without the query that one of HTTP may have."""
+    return re.split("[?#]", url)[0] if is_web(url) else url
+
+
 def basename(url: str) -> str:
     """Return the last part of a URL's path."""
-    if url.lower().startswith("http"):
-        url = re.split("[?#]", url, maxsplit=1)[0]
-    return url[_SCHEME.match(url).end() :].rpartition("/")[2]  # type: ignore[union-attr]
+    return bare(url).partition("://")[2].rpartition("/")[2]
 
 
 def join(folder: str, relative: str) -> str:

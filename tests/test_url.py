@@ -10,7 +10,7 @@ import fsspec
 import pytest
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.url import basename, identity, is_url, join, opened, plain
+from onnx_migrate.url import bare, basename, identity, is_url, is_web, join, opened, plain
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,12 @@ def test_a_file_of_another_host_is_refused(name: str) -> None:
 )
 def test_the_last_part(url: str, name: str) -> None:
     assert basename(url) == name
+
+
+def test_the_query_is_no_part_of_a_web_address_s_path() -> None:
+    assert bare("HTTPS://host/a.onnx?b=c#d") == "HTTPS://host/a.onnx"
+    assert bare("s3://bucket/a?b#c.onnx") == "s3://bucket/a?b#c.onnx"
+    assert not is_web("httpx://host/a.onnx")
 
 
 def test_names_below_a_folder() -> None:

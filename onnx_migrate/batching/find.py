@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.url import basename, identity, is_url, join, opened, plain, said
+from onnx_migrate.url import Identity, bare, basename, identity, is_url, join, opened, plain, said
 
 __all__ = ["find", "place"]
 
@@ -66,9 +66,6 @@ def place(found: Iterable[tuple[str, str]], out_dir: str | os.PathLike[str]) -> 
     return pairs
 
 
-Identity = tuple[object, str]
-
-
 def _result(path: str, relative: str, out: Identity) -> bool:
     """Tell whether a model is what an earlier run wrote to `out`, a folder within the source it was found in."""
     root = identity(path.removesuffix(relative) or ".")
@@ -81,11 +78,12 @@ def _below(path: Identity, folder: Identity) -> bool:
 
 def _elsewhere(source: str) -> list[tuple[str, str]]:
     """Return the models that a URL names, as `find` does; nothing is asked of the server for one that ends in .onnx."""
-    magic = glob.has_magic(source)
-    if source.endswith(SUFFIX) and not magic:
+    magic = glob.has_magic(bare(source))
+    if bare(source).endswith(SUFFIX) and not magic:
         return [(source, basename(source))]
     system, path = opened(source)
     try:
+        system.invalidate_cache()  # which may be of an earlier call, hours ago
         if magic and not system.exists(path):
             root = _fixed_part(source)
             paths = [
@@ -100,11 +98,7 @@ def _elsewhere(source: str) -> list[tuple[str, str]]:
         raise UsageError(f"{source}: cannot be listed: {said(error)}") from error
     above = len(identity(root)[1])
     names = sorted(path[above:].lstrip("/") for path in paths)
-    return [(join(root, name), name) for name in names if not any(map(_hidden, name.split("/")))]
-
-
-def _hidden(name: str) -> bool:
-    return name.startswith(".")
+    return [(join(root, name), name) for name in names if "/." not in f"/{name}"]
 
 
 def _walk(folder: str) -> Iterator[str]:

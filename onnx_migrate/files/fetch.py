@@ -15,7 +15,7 @@ from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.scratch import Scratch
-from onnx_migrate.url import basename, is_url, opened, plain, said
+from onnx_migrate.url import bare, basename, is_url, is_web, opened, plain, said
 
 __all__ = ["Fetched", "at_hand"]
 
@@ -33,8 +33,7 @@ class Fetched(os.PathLike[str]):
         self._name = basename(url)
         if self._name in ("", ".", ".."):
             raise LoadError(f"{url} is a directory", code="is-directory", hint="give the .onnx file in it")
-        self._web = "://" in path  # HTTP's file system alone calls things by their whole URL
-        self._folder = posixpath.dirname(path.partition("?")[0] if self._web else path)
+        self._folder = posixpath.dirname(bare(path))
         self._scratch = Scratch()
         try:
             self._system.get_file(path, os.fspath(self))
@@ -61,7 +60,8 @@ class Fetched(os.PathLike[str]):
 
     def _bring(self, tensor: str, location: str) -> None:
         target, normal = os.path.join(self._scratch.path, location), posixpath.normpath(location)
-        if posixpath.isabs(location) or normal.startswith("..") or not self._holds(target):
+        outside = posixpath.isabs(location) or normal.split("/")[0] == ".."
+        if outside or not self._holds(target):
             raise LoadError(
                 f"{self.url}: tensor {tensor!r} lies in {location!r}, outside the model's folder",
                 code="outside-folder",
@@ -69,7 +69,7 @@ class Fetched(os.PathLike[str]):
             )
         if os.path.exists(target):
             return
-        remote = f"{self._folder}/{quote(normal) if self._web else normal}"
+        remote = posixpath.join(self._folder, quote(normal) if is_web(self.url) else normal)
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             self._system.get_file(remote, target)
@@ -92,7 +92,7 @@ class Fetched(os.PathLike[str]):
 
     def told(self, text: str) -> str:
         """Return a message with the place the model came from for the place of the copy."""
-        return text.replace(str(self._scratch.path), posixpath.dirname(self.url))
+        return text.replace(str(self._scratch.path), self.url.rpartition("/")[0])
 
 
 def at_hand(source: str | os.PathLike[str]) -> str | os.PathLike[str]:

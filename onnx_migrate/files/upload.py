@@ -24,7 +24,7 @@ import onnx
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.digest import file_digest
 from onnx_migrate.model.weights import tensors
-from onnx_migrate.url import basename, identity, is_url, opened, said
+from onnx_migrate.url import basename, identity, is_url, is_web, opened, said
 
 __all__ = ["check_url", "upload"]
 
@@ -36,7 +36,7 @@ def check_url(url: str, *, source: str | None = None, in_place: bool = False) ->
 
     Raises SaveError (`cannot-write`, `is-directory`, `in-place`), and UsageError as `url.opened` does.
     """
-    if url.lower().startswith(("http:", "https:")):  # fsspec would POST
+    if is_web(url):  # fsspec would POST
         raise SaveError(f"{url}: HTTP is only read", hint="s3, gs, az, hf, sftp and others are written to")
     opened(url)
     if basename(url) in ("", ".", ".."):

@@ -136,6 +136,8 @@ def test_a_model_named_outright_costs_no_question(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(MemoryFileSystem, "info", None)
 
     assert find(["memory://in/a.onnx"]) == [("memory://in/a.onnx", "a.onnx")]
+    signed = "https://host/in/a.onnx?signature=a/b*"
+    assert find([signed]) == [(signed, "a.onnx")]
 
 
 @pytest.mark.usefixtures("objects")

@@ -15,7 +15,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files import at_hand, inline, load, save
+from onnx_migrate.files import at_hand, fetch, inline, load, save
 from tests.files.feature_models import plain
 
 
@@ -54,7 +54,7 @@ def put_external(store: Any, folder: Path, location: str = "a.data") -> onnx.Mod
     for tensor in written.graph.initializer:
         next(entry for entry in tensor.external_data if entry.key == "location").value = location
     store.pipe("/m/a.onnx", written.SerializeToString())
-    if not location.startswith(("/", "..")):
+    if not location.startswith(("/", "../")):
         store.pipe(posixpath.normpath(f"/m/{location}"), (folder / "local" / "a.onnx.data").read_bytes())
     store.pipe("/m/secret", b"x")
     store.pipe("/secret", b"x")
@@ -82,7 +82,7 @@ def test_a_model_is_fetched_once_and_is_there_as_long_as_it_is_used(store: Any, 
     assert inline(second) == plain()
 
 
-@pytest.mark.parametrize("location", ["a.data", "weights/deep/a.data", "./x/../b.data"])
+@pytest.mark.parametrize("location", ["a.data", "..a.data", "weights/deep/a.data", "./x/../b.data"])
 def test_of_the_folder_only_what_the_model_names_is_fetched(
     store: Any, got: list[str], tmp_path: Path, location: str
 ) -> None:
@@ -153,3 +153,33 @@ def test_a_file_url_is_read_where_it_lies(tmp_path: Path) -> None:
     assert inline(model) == plain()
     with pytest.raises(LoadError, match=r"no\.onnx: no such file"):
         load((tmp_path / "no.onnx").as_uri())
+
+
+class Web:
+    """A server, by the calls that fsspec's HTTP file system takes."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, bytes] = {}
+        self.asked: list[str] = []
+
+    def get_file(self, url: str, target: str) -> None:
+        self.asked.append(url)
+        if url not in self.pages:
+            raise FileNotFoundError(url)
+        Path(target).write_bytes(self.pages[url])
+
+
+@pytest.mark.parametrize(
+    ("location", "asked"), [("a b.data", "a%20b.data"), ("%2e%2e/secret", "%252e%252e/secret")]
+)
+def test_beside_a_web_address_lie_names_and_no_addresses(
+    store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str, asked: str
+) -> None:
+    put_external(store, tmp_path, location)
+    url, beside = "https://host/m/a.onnx?signature=x/a.onnx", f"https://host/m/{asked}"
+    web = Web()
+    web.pages = {url: store.cat("/m/a.onnx"), beside: store.cat(f"/m/{location}")}
+    monkeypatch.setattr(fetch, "opened", lambda url: (web, url))
+
+    assert inline(load(url)) == plain()
+    assert web.asked == [url, beside]
