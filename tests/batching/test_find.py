@@ -132,6 +132,24 @@ def test_where_there_is_none_by_url_it_is_said(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("objects")
+def test_a_listing_is_never_of_an_earlier_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, list[str]] = {}
+    real = MemoryFileSystem.find
+
+    def cached(self: MemoryFileSystem, path: str) -> list[str]:
+        if path not in kept:
+            kept[path] = real(self, path)
+        return kept[path]
+
+    monkeypatch.setattr(MemoryFileSystem, "find", cached)
+    monkeypatch.setattr(MemoryFileSystem, "invalidate_cache", lambda self: kept.clear())
+    before = find(["memory://in"])
+    fsspec.filesystem("memory").pipe("/in/z.onnx", b"x")
+
+    assert find(["memory://in"]) == [*before, ("memory://in/z.onnx", "z.onnx")]
+
+
+@pytest.mark.usefixtures("objects")
 def test_a_model_named_outright_costs_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryFileSystem, "info", None)
 
