@@ -6,7 +6,9 @@ what is wrong, where, why, and what would help.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,7 @@ __all__ = [
     "UsageError",
     "VerificationFailed",
     "Where",
+    "saving",
 ]
 
 
@@ -80,6 +83,17 @@ class SaveError(MigrateError):
     """The result could not be written; what stood at the target before stands there still."""
 
     default_code = "cannot-write"
+
+
+@contextmanager
+def saving(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise SaveError for an OSError of the block, but for that of a pipe whose reader has left."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise SaveError(f"{os.fspath(path)}: cannot be written: {error.strerror or error}") from error
 
 
 class UsageError(MigrateError, ValueError):

@@ -16,6 +16,7 @@ from onnx import TensorProto
 from onnx_migrate import files
 from onnx_migrate._version import __version__
 from onnx_migrate.engine.passes import Pass, builtin_passes
+from onnx_migrate.errors import saving
 from onnx_migrate.files.digest import file_digest
 from onnx_migrate.files.newfile import NewFile
 from onnx_migrate.model.weights import FilePayload, tensors
@@ -27,7 +28,10 @@ NAME = ".onnx-migrate.jsonl"
 
 
 class Journal:
-    """Records by output. They are appended as they come, and put in order when the batch is done."""
+    """Records by output. They are appended as they come, and put in order when the batch is done.
+
+    What writes raises SaveError.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
@@ -51,7 +55,7 @@ class Journal:
     def add(self, record: Mapping[str, Any]) -> None:
         """Keep a record, on the disk too."""
         self.records[record["output"]] = record
-        with self._path.open("a", encoding="utf-8") as file:
+        with saving(self._path), self._path.open("a", encoding="utf-8") as file:
             file.write(_line(record))
 
     def forget(self, output: str) -> None:
@@ -64,7 +68,7 @@ class Journal:
 
     def _rewrite(self) -> None:
         lines = "".join(_line(self.records[output]) for output in sorted(self.records))
-        with NewFile(self._path, [lines.encode()]) as file:
+        with saving(self._path), NewFile(self._path, [lines.encode()]) as file:
             file.put()
 
 

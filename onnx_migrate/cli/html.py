@@ -74,12 +74,14 @@ class BatchPage:
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Add a model by its JSON line."""
+        from onnx_migrate.errors import saving
         from onnx_migrate.report.html import model_part
         from onnx_migrate.report.page import Row
 
         part = model_part(entry, sizes=_sizes(entry["model"], entry["output"])).encode("utf-8", _LENIENT)
         self._rows[entry["model"]] = Row.of(entry), self._parts.tell(), len(part)
-        self._parts.write(part)
+        with saving(tempfile.gettempdir()):
+            self._parts.write(part)
 
     def finish(self, totals: Mapping[str, Any]) -> None:
         """Write the page. Raises SaveError."""
@@ -115,13 +117,9 @@ def _size(path: str) -> str:
 
 
 def _write(path: str, pieces: Iterable[str]) -> None:
-    from onnx_migrate.errors import SaveError
+    from onnx_migrate.errors import saving
     from onnx_migrate.files.newfile import NewFile
 
-    try:
-        with NewFile(
-            Path(os.path.abspath(path)), (piece.encode("utf-8", _LENIENT) for piece in pieces)
-        ) as file:
-            file.put()
-    except OSError as error:
-        raise SaveError(f"{path}: cannot be written: {error.strerror}") from error
+    encoded = (piece.encode("utf-8", _LENIENT) for piece in pieces)
+    with saving(path), NewFile(Path(os.path.abspath(path)), encoded) as file:
+        file.put()

@@ -26,7 +26,7 @@ from rich.text import Text
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
 from onnx_migrate.cli.failure import line
 from onnx_migrate.cli.html import BatchPage
-from onnx_migrate.errors import UsageError
+from onnx_migrate.errors import UsageError, saving
 
 __all__ = ["Live"]
 
@@ -71,8 +71,9 @@ class Live(Watcher):
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stack.close()
         self._lines = None
+        with saving(self._lines_to or ""):
+            self._stack.close()
 
     def planned(self, total: int) -> None:
         """Tell how many models there are."""
@@ -83,7 +84,7 @@ class Live(Watcher):
         self._running[job.source] = None
 
     def ended(self, outcome: Outcome) -> None:
-        """Count a model; write its JSON line; say in a line why it failed."""
+        """Count a model; write its JSON line; say in a line why it failed. Raises SaveError."""
         self._running.pop(outcome.source, None)
         self._progress.advance(self._task)
         entry = outcome.as_dict()
@@ -127,8 +128,9 @@ class Live(Watcher):
 
     def _write(self, value: dict[str, Any]) -> None:
         if self._lines is not None:
-            self._lines.write(json.dumps(value, separators=(",", ":")) + "\n")
-            self._lines.flush()
+            with saving(str(self._lines_to)):
+                self._lines.write(json.dumps(value, separators=(",", ":")) + "\n")
+                self._lines.flush()
 
     def _picture(self) -> Group:
         names = list(self._running)

@@ -233,3 +233,38 @@ def test_names_of_every_kind(process: Run, models: Path) -> None:
     assert set(snapshot(models / "out")) == {".onnx-migrate.jsonl", *(f"{name}.onnx" for name in NAMES)}
     assert "bad\\udcff.onnx" in (models / "page.html").read_text(encoding="utf-8")
     assert "6 of them by an earlier run" in process(*args, "--resume").out
+
+
+LIMITED = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (2500, resource.RLIM_INFINITY))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
+@pytest.mark.parametrize("log", ["no log", "log.jsonl"])
+def test_a_disk_that_is_full_is_a_line_and_resume_does_the_rest(
+    process: Run, models: Path, command: list[str], log: str
+) -> None:
+    """No file can have more than 2,500 bytes: a model with weights, the journal and the log come to their end."""
+    for index in range(6):
+        shutil.copy("small.onnx", f"in/{index}.onnx")
+    args = ["batch", "in", *FAST, "--jobs", "1", "--out-dir"]
+    assert process(*args, "whole").code == 0
+
+    more = ["--json-lines", log] if log.endswith("l") else []
+    ended = process(*args, "out", *more, start=[sys.executable, "-c", LIMITED, *command])
+
+    assert ended.code == 1
+    full = log if more else "out/.onnx-migrate.jsonl"
+    assert (
+        ended.err.splitlines()[-1] == f"onnx-migrate: cannot-write: {full}: cannot be written: File too large"
+    )
+    whole = snapshot(models / "whole")
+    written = {name: data for name, data in snapshot(models / "out").items() if name.endswith(".onnx")}
+    assert 0 < len(written) < 8
+    assert written.items() <= whole.items()
+    assert not leftovers(models)
+    assert process(*args, "out", "--resume").code == 0
+    assert snapshot(models / "out") == whole
