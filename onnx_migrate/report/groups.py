@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onnx_migrate.report.drawing import Drawing, Texts, draw
+from onnx_migrate.report.drawing import Drawing, draw
 
 __all__ = ["Column", "Form", "Group", "grouped"]
 
@@ -19,7 +19,7 @@ _INEXACT = {"exact": "", "equivalent": "equivalent: rounds otherwise", "assumed"
 
 @dataclass(frozen=True)
 class Column:
-    """A text that is not the same for all nodes of a form: its place among the drawing's texts, and what it is."""
+    """A text that nodes of a form differ in: its place among the drawing's texts, and what it is."""
 
     place: int
     label: str
@@ -87,19 +87,22 @@ def _operators(change: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _forms(changes: Sequence[Mapping[str, Any]], listed: int) -> tuple[Form, ...]:
-    forms: dict[Drawing, list[Texts]] = {}
+    labels: dict[Drawing, list[str]] = {}
+    members: dict[Drawing, list[list[str]]] = {}
     for change in changes:
         drawing, texts = draw(change)
-        forms.setdefault(drawing, []).append(texts)
-    return tuple(_form(drawing, members, listed) for drawing, members in forms.items())
+        labels.setdefault(drawing, texts.labels)
+        members.setdefault(drawing, []).append(texts.texts)
+    return tuple(_form(drawing, labels[drawing], each, listed) for drawing, each in members.items())
 
 
-def _form(drawing: Drawing, members: Sequence[Texts], listed: int) -> Form:
+def _form(drawing: Drawing, labels: Sequence[str], members: Sequence[Sequence[str]], listed: int) -> Form:
+    """Put nodes of one drawing together; where they are several, the first column is the node's name."""
     first = members[0]
     columns = tuple(
         Column(place, label)
-        for place, label in enumerate(first.labels)
-        if any(member.texts[place] != first.texts[place] for member in members)
+        for place, label in enumerate(labels)
+        if any(texts[place] != first[place] for texts in members) or (place == 0 and len(members) > 1)
     )
-    rows = tuple(tuple(member.texts[column.place] for column in columns) for member in members[:listed])
-    return Form(drawing, tuple(first.texts), columns, rows, len(members) - len(rows))
+    rows = tuple(tuple(texts[column.place] for column in columns) for texts in members[:listed])
+    return Form(drawing, tuple(first), columns, rows, len(members) - len(rows))

@@ -34,6 +34,14 @@ def test_nodes_of_one_kind_are_one_form() -> None:
     assert [form.texts[column.place] for column in form.columns] == ["n1", "x1", "y1"]
 
 
+def test_nodes_of_one_name_in_two_bodies_are_told_apart() -> None:
+    nodes = [{**change(1), "scope": "graph/If_0:then_branch"}, change(1)]
+    ((form,),) = [group.forms for group in grouped(nodes, listed=10)]
+
+    assert [column.label for column in form.columns] == ["node", "in"]
+    assert form.rows == (("n1", "graph/If_0:then_branch"), ("n1", ""))
+
+
 def test_at_most_so_many_are_listed() -> None:
     ((form,),) = [group.forms for group in grouped(map(change, range(9)), listed=4)]
 
