@@ -89,12 +89,21 @@ class LocalPool(Executor):
     ) -> Future[Any]:
         """Schedule a call with a time limit of its own.
 
-        The future raises TimeoutError past it, and pebble.ProcessExpired when the worker ends.
+        The future raises TimeoutError past it, and pebble.ProcessExpired when the worker ends. Raises RuntimeError
+        when workers end before they have begun, as with too little memory.
         """
+        if not self.alive():
+            logs = sorted(Path(self._folder.name).glob("*.log"), key=os.path.getmtime)
+            last = self.log(int(logs[-1].stem)).strip().rpartition("\n")[2] if logs else ""
+            raise RuntimeError("worker processes end as they start" + (f": {last}" if last else ""))
         future: Future[Any] = self._pool.schedule(fn, args=args, kwargs=kwargs, timeout=timeout)
         return future
 
-    def log(self, pid: int | None) -> str:
+    def alive(self) -> bool:
+        """Tell whether futures will be settled. Of a pool that broke, pebble leaves those open that it still had."""
+        return bool(self._pool.active)
+
+    def log(self, pid: int) -> str:
         """Return the last of what a worker printed."""
         path = Path(self._folder.name, f"{pid}.log")
         return path.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace") if path.exists() else ""

@@ -195,7 +195,7 @@ def _submitter(
         return pool.schedule(run_job, job, timeout=patience)
 
     try:
-        yield _Submitter(submit, sheltered=True, log=pool.log)
+        yield _Submitter(submit, sheltered=True, alive=pool.alive, log=pool.log)
     finally:
         pool.shutdown(cancel_futures=True)  # all is done, or it is to stop at once
 
@@ -217,10 +217,16 @@ class _Submitter:
     """Hands jobs to an executor; `sheltered` if its workers may crash, and are then replaced."""
 
     def __init__(
-        self, submit: Submit, *, sheltered: bool, log: Callable[[int | None], str] = lambda pid: ""
+        self,
+        submit: Submit,
+        *,
+        sheltered: bool,
+        alive: Callable[[], bool] = lambda: True,
+        log: Callable[[int], str] = lambda pid: "",
     ) -> None:
         self._submit = submit
         self.sheltered = sheltered
+        self.alive = alive
         self._log = log
 
     def __call__(self, job: Job) -> Future[Outcome]:
@@ -240,15 +246,15 @@ class _Submitter:
                 "was not done in time and was stopped", code="timed-out", hint="--timeout allows more"
             )
         except Exception as end:
-            error = self._crash(end) if self.sheltered else _loss(end)
+            error = self._crash(end) if hasattr(end, "exitcode") else _loss(end)
         if self.sheltered and not job.isolated:
             return None
         return refused(job, error)
 
-    def _crash(self, end: Exception) -> MigrateError:
-        """Return the error of a worker process that ended: with pebble.ProcessExpired."""
-        last = self._log(getattr(end, "pid", None)).strip().rpartition("\n")[2]
-        ended = f"{end}" + (f", exit code {code}" if (code := getattr(end, "exitcode", None)) else "")
+    def _crash(self, end: Any) -> MigrateError:
+        """Return the error of a worker process that ended, which is a pebble.ProcessExpired."""
+        last = self._log(end.pid).strip().rpartition("\n")[2]
+        ended = f"{end}" + (f", exit code {end.exitcode}" if end.exitcode else "")
         return MigrateError(f"its process crashed: {ended}" + (f": {last}" if last else ""), code="crashed")
 
 
@@ -269,10 +275,12 @@ def _outcomes(planned: list[Job], submit: _Submitter, watcher: Watcher) -> Gener
                 job = waiting.popleft()
                 pending[submit(job)] = job
             wait(pending, _TICK, FIRST_COMPLETED)
-            done = []
+            done, lost = [], not submit.alive()
             for future in pending:
                 if future.done():  # also when it was cancelled before it began, which `wait` does not see
                     done.append(future)
+                elif lost:
+                    future.cancel()
                 elif future not in running and future.running():
                     running.add(future)
                     watcher.started(pending[future])

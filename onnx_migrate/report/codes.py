@@ -70,7 +70,7 @@ CODES = {
     "pass-failed": "A pass raised an exception; a pass of your own, or a bug of onnx-migrate.",
     "surgeon-cannot-hold": "The model holds something that onnx-graphsurgeon drops, so a pass of a Graph cannot be given it. Write the pass for a ModelProto.",
     "timed-out": "The model took longer than --timeout allows and was stopped; the other models of the batch are not touched by it.",
-    "worker-lost": "The executor or the cluster that a batch was given broke, was shut down, or lost the worker that had the model. The model may be sound: --resume does what is left.",
+    "worker-lost": "The executor or the cluster that a batch was given broke, was shut down, or lost the worker that had the model. The model may be sound: --resume does what is left. Workers of this machine that end as they start have too little memory: --memory-limit allows more.",
     # Notes
     "converted-resize": "A Resize that onnx's version converter made of an older one: it lost the asymmetric coordinates that the older one had. --resize-intent writes them again.",
     "dead-nodes": "Nodes that no output depends on were removed.",

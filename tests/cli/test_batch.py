@@ -268,3 +268,17 @@ def test_a_disk_that_is_full_is_a_line_and_resume_does_the_rest(
     assert not leftovers(models)
     assert process(*args, "out", "--resume").code == 0
     assert snapshot(models / "out") == whole
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
+def test_workers_that_cannot_start_end_the_batch(process: Run, folder: Path) -> None:
+    """With more jobs than the pool takes at once, of which it would leave the rest open for ever."""
+    (folder / "in").mkdir()
+    for index in range(150):
+        (folder / "in" / f"{index}.onnx").touch()
+
+    ended = process("batch", "in", "--out-dir", "out", "--jobs", "1", "--memory-limit", "0.01")
+
+    assert ended.code == 1
+    assert ended.out.splitlines()[1].split() == ["150", "failed", "worker-lost"]
+    assert "worker processes end as they start: " in ended.err
