@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator
+from typing import NoReturn
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.url import Identity, bare, basename, identity, is_url, join, opened, plain, said
@@ -20,7 +21,8 @@ def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
     A source is a file, a folder, of which all files named *.onnx are taken, or a glob pattern (** goes through
     folders), by path or by URL. A file named outright is taken whatever its name is, and also if it is not there, which
     is then its own failure. Files and folders whose names begin with a dot are passed over.
-    Raises UsageError for a folder or a pattern without any, and for a URL that cannot be reached.
+    Raises UsageError for a folder or a pattern without any, for a folder that cannot be listed, and for a URL that
+    cannot be reached.
     """
     found: dict[str, str] = {}
     for given in sources:
@@ -102,7 +104,10 @@ def _elsewhere(source: str) -> list[tuple[str, str]]:
 
 
 def _walk(folder: str) -> Iterator[str]:
-    for root, folders, names in os.walk(folder):
+    def refuse(error: OSError) -> NoReturn:
+        raise UsageError(f"{error.filename}: cannot be listed: {error.strerror}") from error
+
+    for root, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (
             os.path.join(root, name)

@@ -37,7 +37,7 @@ def _options_of_migrate(command: Any) -> Any:
 
 @_options_of_migrate
 @click.command(cls=BatchNamed)
-@click.argument("sources", type=click.Path(), nargs=-1, required=True, metavar="SRC...")
+@click.argument("sources", type=click.Path(readable=False), nargs=-1, required=True, metavar="SRC...")
 @click.option(
     "--out-dir", type=click.Path(), metavar="DIR", help="Where results go; folders keep their structure."
 )

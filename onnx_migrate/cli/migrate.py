@@ -34,7 +34,7 @@ class _Joined(click.Option):
 
 
 @click.command(cls=BatchNamed)
-@click.argument("model", type=click.Path())
+@click.argument("model", type=click.Path(readable=False))
 @click.argument("output", type=click.Path(), required=False)
 @click.option(
     "-o", "--output", "output_option", type=click.Path(), help="Where to write; the same as OUTPUT."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import fsspec
@@ -185,3 +186,19 @@ def test_a_file_url_is_a_path(tree: Path) -> None:
     assert place(find([(tree / "in").as_uri()]), (tree / "out").as_uri()) == place(
         find([str(tree / "in")]), tree / "out"
     )
+
+
+def test_a_folder_that_cannot_be_listed_is_not_passed_over(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = os.scandir
+
+    def closed(path: str) -> object:
+        if str(path).endswith("d"):
+            raise PermissionError(13, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr("os.scandir", closed)
+
+    with pytest.raises(UsageError, match=r"in/b/d: cannot be listed: Permission denied"):
+        find(["in"])
