@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import onnx
+
 from onnx_migrate.engine.passes import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.bodies import Body, subgraphs
 from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.opset import onnx_opset
 from onnx_migrate.model.runtimes import Runtime
+from onnx_migrate.model.schema import is_onnx
 
 from .resize.axes import name_all_axes
 from .resize.known import Place
@@ -25,7 +30,7 @@ class FitsRuntime(Pass):
     """Refuse a model of a newer IR version than a runtime's release takes, and say so of a newer opset.
 
     IR versions are never lowered: a model may hold what only its own version has. Where the release does not know
-    the attribute `axes` of Resize, all axes are named instead.
+    the attribute `axes` of Resize, all axes are named instead. What it is known to compute wrong is said.
     """
 
     name: ClassVar[str] = "fits_runtime"
@@ -48,6 +53,15 @@ class FitsRuntime(Pass):
                 f"the model stays at its opset {opset}; {self.runtime} is known to run models up to {self.runtime.opset}",
                 severity="warning",
             )
+        for node in self._faults(proto, opset or 0):
+            log.note(
+                self.name,
+                "runtime-fault",
+                f"{node.name or node.output[0]}: {self.runtime} computes an AveragePool of opset 19 and on wrong"
+                " where it counts padding that is only at the end; at opset 18 it is right",
+                subject=node.name,
+                severity="warning",
+            )
         if not self.runtime.resize_axes and any(
             attribute.name == "axes" for node in resizes(model) for attribute in node.attribute
         ):
@@ -66,3 +80,26 @@ class FitsRuntime(Pass):
                 told = f"keeps the attribute axes, which {self.runtime} does not know: {kept}"
                 walk.warn(place, told, code="resize-kept")
         return set()
+
+    def _faults(self, proto: onnx.ModelProto, opset: int) -> Iterator[onnx.NodeProto]:
+        """Give the nodes, of all bodies, that this release was seen to compute wrong."""
+        if self.runtime.name != "onnxruntime" or not (1, 21) <= self.runtime.release <= (1, 24) or opset < 19:
+            return
+        bodies: list[Body] = [proto.graph, *proto.functions]
+        while bodies:
+            for node in bodies.pop().node:
+                bodies += [graph for _, _, graph in subgraphs(node)]
+                if (
+                    node.op_type == "AveragePool"
+                    and is_onnx(node.domain)
+                    and _counts_padding_at_the_end(node)
+                ):
+                    yield node
+
+
+def _counts_padding_at_the_end(node: onnx.NodeProto) -> bool:
+    given = {attribute.name: attribute for attribute in node.attribute}
+    pads = list(given["pads"].ints) if "pads" in given else []
+    half = len(pads) // 2
+    counts = "count_include_pad" in given and given["count_include_pad"].i
+    return bool(counts and any(pads[half:]) and not any(pads[:half]))

@@ -90,6 +90,7 @@ CODES = {
     "shapes-in-doubt": "Declared shapes contradict inferred ones, and nothing was mended, because onnx infers the lengths of a Resize in double precision, and runtimes compute them in single.",
     "resize-kept": "A Resize could not be written in the form asked for, by scales or by sizes or of all axes, without changing its numbers.",
     "resize-length": "onnx infers another output length from the scales of a Resize than it has when run, and sizes would change its numbers. ONNX Runtime 1.28 and later may not load the model.",
+    "runtime-fault": "The runtime asked for with --for computes this node wrong, by a fault of its own that was seen. docs/runtimes.md tells of it. Verification runs in the installed ONNX Runtime, which need not have it.",
     "runtime-opset": "The model is of a newer opset than the release asked for with --for is known to run well. It stays as it was, because that runtime refuses none for its opset: it may well work. Look at docs/runtimes.md for what was lost there.",
     "simplified": "onnxsim folded constants and fused nodes.",
     "sorted": "The nodes of a graph were not in topological order, and were put into it.",

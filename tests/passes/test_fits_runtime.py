@@ -73,3 +73,30 @@ def test_what_cannot_be_named_is_said() -> None:
 
     assert [note.code for note in log.notes] == ["resize-kept"]
     assert "axes" in [attribute.name for attribute in resizes(result)[0].attribute]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "opset", "release", "wrong"),
+    [
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, (1, 21), True),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 22, (1, 24), True),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 18, (1, 22), False),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, (1, 25), False),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, (1, 20), False),
+        ("count_include_pad = 1, pads = [1, 0, 0, 1]", 19, (1, 22), False),
+        ("count_include_pad = 0, pads = [0, 0, 1, 0]", 19, (1, 22), False),
+        ("count_include_pad = 1", 19, (1, 22), False),
+    ],
+)
+def test_a_fault_of_the_runtime_is_said(
+    attributes: str, opset: int, release: tuple[int, ...], wrong: bool
+) -> None:
+    proto = model(f"""<ir_version: 8, opset_import: ["": {opset}]>
+g (bool c, float[1,1,4,4] x) => (float[a,b,d,e] y) {{
+    y = If <then_branch = t () => (float[a,b,d,e] p) {{ p = AveragePool <kernel_shape = [2, 2], {attributes}> (x) }},
+            else_branch = e () => (float[a,b,d,e] q) {{ q = Relu (x) }}> (c)
+}}""")
+
+    _, log = fitted(proto, Runtime("onnxruntime", release, 22))
+
+    assert [note.code for note in log.notes] == ["runtime-fault"] * wrong

@@ -29,7 +29,7 @@ def onnxruntime():
 def openvino():
     try:
         from openvino import Core
-    except ImportError:
+    except ImportError:  # 2023.0
         from openvino.runtime import Core
     import openvino
 
@@ -37,12 +37,7 @@ def openvino():
 
     def run(path, feeds):
         model = core.read_model(path)
-        try:
-            compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-        except RuntimeError as error:  # before 2023
-            if "PRECISION_HINT" not in str(error):
-                raise
-            compiled = core.compile_model(model, "CPU")
+        compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
         found = compiled.create_infer_request().infer(feeds)
         return [found[output] for output in compiled.outputs]
 

@@ -75,14 +75,13 @@ def _pythons() -> dict[str, str]:
     """Return the Pythons that are here by tag: this one, then pyenv's, the newest first."""
     found = {f"cp{sys.version_info.major}{sys.version_info.minor}": sys.executable}
     folder = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    for python in sorted(
-        folder.glob("3.*/bin/python"),
-        key=lambda path: [int(part) for part in path.parts[-3].split(".")],
-        reverse=True,
-    ):
-        major, minor, _ = python.parts[-3].split(".")
-        found.setdefault(f"cp{major}{minor}", str(python))
+    for path in sorted(folder.glob("3.*/bin/python"), key=_minor, reverse=True):
+        found.setdefault(f"cp3{_minor(path)}", str(path))
     return found
+
+
+def _minor(python: Path) -> int:
+    return int(python.parts[-3].split(".")[1])
 
 
 def _installed(package: str, version: str) -> tuple[str, list[Path]]:

@@ -18,7 +18,7 @@ from onnx_migrate.model.opset import onnx_opset
 from onnx_migrate.model.schema import is_onnx
 from tests.conformance.cases import cases
 
-__all__ = ["OPSETS", "build"]
+__all__ = ["OPSETS", "build", "write_io"]
 
 OPSETS = range(9, 27)
 """From what TensorRT and ONNX Runtime can be asked for, up to what the newest ONNX Runtime verifies."""
@@ -31,7 +31,8 @@ _RELEASES = ("1.4.1", "1.7.0", "1.10.2", "1.13.1")
 def build(folder: Path) -> dict[str, dict[int, str]]:
     """Write the sample; return, by case, the name of its model at each opset at which it may run otherwise.
 
-    It may where the standard changed one of its operators; at other opsets it is as at the one before.
+    It may where the standard changed one of its operators; at other opsets it is as at the one before. The name is
+    empty where the model cannot be brought to an opset.
     """
     (folder / "io").mkdir(parents=True)
     changed = defaultdict(set)
@@ -48,16 +49,17 @@ def build(folder: Path) -> dict[str, dict[int, str]]:
             try:
                 result = onnx_migrate.migrate(model, opset=opset, simplify=False, verify=False).model
             except onnx_migrate.MigrateError:
+                found[opset] = ""
                 continue
             bodies = [result.graph, *result.functions]
-            if found and not any(opset in changed[name] for body in bodies for name in _operators(body)):
+            anew = any(opset in changed[name] for body in bodies for name in _operators(body))
+            if found and list(found.values())[-1] and not anew:
                 continue
             found[opset] = f"opset{opset}/{case}"
             (folder / f"opset{opset}").mkdir(exist_ok=True)
             onnx.save(result, folder / f"{found[opset]}.onnx")
-        if found:
-            names[case] = found
-            write_io(folder, case, feeds, expected)
+        names[case] = found
+        write_io(folder, case, feeds, expected)
     return names
 
 

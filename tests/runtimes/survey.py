@@ -35,8 +35,9 @@ _ONNX = {
 def best(measured: Mapping[str, Any]) -> int:
     """Return the opset to bring models to: the newest at which at most three in 400 are lost.
 
-    Lost is a model that is right at an older opset and is not at this one. None is taken that is newer than what
-    the release can have known: the ONNX that is built into it (OpenVINO), or that there was (OpenCV).
+    Lost is a model that is right at an older opset, and at this one is not, or cannot be brought to it. None is taken
+    that is newer than what the release can have known: the ONNX that is built into it (OpenVINO), or that there was
+    (OpenCV).
     """
     right, lost = measured["right"], measured["lost"]
     return max(
@@ -49,15 +50,14 @@ def best(measured: Mapping[str, Any]) -> int:
 
 def measure(runtime: str, version: str, folder: Path, names: Sample, kinds: Forms) -> dict[str, Any]:
     """Run all models in a release, and count."""
-    ran = run(
-        runtime, version, folder / "sample", [name for found in names.values() for name in found.values()]
-    )
+    models = [name for found in names.values() for name in found.values() if name]
+    ran = run(runtime, version, folder / "sample", models)
     right, lost = Counter[int](), Counter[int]()
     fresh: dict[int, list[str]] = {}
     for case, found in names.items():
         was = now = False
         for opset in sample.OPSETS:
-            before, now = now, ran.ended[found[opset]] == "right" if opset in found else now
+            before, now = now, ran.ended.get(found[opset]) == "right" if opset in found else now
             right[opset] += now
             lost[opset] += was and not now
             if before and not now:
