@@ -42,7 +42,11 @@ def _options_of_migrate(command: Any) -> Any:
     "--out-dir", type=click.Path(), metavar="DIR", help="Where results go; folders keep their structure."
 )
 @click.option("--in-place", is_flag=True, help="Write each result over its model, if it is another.")
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a result would be another model.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Write nothing; list the models that would change, and exit 1 if there are any.",
+)
 @click.option(
     "-j",
     "--jobs",

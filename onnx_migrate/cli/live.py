@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import IO, Any
 
@@ -24,6 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
+from onnx_migrate.batching.job import MIGRATED
 from onnx_migrate.cli.failure import line
 from onnx_migrate.cli.html import BatchPage
 from onnx_migrate.errors import UsageError, saving
@@ -49,6 +51,7 @@ class Live(Watcher):
         self._console = Console(stderr=True)
         self._page = None if html is None else BatchPage(html)
         self._running: dict[str, None] = {}
+        self._would_change: list[str] = []
         self._stack = ExitStack()
         self._live: RichLive | None = None
         self._progress = Progress(
@@ -91,6 +94,8 @@ class Live(Watcher):
         self._write(entry)
         if self._page is not None:
             self._page.add(entry)
+        if outcome.output is None and outcome.kind == MIGRATED:
+            self._would_change.append(f"{outcome.source}: {_difference(outcome.report)}")
         if not outcome.done:
             said = line(outcome.code, outcome.source, outcome.reason)
             if self._live is not None:
@@ -106,8 +111,14 @@ class Live(Watcher):
         self._write(summary.as_dict())
 
     def summarise(self, summary: Summary) -> None:
-        """Print the table of outcomes and reasons; to stderr, if JSON lines went to stdout."""
+        """Print what a check would change, and the table of outcomes and reasons.
+
+        To stdout, or to stderr, if JSON lines went to stdout.
+        """
         console = self._console if self._lines_to == "-" else Console()
+        for named in sorted(self._would_change):
+            said = " ".join(f"would change: {named}".split())
+            console.print(escape(said), highlight=False, soft_wrap=True)
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column("models", justify="right")
         table.add_column("outcome")
@@ -136,6 +147,19 @@ class Live(Watcher):
         names = list(self._running)
         more = [Text(f"  … and {len(names) - _SHOWN} more", style="dim")] if len(names) > _SHOWN else []
         return Group(*(Text(f"  {name}", style="dim") for name in names[:_SHOWN]), *more, self._progress)
+
+
+def _difference(report: Mapping[str, Any]) -> str:
+    """Return in a few words what a migration changed."""
+    before, after, count = report["before"], report["after"], len(report["changes"])
+    parts = [
+        f"{word} {before[key]} → {after[key]}"
+        for word, key in (("opset", "opset"), ("IR", "ir_version"))
+        if before[key] != after[key]
+    ]
+    if count:
+        parts.append(f"{count} node{'s' if count > 1 else ''} changed")
+    return ", ".join(parts) or "; ".join(note["message"] for note in report["notes"])
 
 
 class _Rate(ProgressColumn):

@@ -83,7 +83,12 @@ def test_quiet(process: Run, models: Path) -> None:
 
 def test_check_and_in_place(process: Run, models: Path) -> None:
     before = snapshot(models)
-    assert process("batch", "in", "--check", *FAST).code == 1
+    ended = process("batch", "in", "--check", *FAST)
+    assert (ended.code, ended.err) == (1, "")
+    assert ended.out.splitlines()[:2] == [
+        "would change: in/a.onnx: opset 11 → 17, IR 6 → 8, 1 node changed",
+        "would change: in/deep/b.onnx: opset 11 → 17, IR 6 → 8, 1 node changed",
+    ]
     assert snapshot(models) == before
 
     assert process("batch", "in", "--in-place", *FAST).code == 0
