@@ -65,7 +65,8 @@ and not there, or cannot be brought there: some nearest Upsamples have no equal 
 
 The row takes the newest opset at which at most three in 400 are lost, and none that is newer than the ONNX built into
 the release (OpenVINO) or than what ONNX had when it was built (OpenCV): beyond that nothing may have been lost, and
-nothing can be meant. What the models do not hold, the figures do not show.
+nothing can be meant. What the models do not hold, the figures do not show; those of OpenCV 4 vary by up to three, because its
+Gemm does not always give the same.
 
 `python -m tests.runtimes.survey openvino==2023.1.0` measures a release, in a minute or two, and
 `python -m tests.docs.runtimes_page` writes this page.
@@ -75,8 +76,8 @@ nothing can be meant. What the models do not hold, the figures do not show.
 """
 
 OPENCV = """
-Of nearest, OpenCV 4 rounds `ceil`, and `half_pixel` and `align_corners` by `round_prefer_floor`, in a way of its own, in
-any form; up to 4.7 also `half_pixel` by `round_prefer_ceil`. It has no cubic. OpenCV 5 has all.
+Of nearest, OpenCV 4 rounds in a way of its own, in any form: `ceil`, `align_corners` by `round_prefer_floor`, and `half_pixel` by
+`round_prefer_floor`, up to 4.7 instead by `round_prefer_ceil`. It has no cubic. OpenCV 5 has all.
 
 **PyTorch's linear Upsample in OpenCV.** Up to opset 10, OpenCV takes the linear Upsample of a model whose `producer_name` is
 `pytorch` for `half_pixel`: what PyTorch computed and the file does not say. From opset 11 on it does what the file says,
