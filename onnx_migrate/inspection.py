@@ -47,9 +47,10 @@ class Operator:
 class Inspection:
     """What a model is, and what migrating it would do.
 
-    `plan` reports what bringing it to `target` would change, or is None and `refusal` says why it would not be
-    done; neither is simplified nor run, so onnxsim and the verification may still have their say. `weight_bytes`
-    is what dims and types add up to. `problems` are tensors whose external data is not there.
+    `target` is the opset that would be reached, or the one asked for. `plan` reports what bringing it there would
+    change, or is None and `refusal` says why it would not be done; neither is simplified nor run, so onnxsim and
+    the verification may still have their say. `weight_bytes` is what dims and types add up to. `problems` are
+    tensors whose external data is not there.
     """
 
     model: str
@@ -101,7 +102,9 @@ class Inspection:
         }
 
 
-def inspect(source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, opset: int | str = 17) -> Inspection:
+def inspect(
+    source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, opset: int | str = "17+"
+) -> Inspection:
     """Look at a model; no weights are read and nothing is written. Raises LoadError, or UsageError for `opset`."""
     model, problems = _load(source)
     proto = model.proto
@@ -132,7 +135,7 @@ def inspect(source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, opset: 
         weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in held),
         external_files=_external_files(model),
         problems=problems,
-        target=opset,
+        target=(plan and plan.after.opset) or opset,
         plan=plan,
         refusal=refusal,
         survey=reach,

@@ -29,7 +29,8 @@ __all__ = ["Migration", "convert_version", "default_pipeline", "migrate"]
 
 ResizeForm = Literal["auto", "scales", "sizes"]
 Opset = int | str | Mapping[str, int | str]
-"""An ai.onnx opset or "latest", or one for each domain: {"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3"."""
+"""An ai.onnx opset, "17+" for 17 or the model's own where that is newer, or "latest"; or one of these for each domain:
+{"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3"."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,13 @@ def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelPr
     Raises CannotMigrate for a node that has no equal at the target and for a target older than the model.
     """
     source = files.load(model, absent=True)
-    pipeline = Pipeline((_builtin("migrate_opset", opset=_opset(target_version), unlist=False),))
+    pipeline = Pipeline((_builtin("migrate_opset", **_opset(target_version), unlist=False),))
     return files.inline(pipeline.run(source, ChangeLog()))
 
 
 def default_pipeline(
     *,
-    opset: Opset = 17,
+    opset: Opset = "17+",
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -110,7 +111,7 @@ def default_pipeline(
 def migrate(
     source: files.Source,
     *,
-    opset: Opset = 17,
+    opset: Opset = "17+",
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -136,8 +137,9 @@ def migrate(
 
     Args:
         source: a path, the bytes of a model, or a ModelProto (which is not touched).
-        opset: the ai.onnx opset to reach, or "latest" for the newest that the installed onnx knows. A mapping, or a
-            text like "17,ai.onnx.ml=3", says one for each of ai.onnx and ai.onnx.ml; what it does not name stays.
+        opset: the ai.onnx opset to reach; "17+" is 17, or the model's own where that is newer; "latest" is the newest
+            that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of ai.onnx
+            and ai.onnx.ml; what it does not name stays.
         dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
         dynamic_batch: make the batch of every input dynamic, under this name, or N.
         fix: dims to make numbers: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.
@@ -244,19 +246,23 @@ def _lifts(opset: Opset, **options: Any) -> list[Pass]:
             hint="ai.onnx and ai.onnx.ml are the domains that can move",
         )
     main, ml = targets.get("ai.onnx"), targets.get("ai.onnx.ml")
-    found = [] if main is None else [_builtin("migrate_opset", opset=main, **options)]
+    found = [] if main is None else [_builtin("migrate_opset", **main, **options)]
     if ml is not None:
-        found.append(_builtin("migrate_ml", opset=ml, **({} if main is None else {"beside": main})))
+        found.append(_builtin("migrate_ml", **ml, **({} if main is None else {"beside": main["opset"]})))
     return found
 
 
-def _opset(given: int | str, domain: str = "") -> int:
+def _opset(given: int | str, domain: str = "") -> dict[str, Any]:
+    """Return the options that say an opset to reach."""
     if given == "latest":
-        return newest_opset(domain)
+        return {"opset": newest_opset(domain)}
+    number = str(given).removesuffix("+")
     try:
-        return int(given)
+        return {"opset": int(number), "at_least": number != str(given)}
     except ValueError:
-        raise UsageError(f"{given!r} is not an opset", hint="a number, or latest") from None
+        raise UsageError(
+            f"{given!r} is not an opset", hint="a number, as 17+ one or newer, or latest"
+        ) from None
 
 
 def _run(pipeline: Pipeline, original: Model, log: ChangeLog, clock: _Clock, *, required: bool) -> _Course:

@@ -30,11 +30,13 @@ class MigrateMl(Pass):
     """Bring the ai.onnx.ml nodes of the main graph, all sub-graphs and local functions to an opset, each from its own.
 
     What they become in ai.onnx is written in forms that no opset from 13 on has changed. Raises CannotMigrate for
-    a model that is newer than the target, and for every node that has no equal there.
+    a model that is newer than the target, unless `at_least` is set, and for every node that has no equal there.
     """
 
     name: ClassVar[str] = "migrate_ml"
     opset: int
+    at_least: bool = False
+    """Whether a model that is newer stays at its own opset, instead of being refused."""
     beside: int = 21
     """The ai.onnx opset that a body gets which imports none and comes to need one: that of ai.onnx.ml 5's release."""
 
@@ -53,31 +55,32 @@ class MigrateMl(Pass):
         own = max((version for version in versions if version is not None), default=None)
         if own is None:
             return model
-        if own > self.opset:
+        target = max(self.opset, own) if self.at_least else self.opset
+        if own > target:
             raise CannotMigrate(
-                f"the model is of {DOMAIN} {own}, newer than the target {self.opset}",
+                f"the model is of {DOMAIN} {own}, newer than the target {target}",
                 code="downgrade",
-                hint=f"models are only brought to newer opsets; ask for {own} or above",
+                hint=f"models are only brought to newer opsets; ask for {own} or above, or for {target}+",
             )
-        if all(version in (None, self.opset) for version in versions):
+        if all(version in (None, target) for version in versions):
             return model
         for path in sort_model(proto):
             log.note(self.name, "sorted", f"put the nodes of {path} in topological order", subject=path)
-        ir_version = max(proto.ir_version, minimal_ir_version(self.opset, DOMAIN))
-        lift = Lift(proto, self.opset, log, domain=DOMAIN, name=self.name)
+        ir_version = max(proto.ir_version, minimal_ir_version(target, DOMAIN))
+        lift = Lift(proto, target, log, domain=DOMAIN, name=self.name)
         bodies = scopes(proto, model.weights, result_ir_version=ir_version)
         for scope, owner, version in zip(bodies, owners, versions, strict=True):
-            if version is None or version == self.opset:
+            if version is None or version == target:
                 continue
             lift.body(scope, version)
             for entry in owner.opset_import:
                 if entry.domain == DOMAIN:
-                    entry.version = self.opset
+                    entry.version = target
             none = onnx_opset(owner.opset_import, ir_version=proto.ir_version) is None
             if none and any(is_onnx(node.domain) for node in scope.body.node):
                 set_onnx_opset(owner, self.beside)
                 ir_version = max(ir_version, minimal_ir_version(self.beside))
-        log.note(self.name, "ml-opset", f"{DOMAIN} {own} became {self.opset}", subject="model")
+        log.note(self.name, "ml-opset", f"{DOMAIN} {own} became {target}", subject="model")
         if ir_version != proto.ir_version:
             log.note(
                 self.name, "ir-version", f"IR version {proto.ir_version} became {ir_version}", subject="model"

@@ -30,11 +30,14 @@ KEEPABLE = frozenset({"tf_half_pixel_for_nn"})
 class MigrateOpset(Pass):
     """Bring the main graph, all sub-graphs and local functions to an ai.onnx opset, each from its own.
 
-    Raises CannotMigrate for a model that is newer than the target, and for every node that has no equal there.
+    Raises CannotMigrate for a model that is newer than the target, unless `at_least` is set, and for every node
+    that has no equal there.
     """
 
     name: ClassVar[str] = "migrate_opset"
     opset: int
+    at_least: bool = False
+    """Whether a model that is newer stays at its own opset, instead of being refused."""
     unlist: bool = True
     """Whether initializers are taken out of the graph's inputs, where the IR version allows it (4 and on)."""
     keep: frozenset[str] = frozenset()
@@ -68,25 +71,26 @@ class MigrateOpset(Pass):
                 code="too-new",
                 hint="install a newer onnx",
             )
-        if newest is not None and newest > self.opset:
+        target = max(self.opset, newest or 0) if self.at_least else self.opset
+        if newest is not None and newest > target:
             raise CannotMigrate(
-                f"the model is of opset {newest}, newer than the target {self.opset}",
+                f"the model is of opset {newest}, newer than the target {target}",
                 code="downgrade",
-                hint=f"models are only brought to newer opsets; ask for {newest} or above",
+                hint=f"models are only brought to newer opsets; ask for {newest} or above, or for {target}+",
             )
         for path in sort_model(proto):
             log.note(self.name, "sorted", f"put the nodes of {path} in topological order", subject=path)
         ir_version = proto.ir_version
-        if newest is not None and newest < self.opset:
-            ir_version = max(ir_version, minimal_ir_version(self.opset))
-        lift = Lift(proto, self.opset, log, keep=self.keep)
+        if newest is not None and newest < target:
+            ir_version = max(ir_version, minimal_ir_version(target))
+        lift = Lift(proto, target, log, keep=self.keep)
         for scope, (owner, version) in zip(
             scopes(proto, model.weights, result_ir_version=ir_version), bodies, strict=True
         ):
             if version is not None:
                 lift.body(scope, version)  # at the target too: nodes may have an older form than their stamp
-                if version < self.opset:
-                    set_onnx_opset(owner, self.opset)
+                if version < target:
+                    set_onnx_opset(owner, target)
         if ir_version != proto.ir_version:
             log.note(
                 self.name, "ir-version", f"IR version {proto.ir_version} became {ir_version}", subject="model"

@@ -16,8 +16,8 @@ __all__ = ["inspect"]
 @click.command()
 @click.argument("models", type=click.Path(), nargs=-1, required=True)
 @click.option(
-    "--opset", "--target-opset", default="17", show_default=True, metavar="N",
-    help="The ai.onnx opset to look at the way to: a number, or latest.",
+    "--opset", "--target-opset", default="17+", show_default=True, metavar="N",
+    help="The ai.onnx opset to look at the way to: a number, as 17+ one or newer, or latest.",
 )  # fmt: skip
 @click.option(
     "--for", "runtime", metavar="RUNTIME==VERSION",

@@ -50,9 +50,9 @@ class _BatchNamed(click.RichCommand):
 )
 @click.option("--in-place", is_flag=True, help="Write the result over MODEL.")
 @click.option(
-    "--opset", "--target-opset", cls=_Joined, multiple=True, default=("17",), show_default=True, metavar="N",
-    help="The ai.onnx opset to reach: a number, or latest. ai.onnx.ml stays as it is unless ai.onnx.ml=N is given, "
-    "beside that or alone.",
+    "--opset", "--target-opset", cls=_Joined, multiple=True, default=("17+",), show_default=True, metavar="N",
+    help="The ai.onnx opset to reach: a number, or latest; 17+ is 17, or the model's own where that is newer. "
+    "ai.onnx.ml stays as it is unless ai.onnx.ml=N is given, beside that or alone.",
 )  # fmt: skip
 @click.option(
     "--for", "runtime", metavar="RUNTIME==VERSION",

@@ -46,7 +46,7 @@ def test_the_plan_is_what_the_migration_does(cli: Run, folder: Path) -> None:
 
     assert plan["changes"] == done["changes"] != []
     assert plan["notes"] == done["notes"]
-    assert (plan["target"], plan["refusal"]) == ("18", None)
+    assert (plan["target"], plan["refusal"]) == (18, None)
 
 
 def test_refusals_say_why_and_how_far_one_gets(cli: Run, folder: Path) -> None:

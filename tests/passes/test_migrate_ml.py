@@ -146,6 +146,8 @@ def test_older_newer_and_two_versions_at_once() -> None:
     with pytest.raises(CannotMigrate) as caught:
         migrate_ml(model(ENCODER.replace('"ai.onnx.ml": 1', '"ai.onnx.ml": 4')), opset=3)
     assert caught.value.code == "downgrade"
+    kept, _ = migrate_ml(model(ENCODER.replace('"ai.onnx.ml": 1', '"ai.onnx.ml": 4')), opset=3, at_least=True)
+    assert [entry.version for entry in kept.opset_import if entry.domain == "ai.onnx.ml"] == [4]
     with pytest.raises(UsageError) as usage:
         migrate_ml(model(ENCODER), opset=99)
     assert usage.value.code == "no-such-opset"

@@ -91,6 +91,18 @@ def test_a_model_at_the_target_is_left_alone() -> None:
     assert not log.notes
 
 
+def test_a_newer_model_is_refused_or_stays_where_it_may() -> None:
+    source, _ = migrate(model(OLD), opset=19)
+
+    with pytest.raises(CannotMigrate) as caught:
+        migrate(source, opset=17)
+    assert caught.value.code == "downgrade"
+    result, _ = migrate(source, opset=17, at_least=True)
+    assert [entry.version for entry in result.opset_import] == [19]
+    older, _ = migrate(model(OLD), opset=17, at_least=True)
+    assert [entry.version for entry in older.opset_import] == [17]
+
+
 @pytest.mark.parametrize(
     ("opset", "body", "operator"),
     [
