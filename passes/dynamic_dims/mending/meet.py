@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 
+from .body import UnknownLengthError
 from .place import Place
 from .values import Dim, Value
 
-__all__ = ["broadcast", "concat", "elements", "grid", "recurrent"]
+__all__ = ["broadcast", "concat", "elements", "grid", "normalization", "recurrent", "reverse"]
 
 
 def recurrent(place: Place) -> None:
@@ -22,13 +24,53 @@ def recurrent(place: Place) -> None:
         return
     for index in (5, 6) if place.node.op_type == "LSTM" else (5,):
         _repeat(place, index, 0 if layout else 1, batch)
-    lengths = place.input(4)
-    if lengths is not None:
-        time = dims[1 if layout else 0]
-        known = lengths.constant()
-        if time is not None and time.varies and known is not None:
-            place.block("the lengths of its sequences are constants, and the axis of time moves", 4)
-        _repeat(place, 4, 0, batch)
+    _lengths(place, 4, dims[1 if layout else 0])
+    _repeat(place, 4, 0, batch)
+
+
+def reverse(place: Place) -> None:
+    """Let the lengths of a ReverseSequence be there for each item, and whole ones stay whole."""
+    x = place.input(0)
+    dims = x.dims if x is not None else None
+    if dims is None:
+        return
+    _lengths(place, 1, dims[place.attributes.get("time_axis", 0)])
+    batch = dims[place.attributes.get("batch_axis", 1)]
+    if batch is not None and batch.varies:
+        _repeat(place, 1, 0, batch)
+
+
+def _lengths(place: Place, index: int, time: Dim | None) -> None:
+    """Let lengths of sequences that were the whole axis of time be the whole of it."""
+    value = place.input(index)
+    held = value.constant() if value is not None else None
+    if value is None or held is None or not held.size or time is None or not time.varies:
+        return
+    if (held != time.frozen).any():
+        place.block("the lengths of its sequences are constants, and the axis of time moves", index)
+    kind = int(onnx.helper.np_dtype_to_tensor_dtype(held.dtype))
+    try:
+        name = place.body.shape(place.rw, [time], place.node.input[:1])
+    except UnknownLengthError:
+        place.block("no value before it is as long as its sequences are", index)
+    if held.dtype != np.int64:
+        name = place.rw.before("Cast", [name], hint="lengths", to=kind)
+    if held.size > 1:
+        name = place.rw.before(
+            "Expand", [name, place.rw.constant(np.array(held.shape, np.int64), "items")], hint="lengths"
+        )
+    place.set_input(index, name, f"lengths of {time.frozen} → {place.name_of(time)}, the whole axis of time")
+    place.given[index] = Value(kind, value.dims)
+    place.body.learn(name, Value(kind, value.dims))
+
+
+def normalization(place: Place) -> None:
+    """Repeat what a BatchNormalization holds for the one channel it had: Keras' normalisation of single rows."""
+    x = place.input(0)
+    channels = x.dims[1] if x is not None and x.dims is not None and len(x.dims) > 1 else None
+    if channels is not None and channels.varies and channels.frozen == 1:
+        for index in range(1, 5):
+            _repeat(place, index, 0, channels)
 
 
 def concat(place: Place) -> None:

@@ -23,7 +23,7 @@ from .cut import slice_, split
 from .demands import contradiction, mixture
 from .fill import constant_of_shape, expand, gather, range_, tile
 from .inference import DisagreementError, infer
-from .meet import broadcast, concat, elements, grid, recurrent
+from .meet import broadcast, concat, elements, grid, normalization, recurrent, reverse
 from .place import BlockedError, Place
 from .reshape import flatten, reshape
 from .resizing import resize
@@ -51,6 +51,8 @@ _MENDERS: Mapping[str, Mender] = {
     "LSTM": recurrent,
     "GRU": recurrent,
     "RNN": recurrent,
+    "ReverseSequence": reverse,
+    "BatchNormalization": normalization,
     **dict.fromkeys(
         ("Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"), broadcast
     ),
