@@ -26,8 +26,9 @@ _STEPS = (1, 32, 64, 33, 128, 2)
 """What is added to a frozen size, in turn, until two sizes run: networks with strides take only some, and tables of
 positions have room for a few."""
 
-_ITEM = Tolerance(floor=64.0, factor=20.0)
-"""A batch is computed in other blocks than one item: more rounding than between two runs of one shape."""
+_ITEM = Tolerance(floor=256.0, factor=20.0)
+"""A batch is computed in other blocks than one item: more rounding than between two runs of one shape, which a Softmax
+of large logits shows in full (66 eps measured). Items that are mixed differ by thousands."""
 
 
 def prove_dynamic(

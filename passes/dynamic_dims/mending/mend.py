@@ -68,6 +68,8 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
     tolerated: set[str] = set()
     # How the choices stood before they gave way to a node that mixes a batch, first come first.
     mixed: dict[str, Choices] = {}
+    # What is to be said of those behind a node that took the batch away: no running shows more.
+    dropped: dict[str, BlockedError] = {}
     for _ in range(_TRIALS):
         attempt = model.copy()
         walk = Walk(attempt, worlds, choices, step, tolerated)
@@ -78,12 +80,19 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
             last = error
             if isinstance(error, MixedError):
                 mixed.setdefault(error.place.label, deepcopy(choices))
-            if choices.reconsider(_upstream(model.proto, error)):
+            upstream = _upstream(model.proto, error)
+            taker = next((place for place in walk.takers if place.label in upstream), None)
+            if isinstance(error, MixedError) and taker is not None:
+                reason = f"it takes the one item of the batch, and {error.place.where} works on that alone"
+                dropped.setdefault(error.place.label, BlockedError(taker, reason))
+            if choices.reconsider(upstream):
                 continue
             if not mixed:
                 raise
-            # No meaning helps: it mixes by itself, and running it will show whether that harms.
             label = next(iter(mixed))
+            if label in dropped:
+                raise dropped[label] from error
+            # No meaning helps: it mixes by itself, and running it will show whether that harms.
             tolerated.add(label)
             choices, mixed = mixed[label], {}
             continue

@@ -27,20 +27,31 @@ from .meet import broadcast, concat, elements, grid, normalization, recurrent, r
 from .place import BlockedError, Place
 from .reshape import flatten, reshape
 from .resizing import resize
+from .single import TAKERS, item, squeeze, unsqueeze
 from .values import Dim, Dims, Value, Worlds
 
 __all__ = ["Walk"]
 
 Mender = Callable[[Place], list[Value] | None] | Callable[[Place], None]
 
+
+def _gather(place: Place) -> list[Value] | None:
+    found = item(place)
+    if found is None:
+        gather(place)
+    return found
+
+
 _MENDERS: Mapping[str, Mender] = {
     "Reshape": reshape,
     "Flatten": flatten,
+    "Squeeze": squeeze,
+    "Unsqueeze": unsqueeze,
     "Expand": expand,
     "Tile": tile,
     "ConstantOfShape": constant_of_shape,
     "Range": range_,
-    "Gather": gather,
+    "Gather": _gather,
     "Slice": slice_,
     "Split": split,
     "Resize": resize,
@@ -86,6 +97,8 @@ class Walk:
         self._step = pass_name
         self._outputs = {value.name for value in model.proto.graph.output}
         self._last: dict[str, Place] = {}
+        self.takers: list[Place] = []
+        """Nodes that took the batch away, and now lay it with another axis."""
         self.outputs: dict[str, Dims | None] = {}
         """The dims of the graph's outputs, once it is walked."""
         proto = model.proto
@@ -208,6 +221,8 @@ class Walk:
         if is_onnx(node.domain) and (moving or node.op_type in _OF_CONSTANTS):
             mender = _MENDERS.get(node.op_type)
             known = mender(place) if mender is not None else None
+            if place.where.operator in TAKERS and node.op_type == "Reshape":
+                self.takers.append(place)
             if place.rw.preceding:
                 self._learn_written(place, imports)
         try:
