@@ -6,10 +6,10 @@ import numpy as np
 import onnx
 
 from .body import UnknownLengthError
-from .place import Place
+from .place import Place, StateError
 from .values import Dim, Value
 
-__all__ = ["broadcast", "concat", "elements", "grid", "normalization", "recurrent", "reverse"]
+__all__ = ["broadcast", "concat", "elements", "grid", "normalization", "recurrent", "repeat", "reverse"]
 
 
 def recurrent(place: Place) -> None:
@@ -23,9 +23,9 @@ def recurrent(place: Place) -> None:
     if batch is None or not batch.varies:
         return
     for index in (5, 6) if place.node.op_type == "LSTM" else (5,):
-        _repeat(place, index, 0 if layout else 1, batch)
+        repeat(place, index, 0 if layout else 1, batch)
     _lengths(place, 4, dims[1 if layout else 0])
-    _repeat(place, 4, 0, batch)
+    repeat(place, 4, 0, batch)
 
 
 def reverse(place: Place) -> None:
@@ -37,7 +37,7 @@ def reverse(place: Place) -> None:
     _lengths(place, 1, dims[place.attributes.get("time_axis", 0)])
     batch = dims[place.attributes.get("batch_axis", 1)]
     if batch is not None and batch.varies:
-        _repeat(place, 1, 0, batch)
+        repeat(place, 1, 0, batch)
 
 
 def _lengths(place: Place, index: int, time: Dim | None) -> None:
@@ -70,7 +70,7 @@ def normalization(place: Place) -> None:
     channels = x.dims[1] if x is not None and x.dims is not None and len(x.dims) > 1 else None
     if channels is not None and channels.varies and channels.frozen == 1:
         for index in range(1, 5):
-            _repeat(place, index, 0, channels)
+            repeat(place, index, 0, channels)
 
 
 def concat(place: Place) -> None:
@@ -92,7 +92,7 @@ def concat(place: Place) -> None:
         if len(moving) == 1:
             dim = moving.pop()
             for index in range(len(place.given)):
-                _repeat(place, index, other, dim)
+                repeat(place, index, other, dim)
 
 
 def broadcast(place: Place) -> None:
@@ -156,11 +156,14 @@ def _alike(place: Place, inputs: tuple[int, ...], axes: set[int]) -> None:
         if len(moving) == 1:
             dim = moving.pop()
             for index in inputs:
-                _repeat(place, index, axis, dim)
+                repeat(place, index, axis, dim)
 
 
-def _repeat(place: Place, index: int, axis: int, dim: Dim) -> None:
-    """Expand one axis of an input, which is the same for every item, to a length that moves."""
+def repeat(place: Place, index: int, axis: int, dim: Dim) -> None:
+    """Expand one axis of an input, which is the same for every item, to a length that moves.
+
+    Raises StateError for a state of a Loop or Scan, which is to begin so.
+    """
     value = place.input(index)
     if value is None or value.dims is None or axis >= len(value.dims):
         return
@@ -168,6 +171,9 @@ def _repeat(place: Place, index: int, axis: int, dim: Dim) -> None:
     if own is None or own.varies or own.frozen != dim.frozen:
         return
     name = place.rw.input(index)
+    state = place.body.state(name)
+    if state is not None:
+        raise StateError(place, state, axis, dim)
     if own.frozen != 1:
         held = value.constant()
         if held is None or not np.array_equal(held, np.repeat(np.take(held, [0], axis), own.frozen, axis)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from itertools import chain
 
 import onnx
@@ -17,12 +17,13 @@ from onnx_migrate.model.schema import is_onnx
 from onnx_migrate.model.scope import Scope, scopes
 
 from .arithmetic import LARGEST
-from .body import Body
+from .body import Body, State
 from .choices import Choices
 from .cut import slice_, split
 from .demands import contradiction, mixture
 from .fill import constant_of_shape, expand, gather, range_, tile
 from .inference import DisagreementError, infer
+from .loops import common, rounds
 from .meet import broadcast, concat, elements, grid, normalization, recurrent, reverse
 from .place import BlockedError, Place
 from .reshape import flatten, reshape
@@ -78,7 +79,8 @@ class Walk:
     """One walk over a model, which is edited in place, under the meanings assumed in `choices`.
 
     Raises BlockedError from `run` at a node that cannot be mended, MixedError at one where items of a batch meet
-    unless it gives one of the values `tolerated`.
+    unless it gives one of the values `tolerated`, StateError for a state that must begin with the batch, which those
+    `widened` are made to.
     """
 
     def __init__(
@@ -88,9 +90,11 @@ class Walk:
         choices: Choices,
         pass_name: str,
         tolerated: Set[str] = frozenset(),
+        widened: Collection[tuple[State, int, Dim]] = (),
     ) -> None:
         self.changes: list[Change] = []
         self._tolerated = tolerated
+        self._widened = widened
         self._model = model
         self._worlds = worlds
         self._choices = choices
@@ -149,8 +153,9 @@ class Walk:
         given: Mapping[str, Value],
         parent: Body | None,
         imports: Mapping[str, int],
+        carried: Mapping[str, State] | None = None,
     ) -> Body:
-        body = Body(scope, self._worlds, parent)
+        body = Body(scope, self._worlds, parent, carried=carried or {})
         for node in graph.node:
             for name in node.output:
                 body.makers[name] = node
@@ -291,25 +296,20 @@ class Walk:
         graphs: list[tuple[str, int, onnx.GraphProto]],
         imports: Mapping[str, int],
     ) -> list[Value]:
-        kind = place.node.op_type
         results: list[list[Value]] = []
         for attribute, number, graph in graphs:
             scope = place.body.scope.inner(place.node, index, attribute, number, graph)
             given = {value.name: self._inner(value) for value in graph.input}
-            if kind == "Loop" and is_onnx(place.node.domain):
-                for value, outer in zip(graph.input[2:], place.given[2:], strict=False):
-                    if outer is not None:
-                        given[value.name] = Value(outer.dtype, outer.dims, types=outer.types)
-            body = self._walk(graph, scope, given, place.body, imports)
+            turn = rounds(place, graph)
+            if turn is not None:
+                given |= turn.begin(self._widened)
+                self._learn_written(place, imports)
+            body = self._walk(graph, scope, given, place.body, imports, turn.carried() if turn else {})
             results.append([body.value(value.name) for value in graph.output])
-        if kind == "If" and is_onnx(place.node.domain) and len(results) == 2:
-            return [_common(a, b) for a, b in zip(*results, strict=True)]
-        if kind == "Loop" and is_onnx(place.node.domain):
-            carried = len(place.node.input) - 2
-            ends = results[0][1 : 1 + carried]
-            starts = [value or Value() for value in place.given[2:]]
-            rest = [_stacked(value) for value in results[0][1 + carried :]]
-            return [*(_common(a, b) for a, b in zip(starts, ends, strict=True)), *rest]
+            if turn is not None:
+                return turn.end(results[0])
+        if place.node.op_type == "If" and is_onnx(place.node.domain) and len(results) == 2:
+            return [common(a, b) for a, b in zip(*results, strict=True)]
         return [Value() for _ in place.node.output]
 
     def _inner(self, value: onnx.ValueInfoProto) -> Value:
@@ -341,13 +341,3 @@ class Walk:
 
 class MixedError(BlockedError):
     """A node at which the items of a batch meet."""
-
-
-def _common(a: Value, b: Value) -> Value:
-    if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
-        return Value(a.dtype or b.dtype)
-    return Value(a.dtype, tuple(x if x == y else None for x, y in zip(a.dims, b.dims, strict=True)))
-
-
-def _stacked(value: Value) -> Value:
-    return Value(value.dtype, None if value.dims is None else (None, *value.dims))
