@@ -142,6 +142,22 @@ def elements(place: Place) -> None:
     rank = len(x.dims)
     along = place.attributes.get("axis", 0) % max(rank, 1)
     _alike(place, tuple(range(len(place.given))), set(range(rank)) - {along})
+    if place.node.op_type == "ScatterElements" and rank == 1:
+        _inverse(place)
+
+
+def _inverse(place: Place) -> None:
+    """Let the inverse of a batch's order, of one item, be that of as many as there are: sequences sorted by length."""
+    index, ranks = place.input(1), place.numbers(2)
+    dim = index.dims[0] if index is not None and index.dims else None
+    if dim is None or not place.worlds.carries_batch(dim) or dim.frozen != 1 or ranks is None or ranks.any():
+        return
+    repeat(place, 0, 0, dim)
+    limit = place.body.scalar(place.rw, dim, ranks, place.node.input[1:2])
+    first, step = (place.rw.constant(np.array(number, ranks.dtype), "rank") for number in (0, 1))
+    name = place.rw.before("Range", [first, limit, step], hint="ranks")
+    place.set_input(2, name, f"ranks [0] → 0 … {place.name_of(dim)} - 1")
+    place.given[2] = Value(place.given[0].dtype if place.given[0] else 0, (dim,))
 
 
 def _alike(place: Place, inputs: tuple[int, ...], axes: set[int]) -> None:
