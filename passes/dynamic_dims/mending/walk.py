@@ -28,6 +28,7 @@ from .meet import broadcast, concat, elements, grid, normalization, recurrent, r
 from .place import BlockedError, Place
 from .reshape import flatten, reshape
 from .resizing import resize
+from .rows import gather_nd, rows
 from .single import TAKERS, item, squeeze, unsqueeze
 from .values import Dim, Dims, Value, Worlds
 
@@ -40,6 +41,7 @@ def _gather(place: Place) -> list[Value] | None:
     found = item(place)
     if found is None:
         gather(place)
+        rows(place)
     return found
 
 
@@ -57,6 +59,7 @@ _MENDERS: Mapping[str, Mender] = {
     "Split": split,
     "Resize": resize,
     "Concat": concat,
+    "GatherND": gather_nd,
     "GridSample": grid,
     "GatherElements": elements,
     "ScatterElements": elements,
