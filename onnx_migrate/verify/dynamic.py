@@ -187,9 +187,23 @@ class _Proof:
         if good < 2:
             node = last.node if last else ""
             raise BrokenError(f"does not run with {symbol} = {' or '.join(refused)}: {last}", node=node)
+        self._stuck(symbol, values)
         if refused:
             which = f"{symbol} = {', '.join(refused)}"
             self.notes.append(f"the network does not take {which}; it runs at other sizes")
+
+    def _stuck(self, symbol: str, values: Values) -> None:
+        """Say which outputs have an axis that was as long as `symbol`, and no other, and is so still."""
+        size = self._bench.symbols[symbol]
+        if size < 2 or list(self._bench.symbols.values()).count(size) > 1:
+            return
+        for output in self._model.graph.output:
+            for axis, length in enumerate(np.shape(values[output.name])):
+                if length == size:
+                    self.notes.append(
+                        f"axis {axis} of output {output.name!r} is {size}, as {symbol} was, and stays so whatever"
+                        f" {symbol} is: if it is to follow, a constant inside the model holds it"
+                    )
 
     def _undisturbed(self, symbol: str, sizes: Mapping[str, int], values: Values) -> None:
         for name, (axis, batch) in self._carriers.items():

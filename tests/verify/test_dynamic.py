@@ -29,6 +29,15 @@ def test_a_free_batch_holds():
     assert [dict(t.sizes)["N"] for t in proof.trials] == [1, 2, 3]
 
 
+def test_an_axis_that_should_perhaps_have_moved_is_told():
+    still = "(float[T,4] x) => (float[9,4] y) <int64[2] s = {9, 4}> { m = ReduceMean<keepdims=1, axes=[0]>(x) y = Expand(m, s) }"
+    proof = prove(still, {"T": 9}, ())
+    assert proof.holds, proof.reason
+    (note,) = proof.notes
+    assert "axis 0 of output 'y' is 9, as T was" in note
+    assert not prove(still, {"T": 7}, ()).notes
+
+
 @pytest.mark.parametrize(
     ("text", "operator", "constant"),
     [

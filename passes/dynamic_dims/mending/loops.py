@@ -10,6 +10,7 @@ import onnx
 from onnx_migrate.model.schema import is_onnx
 
 from .body import State
+from .counted import count
 from .meet import repeat
 from .place import Place, StateError
 from .values import Dim, Value
@@ -26,6 +27,8 @@ class Rounds:
     first: int
     states: int
     """How many states there are; they come first among the node's outputs."""
+    steps: Dim | None = None
+    """How many rounds there are."""
 
     def begin(self, widened: Collection[tuple[State, int, Dim]]) -> dict[str, Value]:
         """Repeat states that must begin with the batch, and return what is known of the body's inputs."""
@@ -41,7 +44,7 @@ class Rounds:
                 continue
             dims = outer.dims
             if index >= self.states and dims is not None:
-                axis = self._axis("scan_input_axes", index - self.states, len(dims))
+                axis = _axis(place, "scan_input_axes", index - self.states, len(dims))
                 dims = (*dims[:axis], *dims[axis + 1 :])
             given[value.name] = Value(outer.dtype, dims, types=outer.types)
         return given
@@ -55,24 +58,12 @@ class Rounds:
     def end(self, results: Sequence[Value]) -> list[Value]:
         """Return the node's outputs, from what its body's are. Raises StateError."""
         place = self.place
-        results = results[len(results) - len(place.node.output) :] if self._counts else results
+        results = results[1:] if self._counts else results  # without the condition
         for index, after in enumerate(results[: self.states]):
             before = place.input(self.first + index)
-            if (
-                before is None
-                or before.dims is None
-                or after.dims is None
-                or len(before.dims) != len(after.dims)
-            ):
-                continue
-            for axis, (old, new) in enumerate(zip(before.dims, after.dims, strict=True)):
-                if (
-                    old is not None
-                    and new is not None
-                    and new.varies
-                    and not old.varies
-                    and old.frozen == new.frozen
-                ):
+            axes = zip(before.dims or (), after.dims or (), strict=False) if before is not None else ()
+            for axis, (old, new) in enumerate(axes):
+                if old and new and new.varies and not old.varies and old.frozen == new.frozen:
                     raise StateError(place, State(place.label, index), axis, new)
         starts = [place.input(self.first + index) or Value() for index in range(self.states)]
         kept = [common(a, b) for a, b in zip(starts, results, strict=False)]
@@ -80,36 +71,33 @@ class Rounds:
 
     @property
     def _counts(self) -> bool:
-        """Whether the body's first output is the condition."""
         return self.place.node.op_type == "Loop"
 
     def _stacked(self, value: Value, index: int) -> Value:
         if value.dims is None:
             return Value(value.dtype)
-        length = self._length()
-        axis = self._axis("scan_output_axes", index, len(value.dims) + 1)
-        return Value(value.dtype, (*value.dims[:axis], length, *value.dims[axis:]))
-
-    def _length(self) -> Dim | None:
-        scanned = self.place.input(self.first + self.states)
-        if self._counts or scanned is None or scanned.dims is None:
-            return None
-        return scanned.dims[self._axis("scan_input_axes", 0, len(scanned.dims))]
-
-    def _axis(self, name: str, index: int, rank: int) -> int:
-        axes = self.place.attributes.get(name)
-        return int(axes[index]) % rank if axes else 0
+        axis = _axis(self.place, "scan_output_axes", index, len(value.dims) + 1)
+        return Value(value.dtype, (*value.dims[:axis], self.steps, *value.dims[axis:]))
 
 
 def rounds(place: Place, body: onnx.GraphProto) -> Rounds | None:
-    """Return how a node goes round its body, None if it does not, or as Scan did up to opset 8."""
+    """Return how a node goes round its body, with its count mended; None if it does not, or as Scan did up to opset 8."""
     if not is_onnx(place.node.domain):
         return None
     if place.node.op_type == "Loop":
-        return Rounds(place, body, 2, len(place.node.input) - 2)
+        return Rounds(place, body, 2, len(place.node.input) - 2, count(place, body))
     if place.node.op_type == "Scan" and place.rw.version >= 9:
-        return Rounds(place, body, 0, len(place.node.input) - place.attributes["num_scan_inputs"])
+        states = len(place.node.input) - place.attributes["num_scan_inputs"]
+        scanned = place.input(states)
+        dims = scanned.dims if scanned is not None else None
+        steps = dims[_axis(place, "scan_input_axes", 0, len(dims))] if dims else None
+        return Rounds(place, body, 0, states, steps)
     return None
+
+
+def _axis(place: Place, name: str, index: int, rank: int) -> int:
+    axes = place.attributes.get(name)
+    return int(axes[index]) % rank if axes else 0
 
 
 def common(a: Value, b: Value) -> Value:
