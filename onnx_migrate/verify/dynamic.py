@@ -193,9 +193,12 @@ class _Proof:
             self.notes.append(f"the network does not take {which}; it runs at other sizes")
 
     def _stuck(self, symbol: str, values: Values) -> None:
-        """Say which outputs have an axis that was as long as `symbol`, and no other, and is so still."""
+        """Say which outputs have an axis that was as long as `symbol`, and nothing else, and is so still."""
         size = self._bench.symbols[symbol]
-        if size < 2 or list(self._bench.symbols.values()).count(size) > 1:
+        others = [
+            dim.dim_value for value in inputs_of(self._model) for dim in value.type.tensor_type.shape.dim
+        ]
+        if size < 2 or size in others or list(self._bench.symbols.values()).count(size) > 1:
             return
         for output in self._model.graph.output:
             for axis, length in enumerate(np.shape(values[output.name])):

@@ -7,9 +7,19 @@ import onnx
 
 from .body import UnknownLengthError
 from .place import Place, StateError
-from .values import Dim, Value
+from .values import Dim, Dims, Value
 
-__all__ = ["broadcast", "concat", "elements", "grid", "normalization", "recurrent", "repeat", "reverse"]
+__all__ = [
+    "broadcast",
+    "concat",
+    "elements",
+    "grid",
+    "normalization",
+    "product",
+    "recurrent",
+    "repeat",
+    "reverse",
+]
 
 
 def recurrent(place: Place) -> None:
@@ -96,7 +106,10 @@ def concat(place: Place) -> None:
 
 
 def broadcast(place: Place) -> None:
-    """Let a constant that is the same all along an axis be one row of it, which any length takes."""
+    """Let a constant that is the same all along an axis be one row of it, which any length takes.
+
+    One that differs is repeated whole for each item where items are laid with that axis.
+    """
     shapes = [value.dims if value is not None else None for value in place.given]
     rank = max((len(dims) for dims in shapes if dims is not None), default=0)
     for back in range(1, rank + 1):
@@ -111,6 +124,49 @@ def broadcast(place: Place) -> None:
             own = dims[-back]
             if own is not None and not own.varies and own.frozen == frozen:
                 _one_row(place, index, len(dims) - back)
+    if rank:
+        _laid(place, [value.dims if value is not None else None for value in place.given], 1)
+
+
+def product(place: Place) -> None:
+    """Repeat whole what a MatMul multiplies every item with, if the items are laid with another of its axes."""
+    shapes = [value.dims if value is not None else None for value in place.given]
+    if len(shapes) == 2 and all(dims is not None and len(dims) > 2 for dims in shapes):
+        _laid(place, shapes, 3)
+
+
+def _laid(place: Place, shapes: list[Dims | None], first: int) -> None:
+    """Tile axes, counted from behind and from `first` on, that another input has once for each item."""
+    for back in range(first, max(len(dims) for dims in shapes if dims is not None) + 1):
+        along = {
+            index: dims[-back] for index, dims in enumerate(shapes) if dims is not None and len(dims) >= back
+        }
+        laid = {dim for dim in along.values() if dim is not None and dim.parts and dim.varies}
+        if len(laid) != 1:
+            continue
+        (dim,) = laid
+        batch = dim.leaves()[0]
+        if batch.frozen != 1 or not place.worlds.carries_batch(batch):
+            continue
+        for index, own in along.items():
+            if own is not None and not own.varies and own.frozen == dim.frozen > 1:
+                _tile(place, index, len(shapes[index] or ()) - back, dim, batch)
+
+
+def _tile(place: Place, index: int, axis: int, dim: Dim, batch: Dim) -> None:
+    value = place.input(index)
+    dims = value.dims if value is not None else None
+    if value is None or dims is None:
+        return
+    entries: list[int | Dim] = [1] * len(dims)
+    entries[axis] = batch
+    old = place.rw.input(index)
+    wide = place.rw.before("Tile", [old, place.body.shape(place.rw, entries)], hint="items")
+    place.set_input(
+        index, wide, f"{old!r} is repeated for each item: its axis {axis} follows {place.name_of(dim)}"
+    )
+    place.given[index] = Value(value.dtype, (*dims[:axis], dim, *dims[axis + 1 :]))
+    place.body.learn(wide, Value(value.dtype, (*dims[:axis], dim, *dims[axis + 1 :])))
 
 
 def _one_row(place: Place, index: int, axis: int) -> None:

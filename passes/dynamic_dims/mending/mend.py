@@ -16,7 +16,7 @@ from .body import State
 from .choices import Choices
 from .place import BlockedError, StateError
 from .values import Dim, Worlds
-from .walk import MixedError, Walk
+from .walk import LaidError, MixedError, Walk
 
 __all__ = ["mend"]
 
@@ -89,17 +89,17 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
                 mixed.setdefault(error.place.label, deepcopy(choices))
             upstream = _upstream(model.proto, error)
             taker = next((place for place in walk.takers if place.label in upstream), None)
-            if isinstance(error, MixedError) and taker is not None:
+            if isinstance(error, (MixedError, LaidError)) and taker is not None:
                 what = "it takes the one item out of its batch, and nothing brings it back"
                 reason = f"{what}; at {error.place.where} {error.reason}"
                 dropped.setdefault(error.place.label, BlockedError(taker, reason))
             if choices.reconsider(upstream):
                 continue
-            if not mixed:
-                raise
-            label = next(iter(mixed))
+            label = next(iter(mixed), error.place.label)
             if label in dropped:
                 raise dropped[label] from error
+            if not mixed:
+                raise
             # No meaning helps: it mixes by itself, and running it will show whether that harms.
             tolerated.add(label)
             choices, mixed = mixed[label], {}

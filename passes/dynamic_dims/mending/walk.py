@@ -24,7 +24,7 @@ from .demands import contradiction, mixture
 from .fill import constant_of_shape, expand, gather, range_, tile
 from .inference import DisagreementError, infer
 from .loops import common, rounds
-from .meet import broadcast, concat, elements, grid, normalization, recurrent, reverse
+from .meet import broadcast, concat, elements, grid, normalization, product, recurrent, reverse
 from .place import BlockedError, Place
 from .reshape import flatten, reshape
 from .resizing import resize
@@ -32,7 +32,7 @@ from .rows import gather_nd, rows
 from .single import TAKERS, item, squeeze, unsqueeze
 from .values import Dim, Dims, Value, Worlds
 
-__all__ = ["Walk"]
+__all__ = ["LaidError", "MixedError", "Walk"]
 
 Mender = Callable[[Place], list[Value] | None] | Callable[[Place], None]
 
@@ -63,6 +63,7 @@ _MENDERS: Mapping[str, Mender] = {
     "GridSample": grid,
     "GatherElements": elements,
     "ScatterElements": elements,
+    "MatMul": product,
     "LSTM": recurrent,
     "GRU": recurrent,
     "RNN": recurrent,
@@ -129,10 +130,10 @@ class Walk:
         for name in sorted(self._last):
             place = self._last[name]
             for dim in body.value(name).dims or ():
-                if dim is None or dim.sizes in self._worlds.sizes.values() or place.label in self._tolerated:
+                if dim is None or dim.sizes in self._worlds.sizes.values():
                     continue
                 if self._worlds.carries_batch(dim):
-                    raise MixedError(place, f"it lays the batch with another axis of output {name!r}")
+                    raise LaidError(place, f"it lays the batch with another axis of output {name!r}")
 
     def _declared(self, value: onnx.ValueInfoProto) -> Value:
         kind = value.type
@@ -344,3 +345,7 @@ class Walk:
 
 class MixedError(BlockedError):
     """A node at which the items of a batch meet."""
+
+
+class LaidError(BlockedError):
+    """A node that gives an output in which no axis is the batch."""
