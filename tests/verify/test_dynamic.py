@@ -186,3 +186,20 @@ def test_the_weight_is_named_by_its_shape():
     proof = prove(text.replace("WEIGHT", ",".join(["0.5"] * 18)), {"C": 3}, ())
     assert proof.blocker is not None
     assert str(proof.blocker) == "Conv 'conv' with 'w' = float[2, 3, 3]"
+
+
+def test_two_batches_that_can_differ():
+    both = "(float[N,4] x, float[M,4] z) => (float[N,M] y) { [keep] y = Gemm<transB=1>(x, z) }"
+    proof = prove(both, {"N": 1, "M": 1}, ("N", "M"))
+    assert proof.holds, proof.reason
+    assert {"M": 2, "N": 3} in [dict(trial.sizes) for trial in proof.trials]
+    one = prove(both.replace("M", "N"), {"N": 1})
+    assert "every item of a batch meets every other" in one.reason
+
+
+def test_two_batches_that_are_one():
+    proof = prove(
+        "(float[N,4] x, float[M,4] z) => (float[N,4] y) { y = Add(x, z) }", {"N": 1, "M": 1}, ("N", "M")
+    )
+    assert proof.holds, proof.reason
+    assert proof.notes == ("M and N are one batch: the model runs where they are equal only",)

@@ -150,10 +150,11 @@ def _laid(place: Place, shapes: list[Dims | None], first: int) -> None:
             continue
         for index, own in along.items():
             if own is not None and not own.varies and own.frozen == dim.frozen > 1:
-                _tile(place, index, len(shapes[index] or ()) - back, dim, batch)
+                tile(place, index, len(shapes[index] or ()) - back, dim, batch)
 
 
-def _tile(place: Place, index: int, axis: int, dim: Dim, batch: Dim) -> None:
+def tile(place: Place, index: int, axis: int, dim: Dim, batch: Dim) -> None:
+    """Repeat an input along an axis, which is to be as long as `dim`, as often as `batch` is long."""
     value = place.input(index)
     dims = value.dims if value is not None else None
     if value is None or dims is None:

@@ -5,14 +5,16 @@ At the frozen size an index into the batch's axis can only be 0, so what it held
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 import onnx
 
 from .body import UnknownLengthError
+from .meet import tile
 from .place import Place
-from .values import Value
+from .values import Array, Dim, Value, product
 
 __all__ = ["gather_nd", "rows"]
 
@@ -57,6 +59,9 @@ def rows(place: Place) -> None:
         return
     axis = place.attributes.get("axis", 0) % len(x.dims)
     along, dims = x.dims[axis], index.known
+    if along is not None and index.data is not None and not along.varies:
+        _enough(place, axis, along, index.data)
+        return
     leaves = along.leaves() if along is not None else []
     if along is None or len(leaves) < 2 or leaves[0].frozen != 1 or not place.worlds.carries_batch(leaves[0]):
         return
@@ -77,6 +82,16 @@ def rows(place: Place) -> None:
     name = rw.before("Add", [rw.input(1), rw.before("Reshape", [starts, shape], hint="starts")], hint="rows")
     place.set_input(1, name, f"each of {place.name_of(batch)} items picks from its own {each} rows")
     place.given[1] = Value(index.dtype, (batch, *dims[1:]))
+
+
+def _enough(place: Place, axis: int, along: Dim, data: Sequence[Array]) -> None:
+    """Repeat rows that were there for one item if numbers go on for as many items as there are."""
+    if any(not numbers.size for numbers in data):
+        return
+    top = tuple(int(numbers.max()) // along.frozen + 1 for numbers in data)
+    batch = Dim(top)
+    if top[0] == 1 and place.worlds.symbol(batch) in place.worlds.batch:
+        tile(place, 0, axis, product([batch, along], place.worlds.count), batch)
 
 
 def _counts(place: Place, name: str) -> bool:

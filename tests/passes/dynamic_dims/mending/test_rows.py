@@ -76,3 +76,18 @@ def test_rows_counted_from_the_end_are_refused() -> None:
 
     with pytest.raises(CannotMigrate, match="counted from the end"):
         mended(source, {"x": {0: "N"}})
+
+
+def test_rows_that_are_the_same_for_all_items_are_there_as_often() -> None:
+    """A mask of ones, made for one item, looked up by numbers that go on from item to item."""
+    source = text(
+        "float[1,3] x", "float[1,3] y",
+        """s = Shape(x) n = Gather<axis=0>(s, first) c = Range(first, n, one) two = Unsqueeze(c, one1)
+        o = Mul(two, three) j = Add(o, k) m = Gather<axis=0>(ones, j) y = Mul(x, m)""",
+        """int64 first = {0}, int64 one = {1}, int64[1] one1 = {1}, int64 three = {3}, int64[1,3] k = {0, 1, 2},
+        float[3] ones = {1, 2, 3}""",
+    )  # fmt: skip
+
+    _, reasons = held_by_items(source, {"x": 0}, [0])
+
+    assert reasons == ["'ones' is repeated for each item: its axis 0 follows N × 3"]
