@@ -1,4 +1,4 @@
-"""Gather and GatherND that pick rows of the one item a batch had, by numbers which say nothing of the item.
+"""Gather, GatherND and ScatterND that pick rows of the one item a batch had, by numbers which say nothing of the item.
 
 At the frozen size an index into the batch's axis can only be 0, so what it held says nothing; each item picks its own.
 """
@@ -12,11 +12,11 @@ import numpy as np
 import onnx
 
 from .body import UnknownLengthError
-from .meet import tile
+from .meet import repeat, tile
 from .place import Place
 from .values import Array, Dim, Value, product
 
-__all__ = ["gather_nd", "rows"]
+__all__ = ["gather_nd", "rows", "scatter_nd"]
 
 
 def gather_nd(place: Place) -> None:
@@ -50,6 +50,43 @@ def gather_nd(place: Place) -> None:
     rw.set("batch_dims", 1)
     place.set_input(1, name, f"axis 0 is {place.name_of(batch)}, in which each item picks from its own")
     place.given[1] = Value(index.dtype, (batch, *dims[1:-1], place.worlds.fixed(dims[-1].frozen - 1)))
+
+
+def scatter_nd(place: Place) -> None:
+    """Write each item's updates into its own: data and updates are there for each, and numbers go on from item to item."""
+    x, index, updates = (place.input(number) for number in range(3))
+    shapes = [value.known if value is not None else None for value in (x, index, updates)]
+    if x is None or index is None or None in shapes:
+        return
+    data, numbers, news = (shape or () for shape in shapes)
+    depth, lead = numbers[-1].frozen if numbers else 0, len(numbers) - 1
+    for axis, dim in enumerate(news[lead:], lead):
+        if place.worlds.carries_batch(dim):
+            repeat(place, 0, depth + axis - lead, dim)
+    batch = next((dim for dim in (*data[:1], *news[:1]) if place.worlds.carries_batch(dim)), None)
+    if (
+        batch is None
+        or batch.frozen != 1
+        or lead < 1
+        or depth < 1
+        or data[0].frozen != 1
+        or news[0].frozen != 1
+    ):
+        return
+    if numbers[0].varies or numbers[0].frozen != 1:
+        return
+    repeat(place, 0, 0, batch)
+    repeat(place, 2, 0, batch)
+    rw, kind = place.rw, np.dtype(np.int64)
+    limit = place.body.scalar(rw, batch, np.array(0, kind))
+    first, step = (rw.constant(np.array(number, kind), "item") for number in (0, 1))
+    items = rw.before("Range", [first, limit, step], hint="items")
+    shape = rw.constant(np.array([-1, *[1] * lead], kind), "column")
+    column = rw.constant(np.array([1, *[0] * (depth - 1)], kind), "place")
+    added = rw.before("Mul", [rw.before("Reshape", [items, shape], hint="items"), column], hint="items")
+    name = rw.before("Add", [rw.input(1), added], hint="index")
+    place.set_input(1, name, f"axis 0 is {place.name_of(batch)}, in which each item writes to its own")
+    place.given[1] = Value(index.dtype, (batch, *numbers[1:]))
 
 
 def rows(place: Place) -> None:

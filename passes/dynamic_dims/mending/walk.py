@@ -28,7 +28,7 @@ from .meet import broadcast, concat, elements, grid, normalization, product, rec
 from .place import BlockedError, Place
 from .reshape import flatten, reshape
 from .resizing import resize
-from .rows import gather_nd, rows
+from .rows import gather_nd, rows, scatter_nd
 from .single import TAKERS, item, squeeze, unsqueeze
 from .values import Dim, Dims, Value, Worlds
 
@@ -60,6 +60,7 @@ _MENDERS: Mapping[str, Mender] = {
     "Resize": resize,
     "Concat": concat,
     "GatherND": gather_nd,
+    "ScatterND": scatter_nd,
     "GridSample": grid,
     "GatherElements": elements,
     "ScatterElements": elements,

@@ -91,3 +91,28 @@ def test_rows_that_are_the_same_for_all_items_are_there_as_often() -> None:
     _, reasons = held_by_items(source, {"x": 0}, [0])
 
     assert reasons == ["'ones' is repeated for each item: its axis 0 follows N × 3"]
+
+
+@pytest.mark.parametrize(
+    ("data", "index", "axis"),
+    [
+        # shifted[:, 1:] = x[:, :-1], with the batch in front, and with it behind as the newer exporter writes it
+        ("float[1,3] z = {7, 8, 9}", "int64[1,2,2] k = {0, 1, 0, 2}", 0),
+        ("float[3,1] z = {7, 8, 9}", "int64[2,1] k = {1, 2}", 1),
+    ],
+)
+def test_what_is_written_into_a_constant(data: str, index: str, axis: int) -> None:
+    shape = "1,2" if axis == 0 else "2,1"
+    out = "1,3" if axis == 0 else "3,1"
+    source = text(f"float[{shape}] x", f"float[{out}] y", "y = ScatterND(z, k, x)", f"{data}, {index}")
+
+    held_by_items(source, {"x": axis}, [axis])
+
+
+def test_a_constant_that_is_written_into_each_item() -> None:
+    source = text(
+        "float[1,3] x", "float[1,3] y", "y = ScatterND(x, k, u)",
+        "int64[1,2,2] k = {0, 2, 0, 0}, float[1,2] u = {5, 6}",
+    )  # fmt: skip
+
+    held_by_items(source, {"x": 0}, [0])
