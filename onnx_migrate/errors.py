@@ -6,7 +6,11 @@ what is wrong, where, why, and what would help.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "CannotMigrate",
@@ -18,6 +22,7 @@ __all__ = [
     "UsageError",
     "VerificationFailed",
     "Where",
+    "saving",
 ]
 
 
@@ -58,6 +63,8 @@ class MigrateError(Exception):
         self.code = code or self.default_code
         self.where = where
         self.hint = hint
+        self.unfinished: object = None
+        """What had been done to the model until then, an `onnx_migrate.report.Unfinished`; None where that is nothing."""
         super().__init__(reason)
 
     def __str__(self) -> str:
@@ -76,6 +83,17 @@ class SaveError(MigrateError):
     """The result could not be written; what stood at the target before stands there still."""
 
     default_code = "cannot-write"
+
+
+@contextmanager
+def saving(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise SaveError for an OSError of the block, but for that of a pipe whose reader has left."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise SaveError(f"{os.fspath(path)}: cannot be written: {error.strerror or error}") from error
 
 
 class UsageError(MigrateError, ValueError):
@@ -100,6 +118,8 @@ class VerificationFailed(MigrateError):
     """Original and result compute different numbers, or the result does not run."""
 
     default_code = "numbers-differ"
+    verification: Mapping[str, Any] | None = None
+    """What was found, output by output, as `Verdict.as_dict` gives it."""
 
 
 class PassError(MigrateError):

@@ -144,6 +144,8 @@ def inspect(
 
 def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Model, tuple[str, ...]]:
     """Read the structure, also of a model whose external data is not there, and say what is the matter."""
+    if isinstance(source, (str, os.PathLike)):
+        source = files.at_hand(source)
     try:
         return files.load(source), ()
     except LoadError as error:
@@ -151,7 +153,8 @@ def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Mod
             raise
         path = Path(os.path.abspath(source))
         weights = Weights(path.parent, source=path)
-        return Model(from_file(path, os.fspath(source), weights), weights, os.fspath(source)), (str(error),)
+        model = Model(from_file(path, str(source), weights), weights, str(source), keepalive=source)
+        return model, (str(error),)
 
 
 def _operators(proto: onnx.ModelProto) -> Iterator[tuple[str, str, int | None]]:

@@ -23,7 +23,7 @@ from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.schema import is_onnx, newest_opset
 from onnx_migrate.proof import Proof, Prover
-from onnx_migrate.report import Report, Side
+from onnx_migrate.report import Report, Side, Unfinished
 
 __all__ = ["Migration", "convert_version", "default_pipeline", "migrate"]
 
@@ -55,9 +55,10 @@ class Migration:
         return files.same(files.load(source), self._model)
 
     def save(self, path: str | os.PathLike[str], *, external: bool = False, in_place: bool = False) -> None:
-        """Write the result to `path`, atomically; weights go from file to file.
+        """Write the result to `path`, which may be a URL, atomically; weights go from file to file.
 
-        One file, unless that would be over 2 GB or `external` asks for the weights beside it, in PATH.data.
+        One file, unless that would be over 2 GB or `external` asks for the weights beside it, in PATH.data (by URL see
+        `files.upload`).
         Writing over the source needs `in_place`. Raises SaveError, and then what was at `path` is still there.
         """
         files.save(self._model, path, external=external, in_place=in_place)
@@ -136,7 +137,7 @@ def migrate(
     """Bring a model to an opset, make dims dynamic, simplify it and prove that it computes the same.
 
     Args:
-        source: a path, the bytes of a model, or a ModelProto (which is not touched).
+        source: a path, a URL that fsspec knows, the bytes of a model, or a ModelProto (which is not touched).
         opset: the ai.onnx opset to reach; "17+" is 17, or the model's own where that is newer; "latest" is the newest
             that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of ai.onnx
             and ai.onnx.ml; what it does not name stays.
@@ -194,36 +195,47 @@ def migrate(
     with clock("load"):
         original = files.load(source)
     log = ChangeLog()
-    course = _run(pipeline, original, log, clock, required=simplify == "require")
-    model, fallback = course.model, course.fallback
-    proof = None
-    if verify:
-        settings = (input_data, rtol, atol, seed, limits, isolated)
-        with clock("verify"):
-            held = []
-            for leg in course.legs:
-                with Prover(leg.start, *settings) as prover:
-                    verdict = prover.prove(leg.end, leg.end if leg.exact else None).verdict
-                held.append(f"before {leg.name}: {verdict.summary}")
-            with Prover(course.start, *settings) as prover:
-                exact = (fallback.model if fallback else model) if course.exact else None
-                try:
-                    proof = prover.prove(model, exact)
-                except (VerificationFailed, CannotMigrate) as error:
-                    if fallback is None:
-                        raise
-                    model = fallback.take(log, str(error))
-                    proof = prover.prove(model, exact)
-        for leg, finding in zip(course.legs, held, strict=True):
-            log.note(leg.name, "held-before", finding)
-    elif any(item.name == "dynamic_dims" for item in pipeline):
-        log.note(
-            "dynamic_dims",
-            "not-proved",
-            "the model was not run at other sizes, which alone shows that its dims are free: verification was left out",
-            severity="warning",
-        )
+    with _telling(original, log, clock):
+        course = _run(pipeline, original, log, clock, required=simplify == "require")
+        model, fallback = course.model, course.fallback
+        proof = None
+        if verify:
+            settings = (input_data, rtol, atol, seed, limits, isolated)
+            with clock("verify"):
+                held = []
+                for leg in course.legs:
+                    with Prover(leg.start, *settings) as prover:
+                        verdict = prover.prove(leg.end, leg.end if leg.exact else None).verdict
+                    held.append(f"before {leg.name}: {verdict.summary}")
+                with Prover(course.start, *settings) as prover:
+                    exact = (fallback.model if fallback else model) if course.exact else None
+                    try:
+                        proof = prover.prove(model, exact)
+                    except (VerificationFailed, CannotMigrate) as error:
+                        if fallback is None:
+                            raise
+                        model = fallback.take(log, str(error))
+                        proof = prover.prove(model, exact)
+            for leg, finding in zip(course.legs, held, strict=True):
+                log.note(leg.name, "held-before", finding)
+        elif any(item.name == "dynamic_dims" for item in pipeline):
+            log.note(
+                "dynamic_dims",
+                "not-proved",
+                "the model was not run at other sizes, which alone shows that its dims are free: verification was left out",
+                severity="warning",
+            )
     return Migration(_report(original, model, pipeline, log, clock, proof), model)
+
+
+@contextmanager
+def _telling(original: Model, log: ChangeLog, clock: _Clock) -> Iterator[None]:
+    """Give an error that leaves the block what had been done until then."""
+    try:
+        yield
+    except MigrateError as error:
+        error.unfinished = Unfinished.of(original, log, error.where, clock.seconds)
+        raise
 
 
 def _builtin(name: str, **options: Any) -> Pass:

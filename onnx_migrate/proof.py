@@ -56,7 +56,7 @@ class Prover:
         """
         verdict = self.judge(result, exact)
         if verdict.kind is Kind.DIFFERS:
-            raise VerificationFailed(verdict.reason, where=Where(node=verdict.node) if verdict.node else None)
+            raise _differs(verdict)
         symbols, batch = _made_dynamic(Interface.of(self.original.proto), Interface.of(result.proto))
         if not symbols:
             return Proof(verdict)
@@ -104,6 +104,12 @@ class Prover:
         return Runnable(
             structure=model.proto.SerializeToString(deterministic=True), folder=model.weights.folder
         )
+
+
+def _differs(verdict: Verdict) -> VerificationFailed:
+    error = VerificationFailed(verdict.reason, where=Where(node=verdict.node) if verdict.node else None)
+    error.verification = verdict.as_dict()
+    return error
 
 
 def _made_dynamic(before: Interface, after: Interface) -> tuple[dict[str, int], frozenset[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -17,6 +16,8 @@ from onnx import TensorProto
 from onnx_migrate import files
 from onnx_migrate._version import __version__
 from onnx_migrate.engine.passes import Pass, builtin_passes
+from onnx_migrate.errors import saving
+from onnx_migrate.files.digest import file_digest
 from onnx_migrate.files.newfile import NewFile
 from onnx_migrate.model.weights import FilePayload, tensors
 
@@ -27,7 +28,10 @@ NAME = ".onnx-migrate.jsonl"
 
 
 class Journal:
-    """Records by output. They are appended as they come, and put in order when the batch is done."""
+    """Records by output. They are appended as they come, and put in order when the batch is done.
+
+    What writes raises SaveError.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
@@ -51,7 +55,7 @@ class Journal:
     def add(self, record: Mapping[str, Any]) -> None:
         """Keep a record, on the disk too."""
         self.records[record["output"]] = record
-        with self._path.open("a", encoding="utf-8") as file:
+        with saving(self._path), self._path.open("a", encoding="utf-8") as file:
             file.write(_line(record))
 
     def forget(self, output: str) -> None:
@@ -64,7 +68,7 @@ class Journal:
 
     def _rewrite(self) -> None:
         lines = "".join(_line(self.records[output]) for output in sorted(self.records))
-        with NewFile(self._path, [lines.encode()]) as file:
+        with saving(self._path), NewFile(self._path, [lines.encode()]) as file:
             file.put()
 
 
@@ -87,14 +91,14 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
         module = item.partition(":")[0]
         spec = importlib.util.find_spec(module) if ":" in item else None
         if spec is not None and spec.origin and os.path.isfile(spec.origin):
-            read[item] = digest(Path(spec.origin))
+            read[item] = file_digest(Path(spec.origin))
     if options.get("pipeline") is not None:
         return None
     data = options.get("input_data")
     if data is not None:
         for path in sorted(Path(data).rglob("*.pb")) if os.path.isdir(data) else [Path(data)]:
             if path.is_file():
-                read[str(path)] = digest(path)
+                read[str(path)] = file_digest(path)
     plain: dict[str, Any] = json.loads(
         json.dumps(
             {"options": {**options, "external": external}, "files": read, "versions": _versions()},
@@ -123,7 +127,7 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def content(source: str) -> dict[str, str]:
+def content(source: str | os.PathLike[str]) -> dict[str, str]:
     """Return the digests of the model's file and of those its weights lie in, by name. Raises LoadError."""
     model = files.load(source)
     paths = {Path(source).name: Path(source)}
@@ -132,12 +136,12 @@ def content(source: str) -> dict[str, str]:
             payload = model.weights.payload(tensor)
             if isinstance(payload, FilePayload) and payload.path != model.weights.source:
                 paths[os.path.relpath(payload.path, model.weights.folder)] = payload.path
-    return {name: digest(path) for name, path in sorted(paths.items())}
+    return {name: file_digest(path) for name, path in sorted(paths.items())}
 
 
 def written(output: str) -> dict[str, str]:
     """Return the digests of the result's file and of its data file, if it has one, by name."""
-    return {path.name: digest(path) for path in _result(output) if path.is_file()}
+    return {path.name: file_digest(path) for path in _result(output) if path.is_file()}
 
 
 def whole(output: str, known: Mapping[str, str]) -> bool:
@@ -148,12 +152,3 @@ def whole(output: str, known: Mapping[str, str]) -> bool:
 def _result(output: str) -> Iterator[Path]:
     yield Path(output)
     yield Path(f"{output}.data")
-
-
-def digest(path: Path) -> str:
-    """Return a BLAKE2b of 16 bytes of a file's bytes, in hexadecimal."""
-    found = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            found.update(block)
-    return found.hexdigest()

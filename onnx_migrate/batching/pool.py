@@ -9,8 +9,9 @@ import tempfile
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any
@@ -26,16 +27,33 @@ LOG_TAIL = 2000
 
 
 class _Process(SpawnProcess):
-    """A fresh interpreter that does not import the caller's `__main__`, so that scripts need no guard."""
+    """A fresh interpreter that does not import the caller's `__main__`, so that scripts need no guard.
+
+    It is deaf to Ctrl-C from its first moment, which a terminal sends to all: the parent ends the workers.
+    """
 
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # noqa: N802
         main = sys.modules["__main__"]
         sys.modules["__main__"] = types.ModuleType("__main__")
         try:
-            return SpawnProcess._Popen(process_obj)
+            with _deaf():
+                return SpawnProcess._Popen(process_obj)
         finally:
             sys.modules["__main__"] = main
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Block SIGINT in this thread, and so in the processes it starts meanwhile."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Context(SpawnContext):
@@ -71,12 +89,21 @@ class LocalPool(Executor):
     ) -> Future[Any]:
         """Schedule a call with a time limit of its own.
 
-        The future raises TimeoutError past it, and pebble.ProcessExpired when the worker ends.
+        The future raises TimeoutError past it, and pebble.ProcessExpired when the worker ends. Raises RuntimeError
+        when workers end before they have begun, as with too little memory.
         """
+        if not self.alive():
+            logs = sorted(Path(self._folder.name).glob("*.log"), key=os.path.getmtime)
+            last = self.log(int(logs[-1].stem)).strip().rpartition("\n")[2] if logs else ""
+            raise RuntimeError("worker processes end as they start" + (f": {last}" if last else ""))
         future: Future[Any] = self._pool.schedule(fn, args=args, kwargs=kwargs, timeout=timeout)
         return future
 
-    def log(self, pid: int | None) -> str:
+    def alive(self) -> bool:
+        """Tell whether futures will be settled. Of a pool that broke, pebble leaves those open that it still had."""
+        return bool(self._pool.active)
+
+    def log(self, pid: int) -> str:
         """Return the last of what a worker printed."""
         path = Path(self._folder.name, f"{pid}.log")
         return path.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace") if path.exists() else ""
@@ -91,9 +118,7 @@ class LocalPool(Executor):
 
 def _start(folder: str, memory_limit: int | None, parent: int) -> None:
     """Make this process a worker."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C goes to all of the terminal; the parent ends the workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     tempfile.tempdir = os.environ["TMPDIR"] = folder  # so that what a killed worker leaves is cleared away
     log = os.open(os.path.join(folder, f"{os.getpid()}.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for stream in (1, 2):

@@ -6,9 +6,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from onnx_migrate.batching.journal import Journal
 from onnx_migrate.batching.work import refused, run_job
 from onnx_migrate.errors import MigrateError, UsageError
 from onnx_migrate.isolate import Limits
+from onnx_migrate.url import is_url, plain
 
 __all__ = ["Watcher", "batch", "run"]
 
@@ -68,13 +68,13 @@ def batch(
 
     Args:
         sources: see `find`.
-        out_dir: is made if it is not there; it also gets a journal of what was done.
+        out_dir: a folder, made if it is not there, which also gets a journal of what was done; or a URL, without.
         executor: any `concurrent.futures.Executor` whose workers have this package and see the same files; by
             default processes of this machine, which are replaced when a model brings one down.
         jobs: how many such processes; as many as there are processors by default.
         fail_fast: stop at the first model that is not migrated.
         resume: pass over models of which the journal says that the same content was migrated with the same options
-            by the same versions, and whose results are still there as they were written.
+            by the same versions, and whose results are still there as they were written; not where `out_dir` is a URL.
         external: write weights beside every result.
         timeout: seconds that a model may take; a model that takes longer, or crashes its process, is tried once more
             with each native stage in a child process of its own, limited to these seconds.
@@ -86,25 +86,29 @@ def batch(
     Returns the totals. Raises UsageError where nothing can be done at all, and whatever `watcher` raises, having
     ended the workers.
     """
-    pairs = place(find(sources), out_dir)
-    folder = Path(out_dir)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be made: {error.strerror}") from error
-    journal = Journal(folder)
-    if resume:
+    folder = plain(os.fspath(out_dir))
+    if resume and is_url(folder):
+        raise UsageError(
+            f"{folder}: --resume goes by a journal that grows with each model, and objects behind a URL do not grow",
+            hint="leave --resume out, or give a folder of this machine",
+        )
+    pairs = place(find(sources), folder)
+    journal = None if is_url(folder) else _journal(folder)
+    if resume and journal:
         journal.read()
     arguments |= {"timeout": timeout, "memory_limit": memory_limit}
     planned = []
     for source, target in pairs:
         own = {**arguments, "external": external, **(arguments_of(source) if arguments_of else {})}
         beside = bool(own.pop("external"))
-        known = journal.records.get(os.path.relpath(target, folder))
+        known = journal.records.get(os.path.relpath(target, folder)) if journal else None
         planned.append(Job(source, target, own, beside, known=known))
-    journal.start()
+    if journal:
+        journal.start()
 
     def keep(outcome: Outcome) -> None:
+        if journal is None:
+            return
         name = os.path.relpath(str(outcome.output), folder)
         if outcome.record is None:
             journal.forget(name)
@@ -117,7 +121,17 @@ def batch(
             watcher=watcher, keep=keep,
         )  # fmt: skip
     finally:
-        journal.finish()
+        if journal:
+            journal.finish()
+
+
+def _journal(folder: str) -> Journal:
+    """Make the folder of the results."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be made: {error.strerror}") from error
+    return Journal(Path(folder))
 
 
 def run(
@@ -132,6 +146,12 @@ def run(
     keep: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Summary:
     """Run jobs and return the totals; the arguments are those of `batch`."""
+    here = [name for job in planned for name in (job.source, job.output or "") if name.startswith("memory:")]
+    if here and executor is None:
+        raise UsageError(
+            f"{here[0]} is of this process alone, and models are migrated in others",
+            hint="give an executor of threads",
+        )
     watcher = watcher or Watcher()
     summary = Summary(models=len(planned))
     start = time.perf_counter()
@@ -175,7 +195,7 @@ def _submitter(
         return pool.schedule(run_job, job, timeout=patience)
 
     try:
-        yield _Submitter(submit, sheltered=True, log=pool.log)
+        yield _Submitter(submit, sheltered=True, alive=pool.alive, log=pool.log)
     finally:
         pool.shutdown(cancel_futures=True)  # all is done, or it is to stop at once
 
@@ -185,22 +205,37 @@ def _anywhere(job: Job) -> Job:
     arguments = dict(job.arguments)
     if arguments.get("input_data") is not None:
         arguments["input_data"] = os.path.abspath(arguments["input_data"])
-    output = None if job.output is None else os.path.abspath(job.output)
-    return replace(job, source=os.path.abspath(job.source), output=output, arguments=arguments)
+    output = None if job.output is None else _absolute(job.output)
+    return replace(job, source=_absolute(job.source), output=output, arguments=arguments)
+
+
+def _absolute(name: str) -> str:
+    return name if is_url(name) else os.path.abspath(name)
 
 
 class _Submitter:
     """Hands jobs to an executor; `sheltered` if its workers may crash, and are then replaced."""
 
     def __init__(
-        self, submit: Submit, *, sheltered: bool, log: Callable[[int | None], str] = lambda pid: ""
+        self,
+        submit: Submit,
+        *,
+        sheltered: bool,
+        alive: Callable[[], bool] = lambda: True,
+        log: Callable[[int], str] = lambda pid: "",
     ) -> None:
         self._submit = submit
         self.sheltered = sheltered
+        self.alive = alive
         self._log = log
 
     def __call__(self, job: Job) -> Future[Outcome]:
-        return self._submit(job)
+        try:
+            return self._submit(job)
+        except Exception as error:  # the executor is broken, or was shut down
+            future: Future[Outcome] = Future()
+            future.set_exception(error)
+            return future
 
     def outcome(self, job: Job, future: Future[Outcome]) -> Outcome | None:
         """Return how a job ended; None where its worker ended, and it is to be tried with more shelter."""
@@ -210,17 +245,23 @@ class _Submitter:
             error = MigrateError(
                 "was not done in time and was stopped", code="timed-out", hint="--timeout allows more"
             )
-        except (BrokenProcessPool, CancelledError) as broken:
-            error = MigrateError(f"its worker was lost: {broken}", code="crashed")
-        except Exception as end:  # pebble.ProcessExpired, and what other executors have for it
-            last = self._log(getattr(end, "pid", None)).strip().rpartition("\n")[2]
-            ended = f"{end}" + (f", exit code {code}" if (code := getattr(end, "exitcode", None)) else "")
-            error = MigrateError(
-                f"its process crashed: {ended}" + (f": {last}" if last else ""), code="crashed"
-            )
+        except Exception as end:
+            error = self._crash(end) if hasattr(end, "exitcode") else _loss(end)
         if self.sheltered and not job.isolated:
             return None
         return refused(job, error)
+
+    def _crash(self, end: Any) -> MigrateError:
+        """Return the error of a worker process that ended, which is a pebble.ProcessExpired."""
+        last = self._log(end.pid).strip().rpartition("\n")[2]
+        ended = f"{end}" + (f", exit code {end.exitcode}" if end.exitcode else "")
+        return MigrateError(f"its process crashed: {ended}" + (f": {last}" if last else ""), code="crashed")
+
+
+def _loss(end: Exception) -> MigrateError:
+    """Return the error of a job that an executor did not take or give back."""
+    reason = f"the executor lost it: {type(end).__name__}" + (f": {end}" if str(end) else "")
+    return MigrateError(reason, code="worker-lost", hint="--resume does what is left")
 
 
 def _outcomes(planned: list[Job], submit: _Submitter, watcher: Watcher) -> Generator[Outcome, None, None]:
@@ -233,9 +274,14 @@ def _outcomes(planned: list[Job], submit: _Submitter, watcher: Watcher) -> Gener
             while waiting and len(pending) < _WINDOW:
                 job = waiting.popleft()
                 pending[submit(job)] = job
-            done, _ = wait(pending, _TICK, FIRST_COMPLETED)
+            wait(pending, _TICK, FIRST_COMPLETED)
+            done, lost = [], not submit.alive()
             for future in pending:
-                if future not in running and future not in done and future.running():
+                if future.done():  # also when it was cancelled before it began, which `wait` does not see
+                    done.append(future)
+                elif lost:
+                    future.cancel()
+                elif future not in running and future.running():
                     running.add(future)
                     watcher.started(pending[future])
             for future in done:

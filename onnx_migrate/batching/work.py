@@ -15,6 +15,7 @@ from onnx_migrate.batching.journal import content, key, whole, written
 from onnx_migrate.errors import MigrateError, SaveError
 from onnx_migrate.migration import Migration, migrate
 from onnx_migrate.report.failure import exit_code, failure
+from onnx_migrate.url import is_url
 
 __all__ = ["refused", "run_job"]
 
@@ -59,6 +60,7 @@ def refused(job: Job, error: MigrateError, seconds: float = 0.0) -> Outcome:
 _FAILURES = (
     "failed",
     "crashed",
+    "worker-lost",
     "timed-out",
     "out-of-memory",
     "cannot-write",
@@ -78,12 +80,16 @@ class _Ended:
 
 def _run(job: Job) -> _Ended:
     settings = digests = None
-    if job.known is not None or job.output is not None:
+    elsewhere = job.output is not None and is_url(job.output)
+    if job.output is not None and not elsewhere:
         settings = key(job.arguments, external=job.external)
     if job.output is None or job.in_place:
         return _look_or_replace(job)
+    if elsewhere or os.path.isdir(job.output):
+        files.check_target(job.output)
+    source = files.at_hand(job.source)
     if settings is not None:
-        digests = content(job.source)
+        digests = content(source)
         known = job.known or {}
         if (
             known.get("content") == digests
@@ -91,10 +97,8 @@ def _run(job: Job) -> _Ended:
             and whole(job.output, known["written"])
         ):
             return _Ended(known["outcome"], {}, known, cached=True)
-    folder = os.path.dirname(job.output)
-    if os.path.isdir(job.output):
-        files.check_target(job.output)
-    migration = _migrate(job)
+    migration = _migrate(job, source)
+    folder = "" if elsewhere else os.path.dirname(job.output)
     try:
         os.makedirs(folder or ".", exist_ok=True)
     except OSError as error:
@@ -117,13 +121,14 @@ def _look_or_replace(job: Job) -> _Ended:
     """Migrate for the answer alone, or over the source, and then only where that changes it."""
     if job.output is not None:
         files.check_target(job.output, source=job.source, in_place=True)
-    migration = _migrate(job)
-    if migration.same_as(job.source):
+    source = files.at_hand(job.source)
+    migration = _migrate(job, source)
+    if migration.same_as(source):
         return _Ended(UNCHANGED, migration.report.as_dict())
     if job.output is not None:
         migration.save(job.output, external=job.external, in_place=True)
     return _Ended(MIGRATED, migration.report.as_dict())
 
 
-def _migrate(job: Job) -> Migration:
-    return migrate(job.source, **{**job.arguments, "isolated": job.isolated})
+def _migrate(job: Job, source: str | os.PathLike[str]) -> Migration:
+    return migrate(source, **{**job.arguments, "isolated": job.isolated})

@@ -36,8 +36,12 @@ class _DefaultsToMigrate(click.RichGroup):
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the first word: to a command, or to a file."""
-        return [*super().shell_complete(ctx, incomplete), CompletionItem(incomplete, type="file")]
+        """Complete the first word: to a command, or, once it is begun, to a file.
+
+        click's script for bash drops what it was told before a file, and that for zsh miscounts after an empty word.
+        """
+        file = [CompletionItem(incomplete, type="file")] if incomplete else []
+        return [*file, *super().shell_complete(ctx, incomplete)]
 
 
 @click.group(

@@ -11,25 +11,26 @@ from onnx_migrate.cli.judging import bytes_of
 
 if TYPE_CHECKING:
     from onnx_migrate.engine.passes import Pass
+    from onnx_migrate.model.runtimes import Runtime
 
 __all__ = ["arguments"]
 
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return what `onnx_migrate.migrate` is called with, besides the source. Raises click.UsageError."""
-    opset, fits = _target(options)
+    row = _runtime(options)
     return {
-        "opset": opset,
+        "opset": row.target if row else options["opset"],
         "dynamic": options["dynamic"] or None,
         "dynamic_batch": options["dynamic_batch"] or False,
         "fix": options["fix"] or None,
         "simplify": _simplify(options),
         "verify": options["verify"],
-        "resize_form": options["resize_form"],
+        "resize_form": options["resize_form"] or (row.resize_form if row else "auto"),
         "resize_intent": options["resize_intent"],
         "keep": options["keep"],
         "keep_initializers_as_inputs": options["keep_initializers_as_inputs"],
-        "passes": (*options["extra"], *fits),
+        "passes": (*options["extra"], *([_fits(row)] if row else [])),
         "without": options["without"],
         "input_data": options["input_data"],
         "rtol": options["rtol"],
@@ -40,10 +41,10 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _target(options: dict[str, Any]) -> tuple[str, tuple[Pass, ...]]:
-    """Return the opset to reach, and the pass that holds the model against the runtime that is asked for."""
+def _runtime(options: dict[str, Any]) -> Runtime | None:
+    """Return what the runtime takes that is asked for, if one is, and no opset counts before it."""
     if options["runtime"] is None:
-        return options["opset"], ()
+        return None
     context = click.get_current_context(silent=True)
     said = [
         context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
@@ -52,18 +53,21 @@ def _target(options: dict[str, Any]) -> tuple[str, tuple[Pass, ...]]:
     if all(said):
         raise click.UsageError("--for chooses the opset: leave --opset out")
     if said[0]:
-        return options["opset"], ()
-    from onnx_migrate.engine.passes import builtin_passes
+        return None
     from onnx_migrate.errors import UsageError
     from onnx_migrate.model.runtimes import runtime
 
     try:
-        row = runtime(options["runtime"])
+        return runtime(options["runtime"])
     except UsageError as error:
         raise click.UsageError(str(error)) from error
-    if row.ir_version is None:
-        return str(row.opset), ()
-    return str(row.opset), (builtin_passes()["fits_runtime"](runtime=str(row), ir_version=row.ir_version),)  # type: ignore[call-arg]
+
+
+def _fits(row: Runtime) -> Pass:
+    """Return the pass that holds the model against the runtime."""
+    from onnx_migrate.engine.passes import builtin_passes
+
+    return builtin_passes()["fits_runtime"](runtime=row)  # type: ignore[call-arg]
 
 
 def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:

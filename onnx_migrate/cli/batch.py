@@ -13,6 +13,7 @@ from onnx_migrate.cli.cluster import cluster
 from onnx_migrate.cli.config import config_option, configured
 from onnx_migrate.cli.html import html_option
 from onnx_migrate.cli.migrate import migrate
+from onnx_migrate.cli.named import BatchNamed
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -35,13 +36,17 @@ def _options_of_migrate(command: Any) -> Any:
 
 
 @_options_of_migrate
-@click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SRC...")
+@click.command(cls=BatchNamed)
+@click.argument("sources", type=click.Path(readable=False), nargs=-1, required=True, metavar="SRC...")
 @click.option(
     "--out-dir", type=click.Path(), metavar="DIR", help="Where results go; folders keep their structure."
 )
 @click.option("--in-place", is_flag=True, help="Write each result over its model, if it is another.")
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a result would be another model.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Write nothing; list the models that would change, and exit 1 if there are any.",
+)
 @click.option(
     "-j",
     "--jobs",
@@ -77,7 +82,7 @@ def _options_of_migrate(command: Any) -> Any:
 @config_option
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def batch(**options: Any) -> int:
-    """Migrate many models: files, folders and glob patterns.
+    """Migrate many models: files, folders and glob patterns, by path or by URL.
 
     Each runs in a worker process with limits of time and memory, so that a crash, a hang or a bomb costs one
     model. --out-dir gets the results, and a journal by which --resume goes on after an interruption.

@@ -50,10 +50,15 @@ def _load(context: click.Context, _option: click.Parameter, given: str | None) -
 
 
 config_option = click.option(
-    "--config", metavar="FILE", is_eager=True, callback=_load,
+    "--config", type=click.Path(), metavar="FILE", is_eager=True, callback=_load,
     help="Where options are kept; by default onnx-migrate.toml, or [tool.onnx-migrate] in pyproject.toml, in this "
     "folder or the nearest above. none leaves them out.",
 )  # fmt: skip
+
+
+def _below(config: Path, model: str) -> str:
+    """Return a model's path from a config file's folder."""
+    return os.path.relpath(os.path.abspath(model), config.parent.absolute()).replace(os.sep, "/")
 
 
 def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
@@ -66,7 +71,9 @@ def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
     config: _Config | None = context.meta.get(_META) if context else None
     if context is None or config is None or not config.overrides:
         return options
-    name = os.path.relpath(os.path.abspath(model), config.path.parent.absolute()).replace(os.sep, "/")
+    from onnx_migrate.url import is_url
+
+    name = model if is_url(model) else _below(config.path, model)
     parameters = {item.name: item for item in context.command.params}
     result = dict(options)
     for patterns, override in config.overrides:

@@ -45,16 +45,13 @@ def write_depfile(path: str, target: str, sources: list[str]) -> None:
 
     Raises SaveError.
     """
-    from onnx_migrate.errors import SaveError
+    from onnx_migrate.errors import saving
     from onnx_migrate.files.newfile import NewFile
 
     rule = f"{_escaped(target)}: {' '.join(map(_escaped, sources))}\n"
     phony = "".join(f"{_escaped(source)}:\n" for source in sources)
-    try:
-        with NewFile(Path(os.path.abspath(path)), [(rule + phony).encode()]) as file:
-            file.put()
-    except OSError as error:
-        raise SaveError(f"{path}: cannot be written: {error.strerror}") from error
+    with saving(path), NewFile(Path(os.path.abspath(path)), [os.fsencode(rule + phony)]) as file:
+        file.put()
 
 
 def _escaped(path: str) -> str:

@@ -6,11 +6,13 @@ import textwrap
 
 import rich_click as click
 
+from onnx_migrate.cli.completion import codes
+
 __all__ = ["explain"]
 
 
 @click.command()
-@click.argument("code")
+@click.argument("code", shell_complete=codes)
 def explain(code: str) -> int:
     """Print what CODE means.
 

@@ -10,7 +10,7 @@ import rich_click as click
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
 
-__all__ = ["fail"]
+__all__ = ["fail", "line"]
 
 
 def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
@@ -19,8 +19,11 @@ def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
 
     if as_json:
         click.echo(json.dumps(failure(error, model), indent=2))
-    message = " ".join(str(error).split())
-    if not message.startswith(model):
-        message = f"{model}: {message}"
-    click.echo(f"onnx-migrate: {error.code}: {message}", err=True)
+    click.echo(line(error.code, model, str(error)), err=True)
     return exit_code(error)
+
+
+def line(code: str, model: str, message: str) -> str:
+    """Return what is said of a model that failed, as one line, whatever its name is."""
+    named = message if message.startswith(model) else f"{model}: {message}"
+    return " ".join(f"onnx-migrate: {code}: {named}".split())

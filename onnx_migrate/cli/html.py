@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-__all__ = ["BatchPage", "check_page", "html_option", "write_model_page"]
+if TYPE_CHECKING:
+    from onnx_migrate.errors import MigrateError
+    from onnx_migrate.report.page import Row
+
+__all__ = ["BatchPage", "check_page", "html_option", "write_failure_page", "write_model_page"]
+
+_LENIENT = "backslashreplace"
+"""How a page shows a byte of a file's name that is not UTF-8."""
 
 html_option = click.option(
     "--html", type=click.Path(), metavar="FILE",
@@ -22,10 +29,14 @@ def check_page(path: str | None) -> None:
     """Raise what would keep a page from being written: UsageError without the template library, or SaveError."""
     if path is None:
         return
+    from onnx_migrate.errors import UsageError
     from onnx_migrate.files import check_target
     from onnx_migrate.report.html import check_available
+    from onnx_migrate.url import is_url
 
     check_available()
+    if is_url(path):
+        raise UsageError("--html writes a file, and no URL")
     check_target(path)
 
 
@@ -36,36 +47,54 @@ def write_model_page(path: str, report: Mapping[str, Any], *, model: str, output
     _write(path, [model_page({**report, "output": output}, sizes=_sizes(model, output))])
 
 
+def write_failure_page(path: str, error: MigrateError, model: str) -> None:
+    """Write the page of a model that was not migrated; where that cannot be, say so, and leave the exit to the error."""
+    from onnx_migrate.cli.failure import fail
+    from onnx_migrate.errors import SaveError
+    from onnx_migrate.report.failure import failure
+    from onnx_migrate.report.html import model_page
+
+    try:
+        _write(path, [model_page(failure(error, model))])
+    except SaveError as unwritten:
+        fail(unwritten, path, as_json=False)
+
+
 class BatchPage:
-    """Gathers the page of a batch; each model's part lies on the disk until the end."""
+    """Gathers the page of a batch; each model's part lies on the disk until the end.
+
+    Models stand in it by name, not as they ended.
+    """
 
     def __init__(self, path: str) -> None:
         check_page(path)
         self._path = path
-        self._rows: list[dict[str, Any]] = []
+        self._rows: dict[str, tuple[Row, int, int]] = {}
         self._parts = tempfile.TemporaryFile()  # noqa: SIM115
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Add a model by its JSON line."""
-        from onnx_migrate.report.html import model_part, row
+        from onnx_migrate.errors import saving
+        from onnx_migrate.report.html import model_part
+        from onnx_migrate.report.page import Row
 
-        number = len(self._rows) + 1
-        self._rows.append(row({**entry, "number": number}))
-        sizes = _sizes(entry["model"], entry["output"])
-        part = model_part(entry, number=number, sizes=sizes).encode()
-        self._parts.write(len(part).to_bytes(8, "little") + part)
+        part = model_part(entry, sizes=_sizes(entry["model"], entry["output"])).encode("utf-8", _LENIENT)
+        self._rows[entry["model"]] = Row.of(entry), self._parts.tell(), len(part)
+        with saving(tempfile.gettempdir()):
+            self._parts.write(part)
 
     def finish(self, totals: Mapping[str, Any]) -> None:
         """Write the page. Raises SaveError."""
         from onnx_migrate.report.html import batch_page
 
+        entries = [self._rows[name] for name in sorted(self._rows)]
         with self._parts:
-            _write(self._path, batch_page(self._rows, self._read(), totals))
+            parts = (self._read(start, size) for _, start, size in entries)
+            _write(self._path, batch_page([row for row, _, _ in entries], parts, totals))
 
-    def _read(self) -> Iterator[str]:
-        self._parts.seek(0)
-        while size := self._parts.read(8):
-            yield self._parts.read(int.from_bytes(size, "little")).decode()
+    def _read(self, start: int, size: int) -> str:
+        self._parts.seek(start)
+        return self._parts.read(size).decode()
 
 
 def _sizes(model: str, output: str | None) -> tuple[str, str] | None:
@@ -88,11 +117,9 @@ def _size(path: str) -> str:
 
 
 def _write(path: str, pieces: Iterable[str]) -> None:
-    from onnx_migrate.errors import SaveError
+    from onnx_migrate.errors import saving
     from onnx_migrate.files.newfile import NewFile
 
-    try:
-        with NewFile(Path(os.path.abspath(path)), (piece.encode() for piece in pieces)) as file:
-            file.put()
-    except OSError as error:
-        raise SaveError(f"{path}: cannot be written: {error.strerror}") from error
+    encoded = (piece.encode("utf-8", _LENIENT) for piece in pieces)
+    with saving(path), NewFile(Path(os.path.abspath(path)), encoded) as file:
+        file.put()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from onnx_migrate.cli.completion import runtimes
+
 if TYPE_CHECKING:
     from onnx_migrate.inspection import Inspection
 
@@ -14,14 +16,14 @@ __all__ = ["inspect"]
 
 
 @click.command()
-@click.argument("models", type=click.Path(), nargs=-1, required=True)
+@click.argument("models", type=click.Path(readable=False), nargs=-1, required=True)
 @click.option(
     "--opset", "--target-opset", default="17+", show_default=True, metavar="N",
     help="The ai.onnx opset to look at the way to: a number, as 17+ one or newer, or latest.",
 )  # fmt: skip
 @click.option(
-    "--for", "runtime", metavar="RUNTIME==VERSION",
-    help="Look at the way to the newest opset that a release takes, as in onnxruntime==1.14.",
+    "--for", "runtime", metavar="RUNTIME==VERSION", shell_complete=runtimes,
+    help="Look at the way to the newest opset that a release runs, as in onnxruntime==1.14.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every node, and all of every model.")
@@ -45,7 +47,7 @@ def inspect(models: tuple[str, ...], opset: str, runtime: str | None, as_json: b
 
     if runtime is not None:
         try:
-            opset = str(release(runtime).opset)
+            opset = release(runtime).target
         except UsageError as error:
             raise click.UsageError(str(error)) from error
     code = 0

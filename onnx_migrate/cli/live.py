@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import IO, Any
 
@@ -24,8 +25,10 @@ from rich.table import Table
 from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
+from onnx_migrate.batching.job import MIGRATED
+from onnx_migrate.cli.failure import line
 from onnx_migrate.cli.html import BatchPage
-from onnx_migrate.errors import UsageError
+from onnx_migrate.errors import UsageError, saving
 
 __all__ = ["Live"]
 
@@ -48,6 +51,7 @@ class Live(Watcher):
         self._console = Console(stderr=True)
         self._page = None if html is None else BatchPage(html)
         self._running: dict[str, None] = {}
+        self._would_change: list[str] = []
         self._stack = ExitStack()
         self._live: RichLive | None = None
         self._progress = Progress(
@@ -70,8 +74,9 @@ class Live(Watcher):
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stack.close()
         self._lines = None
+        with saving(self._lines_to or ""):
+            self._stack.close()
 
     def planned(self, total: int) -> None:
         """Tell how many models there are."""
@@ -82,21 +87,21 @@ class Live(Watcher):
         self._running[job.source] = None
 
     def ended(self, outcome: Outcome) -> None:
-        """Count a model; write its JSON line; say in a line why it failed."""
+        """Count a model; write its JSON line; say in a line why it failed. Raises SaveError."""
         self._running.pop(outcome.source, None)
         self._progress.advance(self._task)
         entry = outcome.as_dict()
         self._write(entry)
         if self._page is not None:
             self._page.add(entry)
+        if outcome.output is None and outcome.kind == MIGRATED:
+            self._would_change.append(f"{outcome.source}: {_difference(outcome.report)}")
         if not outcome.done:
-            text = " ".join(outcome.reason.split())
-            named = text if text.startswith(outcome.source) else f"{outcome.source}: {text}"
-            line = f"onnx-migrate: {outcome.code}: {named}"
+            said = line(outcome.code, outcome.source, outcome.reason)
             if self._live is not None:
-                self._console.print(escape(line), highlight=False, soft_wrap=True)
+                self._console.print(escape(said), highlight=False, soft_wrap=True)
             else:
-                click.echo(line, err=True)
+                click.echo(said, err=True)
 
     def finished(self, summary: Summary) -> None:
         """Write the JSON line of the totals, and the page. Raises SaveError where that cannot be written."""
@@ -106,8 +111,14 @@ class Live(Watcher):
         self._write(summary.as_dict())
 
     def summarise(self, summary: Summary) -> None:
-        """Print the table of outcomes and reasons; to stderr, if JSON lines went to stdout."""
+        """Print what a check would change, and the table of outcomes and reasons.
+
+        To stdout, or to stderr, if JSON lines went to stdout.
+        """
         console = self._console if self._lines_to == "-" else Console()
+        for named in sorted(self._would_change):
+            said = " ".join(f"would change: {named}".split())
+            console.print(escape(said), highlight=False, soft_wrap=True)
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column("models", justify="right")
         table.add_column("outcome")
@@ -128,13 +139,27 @@ class Live(Watcher):
 
     def _write(self, value: dict[str, Any]) -> None:
         if self._lines is not None:
-            self._lines.write(json.dumps(value, separators=(",", ":")) + "\n")
-            self._lines.flush()
+            with saving(str(self._lines_to)):
+                self._lines.write(json.dumps(value, separators=(",", ":")) + "\n")
+                self._lines.flush()
 
     def _picture(self) -> Group:
         names = list(self._running)
         more = [Text(f"  … and {len(names) - _SHOWN} more", style="dim")] if len(names) > _SHOWN else []
         return Group(*(Text(f"  {name}", style="dim") for name in names[:_SHOWN]), *more, self._progress)
+
+
+def _difference(report: Mapping[str, Any]) -> str:
+    """Return in a few words what a migration changed."""
+    before, after, count = report["before"], report["after"], len(report["changes"])
+    parts = [
+        f"{word} {before[key]} → {after[key]}"
+        for word, key in (("opset", "opset"), ("IR", "ir_version"))
+        if before[key] != after[key]
+    ]
+    if count:
+        parts.append(f"{count} node{'s' if count > 1 else ''} changed")
+    return ", ".join(parts) or "; ".join(note["message"] for note in report["notes"])
 
 
 class _Rate(ProgressColumn):

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from onnx_migrate.cli.arguments import arguments
+from onnx_migrate.cli.completion import pass_names, runtimes
 from onnx_migrate.cli.config import config_option, configured
 from onnx_migrate.cli.depfile import dependencies, write_depfile
-from onnx_migrate.cli.html import check_page, html_option, write_model_page
+from onnx_migrate.cli.html import check_page, html_option, write_failure_page, write_model_page
 from onnx_migrate.cli.judging import tolerance_options
+from onnx_migrate.cli.named import BatchNamed
 from onnx_migrate.cli.preview import destination, print_diff
 from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
+
+if TYPE_CHECKING:
+    from onnx_migrate.errors import MigrateError
 
 __all__ = ["migrate"]
 
@@ -28,22 +33,8 @@ class _Joined(click.Option):
         return ",".join(super().process_value(ctx, (value,) if isinstance(value, (str, int)) else value))
 
 
-class _BatchNamed(click.RichCommand):
-    """Lets `--dynamic-batch` stand before a path: what follows is its name only if it reads as one and is no file."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        following = [*args, ""][1:]
-        own = [
-            "--dynamic-batch=N"
-            if arg == "--dynamic-batch" and (not after.isidentifier() or os.path.exists(after))
-            else arg
-            for arg, after in zip(args, following, strict=True)
-        ]
-        return super().parse_args(ctx, own)
-
-
-@click.command(cls=_BatchNamed)
-@click.argument("model", type=click.Path())
+@click.command(cls=BatchNamed)
+@click.argument("model", type=click.Path(readable=False))
 @click.argument("output", type=click.Path(), required=False)
 @click.option(
     "-o", "--output", "output_option", type=click.Path(), help="Where to write; the same as OUTPUT."
@@ -55,9 +46,9 @@ class _BatchNamed(click.RichCommand):
     "ai.onnx.ml stays as it is unless ai.onnx.ml=N is given, beside that or alone.",
 )  # fmt: skip
 @click.option(
-    "--for", "runtime", metavar="RUNTIME==VERSION",
-    help="Reach the newest opset that a release takes, as in onnxruntime==1.14 or tensorrt==8.6; onnxruntime alone is "
-    "the installed one.",
+    "--for", "runtime", metavar="RUNTIME==VERSION", shell_complete=runtimes,
+    help="Reach the newest opset that a release runs, and write each Resize in a form it knows: onnxruntime==1.14, "
+    "tensorrt==8.6, openvino==2023.1, opencv==4.8. A name alone is the installed one. See docs/runtimes.md.",
 )  # fmt: skip
 @click.option(
     "--dynamic", multiple=True, metavar="INPUT:DIMS",
@@ -65,8 +56,8 @@ class _BatchNamed(click.RichCommand):
     "name. Repeat it for more inputs; outputs follow by themselves.",
 )  # fmt: skip
 @click.option(
-    "--dynamic-batch", is_flag=False, flag_value="N", metavar="[NAME]",
-    help="Make the batch of every input dynamic, under the name N or another.",
+    "--dynamic-batch", is_flag=False, flag_value="N", metavar="[=NAME]",
+    help="Make the batch of every input dynamic, under the name N or, after =, another.",
 )  # fmt: skip
 @click.option(
     "--fix", multiple=True, metavar="NAME=SIZE|INPUT:SIZES",
@@ -83,8 +74,9 @@ class _BatchNamed(click.RichCommand):
     help="Run the original and the result and compare every output; write nothing if they differ.",
 )  # fmt: skip
 @click.option(
-    "--resize-form", type=click.Choice(["auto", "scales", "sizes"]), default="auto", show_default=True,
-    help="Write each Resize by scales or by sizes wherever that is exact; auto writes sizes where scales do not load.",
+    "--resize-form", type=click.Choice(["auto", "scales", "sizes"]),
+    help="Write each Resize by scales or by sizes wherever that is exact; auto, the default unless --for says "
+    "otherwise, writes sizes where scales do not load.",
 )  # fmt: skip
 @click.option(
     "--resize-intent", is_flag=True,
@@ -109,8 +101,9 @@ class _BatchNamed(click.RichCommand):
     help="Run a pass of your own before simplify: MODULE:FUNCTION.",
 )  # fmt: skip
 @click.option(
-    "--without", multiple=True, metavar="NAME", help="Leave a pass out; onnx-migrate passes lists them."
-)
+    "--without", multiple=True, metavar="NAME", shell_complete=pass_names,
+    help="Leave a pass out; onnx-migrate passes lists them.",
+)  # fmt: skip
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
     help="For the simplifier and for the verification, each.",
@@ -138,7 +131,7 @@ class _BatchNamed(click.RichCommand):
 @click.option("-v", "--verbose", is_flag=True, help="Show every changed node.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def migrate(**options: Any) -> int:
-    """Bring MODEL to an opset and write it to OUTPUT; - is stdin or stdout.
+    """Bring MODEL to an opset and write it to OUTPUT, each a file or a URL; - is stdin or stdout.
 
     \b
     load → lift every node → dims made dynamic → cleaned up
@@ -156,19 +149,21 @@ def migrate(**options: Any) -> int:
     """
     options = configured(options, options["model"])
     model, target, given = options["model"], destination(options), arguments(options)
-    from onnx_migrate.cli.failure import fail
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.files import check_target
     from onnx_migrate.migration import migrate as run
+    from onnx_migrate.url import is_url, plain
 
     if options["extra"]:
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
-    source, piped = read_source(model), target == STREAM
+    piped, page = target == STREAM, None
     with _Progress(options["quiet"] or options["as_json"]) as progress:
         try:
-            if target is not None and not piped and os.path.isfile(model):
+            if target is not None and not piped and (is_url(model) or os.path.isfile(plain(model))):
                 check_target(target, source=model, in_place=options["in_place"])
             check_page(options["html"])
+            page = options["html"]
+            source = read_source(model)
             migration = named(run(source, **given, progress=progress))
             changes = options["check"] and not migration.same_as(source)
             made_from = dependencies(options) if options["depfile"] else []
@@ -181,13 +176,11 @@ def migrate(**options: Any) -> int:
                 )
             if options["depfile"]:
                 write_depfile(options["depfile"], str(target), made_from)
-            if options["html"]:
-                write_model_page(options["html"], migration.report.as_dict(), model=model, output=target)
+            if page:
+                write_model_page(page, migration.report.as_dict(), model=model, output=target)
         except MigrateError as error:
             progress("")
-            if model == STREAM:
-                return fail(from_stdin(error), "<stdin>", as_json=options["as_json"])
-            return fail(error, model, as_json=options["as_json"])
+            return _failed(error, model, page, as_json=options["as_json"])
     if options["as_json"]:
         checked = {"would_change": changes} if options["check"] else {}
         click.echo(
@@ -206,6 +199,17 @@ def migrate(**options: Any) -> int:
             migration.report, Console(stderr=piped), target=target or "", everything=options["verbose"]
         )
     return 1 if changes else 0
+
+
+def _failed(error: MigrateError, model: str, page: str | None, *, as_json: bool) -> int:
+    """Say what went wrong, on a page too if there is to be one, and return the exit code."""
+    from onnx_migrate.cli.failure import fail
+
+    if model == STREAM:
+        error, model = from_stdin(error), "<stdin>"
+    if page:
+        write_failure_page(page, error, model)
+    return fail(error, model, as_json=as_json)
 
 
 class _Progress:

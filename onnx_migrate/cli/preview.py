@@ -11,6 +11,7 @@ import rich_click as click
 from onnx_migrate.cli.streams import STREAM
 
 if TYPE_CHECKING:
+    from onnx_migrate.files import Source
     from onnx_migrate.migration import Migration
 
 __all__ = ["destination", "print_diff"]
@@ -24,6 +25,8 @@ def destination(options: dict[str, Any]) -> str | None:
         raise click.UsageError(
             "--depfile tells what a file was made from: it needs a MODEL and another OUTPUT"
         )
+    if options["depfile"] and any("://" in name for name in (options["model"], *given)):
+        raise click.UsageError("--depfile is for make and ninja, which know files and no URLs")
     if options["in_place"]:
         if given:
             raise click.UsageError("--in-place writes over MODEL: leave OUTPUT out")
@@ -42,7 +45,7 @@ def destination(options: dict[str, Any]) -> str | None:
     return str(given[0])
 
 
-def print_diff(source: str | bytes, migration: Migration, *, target: str | None, err: bool) -> None:
+def print_diff(source: Source, migration: Migration, *, target: str | None, err: bool) -> None:
     """Print what differs between the model at `source` and the result, in colours on a terminal."""
     from onnx_migrate.files import load
     from onnx_migrate.report.diff import diff

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import rich_click as click
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
+    from onnx_migrate.files import Source
     from onnx_migrate.migration import Migration
 
 __all__ = ["STREAM", "from_stdin", "named", "read_source", "to_stdout"]
@@ -21,10 +23,12 @@ STREAM = "-"
 _NAMELESS, _NAME = "<bytes>", "<stdin>"
 
 
-def read_source(model: str) -> str | bytes:
-    """Return the path, or all that stdin has; then the model is held in memory."""
+def read_source(model: str) -> Source:
+    """Return the path, of a copy if it is a URL, or all that stdin has; then the model is held in memory."""
     if model != STREAM:
-        return model
+        from onnx_migrate.files import at_hand
+
+        return at_hand(model)
     if sys.stdin.isatty():
         raise click.UsageError("stdin is a terminal: pipe a model into it")
     return sys.stdin.buffer.read()
@@ -32,8 +36,9 @@ def read_source(model: str) -> str | bytes:
 
 def from_stdin(error: MigrateError) -> MigrateError:
     """Return an error that calls what came from stdin so."""
-    reason = error.reason.replace(_NAMELESS, _NAME)
-    return type(error)(reason, code=error.code, where=error.where, hint=error.hint)
+    renamed = copy(error)
+    renamed.reason = error.reason.replace(_NAMELESS, _NAME)
+    return renamed
 
 
 def named(migration: Migration) -> Migration:

@@ -15,8 +15,8 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
 
 
 @click.command()
-@click.argument("original", type=click.Path())
-@click.argument("other", type=click.Path())
+@click.argument("original", type=click.Path(readable=False))
+@click.argument("other", type=click.Path(readable=False))
 @click.option("--exact", is_flag=True, help="Ask for the same bits; by default rounding may differ.")
 @click.option(
     "--input-data", type=click.Path(), metavar="PATH",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import onnx
 
@@ -13,6 +14,7 @@ from onnx_migrate.model.change import Change, ChangeLog, Exactness
 from onnx_migrate.model.rewriter import Rewriter
 from onnx_migrate.model.schema import is_onnx, misfit, signature, signature_at, versions
 from onnx_migrate.model.scope import Scope
+from onnx_migrate.model.sketch import sketches
 
 __all__ = ["Lift"]
 
@@ -101,7 +103,7 @@ class Lift:
 
     def _node(self, node: onnx.NodeProto, start: int, scope: Scope, result: list[onnx.NodeProto]) -> None:
         """Lift one node and all that its adapters write, depth first, so that order is kept."""
-        before, inputs = node.SerializeToString(deterministic=True), list(node.input)
+        before, inputs, first = node.SerializeToString(deterministic=True), list(node.input), len(result)
         where = Where(scope.path, _name(node), node.op_type, _since(node, start), self.target)
         pending: list[tuple[onnx.NodeProto, int]] = [(node, start)]
         steps: list[tuple[Step, Rewriter]] = []
@@ -120,10 +122,18 @@ class Lift:
             pending.extend((item, rewriter.version) for item in reversed(written))
         kept = set(node.input)
         self.orphans.update(name for name in inputs if name and name not in kept)
-        self._record(before, node, where, steps)
+        helpers = [item for item in result[first:] if item is not node]
+        self._record(before, inputs, node, helpers, scope, where, steps)
 
     def _record(
-        self, before: bytes, node: onnx.NodeProto, where: Where, steps: list[tuple[Step, Rewriter]]
+        self,
+        before: bytes,
+        inputs: list[str],
+        node: onnx.NodeProto,
+        helpers: list[onnx.NodeProto],
+        scope: Scope,
+        where: Where,
+        steps: list[tuple[Step, Rewriter]],
     ) -> None:
         """Tell the log what became of a node after these steps, its own and those of the nodes written for it."""
         removed = any(rewriter.removed and rewriter.node is node for _, rewriter in steps)
@@ -148,6 +158,10 @@ class Lift:
                 emitted=tuple(emitted),
                 reason="; ".join(dict.fromkeys(reasons)),
                 exactness=max(exactness, key=_GRADES.index),
+                serialised_helpers=tuple(item.SerializeToString(deterministic=True) for item in helpers),
+                serialised_constants=sketches(
+                    scope, chain(inputs, node.input, *(item.input for item in helpers))
+                ),
             )
         )
 

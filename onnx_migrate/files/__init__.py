@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from onnx_migrate.files.fetch import at_hand
 from onnx_migrate.files.inline import inline
 from onnx_migrate.files.load import Source, load
 from onnx_migrate.files.same import same
 from onnx_migrate.files.save import save
 from onnx_migrate.files.target import check_target
 
-__all__ = ["Source", "check_target", "inline", "load", "same", "save"]
+__all__ = ["Source", "at_hand", "check_target", "inline", "load", "same", "save"]

@@ -15,6 +15,7 @@ from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.borrow import borrow
+from onnx_migrate.files.fetch import Fetched, at_hand
 from onnx_migrate.files.scan import split
 from onnx_migrate.files.sniff import HEAD, describe
 from onnx_migrate.files.wire import BYTES, VARINT, Buffer, Malformed, varint
@@ -35,19 +36,20 @@ STRUCTURE_LIMIT = 2**31 - 1
 
 
 Source = str | os.PathLike[str] | bytes | onnx.ModelProto
-"""What a model is read from: a path, its bytes, or the message itself."""
+"""What a model is read from: a path, a URL, its bytes, or the message itself."""
 
 
 def load(source: Source, *, absent: bool = False) -> Model:
     """Read a model; payloads of more than INLINE_LIMIT bytes stay where they are and become references.
 
-    A path: the file is scanned, not read; external data must lie in the model's folder. Bytes and protos are
-    neither changed nor copied, but must not change while the result is in use. With `absent`, a proto may refer
+    A path: the file is scanned, not read; external data must lie in the model's folder. A URL: see `fetch`. Bytes and
+    protos are neither changed nor copied, but must not change while the result is in use. With `absent`, a proto may refer
     to external data that it came without; the references stay, and only who reads such a tensor fails.
 
     Raises LoadError with one of the codes `no-such-file`, `is-directory`, `cannot-read`, `empty`,
     `truncated`, `not-onnx`; for external data `outside-folder`, `missing-data`, `bad-external-data`.
     """
+    fetched = None
     if isinstance(source, onnx.ModelProto):
         name, weights = "<ModelProto>", Weights()
         proto = borrow(source, weights)
@@ -56,9 +58,13 @@ def load(source: Source, *, absent: bool = False) -> Model:
         name, weights = "<bytes>", Weights()
         proto = _from_bytes(memoryview(source), name, weights)
     else:
+        source = at_hand(source)
         path = Path(os.path.abspath(source))
-        name, weights = os.fspath(source), Weights(path.parent, source=path)
+        fetched = source if isinstance(source, Fetched) else None
+        name, weights = str(source), Weights(path.parent, source=path)
         proto = from_file(path, name, weights)
+        if fetched:
+            fetched.bring(tensors(proto))
     outside = False
     for tensor in tensors(proto):
         if tensor.data_location == TensorProto.EXTERNAL:
@@ -67,11 +73,12 @@ def load(source: Source, *, absent: bool = False) -> Model:
             try:
                 payload = weights.payload(tensor)
             except LoadError as error:
-                raise LoadError(f"{name}: {error.reason}", code=error.code, hint=error.hint) from error
+                reason = fetched.told(error.reason) if fetched else error.reason
+                raise LoadError(f"{name}: {reason}", code=error.code, hint=error.hint) from error
             outside |= isinstance(payload, FilePayload) and payload.path != weights.source
     if weights.source and not outside:
         weights.digest = digest(proto)
-    return Model(proto, weights, name)
+    return Model(proto, weights, name, keepalive=fetched)
 
 
 def digest(proto: onnx.ModelProto) -> bytes:

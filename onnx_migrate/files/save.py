@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,10 +18,12 @@ from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files.emit import Elsewhere, emit
 from onnx_migrate.files.load import digest, from_file
 from onnx_migrate.files.newfile import NewFile, fsync_folder, tidy
-from onnx_migrate.files.target import check_target
+from onnx_migrate.files.target import check_file
+from onnx_migrate.files.upload import check_url, upload
 from onnx_migrate.files.wire import Piece, size
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, FilePayload, Payload, Weights, stamp, tensors
+from onnx_migrate.url import basename, is_url, plain
 
 __all__ = ["save"]
 
@@ -44,13 +47,25 @@ def save(
     it is, unread and referred to as before. Afterwards `model` no longer finds payloads that lay in the old
     file: load it again.
 
+    A URL is sent the one file or the two as `upload` says, also in place.
+
     Raises SaveError (`in-place`, `would-overwrite`, `no-such-folder`, `is-directory`, `cannot-write`), and
     LoadError when the files the weights lie in have changed. Then, and whenever the process ends, the file
     that was there is there still, with its data.
     """
-    label = os.fspath(path)
+    label = plain(os.fspath(path))
+    if is_url(label):
+        check_url(label, source=model.name, in_place=in_place)
+        with tempfile.TemporaryDirectory(prefix="onnx-migrate-") as folder:
+            written = Path(folder, basename(label))
+            try:
+                save(model, written, external=external)
+            except SaveError as error:
+                raise SaveError(f"{label}: {error.reason}", code=error.code, hint=error.hint) from error
+            upload(written, label)
+        return
     try:
-        _save(model, Path(os.path.abspath(path)), label, external, in_place)
+        _save(model, Path(os.path.abspath(label)), label, external, in_place)
     except OSError as error:
         raise SaveError(f"{label}: cannot be written: {error.strerror or error}") from error
     except (EncodeError, ValueError) as error:
@@ -63,7 +78,7 @@ def _save(model: Model, path: Path, label: str, external: bool, in_place: bool) 
     target = Path(os.path.realpath(path))
     weights = model.weights
     source = weights.source
-    exists = check_target(label, source=source, in_place=in_place)
+    exists = check_file(label, source=source, in_place=in_place)
     same = exists and source is not None and source.exists() and target.samefile(source)
     # Only where the references will be read from the same folder as before.
     keep = same and os.path.realpath(path.parent) == os.path.realpath(weights.folder or "")

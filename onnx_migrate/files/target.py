@@ -7,18 +7,30 @@ import stat
 from pathlib import Path
 
 from onnx_migrate.errors import SaveError
+from onnx_migrate.files.upload import check_url
+from onnx_migrate.url import is_url, plain
 
-__all__ = ["check_target"]
+__all__ = ["check_file", "check_target"]
 
 
 def check_target(
     path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, in_place: bool = False
-) -> bool:
-    """Return whether a file stands at `path`; refuse what cannot or must not be replaced.
+) -> None:
+    """Refuse a path or URL that cannot or must not be replaced; `source` is where the model is read from.
 
-    `source` is the file the model is read from. Raises SaveError (`no-such-folder`, `is-directory`, `in-place`,
-    `cannot-write`).
+    Raises SaveError (`no-such-folder`, `is-directory`, `in-place`, `cannot-write`).
     """
+    target, origin = plain(os.fspath(path)), None if source is None else plain(os.fspath(source))
+    if is_url(target):
+        check_url(target, source=origin, in_place=in_place)
+    else:
+        check_file(target, source=origin, in_place=in_place)
+
+
+def check_file(
+    path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, in_place: bool = False
+) -> bool:
+    """Return whether a file stands at a path; refuse and raise as `check_target` does."""
     label, target = os.fspath(path), Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise SaveError(f"{label}: there is no folder {target.parent}", code="no-such-folder")

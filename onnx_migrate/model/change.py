@@ -28,7 +28,8 @@ class Change:
 
     `version_*` are the since_versions of the operator's schema, `emitted` the operators of the helper nodes written
     beside the node. The nodes are kept serialised, a tenth of the memory of messages of their own;
-    `serialised_after` is None when other nodes took the node's place.
+    `serialised_after` is None when other nodes took the node's place. `serialised_helpers` are the helper nodes that
+    stand there in the end, `serialised_constants` the constants that all these nodes read (see `sketches`).
     """
 
     step: str
@@ -40,6 +41,8 @@ class Change:
     emitted: tuple[str, ...]
     reason: str
     exactness: Exactness = Exactness.EXACT
+    serialised_helpers: tuple[bytes, ...] = ()
+    serialised_constants: tuple[bytes, ...] = ()
 
     @cached_property
     def before(self) -> onnx.NodeProto:
@@ -52,14 +55,31 @@ class Change:
         return None if self.serialised_after is None else onnx.NodeProto.FromString(self.serialised_after)
 
     @property
+    def helpers(self) -> tuple[onnx.NodeProto, ...]:
+        """The helper nodes that stand beside the node, or in its place, in order."""
+        return tuple(map(onnx.NodeProto.FromString, self.serialised_helpers))
+
+    @property
+    def constants(self) -> tuple[TensorProto, ...]:
+        """The constants that the nodes read: name, type and shape, and the values of small ones."""
+        return tuple(map(TensorProto.FromString, self.serialised_constants))
+
+    @property
     def attributes(self) -> tuple[dict[str, str], dict[str, str]]:
         """The attributes that differ, by name and as short text, before and after."""
-        old = {attribute.name: attribute_text(attribute) for attribute in self.before.attribute}
-        if self.after is None:
-            return old, {}
-        new = {attribute.name: attribute_text(attribute) for attribute in self.after.attribute}
+        old, new = self._attributes
         same = old.items() & new.items()
         return dict(sorted(old.items() - same)), dict(sorted(new.items() - same))
+
+    @property
+    def kept_attributes(self) -> dict[str, str]:
+        """The attributes that stay as they are, by name and as short text."""
+        old, new = self._attributes
+        return {name: value for name, value in old.items() if new.get(name) == value}
+
+    @cached_property
+    def _attributes(self) -> tuple[dict[str, str], dict[str, str]]:
+        return attribute_texts(self.before), {} if self.after is None else attribute_texts(self.after)
 
 
 @dataclass(frozen=True)
@@ -86,6 +106,12 @@ class ChangeLog:
     def note(self, step: str, code: str, message: str, *, subject: str = "", severity: str = "info") -> None:
         """Add a `Note`."""
         self.notes.append(Note(step, code, message, subject, severity))
+
+
+def attribute_texts(node: onnx.NodeProto) -> dict[str, str]:
+    """Return a node's attributes by name and as short text, sorted by name."""
+    found = {attribute.name: attribute_text(attribute) for attribute in node.attribute}
+    return dict(sorted(found.items()))
 
 
 def attribute_text(attribute: AttributeProto) -> str:

@@ -114,17 +114,24 @@ class Scope:
 
         None when the value is not known before run time. Follows Identity.
         """
+        holder = self.holder(name)
+        if holder is None:
+            return None
+        if isinstance(holder, TensorProto):
+            return self.weights.array(holder)
+        return _constant_value(holder, self.weights)
+
+    def holder(self, name: str) -> TensorProto | onnx.NodeProto | None:
+        """Return the initializer or the Constant node that a constant comes from; None for what is none."""
         scope: Scope | None = self
         while scope is not None:
             holder = scope._table().get(name)
             if holder is None:
                 scope = scope.parent
-            elif isinstance(holder, TensorProto):
-                return self.weights.array(holder)
-            elif holder.op_type == "Identity":
-                name = holder.input[0]
+            elif isinstance(holder, TensorProto) or holder.op_type != "Identity":
+                return holder
             else:
-                return _constant_value(holder, self.weights)
+                name = holder.input[0]
         return None
 
     def add_constant(self, array: np.ndarray[Any, Any], hint: str) -> str:

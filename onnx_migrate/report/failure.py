@@ -6,8 +6,13 @@ from typing import Any
 
 from onnx_migrate.errors import LoadError, MigrateError, UsageError, VerificationFailed
 from onnx_migrate.report.report import SCHEMA_VERSION
+from onnx_migrate.report.unfinished import Unfinished
 
 __all__ = ["exit_code", "failure"]
+
+
+_NOTHING: dict[str, Any] = {"before": None, "changes": [], "notes": [], "seconds": {}, "blocked": None}
+"""What a failure tells of a model that was not looked at."""
 
 
 def exit_code(error: MigrateError) -> int:
@@ -20,8 +25,9 @@ def exit_code(error: MigrateError) -> int:
 
 
 def failure(error: MigrateError, model: str) -> dict[str, Any]:
-    """Return an error as JSON's types."""
+    """Return an error as JSON's types, with what had been done to the model until then."""
     where = error.where
+    done = error.unfinished.as_dict() if isinstance(error.unfinished, Unfinished) else _NOTHING
     return {
         "schema_version": SCHEMA_VERSION,
         "model": model,
@@ -37,4 +43,6 @@ def failure(error: MigrateError, model: str) -> dict[str, Any]:
             "from_version": where.from_version if where else None,
             "to_version": where.to_version if where else None,
         },
+        **done,
+        "verification": error.verification if isinstance(error, VerificationFailed) else None,
     }

@@ -9,11 +9,13 @@ from typing import Any
 import onnx
 
 from onnx_migrate._version import __version__
-from onnx_migrate.model.change import Change, Note
+from onnx_migrate.model.change import Change, Note, attribute_texts
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.model.opset import onnx_opset
+from onnx_migrate.model.schema import signature_at
+from onnx_migrate.model.sketch import values_text
 
-__all__ = ["SCHEMA_VERSION", "Report", "Side"]
+__all__ = ["SCHEMA_VERSION", "Report", "Side", "change_as_dict", "side_as_dict"]
 
 SCHEMA_VERSION = 1
 """Of `Report.as_dict`: rises when a field goes or changes its meaning, not when one is added."""
@@ -74,10 +76,10 @@ class Report:
             "tool": {"name": "onnx-migrate", "version": __version__, "onnx": onnx.__version__},
             "model": self.model,
             "outcome": self.outcome,
-            "before": _side(self.before),
-            "after": _side(self.after),
+            "before": side_as_dict(self.before),
+            "after": side_as_dict(self.after),
             "passes": list(self.passes),
-            "changes": [_change(change) for change in self.changes],
+            "changes": [change_as_dict(change) for change in self.changes],
             "notes": [asdict(note) for note in self.notes],
             "verification": self.verification,
             "dynamic": self.dynamic,
@@ -85,7 +87,8 @@ class Report:
         }
 
 
-def _side(side: Side) -> dict[str, Any]:
+def side_as_dict(side: Side) -> dict[str, Any]:
+    """Return one of the two models as JSON's types; see `SCHEMA_VERSION`."""
     return {
         "opset": side.opset,
         "ir_version": side.ir_version,
@@ -104,7 +107,8 @@ def _port(port: Port) -> dict[str, Any]:
     }
 
 
-def _change(change: Change) -> dict[str, Any]:
+def change_as_dict(change: Change) -> dict[str, Any]:
+    """Return a change as JSON's types; see `SCHEMA_VERSION`."""
     old, new = change.attributes
     after = change.after
     return {
@@ -114,7 +118,9 @@ def _change(change: Change) -> dict[str, Any]:
         "before": {
             "operator": change.before.op_type,
             "version": change.version_before,
+            "domain": change.before.domain,
             "inputs": list(change.before.input),
+            "outputs": list(change.before.output),
             "attributes": old,
         },
         "after": None
@@ -122,10 +128,37 @@ def _change(change: Change) -> dict[str, Any]:
         else {
             "operator": after.op_type,
             "version": change.version_after,
+            "domain": after.domain,
             "inputs": list(after.input),
+            "outputs": list(after.output),
             "attributes": new,
         },
+        "kept_attributes": change.kept_attributes,
         "helpers": list(change.emitted),
+        "helper_nodes": [_helper(node, change) for node in change.helpers],
+        "constants": {tensor.name: _constant(tensor) for tensor in change.constants},
         "reason": change.reason,
         "exactness": change.exactness.value,
+    }
+
+
+def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
+    opset = change.where.to_version or change.version_after
+    form = signature_at(node.domain, node.op_type, opset)
+    return {
+        "operator": node.op_type,
+        "domain": node.domain,
+        "version": form.since_version if form else opset,
+        "inputs": list(node.input),
+        "outputs": list(node.output),
+        "attributes": attribute_texts(node),
+    }
+
+
+def _constant(tensor: onnx.TensorProto) -> dict[str, Any]:
+    """Return a constant's type and shape, and its values as text where they are told."""
+    return {
+        "type": onnx.TensorProto.DataType.Name(tensor.data_type).lower(),
+        "shape": list(tensor.dims),
+        "value": values_text(tensor),
     }

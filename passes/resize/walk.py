@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import onnx
 
@@ -17,6 +18,7 @@ from onnx_migrate.model.opset import onnx_opset
 from onnx_migrate.model.rewriter import Rewriter
 from onnx_migrate.model.schema import is_onnx, signature_at
 from onnx_migrate.model.scope import Scope, scopes
+from onnx_migrate.model.sketch import sketches
 
 from .known import Known, Place, Producers
 from .lengths import RealTypes, contradicts
@@ -142,6 +144,10 @@ class Walk:
                 emitted=tuple(node.op_type for node in rw.preceding),
                 reason="; ".join(dict.fromkeys(rw.reasons)) or "inputs that hold nothing are left out",
                 exactness=rw.exactness or Exactness.EXACT,
+                serialised_helpers=tuple(node.SerializeToString() for node in rw.preceding),
+                serialised_constants=sketches(
+                    rw.scope, chain(before.input, rw.node.input, *(node.input for node in rw.preceding))
+                ),
             )
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import importlib
 import json
 import os
 import subprocess
@@ -233,16 +234,76 @@ def test_any_executor_will_do(
     assert snapshot(tmp_path / "out") == snapshot(tmp_path / "local")
 
 
-def test_an_executor_that_breaks_loses_no_count(models: Path) -> None:
-    class Broken(concurrent.futures.Executor):
-        def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
-            future: concurrent.futures.Future[object] = concurrent.futures.Future()
-            future.set_exception(OSError("the machine has gone"))
-            return future
+class Ending(concurrent.futures.Executor):
+    """Settles each future as `end` does."""
 
-    summary = onnx_migrate.batch(["in"], "out", executor=Broken())
+    def __init__(self, end: Callable[[concurrent.futures.Future[object]], object]) -> None:
+        self.end = end
 
-    assert summary.reasons == {("failed", "crashed"): 3}
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        future: concurrent.futures.Future[object] = concurrent.futures.Future()
+        self.end(future)
+        return future
+
+
+def closed() -> concurrent.futures.Executor:
+    executor = concurrent.futures.ThreadPoolExecutor(1)
+    executor.shutdown()
+    return executor
+
+
+@pytest.mark.parametrize(
+    ("executor", "code", "reason"),
+    [
+        (Ending(lambda future: future.set_exception(OSError("the machine has gone"))), "worker-lost", "OSError: the"),
+        (Ending(lambda future: future.set_exception(TimeoutError())), "timed-out", "was not done in time"),
+        (Ending(concurrent.futures.Future.cancel), "worker-lost", "CancelledError"),
+        (closed(), "worker-lost", "RuntimeError: cannot schedule"),
+    ],
+    ids=["exception", "timeout", "cancelled", "closed"],
+)  # fmt: skip
+def test_an_executor_that_fails_loses_no_count(
+    models: Path, executor: concurrent.futures.Executor, code: str, reason: str
+) -> None:
+    seen = Seen()
+
+    summary = onnx_migrate.batch(["in"], "out", executor=executor, watcher=seen)
+
+    assert (summary.complete, summary.ok, summary.reasons) == (True, False, {("failed", code): 3})
+    assert all(reason in outcome.reason for outcome in seen.outcomes.values())
+    assert onnx_migrate.batch(["in"], "out", resume=True, jobs=1, **QUICK).ok
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_process_pool_that_breaks_says_what_it_lost(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python's pool has no worker left after one has died: what was not done is said, and done by the next run."""
+    window = (importlib.import_module("onnx_migrate.batching.run"), "_WINDOW")
+    monkeypatch.setattr(*window, 2)  # so that the pool is also given jobs when it is broken
+    for index in range(3):
+        named(models, f"sound{index}")
+    named(models, "exit")
+    (models / "own_pass_of_pool.py").write_text(PASS, encoding="utf-8")
+    monkeypatch.syspath_prepend(models)
+    seen = Seen()
+
+    with concurrent.futures.ProcessPoolExecutor(1) as executor:
+        summary = onnx_migrate.batch(
+            ["in/small.onnx", "in"],
+            "out",
+            executor=executor,
+            watcher=seen,
+            passes=["own_pass_of_pool:act"],
+            **QUICK,
+        )
+
+    assert (summary.complete, summary.ended) == (True, 7)
+    assert seen.outcomes["small"].done
+    assert {o.code for o in seen.outcomes.values() if not o.done} == {"worker-lost"}
+    again = onnx_migrate.batch(["in"], "out", jobs=1, resume=True, passes=["own_pass_of_pool:act"], **QUICK)
+    assert (again.cached, again.reasons["failed", "crashed"]) == (summary.outcomes["migrated"], 1)
+    assert again.outcomes["migrated"] == 6
 
 
 def test_scripts_need_no_guard(models: Path, tmp_path: Path) -> None:

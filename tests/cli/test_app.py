@@ -1,4 +1,4 @@
-"""The process: help, version, completion, pipes and signals."""
+"""The process: help, version, pipes and signals."""
 
 from __future__ import annotations
 
@@ -104,48 +104,6 @@ def test_wrong_usage_is_one_line_and_2(cli: Run, folder: Path, args: list[str]) 
     assert ended.err.startswith("onnx-migrate: usage: ")
     assert ended.err.count("\n") == 1
     assert snapshot(folder) == before
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_can_complete(process: Run, shell: str) -> None:
-    if shell == "bash" and not Path("/bin/bash").exists():
-        pytest.skip("click asks bash for its version")
-
-    ended = process(_ONNX_MIGRATE_COMPLETE=f"{shell}_source")
-
-    assert ended.code == 0
-    assert "_ONNX_MIGRATE_COMPLETE" in ended.out
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (
-            "onnx-migrate ",
-            [
-                "plain,batch",
-                "plain,explain",
-                "plain,inspect",
-                "plain,migrate",
-                "plain,passes",
-                "plain,verify",
-                "file,",
-            ],
-        ),
-        ("onnx-migrate sma", ["file,sma"]),
-        ("onnx-migrate small.onnx out.onnx --simp", ["plain,--simplify"]),
-        ("onnx-migrate small.onnx --simplify re", ["plain,require"]),
-        ("onnx-migrate small.onnx ou", ["file,ou"]),
-    ],
-)
-def test_words_are_completed(process: Run, words: str, expected: list[str]) -> None:
-    ended = process(
-        COMP_WORDS=words,
-        COMP_CWORD=str(len(words.split(" ")) - 1),
-        _ONNX_MIGRATE_COMPLETE="bash_complete",
-    )
-
-    assert (ended.out.splitlines(), ended.err) == (expected, "")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -82,7 +83,12 @@ def test_quiet(process: Run, models: Path) -> None:
 
 def test_check_and_in_place(process: Run, models: Path) -> None:
     before = snapshot(models)
-    assert process("batch", "in", "--check", *FAST).code == 1
+    ended = process("batch", "in", "--check", *FAST)
+    assert (ended.code, ended.err) == (1, "")
+    assert ended.out.splitlines()[:2] == [
+        "would change: in/a.onnx: opset 11 → 17, IR 6 → 8, 1 node changed",
+        "would change: in/deep/b.onnx: opset 11 → 17, IR 6 → 8, 1 node changed",
+    ]
     assert snapshot(models) == before
 
     assert process("batch", "in", "--in-place", *FAST).code == 0
@@ -192,3 +198,92 @@ def test_a_terminal_sees_what_runs(models: Path, command: list[str], environment
     assert child.wait() == 0
     assert b"many/00" in shown
     assert b"/6" in shown
+
+
+NAMES = ["new\nline", "bad\udcff", "ünï 模型", "a b'\"$c", "[x]*", "-dash"]
+"""Of files, without the suffix; the second is not UTF-8."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere not every name can be given")
+def test_names_of_every_kind(process: Run, models: Path) -> None:
+    pytest.importorskip("jinja2")
+    (models / "odd" / "not").mkdir(parents=True)
+    for name in NAMES:
+        shutil.copy("small.onnx", f"odd/{name}.onnx")
+        (models / "odd" / "not" / f"{name}.onnx").write_text("hello", encoding="utf-8")
+
+    args = [
+        "batch",
+        "odd",
+        "--out-dir",
+        "out",
+        "--jobs",
+        "1",
+        "--json-lines",
+        "log.jsonl",
+        "--html",
+        "page.html",
+        *FAST,
+    ]
+    ended = process(*args)
+
+    assert ended.code == 1
+    lines = sorted(line.partition(" is not an ONNX")[0] for line in ended.err.splitlines())
+    shown = [" ".join(name.replace("\udcff", "\\udcff").split()) for name in NAMES]
+    assert lines == sorted(f"onnx-migrate: not-onnx: odd/not/{name}.onnx" for name in shown)
+    *entries, _ = map(json.loads, (models / "log.jsonl").read_text(encoding="utf-8").splitlines())
+    assert {entry["model"] for entry in entries if entry["outcome"] == "migrated"} == {
+        f"odd/{n}.onnx" for n in NAMES
+    }
+    assert set(snapshot(models / "out")) == {".onnx-migrate.jsonl", *(f"{name}.onnx" for name in NAMES)}
+    assert "bad\\udcff.onnx" in (models / "page.html").read_text(encoding="utf-8")
+    assert "6 of them by an earlier run" in process(*args, "--resume").out
+
+
+LIMITED = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (2500, resource.RLIM_INFINITY))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
+@pytest.mark.parametrize("log", ["no log", "log.jsonl"])
+def test_a_disk_that_is_full_is_a_line_and_resume_does_the_rest(
+    process: Run, models: Path, command: list[str], log: str
+) -> None:
+    """No file can have more than 2,500 bytes: a model with weights, the journal and the log come to their end."""
+    for index in range(6):
+        shutil.copy("small.onnx", f"in/{index}.onnx")
+    args = ["batch", "in", *FAST, "--jobs", "1", "--out-dir"]
+    assert process(*args, "whole").code == 0
+
+    more = ["--json-lines", log] if log.endswith("l") else []
+    ended = process(*args, "out", *more, start=[sys.executable, "-c", LIMITED, *command])
+
+    assert ended.code == 1
+    full = log if more else "out/.onnx-migrate.jsonl"
+    assert (
+        ended.err.splitlines()[-1] == f"onnx-migrate: cannot-write: {full}: cannot be written: File too large"
+    )
+    whole = snapshot(models / "whole")
+    written = {name: data for name, data in snapshot(models / "out").items() if name.endswith(".onnx")}
+    assert 0 < len(written) < 8
+    assert written.items() <= whole.items()
+    assert not leftovers(models)
+    assert process(*args, "out", "--resume").code == 0
+    assert snapshot(models / "out") == whole
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
+def test_workers_that_cannot_start_end_the_batch(process: Run, folder: Path) -> None:
+    """With more jobs than the pool takes at once, of which it would leave the rest open for ever."""
+    (folder / "in").mkdir()
+    for index in range(150):
+        (folder / "in" / f"{index}.onnx").touch()
+
+    ended = process("batch", "in", "--out-dir", "out", "--jobs", "1", "--memory-limit", "0.01")
+
+    assert ended.code == 1
+    assert ended.out.splitlines()[1].split() == ["150", "failed", "worker-lost"]
+    assert "worker processes end as they start: " in ended.err

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,15 +17,46 @@ from tests.cli.running import FAST, Run, snapshot
 
 pytest.importorskip("distributed")
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+LEDGER = """
+import os, time
+from pathlib import Path
+from onnx_migrate.batching import work
 
-SLOW = """
-import time
-import onnx
+HERE = Path(__file__).parent
+TURN = os.environ["TURN"]
+run_job = work.run_job
 
-def slow(model: onnx.ModelProto) -> None:
-    time.sleep(0.3)
+def note(word, job):
+    with open(HERE / "ledger", "a") as file:
+        file.write(f"{word} {os.getpid()} {Path(job.source).name}\\n")
+
+def wait_if_doomed(job):
+    if (HERE / "doomed").exists() and (HERE / "doomed").read_text() == str(os.getpid()):
+        note("held", job)
+        time.sleep(600)
+
+def noted(job):
+    note("start", job)
+    if TURN == "before":
+        wait_if_doomed(job)
+    outcome = run_job(job)
+    time.sleep(0.1)
+    if TURN == "after":
+        wait_if_doomed(job)
+    note("end", job)
+    return outcome
+
+work.run_job = noted
 """
+"""Loaded by each worker: jobs write when they start and end. One of the worker that is doomed stays where it is,
+before it has begun, or when its result is written and nobody knows of it."""
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
 
 
 class Cluster:
@@ -34,80 +64,113 @@ class Cluster:
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._folder, self._environment = folder, environment
+        self._children: list[subprocess.Popen[str]] = []
         self._file = folder / "scheduler.json"
-        self.scheduler = self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        limit = time.monotonic() + 60
-        while not self._file.exists() and time.monotonic() < limit:
-            time.sleep(0.05)
+        common = ("--host", "127.0.0.1", "--no-dashboard")
+        self.scheduler = self._start("dask_scheduler", "--port", "0", *common)
+        wait_for(lambda: "".join(lines_of(self._file)).endswith("}"))
         self.address = json.loads(self._file.read_text(encoding="utf-8"))["address"]
-        self.workers = [
-            self._start(
-                "dask_worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--no-dashboard"
-            )
-            for _ in range(2)
-        ]
+        common += ("--nthreads", "1", "--no-nanny", "--preload", "ledger_of_cluster")
+        self.workers = [self._start("dask_worker", *common) for _ in range(2)]
 
-    def _start(self, module: str, *args: str) -> subprocess.Popen[bytes]:
-        command = [
-            sys.executable,
-            "-m",
-            f"distributed.cli.{module}",
-            *args,
-            "--scheduler-file",
-            str(self._file),
-        ]
-        return subprocess.Popen(
-            command,
-            cwd=self._folder,
-            env=self._environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    def _start(self, module: str, *args: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", f"distributed.cli.{module}", *args]
+        return self.start([*command, "--scheduler-file", str(self._file)], self._folder, self._environment)
+
+    def start(self, command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+        """Start a process that ends with the test."""
+        with (self._folder / "stderr").open("a") as log:
+            child = subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=log, text=True
+            )
+        self._children.append(child)
+        return child
 
     def stop(self) -> None:
-        for child in (*self.workers, self.scheduler):
+        for child in self._children:
             child.kill()
             child.wait()
 
 
-@pytest.fixture
-def cluster(tmp_path: Path, environment: dict[str, str]) -> Iterator[Cluster]:
+@pytest.fixture(params=["before", "after"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path, environment: dict[str, str]) -> Iterator[Cluster]:
     (tmp_path / "cluster").mkdir()
-    (tmp_path / "slow_pass_of_cluster.py").write_text(SLOW, encoding="utf-8")
-    environment["PYTHONPATH"] += f"{os.pathsep}{tmp_path}"
-    found = Cluster(tmp_path / "cluster", environment)
+    (tmp_path / "cluster" / "ledger_of_cluster.py").write_text(LEDGER, encoding="utf-8")
+    path = f"{environment['PYTHONPATH']}{os.pathsep}{tmp_path / 'cluster'}"
+    found = Cluster(tmp_path / "cluster", {**environment, "PYTHONPATH": path, "TURN": request.param})
     yield found
     found.stop()
 
 
-@pytest.mark.slow
-def test_nothing_is_lost_when_a_worker_is_killed(
-    cluster: Cluster, folder: Path, command: list[str], environment: dict[str, str], process: Run
-) -> None:
+def many(folder: Path, count: int) -> None:
     (folder / "many").mkdir()
-    for index in range(16):
-        shutil.copy(FIXTURES / "unet_opset9.onnx", folder / "many" / f"{index:02}.onnx")
+    for index in range(count):
+        shutil.copy(folder / "small.onnx", folder / "many" / f"{index:02}.onnx")
     (folder / "many" / "text.onnx").write_text("hello", encoding="utf-8")
-    args = ["batch", "many", "--pass", "slow_pass_of_cluster:slow", *FAST, "--out-dir"]
-    child = subprocess.Popen(
-        [*command, *args, "out", "--scheduler", cluster.address, "--json-lines", "log.jsonl"],
-        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    limit = time.monotonic() + 120
-    while len(list((folder / "out").glob("*.onnx"))) < 4 and time.monotonic() < limit:
-        time.sleep(0.01)
-    cluster.workers[0].send_signal(signal.SIGKILL)
-    _, err = child.communicate(timeout=180)
 
-    assert child.returncode == 1, err
-    (said,) = [line for line in err.splitlines() if line.startswith("onnx-migrate: ")]
-    assert said.startswith("onnx-migrate: not-onnx: many/text.onnx: ")
-    *entries, totals = map(json.loads, (folder / "log.jsonl").read_text(encoding="utf-8").splitlines())
-    assert sorted(entry["model"] for entry in entries) == sorted(
-        f"many/{path.name}" for path in (folder / "many").iterdir()
-    )
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+ARGS = ["batch", "many", *FAST, "--out-dir"]
+
+
+@pytest.fixture
+def batch(
+    cluster: Cluster, folder: Path, command: list[str], environment: dict[str, str]
+) -> subprocess.Popen[str]:
+    """A batch of 16 models, and a file that is none, on the cluster."""
+    many(folder, 16)
+    args = [*ARGS, "out", "--scheduler", cluster.address, "--json-lines", "log.jsonl"]
+    return cluster.start([*command, *args], folder, environment)
+
+
+def test_of_a_killed_worker_nothing_is_lost_and_nothing_done_twice(
+    cluster: Cluster, batch: subprocess.Popen[str], folder: Path, process: Run, request: pytest.FixtureRequest
+) -> None:
+    (doomed, other), place = cluster.workers, folder.parent / "cluster"
+
+    def entries(word: str) -> list[tuple[int, str]]:
+        found = [line.split() for line in lines_of(place / "ledger")]
+        return [(int(pid), name) for said, pid, name in found if said == word]
+
+    wait_for(lambda: len([name for pid, name in entries("end") if pid == doomed.pid]) >= 2)
+    (place / "doomed").write_text(str(doomed.pid), encoding="utf-8")
+    wait_for(lambda: entries("held"))
+    ((_, held),) = entries("held")
+    assert (folder / "out" / held).exists() == (request.node.callspec.params["cluster"] == "after")
+    told = len(entries("end"))
+    wait_for(
+        lambda: len(lines_of(folder / "log.jsonl")) >= told
+    )  # so that only what is held goes with the worker
+    doomed.kill()
+
+    assert batch.wait(60) == 1
+    names = sorted(path.name for path in (folder / "many").iterdir())
+    assert sorted(name for _, name in entries("start")) == sorted([*names, held])
+    assert [pid for pid, name in entries("start") if name == held] == [doomed.pid, other.pid]
+    assert sorted(name for _, name in entries("end")) == names
+    *log, totals = map(json.loads, lines_of(folder / "log.jsonl"))
+    assert sorted(entry["model"] for entry in log) == [f"many/{name}" for name in names]
     assert totals["outcomes"] == {"migrated": 16, "unchanged": 0, "refused": 0, "failed": 1}
-    assert process(*args, "local", "--jobs", "2").code == 1
+    assert process(*ARGS, "local", "--jobs", "1").code == 1
+    assert snapshot(folder / "out") == snapshot(folder / "local")
+
+
+@pytest.mark.parametrize("cluster", ["before"], indirect=True)
+def test_a_scheduler_that_goes_away_ends_the_batch(
+    cluster: Cluster, batch: subprocess.Popen[str], folder: Path, process: Run
+) -> None:
+    wait_for(lambda: len(lines_of(folder / "log.jsonl")) >= 4)
+    cluster.scheduler.kill()
+
+    assert batch.wait(60) == 1
+    *log, totals = map(json.loads, lines_of(folder / "log.jsonl"))
+    assert (len(log), totals["ended"]) == (17, 17)
+    assert "worker-lost" in {entry["error"]["code"] for entry in log if entry["outcome"] == "failed"}
+    assert process(*ARGS, "out", "--resume", "--jobs", "1").code == 1
+    assert process(*ARGS, "local", "--jobs", "1").code == 1
     assert snapshot(folder / "out") == snapshot(folder / "local")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import onnx
@@ -19,17 +20,55 @@ def first_dims(path: Path) -> list[int | str]:
     ("words", "name"),
     [
         (["--dynamic-batch", "small.onnx", "out.onnx"], "N"),
-        (["small.onnx", "out.onnx", "--dynamic-batch"], "N"),
-        (["small.onnx", "out.onnx", "--dynamic-batch", "batch"], "batch"),
+        (["--dynamic-batch=items", "small.onnx", "out.onnx"], "items"),
+        (["small.onnx", "--dynamic-batch", "out.onnx"], "N"),
         (["small.onnx", "--dynamic-batch=items", "out.onnx"], "items"),
+        (["small.onnx", "out.onnx", "--dynamic-batch"], "N"),
+        (["small.onnx", "out.onnx", "--dynamic-batch=items"], "items"),
         (["small.onnx", "--dynamic-batch", "-o", "out.onnx"], "N"),
+        (["--dynamic-batch", "--", "small.onnx", "out.onnx"], "N"),
+        (["model", "out.onnx", "--dynamic-batch"], "N"),
+        (["--dynamic-batch", "model", "out.onnx"], "N"),
+        (["batch", "--dynamic-batch", "models", "--out-dir", "."], "N"),
+        (["batch", "models", "--dynamic-batch", "--out-dir", "."], "N"),
+        (["batch", "--dynamic-batch=items", "models", "--out-dir", "."], "items"),
+        (["batch", "--out-dir", ".", "--dynamic-batch", "models"], "N"),
     ],
+    ids=" ".join,
 )
-def test_the_batch(process: Run, folder: Path, words: list[str], name: str) -> None:
-    ended = process(*words, *FAST)
+def test_the_batch_in_every_order(cli: Run, folder: Path, words: list[str], name: str) -> None:
+    (folder / "models").mkdir()
+    shutil.copy("small.onnx", "models/out.onnx")
+    shutil.copy("small.onnx", "model")
+
+    ended = cli(*words, *FAST) if "--" not in words else cli(*FAST, *words)
 
     assert (ended.code, ended.err) == (0, "")
     assert first_dims(folder / "out.onnx") == [name, 3, 8, 8]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["small.onnx", "out.onnx", "--dynamic-batch", "items"],
+        ["small.onnx", "--dynamic-batch", "items"],
+        ["batch", "small.onnx", "--dynamic-batch", "items", "--out-dir", "out"],
+    ],
+    ids=" ".join,
+)
+def test_a_name_without_a_sign_is_said_and_not_taken_for_a_path(
+    cli: Run, folder: Path, words: list[str]
+) -> None:
+    ended = cli(*words)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert "a name is given by --dynamic-batch=items, a path by ./items" in ended.err
+    assert [path.name for path in folder.iterdir()] == ["small.onnx"]
+
+
+@pytest.mark.parametrize("command", ["migrate", "batch"])
+def test_the_help_shows_the_sign(cli: Run, command: str) -> None:
+    assert "[=NAME]" in cli(command, "--help").out
 
 
 def test_there_and_back(process: Run, folder: Path) -> None:

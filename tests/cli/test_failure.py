@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -267,3 +268,21 @@ def test_a_target_that_cannot_be_written_is_told_before_the_work(
 
     monkeypatch.setattr("onnx_migrate.migration.migrate", never)
     assert cli("small.onnx", target, *FAST).code == 1
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["small.onnx", "out.onnx", *FAST],
+        ["batch", "small.onnx", "--out-dir", "out", "--jobs", "1", *FAST],
+        ["inspect", "small.onnx"],
+    ],
+    ids=" ".join,
+)
+def test_whether_a_model_can_be_read_is_found_out_by_reading(
+    cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
+    """Else one that cannot would be wrong usage, and end a batch, or a look at many, before it began."""
+    monkeypatch.setattr("os.access", lambda path, mode, **_: mode != os.R_OK)
+
+    assert cli(*args).code == 0

@@ -17,8 +17,12 @@ def opset(path: Path) -> int:
 
 
 @pytest.mark.parametrize(
-    ("runtime", "expected"), [("onnxruntime==1.14", 18), ("tensorrt==8.6", 17), ("onnxruntime==1.9", 15)]
-)
+    ("runtime", "expected"),
+    [
+        ("onnxruntime==1.14", 18), ("onnxruntime==1.9", 15), ("tensorrt==8.6", 17), ("openvino==2023.1", 17),
+        ("opencv==4.8", 19),
+    ],
+)  # fmt: skip
 def test_the_opset_is_the_newest_it_takes(cli: Run, folder: Path, runtime: str, expected: int) -> None:
     assert cli("small.onnx", "out.onnx", "--for", runtime, *FAST).code == 0
     assert opset(folder / "out.onnx") == expected
@@ -35,13 +39,65 @@ def test_a_newer_ir_version_is_refused(cli: Run, folder: Path) -> None:
     assert ended.err.startswith("onnx-migrate: runtime-ir: ")
 
 
+def test_what_refuses_no_opset_is_given_newer_models_with_a_warning(cli: Run, folder: Path) -> None:
+    proto = onnx.load(folder / "small.onnx")
+    proto.opset_import[0].version = 12
+    onnx.save(proto, folder / "small.onnx")
+
+    ended = cli("small.onnx", "out.onnx", "--for", "opencv==4.6", "--json", *FAST)
+
+    assert ended.code == 0
+    assert opset(folder / "out.onnx") == 12
+    (note,) = [note for note in json.loads(ended.out)["notes"] if note["code"] == "runtime-opset"]
+    assert note["severity"] == "warning"
+    proto.opset_import[0].version = 15
+    onnx.save(proto, folder / "newer.onnx")
+    assert cli("newer.onnx", "out.onnx", "--for", "onnxruntime==1.7", *FAST).err.startswith(
+        "onnx-migrate: downgrade: "
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "by_scales"),
+    [
+        (["--for", "opencv==4.8"], False),
+        (["--for", "opencv==4.5"], True),
+        (["--for", "opencv==4.5", "--resize-form", "auto"], False),
+        (["--for", "opencv==4.8", "--resize-form", "scales"], True),
+    ],
+    ids=str,
+)
+def test_the_form_of_a_resize_is_one_that_it_knows(
+    cli: Run, folder: Path, args: list[str], by_scales: bool
+) -> None:
+    text = """<ir_version: 7, opset_import: ["": 13]>
+g (float[1,3,8,8] x) => (float[1,3,16,16] y) <int64[4] n = {1, 3, 16, 16}> { y = Resize <mode = "linear"> (x, , , n) }"""
+    onnx.save(onnx.parser.parse_model(text), folder / "sized.onnx")
+
+    assert cli("sized.onnx", "out.onnx", *args, *FAST).code == 0
+
+    (node,) = (node for node in onnx.load(folder / "out.onnx").graph.node if node.op_type == "Resize")
+    assert (len(node.input) == 3) == by_scales
+
+
+def test_axes_are_named_where_the_attribute_is_not_known(cli: Run, folder: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["": 18]>
+g (float[1,3,8,8] x) => (float[1,3,16,16] y) <float[2] s = {2.0, 2.0}> { y = Resize <axes = [2, 3]> (x, , s) }"""
+    onnx.save(onnx.parser.parse_model(text), folder / "axes.onnx")
+
+    for runtime, known in (("openvino==2025.4", True), ("openvino==2025.0", False), ("tensorrt==9.0", False)):
+        assert cli("axes.onnx", "out.onnx", "--for", runtime, *FAST).code == 0
+        (node,) = onnx.load(folder / "out.onnx").graph.node
+        assert ("axes" in [attribute.name for attribute in node.attribute]) == known
+
+
 def test_batch_and_inspect_know_it(process: Run, folder: Path) -> None:
     args = ("batch", "small.onnx", "--out-dir", "out", "--for", "onnxruntime==1.14", "--resume", *FAST)
     assert process(*args).code == 0
     assert opset(folder / "out" / "small.onnx") == 18
     assert "1 of them by an earlier run" in process(*args).out
     (entry,) = json.loads(process("inspect", "small.onnx", "--for", "tensorrt==9.0", "--json").out)
-    assert entry["target"] == "19"
+    assert entry["target"] == 19
 
 
 def test_the_line_counts_before_the_file(cli: Run, folder: Path) -> None:

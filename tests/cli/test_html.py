@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
 
+import onnx_migrate
+from onnx_migrate.batching import Summary
+from onnx_migrate.cli.html import BatchPage
 from tests.cli.running import FAST, Run
 
 
@@ -33,6 +39,49 @@ def test_of_a_batch(process: Run, folder: Path) -> None:
     assert page.count('<section class="model"') == 2
     assert "roi is dropped" in page
     assert "not-onnx" in page
+
+
+def test_a_batch_stands_by_name_in_whatever_order_it_ended(folder: Path) -> None:
+    report = onnx_migrate.migrate("small.onnx", simplify=False, verify=False).report.as_dict()
+    totals = Summary(models=4, ended=4).as_dict()
+
+    def page(order: str) -> bytes:
+        pages = BatchPage("report.html")
+        for name in order:
+            pages.add({**report, "model": f"{name}.onnx", "output": None, "total_seconds": 1.0})
+        pages.finish(totals)
+        return (folder / "report.html").read_bytes()
+
+    first = page("bdac")
+    assert re.findall(rb">(.\.onnx)</h1>", first) == [b"a.onnx", b"b.onnx", b"c.onnx", b"d.onnx"]
+    assert page("cadb") == first
+
+
+@pytest.mark.parametrize(("model", "name"), [("odd.onnx", "odd.onnx"), ("-", "&lt;stdin&gt;")])
+def test_of_a_model_that_is_refused(
+    command: list[str], folder: Path, environment: dict[str, str], model: str, name: str
+) -> None:
+    proto = onnx.load(folder / "small.onnx")
+    proto.graph.node[1].op_type, proto.graph.node[1].name = "NeverWas", "culprit"
+    onnx.save(proto, folder / "odd.onnx")
+
+    ended = subprocess.run(
+        [*command, model, "out.onnx", "--html", "report.html"],
+        cwd=folder, env=environment, input=(folder / "odd.onnx").read_bytes(), capture_output=True,
+    )  # fmt: skip
+
+    assert (ended.returncode, ended.stdout, ended.stderr.count(b"\n")) == (1, b"", 1)
+    assert not (folder / "out.onnx").exists()
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    for text in (f">{name}</h1>", "refused", "unknown-operator", "culprit", "stands in the way", "before"):
+        assert text in page
+
+
+def test_of_a_file_that_is_no_model(cli: Run, folder: Path) -> None:
+    (folder / "odd.onnx").write_text("hello", encoding="utf-8")
+
+    assert cli("odd.onnx", "out.onnx", "--html", "report.html").code == 4
+    assert "not-onnx" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

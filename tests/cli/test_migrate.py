@@ -124,7 +124,14 @@ SIDE = {
     "inputs": [{"name": str, "type": str, "shape": list}],
     "outputs": [{"name": str, "type": str, "shape": list}],
 }
-VERSION_OF_NODE = {"operator": str, "version": int, "inputs": list, "attributes": dict}
+VERSION_OF_NODE = {
+    "operator": str,
+    "version": int,
+    "domain": str,
+    "inputs": [str],
+    "outputs": [str],
+    "attributes": dict,
+}
 REPORT = {
     "schema_version": int,
     "tool": {"name": str, "version": str, "onnx": str},
@@ -140,7 +147,10 @@ REPORT = {
             "node": str,
             "before": VERSION_OF_NODE,
             "after": VERSION_OF_NODE,
+            "kept_attributes": dict,
             "helpers": list,
+            "helper_nodes": list,
+            "constants": dict,
             "reason": str,
             "exactness": str,
         }
@@ -168,6 +178,12 @@ ERROR = {
         "from_version": (int, type(None)),
         "to_version": (int, type(None)),
     },
+    "before": (dict, type(None)),
+    "changes": list,
+    "notes": list,
+    "seconds": dict,
+    "blocked": (dict, type(None)),
+    "verification": (dict, type(None)),
 }
 
 

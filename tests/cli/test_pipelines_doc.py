@@ -7,7 +7,6 @@ import shlex
 from pathlib import Path
 
 from onnx_migrate.cli.app import app
-from onnx_migrate.model.runtimes import TABLE, runtime
 
 TEXT = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text(encoding="utf-8")
 
@@ -29,31 +28,6 @@ def test_the_options_it_names_are_there() -> None:
         for name in (*item.opts, *item.secondary_opts)
     }
     assert named <= every
-
-
-def test_the_table_of_runtimes_is_the_code_s() -> None:
-    said = {}
-    for line in TEXT.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if re.match(r"\| \d", line):
-            said |= {("onnxruntime", release): (int(cells[1]), int(cells[2])) for release in spread(cells[0])}
-            if cells[4]:
-                said |= {("tensorrt", release): (int(cells[5]), None) for release in spread(cells[4])}
-    assert {
-        (row.name, ".".join(map(str, row.release))) for rows in TABLE.values() for row in rows
-    } <= said.keys()
-    for (name, release), expected in said.items():
-        found = runtime(f"{name}=={release}")
-        assert (found.opset, found.ir_version) == expected, (name, release)
-
-
-def spread(text: str) -> list[str]:
-    """Return the releases of a cell such as "1.18 to 1.20" or "8.4, 8.5"."""
-    low, _, high = text.partition(" to ")
-    if not high:
-        return text.split(", ")
-    major, first = low.split(".")
-    return [f"{major}.{minor}" for minor in range(int(first), int(high.split(".")[1]) + 1)]
 
 
 def test_the_configuration_is_read(tmp_path: Path) -> None:

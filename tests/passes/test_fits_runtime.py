@@ -1,4 +1,4 @@
-"""A model that a runtime would not load is refused."""
+"""What a runtime's release does not take is refused, said, or written otherwise."""
 
 from __future__ import annotations
 
@@ -9,20 +9,94 @@ from onnx_migrate import files
 from onnx_migrate.engine.passes import builtin_passes
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.runtimes import Runtime
+from tests.harness import model, random_feeds, require_opset, run, same
+from tests.resize.shaped import resizes
+
+
+def fitted(proto: onnx.ModelProto, row: Runtime) -> tuple[onnx.ModelProto, ChangeLog]:
+    log = ChangeLog()
+    return builtin_passes()["fits_runtime"](runtime=row).run(files.load(proto), log).proto, log  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(("ir_version", "fits"), [(7, True), (8, True), (9, False)])
 def test_the_ir_version_is_held_against_the_release(ir_version: int, fits: bool) -> None:
-    proto = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 17]> g (float x) => (float y) { y = Relu (x) }'
-    )
+    proto = model('<ir_version: 8, opset_import: ["": 17]> g (float x) => (float y) { y = Relu (x) }')
     proto.ir_version = ir_version
-    model = files.load(proto)
-    check = builtin_passes()["fits_runtime"](runtime="onnxruntime 1.14", ir_version=8)  # type: ignore[call-arg]
+    row = Runtime("onnxruntime", (1, 14), 18, 8)
 
     if fits:
-        assert check.run(model, ChangeLog()).proto.ir_version == ir_version
+        assert fitted(proto, row)[0].ir_version == ir_version
     else:
         with pytest.raises(CannotMigrate, match=r"onnxruntime 1\.14 takes up to 8") as error:
-            check.run(model, ChangeLog())
+            fitted(proto, row)
         assert error.value.code == "runtime-ir"
+
+
+@pytest.mark.parametrize(("opset", "codes"), [(16, []), (17, []), (18, ["runtime-opset"])])
+def test_a_newer_opset_is_said(opset: int, codes: list[str]) -> None:
+    proto = model(f'<ir_version: 8, opset_import: ["": {opset}]> g (float x) => (float y) {{ y = Relu (x) }}')
+
+    _, log = fitted(proto, Runtime("openvino", (2023, 1), 17))
+
+    assert [note.code for note in log.notes] == codes
+
+
+SOME_AXES = """<ir_version: 8, opset_import: ["": 18]>
+g (float[1,2,4,6] x) => (float[1,2,a,b] y) <float[2] scales = {1.5, 0.5}> {
+    y = Resize <mode = "linear", axes = [-2, 3]> (x, , scales)
+}"""
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_axes_are_named_for_who_does_not_know_the_attribute(known: bool) -> None:
+    require_opset(18)
+    source = model(SOME_AXES)
+    feeds = random_feeds(source)
+
+    result, log = fitted(source, Runtime("openvino", (2023, 1), 18, resize_axes=known))
+
+    (node,) = resizes(result)
+    assert ("axes" in [attribute.name for attribute in node.attribute]) == known
+    assert [change.where.node for change in log.changes] == ([] if known else ["y"])
+    same(run(model(SOME_AXES), feeds), run(result, feeds), "named")
+
+
+def test_what_cannot_be_named_is_said() -> None:
+    require_opset(18)
+    text = SOME_AXES.replace("float[1,2,4,6] x", "float x").replace("float[1,2,a,b] y", "float y")
+    proto = model(text)
+    for value in (*proto.graph.input, *proto.graph.output):
+        value.type.tensor_type.ClearField("shape")
+
+    result, log = fitted(proto, Runtime("openvino", (2023, 1), 18, resize_axes=False))
+
+    assert [note.code for note in log.notes] == ["resize-kept"]
+    assert "axes" in [attribute.name for attribute in resizes(result)[0].attribute]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "opset", "release", "wrong"),
+    [
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, (1, 21), True),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 22, (1, 24), True),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 18, (1, 22), False),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, (1, 25), False),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, (1, 20), False),
+        ("count_include_pad = 1, pads = [1, 0, 0, 1]", 19, (1, 22), False),
+        ("count_include_pad = 0, pads = [0, 0, 1, 0]", 19, (1, 22), False),
+        ("count_include_pad = 1", 19, (1, 22), False),
+    ],
+)
+def test_a_fault_of_the_runtime_is_said(
+    attributes: str, opset: int, release: tuple[int, ...], wrong: bool
+) -> None:
+    proto = model(f"""<ir_version: 8, opset_import: ["": {opset}]>
+g (bool c, float[1,1,4,4] x) => (float[a,b,d,e] y) {{
+    y = If <then_branch = t () => (float[a,b,d,e] p) {{ p = AveragePool <kernel_shape = [2, 2], {attributes}> (x) }},
+            else_branch = e () => (float[a,b,d,e] q) {{ q = Relu (x) }}> (c)
+}}""")
+
+    _, log = fitted(proto, Runtime("onnxruntime", release, 22))
+
+    assert [note.code for note in log.notes] == ["runtime-fault"] * wrong

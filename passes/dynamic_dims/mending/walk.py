@@ -15,6 +15,7 @@ from onnx_migrate.model.order import free_names
 from onnx_migrate.model.rewriter import Rewriter
 from onnx_migrate.model.schema import is_onnx
 from onnx_migrate.model.scope import Scope, scopes
+from onnx_migrate.model.sketch import sketches
 
 from .arithmetic import LARGEST
 from .body import Body, State
@@ -340,6 +341,17 @@ class Walk:
                 version,
                 tuple(node.op_type for node in place.rw.preceding),
                 "; ".join(place.reasons),
+                serialised_helpers=tuple(
+                    node.SerializeToString(deterministic=True) for node in place.rw.preceding
+                ),
+                serialised_constants=sketches(
+                    place.rw.scope,
+                    chain(
+                        onnx.NodeProto.FromString(place.before or b"").input,
+                        place.node.input,
+                        *(node.input for node in place.rw.preceding),
+                    ),
+                ),
             )
         )
 

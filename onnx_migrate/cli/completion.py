@@ -1,0 +1,31 @@
+"""What a shell is told of words that are neither options nor files; each takes click's context, parameter and word."""
+
+from __future__ import annotations
+
+import rich_click as click
+
+__all__ = ["codes", "pass_names", "runtimes"]
+
+
+def codes(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the codes that `onnx-migrate explain` knows."""
+    from onnx_migrate.engine.registry import steps
+    from onnx_migrate.report.codes import CODES
+
+    known = {*CODES, *(step.code for step in steps())}
+    return sorted(code for code in known if code.startswith(begun.lower()))
+
+
+def pass_names(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the passes that `--without` can leave out."""
+    from onnx_migrate.migration import default_pipeline
+
+    return [item.name for item in default_pipeline(dynamic={}) if item.name.startswith(begun)]
+
+
+def runtimes(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the runtimes that `--for` knows, and after == the releases where something changed."""
+    from onnx_migrate.model.runtimes import TABLE
+
+    releases = [str(row).replace(" ", "==") for rows in TABLE.values() for row in rows]
+    return [name for name in (releases if "==" in begun else TABLE) if name.startswith(begun)]

@@ -1,0 +1,272 @@
+"""What a page shows of one model, and of a batch, as values: the template only puts them in their places."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from onnx_migrate.report.codes import CODES
+from onnx_migrate.report.drawing import Drawing, draw_blocked
+from onnx_migrate.report.groups import Group, grouped
+
+__all__ = ["Fact", "Finding", "Model", "Note", "Port", "Proof", "Row", "Trouble", "anchor"]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A figure and what it is of; `new` where it is another than it was."""
+
+    label: str
+    value: str
+    new: bool = False
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of the model; `after` is "" where there is no result."""
+
+    side: str
+    name: str
+    kind: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one output: "same", "near" or "differs", and the largest differences as text."""
+
+    output: str
+    kind: str
+    shape: str
+    grade: str
+    text: str
+    largest: str
+    allowed: str
+    differing: str
+
+
+@dataclass(frozen=True)
+class Proof:
+    """How the result was held against the original."""
+
+    kind: str
+    text: str
+    feeds: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that was done, or found, that is not one node's; `severity` is "info", "warning", "good" or "failed"."""
+
+    severity: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a model was not migrated, and the node in the way, if it is known."""
+
+    code: str
+    meaning: str
+    place: str
+    reason: str
+    hint: str
+    drawing: Drawing | None
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Model:
+    """All that a page shows of one model; what there is nothing to say of is empty or None."""
+
+    name: str
+    outcome: str
+    output: str
+    cached: bool
+    trouble: Trouble | None
+    facts: tuple[Fact, ...]
+    ports: tuple[Port, ...]
+    changed: int
+    groups: tuple[Group, ...]
+    notes: tuple[Note, ...]
+    trials: tuple[Note, ...]
+    proof: Proof | None
+    seconds: tuple[Fact, ...]
+
+    @classmethod
+    def of(cls, report: Mapping[str, Any], *, sizes: tuple[str, str] | None, listed: int) -> Model:
+        """Prepare the dict of a report or of a failure; of nodes of one drawing `listed` are told one by one."""
+        changes = report.get("changes") or ()
+        before, after = report.get("before"), report.get("after")
+        dynamic = report.get("dynamic") or {"trials": (), "notes": ()}
+        seconds = report.get("seconds") or {}
+        return cls(
+            name=report["model"],
+            outcome=report["outcome"],
+            output=report.get("output") or "" if "error" not in report else "",
+            cached=bool(report.get("cached")),
+            trouble=_trouble(report) if "error" in report else None,
+            facts=(
+                *_facts(before, after, sizes),
+                *([Fact("changed nodes", f"{len(changes):,}")] if before else ()),
+                *([Fact("time", f"{sum(seconds.values()):.2f} s")] if seconds else ()),
+            ),
+            ports=_ports(before, after) if before else (),
+            changed=len(changes),
+            groups=grouped(changes, listed=listed),
+            notes=tuple(Note(item["severity"], item["message"]) for item in report.get("notes") or ()),
+            trials=(
+                *map(_trial, dynamic["trials"]),
+                *(Note("info", text) for text in dynamic["notes"]),
+            ),
+            proof=_proof(report["verification"]) if report.get("verification") else None,
+            seconds=tuple(Fact(stage, f"{value:.3f} s") for stage, value in seconds.items()),
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model in the table of a batch; `reason` is why it was not migrated."""
+
+    anchor: str
+    model: str
+    outcome: str
+    verified: str
+    opset: str
+    changes: str
+    seconds: float
+    reason: str
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Row:
+        """Prepare the JSON line of a model."""
+        before, after = entry.get("before") or {}, entry.get("after") or {}
+        error, verification = entry.get("error"), entry.get("verification")
+        reason = "done by an earlier run" if entry.get("cached") else ""
+        if error:
+            reason = f"{error['code']}: {error['reason']}"
+        return cls(
+            anchor(entry["model"]),
+            entry["model"],
+            entry["outcome"],
+            verification["kind"] if verification else "not asked for" if after else "",
+            " → ".join(dict.fromkeys(str(side["opset"]) for side in (before, after) if side)),
+            f"{len(entry['changes']):,}" if after else "",
+            entry["total_seconds"],
+            reason,
+        )
+
+
+def anchor(model: str) -> str:
+    """Return the id of a model's part in the page of a batch; it is the same in every run."""
+    return f"m{hashlib.blake2b(model.encode('utf-8', 'surrogateescape'), digest_size=6).hexdigest()}"
+
+
+def _facts(
+    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, sizes: tuple[str, str] | None
+) -> Iterable[Fact]:
+    if before is None:
+        return
+    now = after or before
+    yield _both("opset", before["opset"], now["opset"])
+    for domain, version in before["opset_imports"].items():
+        if domain not in ("", "ai.onnx") and version != now["opset_imports"].get(domain):
+            yield _both(domain, version, now["opset_imports"].get(domain, "not imported"))
+    yield _both("IR version", before["ir_version"], now["ir_version"])
+    yield _both("nodes", f"{before['nodes']:,}", f"{now['nodes']:,}")
+    if sizes:
+        yield _both("size", *sizes)
+
+
+def _both(label: str, old: object, new: object) -> Fact:
+    return Fact(label, f"{old}" if old == new else f"{old} → {new}", new=old != new)
+
+
+def _ports(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> tuple[Port, ...]:
+    found = []
+    for side in ("inputs", "outputs"):
+        for old, new in zip_longest(before[side], after[side] if after else ()):
+            now = _shape(new["shape"]) if new else ""
+            found.append(Port(side[:-1], old["name"], old["type"], _shape(old["shape"]), now))
+    return tuple(found)
+
+
+def _shape(dims: Sequence[int | str | None] | None) -> str:
+    if dims is None:
+        return "any shape"
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
+
+
+def _trouble(report: Mapping[str, Any]) -> Trouble:
+    error, blocked = report["error"], report.get("blocked")
+    drawing, texts = draw_blocked(blocked) if blocked else (None, None)
+    operator = error["operator"]
+    if operator and error["from_version"] is not None:
+        operator += f"-{error['from_version']}"
+        if error["to_version"] not in (None, error["from_version"]):
+            operator += f" → {error['to_version']}"
+    scope = f"in {error['scope']}" if error["scope"] not in ("", "graph") else ""
+    return Trouble(
+        error["code"],
+        CODES.get(error["code"], ""),
+        " ".join(filter(None, (operator, error["node"], scope))),
+        error["reason"],
+        error["hint"],
+        drawing,
+        tuple(texts.texts) if texts else (),
+    )
+
+
+def _trial(trial: Mapping[str, Any]) -> Note:
+    sizes = ", ".join(f"{name}={size}" for name, size in trial["sizes"])
+    if trial["problem"]:
+        return Note("failed", f"{sizes}: {trial['problem']}")
+    return Note("good", f"{sizes}: runs, and the outputs are as declared")
+
+
+def _proof(verdict: Mapping[str, Any]) -> Proof:
+    evaluator = f"with {verdict['evaluator']}" if verdict["evaluator"] else ""
+    return Proof(
+        verdict["kind"],
+        " ".join(filter(None, (verdict["reason"], evaluator))),
+        tuple(map(_feed, verdict["feeds"])),
+        tuple(map(_finding, verdict["comparisons"])),
+        tuple(verdict["notes"]),
+    )
+
+
+def _feed(feed: Mapping[str, Any]) -> str:
+    origin = "" if feed["seed"] is None else f", seed {feed['seed']}"
+    shapes = ", ".join(f"{name} {_shape(shape)}" for name, shape in feed["shapes"])
+    return f"{feed['name']}{origin}: {shapes}"
+
+
+def _finding(item: Mapping[str, Any]) -> Finding:
+    if item["problem"]:
+        grade, text = "differs", item["problem"]
+    elif item["identical"]:
+        grade, text = "same", "bit for bit the same"
+    else:
+        grade, text = "near", "the same but for rounding"
+    compared = item["elements"] > 0
+    return Finding(
+        item["output"],
+        item["dtype_after"],
+        _shape(item["shape_after"]),
+        grade,
+        text,
+        _figure(item["largest_absolute"]) if compared else "",
+        _figure(item["allowed"]) if compared else "",
+        f"{item['differing']:,} of {item['elements']:,}" if compared else "",
+    )
+
+
+def _figure(value: float | str) -> str:
+    """Return a figure in short; what JSON cannot hold is text already."""
+    return value if isinstance(value, str) else f"{value:.3g}"

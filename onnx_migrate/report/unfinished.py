@@ -1,0 +1,96 @@
+"""What had been done to a model until a migration failed, and the node it failed at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import onnx
+
+from onnx_migrate.errors import Where
+from onnx_migrate.model.bodies import subgraphs
+from onnx_migrate.model.change import Change, ChangeLog, Note
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.schema import is_onnx, signature_at
+from onnx_migrate.model.scope import Scope, scopes
+from onnx_migrate.model.sketch import sketches
+from onnx_migrate.report.report import Side, change_as_dict, side_as_dict
+
+__all__ = ["Unfinished"]
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """The model as it came, what was changed in memory until the failure, and the node that stood in the way.
+
+    `node` is a change that was never made; None where the error names no node that the model had when it came.
+    """
+
+    before: Side
+    changes: tuple[Change, ...]
+    notes: tuple[Note, ...]
+    seconds: Mapping[str, float]
+    node: Change | None
+
+    @classmethod
+    def of(
+        cls, original: Model, log: ChangeLog, where: Where | None, seconds: Mapping[str, float]
+    ) -> Unfinished:
+        """Describe a migration of `original` that failed at `where`."""
+        return cls(
+            Side.of(original.proto),
+            tuple(log.changes),
+            tuple(log.notes),
+            dict(seconds),
+            None if where is None or not where.node else _found(original, where),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields that the JSON of a failure has beside the error."""
+        return {
+            "before": side_as_dict(self.before),
+            "changes": [change_as_dict(change) for change in self.changes],
+            "notes": [asdict(note) for note in self.notes],
+            "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()},
+            "blocked": None if self.node is None else change_as_dict(self.node),
+        }
+
+
+def _found(model: Model, where: Where) -> Change | None:
+    """Return the node that an error names, as it came."""
+    for top in scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version):
+        for scope, node in _nodes(top):
+            named = where.node in (node.name, *node.output[:1])
+            if not named or where.scope not in ("", scope.path) or where.operator not in ("", node.op_type):
+                continue
+            return Change(
+                step="",
+                where=where,
+                serialised_before=node.SerializeToString(deterministic=True),
+                version_before=where.from_version or _since(node, model.proto),
+                serialised_after=None,
+                version_after=where.to_version or 0,
+                emitted=(),
+                reason="",
+                serialised_constants=sketches(scope, node.input),
+            )
+    return None
+
+
+def _since(node: onnx.NodeProto, proto: onnx.ModelProto) -> int:
+    """Return the version of a node's operator, 0 where the installed onnx does not know it."""
+    opset = max((item.version for item in proto.opset_import if _same(item.domain, node.domain)), default=1)
+    form = signature_at(node.domain, node.op_type, opset)
+    return form.since_version if form else 0
+
+
+def _same(domain: str, other: str) -> bool:
+    return domain == other or (is_onnx(domain) and is_onnx(other))
+
+
+def _nodes(scope: Scope) -> Iterator[tuple[Scope, onnx.NodeProto]]:
+    for index, node in enumerate(scope.body.node):
+        yield scope, node
+        for attribute, place, graph in subgraphs(node):
+            yield from _nodes(scope.inner(node, index, attribute, place, graph))

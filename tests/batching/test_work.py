@@ -1,0 +1,149 @@
+"""What a worker does with a job whose model, or whose result, is elsewhere; `test_run` has the rest."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import onnx
+import onnx.parser
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+import onnx_migrate
+from onnx_migrate.batching import Job
+from onnx_migrate.batching.work import run_job
+from onnx_migrate.errors import UsageError
+from tests.cli.running import SMALL, large, snapshot
+
+QUICK = {"simplify": False, "verify": False}
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A folder `in` of three models, one with external data, and the same at memory://in."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    onnx.save(onnx.parser.parse_model(SMALL), tmp_path / "in" / "small.onnx")
+    onnx.save(onnx.parser.parse_model(SMALL), tmp_path / "in" / "deep" / "twin.onnx")
+    onnx.save(
+        large(),
+        tmp_path / "in" / "large.onnx",
+        save_as_external_data=True,
+        location="w.bin",
+        size_threshold=0,
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(MemoryFileSystem, "store", {})
+    monkeypatch.setattr(MemoryFileSystem, "pseudo_dirs", [""])
+    found = fsspec.filesystem("memory")
+    found.put("in", "/in", recursive=True)
+    yield found
+    gc.collect()
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def objects(store: Any, folder: str) -> dict[str, bytes]:
+    return {name.removeprefix(f"{folder}/"): store.cat(name) for name in store.find(folder)}
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
+    """Return the list to which each call of a method of memory:// adds its first argument."""
+    names: list[str] = []
+    real = getattr(MemoryFileSystem, name)
+
+    def method(self: Any, path: str, *args: Any, **kwargs: Any) -> Any:
+        names.append(path)
+        return real(self, path, *args, **kwargs)
+
+    monkeypatch.setattr(MemoryFileSystem, name, method)
+    return names
+
+
+def test_a_batch_by_url_gives_the_bytes_of_a_local_one(store: Any, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as executor:
+        there = onnx_migrate.batch(["memory://in"], "memory://out", executor=executor, **QUICK)
+        back = onnx_migrate.batch(["memory://in"], "back", executor=executor, **QUICK)
+        forth = onnx_migrate.batch(["in"], "memory://forth", executor=executor, **QUICK)
+    onnx_migrate.batch(["in"], "out", jobs=1, **QUICK)
+    expected = snapshot(tmp_path / "out")
+    del expected[".onnx-migrate.jsonl"]
+
+    assert there.outcomes == back.outcomes == forth.outcomes == {"migrated": 3}
+    assert objects(store, "/out") == objects(store, "/forth") == expected
+    assert {name: data for name, data in snapshot(tmp_path / "back").items() if name[0] != "."} == expected
+
+
+def test_resume_by_url_reads_the_journal_of_a_local_folder(
+    store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def again() -> int:
+        with ThreadPoolExecutor(1) as executor:
+            return onnx_migrate.batch(["memory://in"], "out", executor=executor, resume=True, **QUICK).cached
+
+    assert [again(), again()] == [0, 3]
+    changed = onnx.parser.parse_model(SMALL)
+    changed.producer_name = "changed"
+    store.pipe("/in/small.onnx", changed.SerializeToString())
+    assert again() == 2
+    data = store.cat("/in/w.bin")
+    store.pipe("/in/w.bin", data[:-4] + b"\0\0\0\0")
+    assert again() == 2
+
+
+def test_resume_is_refused_where_there_can_be_no_journal(store: Any) -> None:
+    with pytest.raises(UsageError, match=r"memory://out: --resume .*journal"):
+        onnx_migrate.batch(["memory://in"], "memory://out", resume=True, **QUICK)
+
+
+def test_objects_of_this_process_are_not_looked_for_in_others(store: Any) -> None:
+    for source, target in (("memory://in", "out"), ("in", "memory://out")):
+        with pytest.raises(UsageError, match=r"memory:.* is of this process alone"):
+            onnx_migrate.batch([source], target, **QUICK)
+
+
+def test_each_file_is_fetched_once(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    got = counted(monkeypatch, "get_file")
+    for job in (
+        Job("memory://in/large.onnx", "out/large.onnx", QUICK, isolated=False),
+        Job("memory://in/large.onnx", "memory://in/large.onnx", QUICK, in_place=True, isolated=False),
+    ):
+        assert run_job(job).kind == "migrated"
+        assert sorted(got) == ["/in/large.onnx", "/in/w.bin"]
+        got.clear()
+
+
+def test_in_place_and_looking(store: Any) -> None:
+    look = Job("memory://in/small.onnx", None, QUICK, isolated=False)
+    change = Job("memory://in/small.onnx", "memory://in/small.onnx", QUICK, in_place=True, isolated=False)
+    before = objects(store, "/in")
+
+    assert run_job(look).kind == "migrated"
+    assert objects(store, "/in") == before
+    assert run_job(change).kind == "migrated"
+    after = objects(store, "/in")
+    assert {name for name in before if before[name] != after[name]} == {"small.onnx"}
+    assert run_job(look).kind == run_job(change).kind == "unchanged"
+    assert objects(store, "/in") == after
+
+
+def test_why_not(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reason(source: str, output: str) -> str:
+        ended = run_job(Job(source, output, QUICK, isolated=False))
+        assert ended.kind in ("failed", "refused")
+        return ended.reason
+
+    store.pipe("/in/text.onnx", b"hello")
+    got = counted(monkeypatch, "get_file")
+
+    assert "HTTP is only read" in reason("memory://in/small.onnx", "https://host/a.onnx")
+    assert not got
+    assert reason("memory://in/none.onnx", "out/a.onnx").startswith("memory://in/none.onnx: no such file")
+    assert reason("memory://in/text.onnx", "memory://out/a.onnx").startswith("memory://in/text.onnx is not")
+    assert not store.exists("/out")

@@ -1,0 +1,76 @@
+"""Constants as reports show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_migrate.model.scope import scopes
+from onnx_migrate.model.sketch import sketches, values_text
+from onnx_migrate.model.weights import Weights
+
+
+def told(tensors: list[TensorProto], nodes: list[onnx.NodeProto], *names: str) -> list[TensorProto]:
+    graph = helper.make_graph(nodes, "g", [], [], tensors)
+    proto = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    (scope,) = scopes(proto, Weights(), result_ir_version=8)
+    return [TensorProto.FromString(item) for item in sketches(scope, names)]
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (np.array([1, 0.5], np.float32), "[1, 0.5]"),
+        (np.array([[1, 2]], np.float16), "[1, 2]"),
+        (np.array(3), "3"),
+        (np.array([True, False]), "[true, false]"),
+        (np.array([], np.float32), "[]"),
+        (np.array([1 + 2j]), "[1+2j]"),
+        (np.array([np.inf, np.nan]), "[inf, nan]"),
+    ],
+    ids=str,
+)
+def test_values_in_short(array: Any, text: str) -> None:
+    (sketch,) = told([numpy_helper.from_array(array, "k")], [], "k")
+
+    assert (sketch.name, list(sketch.dims)) == ("k", list(array.shape))
+    assert values_text(sketch) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [(TensorProto.BFLOAT16, "[1, 2]"), (TensorProto.FLOAT8E4M3FN, "[1, 2]"), (TensorProto.STRING, "[a, b]")],
+    ids=["bfloat16", "float8", "text"],
+)
+def test_types_that_numpy_has_not(kind: int, text: str) -> None:
+    values = [b"a", b"b"] if kind == TensorProto.STRING else [1.0, 2.0]
+    (sketch,) = told([helper.make_tensor("k", kind, [2], values)], [], "k")
+
+    assert values_text(sketch) == text
+
+
+def test_large_ones_are_told_by_type_and_shape() -> None:
+    large = numpy_helper.from_array(np.zeros((3, 3), np.float32), "large")
+    elsewhere = TensorProto(name="far", data_type=1, dims=[2], data_location=TensorProto.EXTERNAL)
+
+    for sketch in told([large, elsewhere], [], "large", "far"):
+        assert values_text(sketch) is None
+        assert sketch.data_type == TensorProto.FLOAT
+        assert sketch.ByteSize() < 20
+
+
+def test_only_constants_are_told_each_once() -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["c"], value_ints=[1, 2]),
+        helper.make_node("Identity", ["c"], ["d"]),
+        helper.make_node("Constant", [], ["t"], value=helper.make_tensor("", TensorProto.FLOAT, [], [2.5])),
+        helper.make_node("Relu", ["t"], ["y"]),
+    ]
+
+    found = told([], nodes, "c", "d", "", "y", "t", "c")
+
+    assert {item.name: values_text(item) for item in found} == {"c": "[1, 2]", "d": "[1, 2]", "t": "2.5"}

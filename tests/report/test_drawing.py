@@ -1,0 +1,133 @@
+"""A changed node as a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx_migrate.report.drawing import Box, Drawing, Texts, draw, draw_blocked
+
+
+def node(operator: str, version: int, inputs: str, outputs: str, **attributes: str) -> dict[str, Any]:
+    return {
+        "operator": operator, "version": version, "domain": "", "inputs": inputs.split(","),
+        "outputs": outputs.split(","), "attributes": attributes,
+    }  # fmt: skip
+
+
+def change(before: dict[str, Any], after: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
+    bare = {"kept_attributes": {}, "helper_nodes": [], "constants": {}, "reason": "because", "scope": "graph"}
+    return {"node": "n", "before": before, "after": after, **bare, **more}
+
+
+def words(box: Box, texts: Texts) -> dict[str, list[tuple[str, str, str]]]:
+    """Return label, text and mark of what a box shows."""
+    slots = {"in": box.inputs, "constant": box.constants, "out": box.outputs}
+    found = {
+        kind: [(slot.label, texts.texts[slot.text], slot.mark) for slot in each]
+        for kind, each in slots.items()
+    }
+    return {
+        **found,
+        "attribute": [(item.name, texts.texts[item.value], item.mark) for item in box.attributes],
+    }
+
+
+def test_an_attribute_that_becomes_an_input() -> None:
+    drawing, texts = draw(
+        change(
+            node("ReduceSum", 11, "x", "y", axes="[1]"),
+            node("ReduceSum", 13, "x,axes", "y"),
+            kept_attributes={"keepdims": "0"},
+            constants={"axes": {"type": "int64", "shape": [1], "value": "[1]"}},
+        )
+    )
+
+    assert (drawing.before.operator, drawing.before.version) == ("ReduceSum", 11)
+    assert words(drawing.before, texts) == {
+        "in": [("data", "x", "")],
+        "constant": [],
+        "attribute": [("axes", "[1]", "gone"), ("keepdims", "0", "")],
+        "out": [("reduced", "y", "")],
+    }
+    ((after,),) = drawing.after
+    assert words(after, texts) == {
+        "in": [("data", "x", "")],
+        "constant": [("axes", "[1]", "new")],
+        "attribute": [("keepdims", "0", "")],
+        "out": [("reduced", "y", "")],
+    }
+    assert texts.texts[after.constants[0].title] == "axes: int64[1]"
+
+
+def test_helpers_stand_in_rows_by_what_they_read() -> None:
+    drawing, texts = draw(
+        change(
+            node("Softmax", 1, "x", "y", axis="1"),
+            node("Softmax", 13, "f", "g", axis="-1"),
+            helper_nodes=[
+                node("Flatten", 13, "x", "f"),
+                node("Shape", 13, "x", "s"),
+                node("Reshape", 13, "g,s", "y"),
+            ],
+        )
+    )
+
+    assert [[box.operator for box in row] for row in drawing.after] == [
+        ["Flatten", "Shape"],
+        ["Softmax"],
+        ["Reshape"],
+    ]
+    assert [[box.mark for box in row] for row in drawing.after] == [["new", "new"], [""], ["new"]]
+    assert words(drawing.after[1][0], texts)["in"] == [("input", "f", "new")]
+    assert words(drawing.after[1][0], texts)["out"] == [("output", "g", "inner")]
+    assert words(drawing.after[2][0], texts)["out"] == [("reshaped", "y", "")]
+
+
+def test_a_node_whose_place_others_took() -> None:
+    drawing, _ = draw(change(node("Crop", 1, "x", "y"), None, helper_nodes=[node("Slice", 13, "x", "y")]))
+
+    assert drawing.before.mark == "gone"
+    assert [[(box.operator, box.mark) for box in row] for row in drawing.after] == [[("Slice", "new")]]
+
+
+def test_drawings_are_equal_when_names_and_values_alone_differ() -> None:
+    def clip(name: str, low: str, low_name: str) -> Drawing:
+        constants = {low_name: {"type": "float", "shape": [], "value": low}}
+        return draw(
+            change(
+                node("Clip", 6, name, "y", min=low),
+                node("Clip", 13, f"{name},{low_name}", "y"),
+                constants=constants,
+            )
+        )[0]
+
+    assert clip("a", "0", "l") == clip("b", "-1", "m")
+    assert hash(clip("a", "0", "l")) == hash(clip("b", "-1", "m"))
+    assert (
+        draw(change(node("Add", 7, "a,b", "y"), None))[0] != draw(change(node("Add", 7, "a,a", "y"), None))[0]
+    )
+
+
+def test_large_constants_and_inputs_left_out() -> None:
+    constants = {"w": {"type": "float", "shape": [64, 3, 7, 7], "value": None}}
+    drawing, texts = draw_blocked(change(node("Conv", 1, "x,w,", "y"), None, constants=constants))
+
+    assert words(drawing.before, texts)["in"] == [("X", "x", "")]
+    assert words(drawing.before, texts)["constant"] == [("W", "⟨64×3×7×7⟩", "")]
+    assert (drawing.before.kind, drawing.before.mark, drawing.after) == ("layer", "blocked", ())
+
+
+def test_hundreds_of_inputs_are_counted() -> None:
+    names = ",".join(f"x{index}" for index in range(100))
+    drawing, texts = draw_blocked(change(node("Concat", 4, names, "y"), None))
+
+    assert (len(drawing.before.inputs), drawing.before.more) == (12, 88)
+    assert {label for label, _, _ in words(drawing.before, texts)["in"]} == {"inputs"}
+
+
+def test_operators_nobody_knows_have_slots_without_names() -> None:
+    odd = {**node("Relu", 1, "x", "y"), "domain": "com.acme"}
+    drawing, texts = draw_blocked(change(odd, None))
+
+    assert (drawing.before.operator, drawing.before.kind) == ("com.acme.Relu", "other")
+    assert words(drawing.before, texts)["in"] == [("", "x", "")]

@@ -1,0 +1,74 @@
+"""Changes put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx_migrate.report.groups import grouped
+
+
+def change(
+    number: int, *, version: int = 13, reason: str = "because", exactness: str = "exact"
+) -> dict[str, Any]:
+    side = {
+        "operator": "Relu",
+        "domain": "",
+        "inputs": [f"x{number}"],
+        "outputs": [f"y{number}"],
+        "attributes": {},
+    }
+    return {
+        "node": f"n{number}", "scope": "graph", "reason": reason, "exactness": exactness,
+        "before": {**side, "version": 6}, "after": {**side, "version": version},
+        "kept_attributes": {"alpha": "1"}, "helper_nodes": [], "constants": {},
+    }  # fmt: skip
+
+
+def test_nodes_of_one_kind_are_one_form() -> None:
+    (group,) = grouped([change(1), change(2), change(3)], listed=10)
+
+    assert (group.before, group.after, group.reason, group.nodes) == ("Relu-6", "Relu-13", "because", 3)
+    (form,) = group.forms
+    assert [column.label for column in form.columns] == ["node", "X", "Y"], "and not alpha, which is the same"
+    assert form.rows == (("n1", "x1", "y1"), ("n2", "x2", "y2"), ("n3", "x3", "y3"))
+    assert [form.texts[column.place] for column in form.columns] == ["n1", "x1", "y1"]
+
+
+def test_nodes_of_one_name_in_two_bodies_are_told_apart() -> None:
+    nodes = [{**change(1), "scope": "graph/If_0:then_branch"}, change(1)]
+    ((form,),) = [group.forms for group in grouped(nodes, listed=10)]
+
+    assert [column.label for column in form.columns] == ["node", "in"]
+    assert form.rows == (("n1", "graph/If_0:then_branch"), ("n1", ""))
+
+
+def test_at_most_so_many_are_listed() -> None:
+    ((form,),) = [group.forms for group in grouped(map(change, range(9)), listed=4)]
+
+    assert (len(form.rows), form.unlisted, form.nodes) == (4, 5, 9)
+
+
+def test_versions_and_reasons_part_groups_in_order() -> None:
+    groups = grouped([change(1), change(2, version=14), change(3, reason="else"), change(4)], listed=10)
+
+    assert [(group.after, group.reason, group.nodes) for group in groups] == [
+        ("Relu-13", "because", 2),
+        ("Relu-14", "because", 1),
+        ("Relu-13", "else", 1),
+    ]
+
+
+def test_reasons_that_differ_in_lists_are_one() -> None:
+    (group,) = grouped(
+        [change(1, reason="shape [1, 2] → [0, 2]"), change(2, reason="shape [1] → [0]")], listed=10
+    )
+
+    assert group.reason == "shape […] → […]"
+    assert [column.label for column in group.forms[0].columns] == ["node", "reason", "X", "Y"]
+    assert group.forms[0].rows[1][1] == "shape [1] → [0]"
+
+
+def test_what_is_not_exact_is_said() -> None:
+    groups = grouped([change(1), change(2, exactness="equivalent"), change(3, reason="r")], listed=10)
+
+    assert [group.inexact for group in groups] == ["equivalent: rounds otherwise", ""]

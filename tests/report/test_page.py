@@ -1,0 +1,71 @@
+"""What a page shows, as values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx_migrate.report.page import Fact, Model, Note, Port, Row, anchor
+
+
+def side(opset: int, *, ml: int | None = None, nodes: int = 2000) -> dict[str, Any]:
+    return {
+        "opset": opset,
+        "ir_version": 8,
+        "opset_imports": {"": opset, **({} if ml is None else {"ai.onnx.ml": ml})},
+        "nodes": nodes,
+        "inputs": [{"name": "x", "type": "float", "shape": [1, None, "H"]}],
+        "outputs": [{"name": "y", "type": "float", "shape": None}],
+    }
+
+
+def report(before: dict[str, Any], after: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"model": "m.onnx", "outcome": "migrated", "before": before, "after": after, "changes": [], **more}
+
+
+def page(entry: dict[str, Any], sizes: tuple[str, str] | None = None) -> Model:
+    return Model.of(entry, sizes=sizes, listed=10)
+
+
+def test_facts_tell_what_became_another() -> None:
+    facts = page(report(side(11, ml=1), side(17, ml=3, nodes=900)), ("1 B", "1 B")).facts
+
+    assert facts == (
+        Fact("opset", "11 → 17", new=True),
+        Fact("ai.onnx.ml", "1 → 3", new=True),
+        Fact("IR version", "8"),
+        Fact("nodes", "2,000 → 900", new=True),
+        Fact("size", "1 B"),
+        Fact("changed nodes", "0"),
+    )
+    assert "ai.onnx.ml" not in [fact.label for fact in page(report(side(11, ml=1), side(17, ml=1))).facts]
+
+
+def test_ports() -> None:
+    assert page(report(side(11), side(17))).ports == (
+        Port("input", "x", "float", "[1, ?, H]", "[1, ?, H]"),
+        Port("output", "y", "float", "any shape", "any shape"),
+    )
+
+
+def test_other_sizes() -> None:
+    trials = [{"sizes": [["N", 2], ["H", 8]], "problem": ""}, {"sizes": [["N", 3]], "problem": "fails"}]
+    found = page(report(side(11), side(17), dynamic={"trials": trials, "notes": ["a word"]})).trials
+
+    assert found == (
+        Note("good", "N=2, H=8: runs, and the outputs are as declared"),
+        Note("failed", "N=3: fails"),
+        Note("info", "a word"),
+    )
+
+
+def test_a_row_of_a_model_that_an_earlier_run_did() -> None:
+    row = Row.of({"model": "m.onnx", "outcome": "migrated", "cached": True, "total_seconds": 0.5})
+
+    assert row == Row(anchor("m.onnx"), "m.onnx", "migrated", "", "", "", 0.5, "done by an earlier run")
+
+
+def test_anchors_are_ids_of_any_name() -> None:
+    names = ["a.onnx", "b.onnx", "x y\"'.onnx", "\udcff.onnx"]
+
+    assert len(set(map(anchor, names))) == len(names)
+    assert all(anchor(name).isalnum() for name in names)

@@ -1,0 +1,116 @@
+"""Old releases of runtimes: installed with pip once, then kept, and run in a Python of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.real.wheels import CACHE
+
+__all__ = ["Ran", "Unavailable", "run"]
+
+_PROBE = Path(__file__).with_name("probe.py")
+_PACKAGES = {"opencv": "opencv-python-headless"}
+
+
+class Unavailable(Exception):
+    """No Python that is here can install a release."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How each model ended ("right", "wrong", "fails" or "crashes"), why, and what the release says of itself."""
+
+    ended: dict[str, str]
+    why: dict[str, str]
+    release: dict[str, Any]
+
+
+def run(runtime: str, version: str, folder: Path, names: Iterable[str]) -> Ran:
+    """Run the models FOLDER/NAME.onnx, on what lies in FOLDER/io, in a release. Raises Unavailable.
+
+    A model that brings the process down is one that crashes; the others are run in a new one.
+    """
+    python, paths = _installed(_PACKAGES.get(runtime, runtime), version)
+    code = f"import sys; sys.path[:0] = {list(map(str, paths))!r}; sys.argv = ['probe', {runtime!r}, {str(folder)!r}]; "
+    code += f"exec(compile(open({str(_PROBE)!r}).read(), 'probe', 'exec'))"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    left, ran = list(names), Ran({}, {}, {})
+    while not ran.release:
+        done = subprocess.run(
+            [python, "-I", "-c", code],
+            input="".join(f"{name}\n" for name in left),
+            capture_output=True,
+            text=True,
+            env={**environment, "OMP_NUM_THREADS": "1"},
+            check=False,
+        )
+        begun = ""
+        for line in map(json.loads, done.stdout.splitlines()):
+            if "ended" in line:
+                ran.ended[begun], ran.why[begun] = line["ended"], line.get("why", "")
+            elif "begins" in line:
+                begun = line["begins"]
+            else:
+                ran.release.update(line["release"])
+        if done.returncode and not begun:
+            raise RuntimeError(f"{runtime} {version} does not start: {done.stderr[-2000:]}")
+        if not ran.release:
+            ran.ended.setdefault(begun, "crashes")
+            left = left[left.index(begun) + 1 :]
+    return ran
+
+
+@cache
+def _pythons() -> dict[str, str]:
+    """Return the Pythons that are here by tag: this one, then pyenv's, the newest first."""
+    found = {f"cp{sys.version_info.major}{sys.version_info.minor}": sys.executable}
+    folder = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for path in sorted(folder.glob("3.*/bin/python"), key=_minor, reverse=True):
+        found.setdefault(f"cp3{_minor(path)}", str(path))
+    return found
+
+
+def _minor(python: Path) -> int:
+    return int(python.parts[-3].split(".")[1])
+
+
+def _installed(package: str, version: str) -> tuple[str, list[Path]]:
+    """Return a Python that runs a release, and the folders that it and NumPy lie in. Raises Unavailable."""
+    for there in (True, False):
+        for tag, python in _pythons().items():
+            folder = CACHE / "runtimes" / tag / f"{package}-{version}"
+            if folder.is_dir() or (not there and _install(python, f"{package}=={version}", folder)):
+                return python, [folder, _numpy(tag, python)]
+    raise Unavailable(f"{package} {version} cannot be installed for any Python that is here")
+
+
+def _numpy(tag: str, python: str) -> Path:
+    """Return where NumPy lies: of the newest that old releases can be run with."""
+    folder, minor = CACHE / "runtimes" / tag / "numpy", int(tag.removeprefix("cp3"))
+    wanted = "numpy<1.24" if minor <= 8 else "numpy<2" if minor <= 12 else "numpy"
+    if not folder.is_dir() and not _install(python, wanted, folder):
+        raise Unavailable(f"{wanted} cannot be installed for {python}")
+    return folder
+
+
+def _install(python: str, requirement: str, folder: Path) -> bool:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+        target = Path(work) / "target"
+        command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--only-binary=:all:", "--target", str(target), requirement]
+        if subprocess.run(command, capture_output=True, check=False, timeout=600).returncode:
+            return False
+        if not folder.is_dir():  # another process may have been quicker
+            shutil.move(target, folder)
+    return True
