@@ -47,10 +47,10 @@ class Operator:
 class Inspection:
     """What a model is, and what migrating it would do.
 
-    `target` is the opset that was reached, or asked for. `plan` reports what bringing it there would change, or is
-    None and `refusal` says why it would not be done; neither is simplified nor run, so onnxsim and the verification
-    may still have their say. `weight_bytes` is what dims and types add up to. `problems` are tensors whose external
-    data is not there.
+    `target` is the opset that would be reached, or the one asked for. `plan` reports what bringing it there would
+    change, or is None and `refusal` says why it would not be done; neither is simplified nor run, so onnxsim and
+    the verification may still have their say. `weight_bytes` is what dims and types add up to. `problems` are
+    tensors whose external data is not there.
     """
 
     model: str

@@ -9,7 +9,7 @@ from itertools import islice, product
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.interface import Interface, Port
 
-__all__ = ["DynamicAxes", "FixedDims", "batch_axes", "batch_symbols", "fixed_axes", "named_axes"]
+__all__ = ["DynamicAxes", "FixedDims", "batch_axes", "batch_symbols", "fixed_axes", "named_axes", "one_name"]
 
 DynamicAxes = Mapping[str, Mapping[int, str] | Sequence[int]] | str | Iterable[str]
 """torch.onnx's `dynamic_axes` (names, indices, or both mixed), or "input:N,3,H,W", or several such texts."""
@@ -47,6 +47,29 @@ def named_axes(wish: DynamicAxes, interface: Interface) -> dict[str, dict[int, s
                     code="two-names",
                 )
     return {name: axes for name, axes in found.items() if axes}
+
+
+def one_name(
+    wish: Mapping[str, Mapping[int, str]], interface: Interface
+) -> tuple[dict[str, dict[int, str]], dict[str, str]]:
+    """Return the axes with one name for all inputs' that stand at the same place with the same size, and what that is.
+
+    The second gives each name that is gone the one in its place.
+    """
+    first: dict[tuple[int, int], str] = {}
+    others: dict[str, str] = {}
+    for port in interface.inputs:
+        for axis, symbol in wish.get(port.name, {}).items():
+            size = port.shape[axis] if port.shape is not None else None
+            if isinstance(size, int):
+                kept = first.setdefault((axis, size), symbol)
+                if kept != symbol:
+                    others[symbol] = kept
+    named = {
+        name: {axis: others.get(symbol, symbol) for axis, symbol in axes.items()}
+        for name, axes in wish.items()
+    }
+    return named, others
 
 
 def batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[int, str]]]:

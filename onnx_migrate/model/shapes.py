@@ -9,6 +9,7 @@ import onnx
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.bodies import subgraphs
 from onnx_migrate.model.inference import InferenceError, infer_shapes
+from onnx_migrate.model.schema import is_onnx
 from onnx_migrate.model.skeleton import skeleton
 
 __all__ = ["Dims", "dims_of", "drop_value_info", "inferred_outputs", "inferred_shapes", "set_dims", "text_of"]
@@ -23,8 +24,10 @@ def drop_value_info(graph: onnx.GraphProto) -> int:
     for node in graph.node:
         for _, _, inner in subgraphs(node):
             count += drop_value_info(inner)
-            for value in (*inner.input, *inner.output):
-                # A scalar's shape holds no size, and ONNX Runtime asks for a Loop counter's.
+            # ONNX Runtime asks for the shapes of a Loop's counter and condition, which no size of a model moves.
+            fixed = node.op_type == "Loop" and is_onnx(node.domain)
+            for value in (*inner.input[2 if fixed else 0 :], *inner.output[1 if fixed else 0 :]):
+                # Nor does a scalar's shape hold a size.
                 if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.shape.dim:
                     value.type.tensor_type.ClearField("shape")
                     count += 1

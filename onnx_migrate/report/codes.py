@@ -85,6 +85,7 @@ CODES = {
     "other-numbers": "A pass that was asked for changed what the model computes. The model before it is held against the original, and the result against the model after it.",
     "other-version": "A node had the form of another version than its model's opset says, and was lifted from there.",
     "fixed-dims": "Open dims of an input or output became numbers, as asked for.",
+    "one-name": "Two axes that got names of their own turned out to be one size, and have one name.",
     "open-dims": "A dim that was declared -1, 0, ? or None got a name of its own, which says no more than that it is open.",
     "output-dims": "The declared dims of an output were corrected to what follows from the inputs.",
     "shapes-in-doubt": "Declared shapes contradict inferred ones, and nothing was mended, because onnx infers the lengths of a Resize in double precision, and runtimes compute them in single.",

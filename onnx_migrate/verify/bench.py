@@ -196,11 +196,11 @@ class Bench:
         except EvaluationError as error:
             raise BrokenError(f"does not run with a batch of 1: {error}", node=error.node) from error
 
-    def item(self, feed: Values, item: int) -> Values:
-        """Return the inputs of one item of a batch."""
+    def item(self, feed: Values, item: int, batch: Set[str]) -> Values:
+        """Return the inputs of one item of these symbols' batch."""
         alone = dict(feed)
         for value in inputs_of(self.model):
-            for axis in self.axes(value, self.batch):
+            for axis in self.axes(value, batch):
                 alone[value.name] = np.take(alone[value.name], [item], axis)
         return alone
 

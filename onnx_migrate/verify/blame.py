@@ -58,6 +58,7 @@ class _Search:
         self._common = bench.common_batch()
         varied = broken.varied or bench.batch or set(bench.symbols)
         self._batched = bool(bench.batch) and (bool(broken.leaking) or varied <= bench.batch)
+        batch = (varied & bench.batch) or bench.batch
         names = [name for node in upstream for name in node.output if name]
         wide = open_model(exposing(bench.runnable, names), "off")
 
@@ -66,7 +67,7 @@ class _Search:
             return feed | wide.run(feed)
 
         larger = [{symbol: bench.symbols[symbol] + more for symbol in varied} for more in _MORE]
-        batches = [dict.fromkeys(bench.batch, size) for size in (_FEW, _MANY)]
+        batches = [dict.fromkeys(batch, size) for size in (_FEW, _MANY)]
         pair = batches if self._batched else larger
         self._first, self._second = run(pair[0]), run(pair[1])
         self._single: Values = {}
@@ -76,7 +77,7 @@ class _Search:
             self._still = self._first if self._batched else run(usual)
             self._leaking = run({**broken.leaking, **usual})
         elif self._batched:
-            alone = bench.item(bench.feed(bench.symbols | batches[0]), 1)
+            alone = bench.item(bench.feed(bench.symbols | batches[0]), 1, batch)
             self._single = alone | wide.run(alone)
 
     def blames(self, node: onnx.NodeProto) -> bool:

@@ -1,6 +1,4 @@
-"""Holds two runs' outputs against each other, within what rounding alone explains.
-
-XX"""
+"""Holds two runs' outputs against each other, within what rounding alone explains."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import onnx
 from onnx_migrate.engine.passes import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.change import ChangeLog
-from onnx_migrate.model.dims import DynamicAxes, batch_axes, batch_symbols, named_axes
+from onnx_migrate.model.dims import DynamicAxes, batch_axes, batch_symbols, named_axes, one_name
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.shapes import Dims, dims_of, drop_value_info, set_dims, text_of
@@ -39,11 +39,11 @@ class DynamicDims(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Return the model with dims named and its constants mended."""
-        if not self.batch:
-            return self._run(model, self.dynamic, log)
-        first: CannotMigrate | None = None
         interface = Interface.of(model.proto)
         named = named_axes(self.dynamic, interface)
+        if not self.batch:
+            return self._as_one(model, named, log)
+        first: CannotMigrate | None = None
         for axes in batch_axes(interface, self.batch):
             trial, attempt = ChangeLog(), model.copy()
             try:
@@ -59,10 +59,37 @@ class DynamicDims(Pass):
         log.note(self.name, "open-dims", "the batch is open already")
         return self._run(model, named, log) if named else model
 
-    def _run(self, model: Model, dynamic: DynamicAxes, log: ChangeLog) -> Model:
+    def _as_one(self, model: Model, wish: Mapping[str, Mapping[int, str]], log: ChangeLog) -> Model:
+        """Do it; where it fails for two names of what must be one size, use one of them if the names are made."""
+        merged, others = one_name(wish, Interface.of(model.proto))
+        if not others:
+            return self._run(model, wish, log)
+        trial = ChangeLog()
+        try:
+            result = self._run(model.copy(), wish, trial)
+        except CannotMigrate as error:
+            trial = ChangeLog()
+            try:
+                result = self._run(model.copy(), merged, trial)
+            except CannotMigrate:
+                raise error from None
+            for name, other in others.items():
+                if not _is_made(name, wish):
+                    raise UsageError(
+                        f"{name!r} and {other!r} must be equal: {error}",
+                        code="two-names",
+                        hint="give both the same name",
+                    ) from error
+                trial.note(
+                    self.name, "one-name", f"{name} must equal {other}, and has its name", subject=name
+                )
+        log.changes.extend(trial.changes)
+        log.notes.extend(trial.notes)
+        return result
+
+    def _run(self, model: Model, wish: Mapping[str, Mapping[int, str]], log: ChangeLog) -> Model:
         graph = model.proto.graph
         interface = Interface.of(model.proto)
-        wish = named_axes(dynamic, interface)
         inputs = {port.name for port in interface.inputs}
         outputs = {port.name for port in interface.outputs}
         frozen = _frozen_sizes(interface, wish)
@@ -137,6 +164,10 @@ class DynamicDims(Pass):
                 )
             result.append((name or made) if size is None else size)
         return tuple(result)
+
+
+def _is_made(symbol: str, wish: Mapping[str, Mapping[int, str]]) -> bool:
+    return any(symbol == f"{name}_dim_{axis}" for name, axes in wish.items() for axis in axes)
 
 
 def _with_batch(dims: Dims | None, batch: Mapping[int, str]) -> Dims | None:

@@ -29,6 +29,15 @@ def test_a_free_batch_holds():
     assert [dict(t.sizes)["N"] for t in proof.trials] == [1, 2, 3]
 
 
+def test_an_axis_that_should_perhaps_have_moved_is_told():
+    still = "(float[T,4] x) => (float[9,4] y) <int64[2] s = {9, 4}> { m = ReduceMean<keepdims=1, axes=[0]>(x) y = Expand(m, s) }"
+    proof = prove(still, {"T": 9}, ())
+    assert proof.holds, proof.reason
+    (note,) = proof.notes
+    assert "axis 0 of output 'y' is 9, as T was" in note
+    assert not prove(still, {"T": 7}, ()).notes
+
+
 @pytest.mark.parametrize(
     ("text", "operator", "constant"),
     [
@@ -177,3 +186,20 @@ def test_the_weight_is_named_by_its_shape():
     proof = prove(text.replace("WEIGHT", ",".join(["0.5"] * 18)), {"C": 3}, ())
     assert proof.blocker is not None
     assert str(proof.blocker) == "Conv 'conv' with 'w' = float[2, 3, 3]"
+
+
+def test_two_batches_that_can_differ():
+    both = "(float[N,4] x, float[M,4] z) => (float[N,M] y) { [keep] y = Gemm<transB=1>(x, z) }"
+    proof = prove(both, {"N": 1, "M": 1}, ("N", "M"))
+    assert proof.holds, proof.reason
+    assert {"M": 2, "N": 3} in [dict(trial.sizes) for trial in proof.trials]
+    one = prove(both.replace("M", "N"), {"N": 1})
+    assert "every item of a batch meets every other" in one.reason
+
+
+def test_two_batches_that_are_one():
+    proof = prove(
+        "(float[N,4] x, float[M,4] z) => (float[N,4] y) { y = Add(x, z) }", {"N": 1, "M": 1}, ("N", "M")
+    )
+    assert proof.holds, proof.reason
+    assert proof.notes == ("M and N are one batch: the model runs where they are equal only",)

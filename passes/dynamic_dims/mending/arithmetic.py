@@ -47,9 +47,9 @@ def _slice(attributes: dict[str, Any], x: Array, *rest: Array) -> Array:
         steps = given[3] if len(given) > 3 else None
     cuts = [slice(None)] * x.ndim
     for index, axis in enumerate(axes if axes is not None else range(len(starts))):
-        cuts[axis] = slice(starts[index], ends[index], steps[index] if steps else 1)
-    if steps and min(steps) < 0:
-        raise ValueError("backwards")
+        step = steps[index] if steps else 1
+        whole = step < 0 and ends[index] < -x.shape[axis]  # which numpy writes as no end
+        cuts[axis] = slice(starts[index], None if whole else ends[index], step)
     return x[tuple(cuts)]
 
 

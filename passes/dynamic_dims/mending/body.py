@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from onnx_migrate.model.scope import Scope
 
 from .values import Array, Dim, Sizes, Value, Worlds
 
-__all__ = ["Body", "Length", "UnknownLengthError"]
+__all__ = ["Body", "Length", "State", "UnknownLengthError"]
 
 
 class UnknownLengthError(Exception):
@@ -31,6 +31,14 @@ class Length:
     plus: int = 0
 
 
+@dataclass(frozen=True)
+class State:
+    """A value that a Loop or Scan carries round, by the label of that node and its place among those."""
+
+    node: str
+    index: int
+
+
 @dataclass
 class Body:
     """A graph's or a function's body. What is not found here is looked for in the body around it."""
@@ -43,6 +51,8 @@ class Body:
     """The first value and axis of each length that moves."""
     makers: dict[str, onnx.NodeProto] = field(default_factory=dict)
     readers: dict[str, list[onnx.NodeProto]] = field(default_factory=dict)
+    carried: Mapping[str, State] = field(default_factory=dict)
+    """Inputs of this body that are states."""
     _read: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
 
     def around(self) -> Iterator[Body]:
@@ -59,6 +69,10 @@ class Body:
             if found is not None:
                 return found
         return Value()
+
+    def state(self, name: str) -> State | None:
+        """Return the state that a value is, None if it is none."""
+        return next((body.carried[name] for body in self.around() if name in body.carried), None)
 
     def learn(self, name: str, value: Value) -> None:
         """Take note of a value."""

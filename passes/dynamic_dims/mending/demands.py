@@ -43,6 +43,9 @@ def _channels(place: Place) -> str:
     x = _dims(place, 0)
     if x is None or len(x) < 2 or x[1] is None or not x[1].varies:
         return ""
+    held = [_dims(place, index) for index in range(1, len(place.given))]
+    if all(dims is not None and len(dims) == 1 and dims[0] == x[1] for dims in held):
+        return ""
     return f"its constants are for {x[1].frozen} channels, and that axis follows {place.name_of(x[1])}"
 
 

@@ -69,6 +69,7 @@ def infer(
     outputs = [_merged(name, found, given) for name in node.output]
     if is_onnx(node.domain):
         _resized(node, given, outputs, worlds)
+        _expanded(node, given, outputs)
         if node.op_type == "Split":
             _split(node, given, outputs, worlds)
         elif len(outputs) == 1:
@@ -182,6 +183,19 @@ def _resized(
         )
         lengths.append(dim if sizes == dim.sizes else Dim(sizes))
     outputs[0].dims = tuple(lengths)
+
+
+def _expanded(node: onnx.NodeProto, given: Sequence[Value | None], outputs: list[Value]) -> None:
+    """Give an Expand to lengths that are not known the axes of its input that are longer than 1 and so stay."""
+    if node.op_type != "Expand" or len(given) < 2 or given[0] is None or given[1] is None:
+        return
+    dims, rank = given[0].dims, given[1].known
+    if dims is None or not rank or rank[0].varies or given[1].data is not None:
+        return
+    new = rank[0].frozen - len(dims)
+    if new >= 0:
+        stays = [dim if dim is not None and (dim.varies or dim.frozen > 1) else None for dim in dims]
+        outputs[0].dims = (*(None for _ in range(new)), *stays)
 
 
 def _data(node: onnx.NodeProto, given: Sequence[Value | None], worlds: Worlds) -> tuple[Array, ...] | None:

@@ -12,10 +12,11 @@ from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.order import free_names
 
+from .body import State
 from .choices import Choices
-from .place import BlockedError
-from .values import Worlds
-from .walk import MixedError, Walk
+from .place import BlockedError, StateError
+from .values import Dim, Worlds
+from .walk import LaidError, MixedError, Walk
 
 __all__ = ["mend"]
 
@@ -66,24 +67,40 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
     """Walk under one meaning after the other until nothing contradicts."""
     choices = Choices()
     tolerated: set[str] = set()
+    widened: list[tuple[State, int, Dim]] = []
     # How the choices stood before they gave way to a node that mixes a batch, first come first.
     mixed: dict[str, Choices] = {}
+    # What is to be said of those behind a node that took the batch away: no running shows more.
+    dropped: dict[str, BlockedError] = {}
     for _ in range(_TRIALS):
         attempt = model.copy()
-        walk = Walk(attempt, worlds, choices, step, tolerated)
+        walk = Walk(attempt, worlds, choices, step, tolerated, widened)
         choices.restart()
         try:
             walk.run()
         except BlockedError as error:
             last = error
+            if isinstance(error, StateError):
+                found = error.state, error.axis, error.dim
+                if found not in widened:
+                    widened.append(found)
+                    continue
             if isinstance(error, MixedError):
                 mixed.setdefault(error.place.label, deepcopy(choices))
-            if choices.reconsider(_upstream(model.proto, error)):
+            upstream = _upstream(model.proto, error)
+            taker = next((place for place in walk.takers if place.label in upstream), None)
+            if isinstance(error, (MixedError, LaidError)) and taker is not None:
+                what = "it takes the one item out of its batch, and nothing brings it back"
+                reason = f"{what}; at {error.place.where} {error.reason}"
+                dropped.setdefault(error.place.label, BlockedError(taker, reason))
+            if choices.reconsider(upstream):
                 continue
+            label = next(iter(mixed), error.place.label)
+            if label in dropped:
+                raise dropped[label] from error
             if not mixed:
                 raise
             # No meaning helps: it mixes by itself, and running it will show whether that harms.
-            label = next(iter(mixed))
             tolerated.add(label)
             choices, mixed = mixed[label], {}
             continue

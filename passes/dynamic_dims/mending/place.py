@@ -12,12 +12,12 @@ import onnx
 from onnx_migrate.errors import Where
 from onnx_migrate.model.rewriter import Rewriter
 
-from .body import Body, UnknownLengthError
+from .body import Body, State, UnknownLengthError
 from .choices import Choices
 from .inference import attributes_of
 from .values import Array, Dim, Value, Worlds
 
-__all__ = ["BlockedError", "Place", "text"]
+__all__ = ["BlockedError", "Place", "StateError", "text"]
 
 
 class BlockedError(Exception):
@@ -28,6 +28,17 @@ class BlockedError(Exception):
         self.place = place
         self.reason = reason
         self.constant = constant
+
+
+class StateError(BlockedError):
+    """A state that begins without an axis that moves and has it after a round: `axis` must begin as long as `dim`."""
+
+    def __init__(self, place: Place, state: State, axis: int, dim: Dim) -> None:
+        what = f"state {state.index} of {state.node!r}"
+        super().__init__(
+            place, f"{what} begins as it was, and its axis {axis} follows {place.name_of(dim)} after a round"
+        )
+        self.state, self.axis, self.dim = state, axis, dim
 
 
 @dataclass

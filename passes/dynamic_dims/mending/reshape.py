@@ -8,7 +8,7 @@ from .align import regroupings
 from .place import Place, text
 from .values import Array, Dim, Value
 
-__all__ = ["flatten", "reshape"]
+__all__ = ["flatten", "reshape", "write"]
 
 
 def reshape(place: Place) -> list[Value] | None:
@@ -42,7 +42,7 @@ def reshape(place: Place) -> list[Value] | None:
     if meaning.order is not None:
         return _turned(place, shape.data[0], dims, wanted, meaning.order, x.dtype)
     if any(each != [dim.sizes[world] for dim in wanted] for world, each in enumerate(as_is)):
-        _mend(place, shape.data[0], dims, wanted, zeros)
+        write(place, f"shape {text(shape.data[0])} →", shape.data[0], dims, wanted, zeros=zeros)
     return [Value(x.dtype, wanted, _reshaped(x, wanted, place))]
 
 
@@ -56,7 +56,7 @@ def _turned(
 ) -> list[Value]:
     """Reshape to the axes in the order of the elements, and transpose: at the frozen sizes the two are one."""
     first = tuple(wanted[axis] for axis in order)
-    _mend(place, given, dims, first, zeros=True)
+    write(place, f"shape {text(given)} →", given, dims, first, zeros=True)
     output = place.node.output[0]
     raw = place.rw.detach_output(0)
     place.rw.after("Transpose", [raw], [output], perm=[order.index(axis) for axis in range(len(order))])
@@ -64,7 +64,10 @@ def _turned(
     return [Value(dtype, first)]
 
 
-def _mend(place: Place, given: Array, dims: tuple[Dim, ...], wanted: tuple[Dim, ...], zeros: bool) -> None:
+def write(
+    place: Place, what: str, given: Array, dims: tuple[Dim, ...], wanted: tuple[Dim, ...], *, zeros: bool
+) -> None:
+    """Give a Reshape, whose shape was `given`, one that makes `wanted` of `dims`; the reason begins with `what`."""
     entries: list[int | Dim] = []
     for axis, dim in enumerate(wanted):
         copies = zeros and axis < len(dims) and dims[axis] == dim
@@ -84,7 +87,7 @@ def _mend(place: Place, given: Array, dims: tuple[Dim, ...], wanted: tuple[Dim, 
     follows = ", ".join(
         f"axis {axis} is {place.name_of(dim)}" for axis, dim in enumerate(wanted) if dim.varies
     )
-    place.write_shape(1, entries, f"shape {text(given)} → [{shown}]: {follows}")
+    place.write_shape(1, entries, f"{what} [{shown}]: {follows}")
 
 
 def _resolved(shape: Array, sizes: list[int], zeros: bool) -> list[int] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from itertools import chain
 
 import onnx
@@ -18,40 +18,59 @@ from onnx_migrate.model.scope import Scope, scopes
 from onnx_migrate.model.sketch import sketches
 
 from .arithmetic import LARGEST
-from .body import Body
+from .body import Body, State
 from .choices import Choices
 from .cut import slice_, split
 from .demands import contradiction, mixture
 from .fill import constant_of_shape, expand, gather, range_, tile
 from .inference import DisagreementError, infer
-from .meet import broadcast, concat, elements, grid, recurrent
+from .loops import common, rounds
+from .meet import broadcast, concat, elements, grid, normalization, product, recurrent, reverse
 from .place import BlockedError, Place
 from .reshape import flatten, reshape
 from .resizing import resize
+from .rows import gather_nd, rows, scatter_nd
+from .single import TAKERS, item, squeeze, unsqueeze
 from .values import Dim, Dims, Value, Worlds
 
-__all__ = ["Walk"]
+__all__ = ["LaidError", "MixedError", "Walk"]
 
 Mender = Callable[[Place], list[Value] | None] | Callable[[Place], None]
+
+
+def _gather(place: Place) -> list[Value] | None:
+    found = item(place)
+    if found is None:
+        gather(place)
+        rows(place)
+    return found
+
 
 _MENDERS: Mapping[str, Mender] = {
     "Reshape": reshape,
     "Flatten": flatten,
+    "Squeeze": squeeze,
+    "Unsqueeze": unsqueeze,
     "Expand": expand,
     "Tile": tile,
     "ConstantOfShape": constant_of_shape,
     "Range": range_,
-    "Gather": gather,
+    "Gather": _gather,
     "Slice": slice_,
     "Split": split,
     "Resize": resize,
     "Concat": concat,
+    "GatherND": gather_nd,
+    "ScatterND": scatter_nd,
     "GridSample": grid,
     "GatherElements": elements,
     "ScatterElements": elements,
+    "MatMul": product,
     "LSTM": recurrent,
     "GRU": recurrent,
     "RNN": recurrent,
+    "ReverseSequence": reverse,
+    "BatchNormalization": normalization,
     **dict.fromkeys(
         ("Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"), broadcast
     ),
@@ -66,7 +85,8 @@ class Walk:
     """One walk over a model, which is edited in place, under the meanings assumed in `choices`.
 
     Raises BlockedError from `run` at a node that cannot be mended, MixedError at one where items of a batch meet
-    unless it gives one of the values `tolerated`.
+    unless it gives one of the values `tolerated`, StateError for a state that must begin with the batch, which those
+    `widened` are made to.
     """
 
     def __init__(
@@ -76,15 +96,19 @@ class Walk:
         choices: Choices,
         pass_name: str,
         tolerated: Set[str] = frozenset(),
+        widened: Collection[tuple[State, int, Dim]] = (),
     ) -> None:
         self.changes: list[Change] = []
         self._tolerated = tolerated
+        self._widened = widened
         self._model = model
         self._worlds = worlds
         self._choices = choices
         self._step = pass_name
         self._outputs = {value.name for value in model.proto.graph.output}
         self._last: dict[str, Place] = {}
+        self.takers: list[Place] = []
+        """Nodes that took the batch away, and now lay it with another axis."""
         self.outputs: dict[str, Dims | None] = {}
         """The dims of the graph's outputs, once it is walked."""
         proto = model.proto
@@ -108,10 +132,10 @@ class Walk:
         for name in sorted(self._last):
             place = self._last[name]
             for dim in body.value(name).dims or ():
-                if dim is None or dim.sizes in self._worlds.sizes.values() or place.label in self._tolerated:
+                if dim is None or dim.sizes in self._worlds.sizes.values():
                     continue
                 if self._worlds.carries_batch(dim):
-                    raise MixedError(place, f"it lays the batch with another axis of output {name!r}")
+                    raise LaidError(place, f"it lays the batch with another axis of output {name!r}")
 
     def _declared(self, value: onnx.ValueInfoProto) -> Value:
         kind = value.type
@@ -135,8 +159,9 @@ class Walk:
         given: Mapping[str, Value],
         parent: Body | None,
         imports: Mapping[str, int],
+        carried: Mapping[str, State] | None = None,
     ) -> Body:
-        body = Body(scope, self._worlds, parent)
+        body = Body(scope, self._worlds, parent, carried=carried or {})
         for node in graph.node:
             for name in node.output:
                 body.makers[name] = node
@@ -207,6 +232,8 @@ class Walk:
         if is_onnx(node.domain) and (moving or node.op_type in _OF_CONSTANTS):
             mender = _MENDERS.get(node.op_type)
             known = mender(place) if mender is not None else None
+            if place.where.operator in TAKERS and node.op_type == "Reshape":
+                self.takers.append(place)
             if place.rw.preceding:
                 self._learn_written(place, imports)
         try:
@@ -275,25 +302,20 @@ class Walk:
         graphs: list[tuple[str, int, onnx.GraphProto]],
         imports: Mapping[str, int],
     ) -> list[Value]:
-        kind = place.node.op_type
         results: list[list[Value]] = []
         for attribute, number, graph in graphs:
             scope = place.body.scope.inner(place.node, index, attribute, number, graph)
             given = {value.name: self._inner(value) for value in graph.input}
-            if kind == "Loop" and is_onnx(place.node.domain):
-                for value, outer in zip(graph.input[2:], place.given[2:], strict=False):
-                    if outer is not None:
-                        given[value.name] = Value(outer.dtype, outer.dims, types=outer.types)
-            body = self._walk(graph, scope, given, place.body, imports)
+            turn = rounds(place, graph)
+            if turn is not None:
+                given |= turn.begin(self._widened)
+                self._learn_written(place, imports)
+            body = self._walk(graph, scope, given, place.body, imports, turn.carried() if turn else {})
             results.append([body.value(value.name) for value in graph.output])
-        if kind == "If" and is_onnx(place.node.domain) and len(results) == 2:
-            return [_common(a, b) for a, b in zip(*results, strict=True)]
-        if kind == "Loop" and is_onnx(place.node.domain):
-            carried = len(place.node.input) - 2
-            ends = results[0][1 : 1 + carried]
-            starts = [value or Value() for value in place.given[2:]]
-            rest = [_stacked(value) for value in results[0][1 + carried :]]
-            return [*(_common(a, b) for a, b in zip(starts, ends, strict=True)), *rest]
+            if turn is not None:
+                return turn.end(results[0])
+        if place.node.op_type == "If" and is_onnx(place.node.domain) and len(results) == 2:
+            return [common(a, b) for a, b in zip(*results, strict=True)]
         return [Value() for _ in place.node.output]
 
     def _inner(self, value: onnx.ValueInfoProto) -> Value:
@@ -338,11 +360,5 @@ class MixedError(BlockedError):
     """A node at which the items of a batch meet."""
 
 
-def _common(a: Value, b: Value) -> Value:
-    if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
-        return Value(a.dtype or b.dtype)
-    return Value(a.dtype, tuple(x if x == y else None for x, y in zip(a.dims, b.dims, strict=True)))
-
-
-def _stacked(value: Value) -> Value:
-    return Value(value.dtype, None if value.dims is None else (None, *value.dims))
+class LaidError(BlockedError):
+    """A node that gives an output in which no axis is the batch."""

@@ -14,6 +14,7 @@ from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from tests.harness import model, run
+from tests.passes.dynamic_dims.mending.batched import mended, text
 
 NET = """<ir_version: 8, opset_import: ["":17]>
 g (float[1,3,8,8] x) => (float[1,3,16,16] y, float[1,3,1,1] z, int64[4] s) <float[4] k = {1., 1., 2., 2.}> {
@@ -105,3 +106,27 @@ def test_an_input_without_rank() -> None:
         name(source, {"x": {0: "N"}})
 
     assert caught.value.code == "needs-rank"
+
+
+SUM = text("float[1,4] x, float[1,4] z", "float[1,4] y", "y = Add(x, z)")
+
+
+def test_axes_without_names_that_must_be_equal_get_one() -> None:
+    result, log = mended(SUM, {"x": [0], "z": [0]})
+
+    assert [port.shape for port in Interface.of(result).inputs] == [("x_dim_0", 4), ("x_dim_0", 4)]
+    assert "z_dim_0 must equal x_dim_0, and has its name" in [note.message for note in log.notes]
+
+
+def test_axes_that_could_be_equal_and_need_not_be_keep_their_names() -> None:
+    product = text("float[1,4] x, float[1,4] z", "float[1,1] y", "y = Gemm<transB=1>(x, z)")
+
+    result, _ = mended(product, {"x": {0: "N"}, "z": {0: "M"}})
+
+    assert [port.shape for port in Interface.of(result).outputs] == [("N", "M")]
+
+
+def test_names_that_must_be_equal_are_an_error() -> None:
+    with pytest.raises(UsageError, match="'B' and 'A' must be equal") as caught:
+        mended(SUM, {"x": {0: "A"}, "z": {0: "B"}})
+    assert caught.value.code == "two-names"

@@ -68,3 +68,13 @@ def test_what_is_no_shape_is_not_computed() -> None:
     assert compute("Add", {}, [np.zeros(LARGEST + 1), np.zeros(1)]) is None
     assert compute("ConstantOfShape", {}, [np.array([10**6, 10**6])]) is None
     assert compute("Div", {}, [INTS, INTS[:3]]) is None
+
+
+def test_a_slice_backwards() -> None:
+    """As PyTorch writes the pads of a Pad: pairs, from the last axis on."""
+    pairs = np.arange(8).reshape(4, 2)
+    given = [np.array([number]) for number in (-1, -(2**63) + 1, 0, -1)]
+
+    np.testing.assert_array_equal(compute("Slice", {}, [pairs, *given]), pairs[::-1])
+    given[1] = np.array([1])
+    np.testing.assert_array_equal(compute("Slice", {}, [pairs, *given]), pairs[:1:-1])

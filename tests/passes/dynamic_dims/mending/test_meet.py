@@ -88,3 +88,32 @@ def test_a_constant_that_is_the_same_along_an_axis() -> None:
     np.testing.assert_array_equal(y, np.broadcast_to(np.array([5, 6], np.float32), (2, 7, 2)))
     with pytest.raises(CannotMigrate, match="'z'"):
         mended(source.replace("5, 6, 5, 6, 5, 6", "5, 6, 5, 6, 5, 7"), {"x": {1: "T"}, "c": {1: "T"}})
+
+
+def test_sequences_sorted_by_length_and_back() -> None:
+    """What PyTorch writes for a packed sequence: sorted by length, and the inverse of that order by a scatter."""
+    source = text(
+        "float[1,2] x, int64[1] lengths", "float[1,2] y",
+        """k = Shape(lengths) s, order = TopK(lengths, k) a = Gather<axis=0>(x, order) b = Relu(a)
+        back = ScatterElements<axis=0>(zero, order, zero) y = Gather<axis=0>(b, back)""",
+        "int64[1] zero = {0}",
+    )  # fmt: skip
+    result, log = mended(source, {"x": {0: "N"}, "lengths": {0: "N"}})
+
+    x = np.array([[1, -1], [2, -2], [3, -3]], np.float32)
+    y = run(result, {"x": x, "lengths": np.array([4, 9, 6])})[0]
+    np.testing.assert_array_equal(y, np.maximum(x, 0))
+    assert "ranks [0] → 0 … N - 1" in log.changes[-1].reason
+
+
+@pytest.mark.parametrize("operator", ["MatMul", "Add"])
+def test_a_constant_for_each_head_is_repeated_where_items_and_heads_lie_together(operator: str) -> None:
+    source = text(
+        "float[1,2,3,3] x", "float[1,2,3,3] y", f"a = Reshape(x, k) b = {operator}(a, heads) y = Reshape(b, j)",
+        "int64[3] k = {2, 3, 3}, int64[4] j = {1, 2, 3, 3}, "
+        "float[2,3,3] heads = {1,2,3,4,5,6,7,8,9,9,8,7,6,5,4,3,2,1}",
+    )  # fmt: skip
+
+    _, reasons = held_by_items(source, {"x": 0}, [0])
+
+    assert "'heads' is repeated for each item: its axis 0 follows N × 2" in reasons
