@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-LEAVES = {"errors", "_version", "isolate", "url"}
+LEAVES = {"errors", "_version", "isolate", "signals", "url"}
 ALLOWED = {
     "model": set(),
     "files": {"model"},
@@ -28,6 +28,7 @@ ALLOWED = {
     "cli": {"batching", "comparing", "engine", "files", "inspection", "migration", "model", "report"},
     "isolate": set(),
     "errors": set(),
+    "signals": set(),
     "url": set(),
     "_version": set(),
     "__init__": {"batching", "comparing", "engine", "inspection", "migration"},

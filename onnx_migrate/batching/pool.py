@@ -9,9 +9,8 @@ import tempfile
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 from pebble import ProcessPool
 
 from onnx_migrate.isolate import limit_memory
+from onnx_migrate.signals import held
 
 __all__ = ["LocalPool"]
 
@@ -37,23 +37,10 @@ class _Process(SpawnProcess):
         main = sys.modules["__main__"]
         sys.modules["__main__"] = types.ModuleType("__main__")
         try:
-            with _deaf():
+            with held(signal.SIGINT):
                 return SpawnProcess._Popen(process_obj)
         finally:
             sys.modules["__main__"] = main
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Block SIGINT in this thread, and so in the processes it starts meanwhile."""
-    if sys.platform == "win32":
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Context(SpawnContext):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ from onnx_migrate.cli.inspect import inspect
 from onnx_migrate.cli.migrate import migrate
 from onnx_migrate.cli.passes import passes
 from onnx_migrate.cli.verify import verify
+from onnx_migrate.signals import held
 
 __all__ = ["app", "run"]
 
@@ -74,7 +76,23 @@ def app() -> None:
     """
 
 
+def _loaded(callback: Any) -> Any:
+    """Let a command begin with the native modules loaded.
+
+    An exception that a signal raises amid their loading is lost there, or brings the process down.
+    """
+
+    @functools.wraps(callback)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with held(signal.SIGINT, signal.SIGTERM):
+            import onnx  # noqa: F401
+        return callback(*args, **kwargs)
+
+    return call
+
+
 for command in (migrate, batch, inspect, verify, explain, passes):
+    command.callback = _loaded(command.callback)
     app.add_command(command)
 
 

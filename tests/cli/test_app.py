@@ -200,6 +200,30 @@ def test_a_signal_leaves_nothing(
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
 
 
+FAKE = """
+import os, signal, sys, time
+os.kill(os.getpid(), signal.{})
+time.sleep(0.1)
+sys.stderr.write("loaded, ")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal masks there")
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_signal_waits_while_native_modules_load(
+    process: Run, environment: dict[str, str], tmp_path: Path, name: str, code: int
+) -> None:
+    """Raised amid their start, its exception was lost, or brought the process down."""
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake" / "onnx.py").write_text(FAKE.format(name), encoding="utf-8")
+    path = f"{tmp_path / 'fake'}:{environment['PYTHONPATH']}"
+
+    ended = process("inspect", "small.onnx", PYTHONPATH=path)
+
+    assert ended.code == code
+    assert ended.err.startswith("loaded, ")
+
+
 def test_commands_find_passes_in_the_working_folder(process: Run, folder: Path) -> None:
     (folder / "own.py").write_text(PASSES, encoding="utf-8")
 
