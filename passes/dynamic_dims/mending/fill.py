@@ -84,7 +84,10 @@ def range_(place: Place) -> None:
 
 
 def gather(place: Place) -> None:
-    """Let positions 0, 1, 2, … that were counted for one length be counted for what contradicts it."""
+    """Let positions 0, 1, 2, … that were counted for one length be counted for what contradicts it.
+
+    And let one position that is taken for each of a length, as of token types, be taken as often.
+    """
     value = place.input(1)
     held = value.constant() if value is not None else None
     if (
@@ -95,12 +98,23 @@ def gather(place: Place) -> None:
         or held.size < 2
     ):
         return
-    if not np.array_equal(held.reshape(-1), np.arange(held.size)):
+    same = bool((held == held.reshape(-1)[0]).all())
+    if not same and not np.array_equal(held.reshape(-1), np.arange(held.size)):
         return
     entry = _followed(place, [held.size], [0])[0]
     if isinstance(entry, int):
         return
     rw = place.rw
+    if same:
+        one = rw.constant(np.ascontiguousarray(held[..., :1]), "one")
+        wide = rw.before("Expand", [one, place.body.shape(rw, [*[1] * (held.ndim - 1), entry])], hint="all")
+        place.set_input(
+            1,
+            wide,
+            f"{rw.input(1)!r}, {held.size} times {held.reshape(-1)[0]} → {place.name_of(entry)} times",
+        )
+        place.given[1] = Value(_kind(held), (*[place.worlds.fixed(1)] * (held.ndim - 1), entry))
+        return
     try:
         limit = place.body.scalar(rw, entry, held)
     except UnknownLengthError:

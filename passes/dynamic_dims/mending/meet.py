@@ -148,8 +148,9 @@ def _laid(place: Place, shapes: list[Dims | None], first: int) -> None:
         batch = dim.leaves()[0]
         if batch.frozen != 1 or not place.worlds.carries_batch(batch):
             continue
+        each = tuple(size * dim.frozen for size in batch.sizes)
         for index, own in along.items():
-            if own is not None and not own.varies and own.frozen == dim.frozen > 1:
+            if own is not None and not own.varies and own.frozen == dim.frozen > 1 and each == dim.sizes:
                 tile(place, index, len(shapes[index] or ()) - back, dim, batch)
 
 

@@ -23,6 +23,8 @@ __all__ = ["mend"]
 _STEPS = (64, 1)
 """By multiples of what sizes grow: what strides divide, then what tables of positions have room for."""
 _TRIALS = 48
+_SHARE = 0.1
+"""Of a model's nodes that a size must move to be free, where only small steps can be taken."""
 
 
 def mend(
@@ -44,6 +46,8 @@ def mend(
         except BlockedError as error:
             first = first or error
             continue
+        if first is not None and walk.moved < _SHARE * walk.visited:
+            break  # strides swallow so small a step, and it shows nothing
         log.changes.extend(walk.changes)
         return found, _batches(walk, worlds, batch)
     assert first is not None
@@ -72,6 +76,8 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
     mixed: dict[str, Choices] = {}
     # What is to be said of those behind a node that took the batch away: no running shows more.
     dropped: dict[str, BlockedError] = {}
+    # The error before which the walk came farthest: a worse meaning of what comes first ends sooner.
+    farthest: tuple[int, BlockedError] | None = None
     for _ in range(_TRIALS):
         attempt = model.copy()
         walk = Walk(attempt, worlds, choices, step, tolerated, widened)
@@ -79,7 +85,8 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
         try:
             walk.run()
         except BlockedError as error:
-            last = error
+            if farthest is None or walk.visited > farthest[0]:
+                farthest = walk.visited, error
             if isinstance(error, StateError):
                 found = error.state, error.axis, error.dim
                 if found not in widened:
@@ -95,17 +102,19 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
                 dropped.setdefault(error.place.label, BlockedError(taker, reason))
             if choices.reconsider(upstream):
                 continue
-            label = next(iter(mixed), error.place.label)
+            last = farthest[1]
+            label = last.place.label
             if label in dropped:
                 raise dropped[label] from error
-            if not mixed:
-                raise
+            if label not in mixed:
+                raise last from None
             # No meaning helps: it mixes by itself, and running it will show whether that harms.
             tolerated.add(label)
-            choices, mixed = mixed[label], {}
+            choices, mixed, farthest = mixed[label], {}, None
             continue
         return attempt, walk
-    raise last
+    assert farthest is not None
+    raise farthest[1]
 
 
 def _upstream(proto: onnx.ModelProto, error: BlockedError) -> set[str]:

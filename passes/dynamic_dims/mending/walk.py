@@ -46,6 +46,11 @@ def _gather(place: Place) -> list[Value] | None:
     return found
 
 
+def _gather_elements(place: Place) -> None:
+    gather(place)
+    elements(place)
+
+
 _MENDERS: Mapping[str, Mender] = {
     "Reshape": reshape,
     "Flatten": flatten,
@@ -63,7 +68,7 @@ _MENDERS: Mapping[str, Mender] = {
     "GatherND": gather_nd,
     "ScatterND": scatter_nd,
     "GridSample": grid,
-    "GatherElements": elements,
+    "GatherElements": _gather_elements,
     "ScatterElements": elements,
     "MatMul": product,
     "LSTM": recurrent,
@@ -107,6 +112,10 @@ class Walk:
         self._step = pass_name
         self._outputs = {value.name for value in model.proto.graph.output}
         self._last: dict[str, Place] = {}
+        self.visited = 0
+        """How many nodes were walked over."""
+        self.moved = 0
+        """How many of them give what moves with something else than the batch."""
         self.takers: list[Place] = []
         """Nodes that took the batch away, and now lay it with another axis."""
         self.outputs: dict[str, Dims | None] = {}
@@ -136,6 +145,11 @@ class Walk:
                     continue
                 if self._worlds.carries_batch(dim):
                     raise LaidError(place, f"it lays the batch with another axis of output {name!r}")
+
+    def _moves(self, value: Value) -> bool:
+        return any(
+            dim is not None and dim.sizes[0] == dim.sizes[3] != dim.sizes[1] for dim in value.dims or ()
+        )
 
     def _declared(self, value: onnx.ValueInfoProto) -> Value:
         kind = value.type
@@ -185,6 +199,7 @@ class Walk:
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     body.learn(name, value)
+            self.moved += any(map(self._moves, outputs))
             if scope is self._main:
                 self._last.update({name: place for name in node.output if name in self._outputs})
             nodes.extend([*place.rw.preceding, node, *place.rw.following])
@@ -219,6 +234,7 @@ class Walk:
 
     def _visit(self, place: Place, index: int, imports: Mapping[str, int]) -> list[Value]:
         node = place.node
+        self.visited += 1
         if node.op_type == "Constant" and is_onnx(node.domain):
             return [self._constant(place)]
         key = called(node)
