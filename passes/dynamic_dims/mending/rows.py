@@ -6,7 +6,6 @@ At the frozen size an index into the batch's axis can only be 0, so what it held
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 import onnx
@@ -102,9 +101,9 @@ def rows(place: Place) -> None:
     leaves = along.leaves() if along is not None else []
     if along is None or len(leaves) < 2 or leaves[0].frozen != 1 or not place.worlds.carries_batch(leaves[0]):
         return
-    if any(leaf.varies for leaf in leaves[1:]) or dims[0].frozen != 1 or _counts(place, place.rw.input(1)):
+    if dims[0].frozen != 1 or _counts(place, place.rw.input(1)):
         return
-    batch, each = leaves[0], prod(leaf.frozen for leaf in leaves[1:])
+    batch, each = leaves[0], product(leaves[1:], place.worlds.count)
     held = index.constant()
     if held is not None and held.size and held.min() < 0:
         place.block("its rows are counted from the end, and those of other items come behind them", 1)
@@ -113,11 +112,15 @@ def rows(place: Place) -> None:
         limit = place.body.scalar(rw, along, np.array(0, kind), [rw.input(0)])
     except UnknownLengthError:
         place.block("no value before it is as long as the rows of all items", 0)
-    first, step = rw.constant(np.array(0, kind), "first"), rw.constant(np.array(each, kind), "rows")
+    first = rw.constant(np.array(0, kind), "first")
+    own = np.array(each.frozen, kind)
+    step = place.body.scalar(rw, each, own, [rw.input(0)]) if each.varies else rw.constant(own, "rows")
     starts = rw.before("Range", [first, limit, step], hint="starts")
     shape = rw.constant(np.array([-1, *[1] * (len(dims) - 1)], np.int64), "column")
     name = rw.before("Add", [rw.input(1), rw.before("Reshape", [starts, shape], hint="starts")], hint="rows")
-    place.set_input(1, name, f"each of {place.name_of(batch)} items picks from its own {each} rows")
+    place.set_input(
+        1, name, f"each of {place.name_of(batch)} items picks from its own {place.name_of(each)} rows"
+    )
     place.given[1] = Value(index.dtype, (batch, *dims[1:]))
 
 

@@ -22,11 +22,12 @@ from .body import Body, State
 from .choices import Choices
 from .cut import slice_, split
 from .demands import contradiction, mixture
-from .fill import constant_of_shape, expand, gather, range_, tile
+from .fill import constant_of_shape, expand, range_, tile
 from .inference import DisagreementError, infer
 from .loops import common, rounds
 from .meet import broadcast, concat, elements, grid, normalization, product, recurrent, reverse
 from .place import BlockedError, Place
+from .positions import positions, positions_of_any
 from .reshape import flatten, reshape
 from .resizing import resize
 from .rows import gather_nd, rows, scatter_nd
@@ -38,17 +39,25 @@ __all__ = ["LaidError", "MixedError", "Walk"]
 Mender = Callable[[Place], list[Value] | None] | Callable[[Place], None]
 
 
+_COMPARISONS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"})
+
+
 def _gather(place: Place) -> list[Value] | None:
     found = item(place)
     if found is None:
-        gather(place)
+        positions(place, 1)
         rows(place)
     return found
 
 
 def _gather_elements(place: Place) -> None:
-    gather(place)
+    positions(place, 1)
     elements(place)
+
+
+def _broadcast(place: Place) -> None:
+    positions_of_any(place)
+    broadcast(place)
 
 
 _MENDERS: Mapping[str, Mender] = {
@@ -76,13 +85,15 @@ _MENDERS: Mapping[str, Mender] = {
     "RNN": recurrent,
     "ReverseSequence": reverse,
     "BatchNormalization": normalization,
-    **dict.fromkeys(
-        ("Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"), broadcast
-    ),
+    **dict.fromkeys(("Add", "Sub", "Mul"), _broadcast),
+    **dict.fromkeys(_COMPARISONS, positions_of_any),
+    **dict.fromkeys(("Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"), broadcast),
 }
 
 
-_OF_CONSTANTS = frozenset({"ConstantOfShape", "Range", "Slice", "Expand", "Tile", "Gather"})
+_OF_CONSTANTS = _COMPARISONS | {
+    "ConstantOfShape", "Range", "Slice", "Expand", "Tile", "Gather", "GatherElements", "Add", "Sub", "Mul",
+}  # fmt: skip
 """Operators that are mended although nothing that moves goes in: what comes out may have to."""
 
 
