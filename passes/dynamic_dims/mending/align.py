@@ -184,8 +184,10 @@ class _Regrouping:
         if len(leaves) == len(places):
             each = [(dim, place, False) for (dim, _), place in zip(leaves, places, strict=True) if dim.varies]
             # A -1 beside them may take them all in: [1, -1, 4], then a Squeeze.
-            beside = self._free is not None and self._frozen[self._free] != 1
-            return [each, *(self._merged([dim for dim, _ in moving], index) if beside else [])]
+            if self._free is None or self._frozen[self._free] == 1:
+                return [each]
+            taken = self._merged([dim for dim, _ in moving], index)
+            return [each, *(way for way in taken if way[0][1] == self._free)]
         if len(moving) == len(places):
             return [[(dim, place, False) for (dim, _), place in zip(moving, places, strict=True)]]
         if len(moving) > 1:

@@ -94,8 +94,9 @@ def followed(place: Place, entries: list[int | Dim], axes: list[int], label: str
     """
     options: list[list[int | Dim]] = []
     for axis, entry in enumerate(entries):
-        moves = isinstance(entry, int) and axis in axes and entry > 1
-        options.append([entry, *(place.body.moving(entry) if moves and isinstance(entry, int) else ())])
+        moving = place.body.moving(entry) if isinstance(entry, int) and axis in axes and entry > 1 else []
+        # Who counts to 12 counts to a length, and not to lengths of all items.
+        options.append([entry, *([dim for dim in moving if not place.worlds.carries_batch(dim)] or moving)])
     if all(len(each) == 1 for each in options):
         return entries
     every = [list(way) for way in combinations(*(each[:3] for each in options))]
