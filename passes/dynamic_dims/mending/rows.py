@@ -6,6 +6,7 @@ At the frozen size an index into the batch's axis can only be 0, so what it held
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 import onnx
@@ -21,13 +22,13 @@ __all__ = ["gather_nd", "rows", "scatter_nd"]
 def gather_nd(place: Place) -> None:
     """Let the batch be an axis of both, and no index into it."""
     x, index = place.input(0), place.input(1)
-    if (
-        x is None
-        or index is None
-        or not x.dims
-        or index.known is None
-        or place.attributes.get("batch_dims", 0)
-    ):
+    if x is None or index is None or not x.dims or not index.known:
+        return
+    shared = place.attributes.get("batch_dims", 0)
+    if not index.varies:
+        for dim in x.dims[shared : shared + index.known[-1].frozen]:
+            _refuse_baked(place, dim)
+    if shared:
         return
     batch, dims = x.dims[0], index.known
     if batch is None or batch.frozen != 1 or not place.worlds.carries_batch(batch):
@@ -95,6 +96,9 @@ def rows(place: Place) -> None:
         return
     axis = place.attributes.get("axis", 0) % len(x.dims)
     along, dims = x.dims[axis], index.known
+    count = prod(dim.frozen for dim in dims)
+    if along is not None and not index.varies and count > 1 and 2 * count >= along.frozen:
+        _refuse_baked(place, along)
     if along is not None and index.data is not None and not along.varies:
         _enough(place, axis, along, index.data)
         return
@@ -122,6 +126,14 @@ def rows(place: Place) -> None:
         1, name, f"each of {place.name_of(batch)} items picks from its own {place.name_of(each)} rows"
     )
     place.given[1] = Value(index.dtype, (batch, *dims[1:]))
+
+
+def _refuse_baked(place: Place, dim: Dim | None) -> None:
+    """Refuse places that were counted on an axis, as a pooling to few places counts them."""
+    if dim is not None and dim.varies and not place.worlds.carries_batch(dim):
+        place.block(
+            f"it picks places counted on an axis of {dim.frozen}, which follows {place.name_of(dim)}", 1
+        )
 
 
 def _enough(place: Place, axis: int, along: Dim, data: Sequence[Array]) -> None:
