@@ -250,6 +250,10 @@ def repeat(place: Place, index: int, axis: int, dim: Dim) -> None:
         raise StateError(place, state, axis, dim)
     if own.frozen != 1:
         held = value.constant()
+        if held is None and place.rw.constant_value(name) is None:
+            place.block(
+                f"axis {axis} of {name!r} is {own.frozen} whatever the sizes, and is to follow {place.name_of(dim)}"
+            )
         if held is None or not np.array_equal(held, np.repeat(np.take(held, [0], axis), own.frozen, axis)):
             place.block(f"axis {axis} of {name!r} holds one row for each of {own.frozen} items", index)
         first = place.rw.constant(np.zeros(1, np.int64), "first")

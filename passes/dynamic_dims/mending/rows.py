@@ -132,7 +132,7 @@ def _refuse_baked(place: Place, dim: Dim | None) -> None:
     """Refuse places that were counted on an axis, as a pooling to few places counts them."""
     if dim is not None and dim.varies and not place.worlds.carries_batch(dim):
         place.block(
-            f"it picks places counted on an axis of {dim.frozen}, which follows {place.name_of(dim)}", 1
+            f"it picks places that were counted on an axis of {dim.frozen}, and that is to be any length", 1
         )
 
 

@@ -40,6 +40,7 @@ Mender = Callable[[Place], list[Value] | None] | Callable[[Place], None]
 
 
 _COMPARISONS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"})
+_ELEMENTWISE = _COMPARISONS | {"Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"}
 
 
 def _gather(place: Place) -> list[Value] | None:
@@ -269,7 +270,7 @@ class Walk:
             )
         except DisagreementError as error:
             constant = self._suspect(place)
-            raise BlockedError(place, f"at other sizes {error}", constant) from error
+            raise BlockedError(place, _told(place) or f"at other sizes {error}", constant) from error
         problem = contradiction(place)
         if problem:
             raise BlockedError(place, problem, self._suspect(place))
@@ -381,6 +382,23 @@ class Walk:
                 ),
             )
         )
+
+
+def _told(place: Place) -> str:
+    """Say which axes do not fit, of a node that takes its inputs element by element."""
+    shapes = [value.dims if value is not None else None for value in place.given]
+    if place.node.op_type not in _ELEMENTWISE or None in shapes:
+        return ""
+    known = [(name, dims) for name, dims in zip(place.node.input, shapes, strict=True) if dims]
+    for back in range(1, max((len(dims) for _, dims in known), default=0) + 1):
+        along = [(name, len(dims) - back, dims[-back]) for name, dims in known if len(dims) >= back]
+        moving = next((place.name_of(dim) for _, _, dim in along if dim is not None and dim.varies), "")
+        for name, axis, dim in along:
+            if moving and dim is not None and not dim.varies and dim.frozen != 1:
+                return (
+                    f"axis {axis} of {name!r} is {dim.frozen} whatever the sizes, and is to follow {moving}"
+                )
+    return ""
 
 
 class MixedError(BlockedError):
