@@ -27,6 +27,7 @@ from .inference import DisagreementError, infer
 from .loops import common, rounds
 from .meet import broadcast, concat, elements, grid, normalization, product, recurrent, reverse
 from .place import BlockedError, Place
+from .pooling import pool
 from .positions import positions, positions_of_any
 from .reshape import flatten, reshape
 from .resizing import resize
@@ -64,6 +65,8 @@ def _broadcast(place: Place) -> None:
 _MENDERS: Mapping[str, Mender] = {
     "Reshape": reshape,
     "Flatten": flatten,
+    "AveragePool": pool,
+    "MaxPool": pool,
     "Squeeze": squeeze,
     "Unsqueeze": unsqueeze,
     "Expand": expand,
@@ -369,6 +372,7 @@ class Walk:
                 version,
                 tuple(node.op_type for node in place.rw.preceding),
                 "; ".join(place.reasons),
+                place.exactness,
                 serialised_helpers=tuple(
                     node.SerializeToString(deterministic=True) for node in place.rw.preceding
                 ),
