@@ -21,9 +21,12 @@ def pool(place: Place) -> None:
     attributes, node = place.attributes, place.node
     if dims is None or len([name for name in node.output if name]) != 1:
         return
-    whole = attributes.get("kernel_shape") == [dim.frozen for dim in dims[2:]]
-    plain = not any(attributes.get("pads", ())) and set(attributes.get("dilations", [1])) == {1}
-    if not (whole and plain and any(dim.varies for dim in dims[2:])):
+    pads = attributes.get("pads") or [0] * (2 * len(dims[2:]))
+    around = [dim.frozen + sum(pads[axis :: len(dims) - 2]) for axis, dim in enumerate(dims[2:])]
+    plain = set(attributes.get("dilations", [1])) == {1}
+    if any(pads) and attributes.get("count_include_pad"):
+        return
+    if attributes.get("kernel_shape") != around or not plain or not any(dim.varies for dim in dims[2:]):
         return
     if attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
         return

@@ -14,13 +14,14 @@ from tests.passes.dynamic_dims.mending.batched import mended, text
 HEAD = "float[2,3] w = {1, 2, 3, -1, 5, 6}"
 
 
+@pytest.mark.parametrize("window", ["kernel_shape=[4,6]", "kernel_shape=[5,7], pads=[0,0,1,1]"])
 @pytest.mark.parametrize("operator", ["AveragePool", "MaxPool"])
-def test_before_weights_it_is_the_whole_of_any(operator: str) -> None:
+def test_before_weights_it_is_the_whole_of_any(operator: str, window: str) -> None:
     source = model(
         text(
             "float[1,2,4,6] x",
             "float[1,3] y",
-            f"p = {operator}<kernel_shape=[4,6]>(x) f = Flatten(p) y = Gemm(f, w)",
+            f"p = {operator}<{window}>(x) f = Flatten(p) y = Gemm(f, w)",
             HEAD,
         )
     )
@@ -44,7 +45,7 @@ def test_before_weights_it_is_the_whole_of_any(operator: str) -> None:
     [
         ("kernel_shape=[2,2]", "3,5"),
         ("kernel_shape=[4,6]", "1,1"),
-        ("kernel_shape=[4,6], pads=[0,0,1,0]", "2,1"),
+        ("kernel_shape=[5,6], pads=[0,0,1,0], count_include_pad=1", "1,1"),
     ],
 )
 def test_where_nothing_takes_one_place_alone_it_stays(window: str, out: str) -> None:
