@@ -16,7 +16,7 @@ from onnx_migrate.cli.depfile import dependencies, write_depfile
 from onnx_migrate.cli.html import check_page, html_option, write_failure_page, write_model_page
 from onnx_migrate.cli.judging import tolerance_options
 from onnx_migrate.cli.named import BatchNamed
-from onnx_migrate.cli.preview import destination, print_diff
+from onnx_migrate.cli.preview import destination, diff_lines, print_diff
 from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
 
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ def migrate(**options: Any) -> int:
             migration = named(run(source, **given, progress=progress))
             changes = options["check"] and not migration.same_as(source)
             made_from = dependencies(options) if options["depfile"] else []
+            lines = diff_lines(source, migration, target=target) if options["diff"] else []
             if piped:
                 to_stdout(migration)
             elif target is not None:
@@ -189,7 +190,7 @@ def migrate(**options: Any) -> int:
     elif options["quiet"]:
         pass
     elif options["diff"]:
-        print_diff(source, migration, target=target, err=piped)
+        print_diff(lines, err=piped)
     else:
         from rich.console import Console
 
