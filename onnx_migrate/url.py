@@ -11,7 +11,19 @@ from typing import Any
 
 from onnx_migrate.errors import UsageError
 
-__all__ = ["Identity", "bare", "basename", "identity", "is_url", "is_web", "join", "opened", "plain", "said"]
+__all__ = [
+    "Identity",
+    "bare",
+    "basename",
+    "identity",
+    "is_url",
+    "is_web",
+    "join",
+    "opened",
+    "plain",
+    "said",
+    "same_place",
+]
 
 Identity = tuple[object, str]
 """A file system and a path in it."""
@@ -72,6 +84,13 @@ def identity(name: str) -> Identity:
         return "", os.path.realpath(name).replace(os.sep, "/")
     system, path = opened(name)
     return system, path.rstrip("/")
+
+
+def same_place(a: str, b: str) -> bool:
+    """Tell whether two paths lead to one file that is there, or two URLs to one object."""
+    if is_url(a) or is_url(b):
+        return is_url(a) and is_url(b) and identity(a) == identity(b)
+    return os.path.exists(a) and os.path.exists(b) and os.path.samefile(a, b)
 
 
 def is_web(url: str) -> bool:

@@ -30,6 +30,7 @@ import pytest
 
 from onnx_migrate import MigrateError, migrate
 from onnx_migrate.report.codes import CODES
+from tests.cli.running import large
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = sorted((ROOT / "fixtures").glob("*.onnx"))
@@ -159,6 +160,22 @@ def test_2_killed_at_any_moment_there_is_a_whole_model(in_place: bool, tmp_path:
         assert target.read_bytes() in whole
         if not in_place:
             assert source.read_bytes() == old
+
+
+@pytest.mark.parametrize(("target", "code"), [("w.bin", "would-overwrite"), ("l.onnx", "in-place")])
+def test_2_nothing_of_the_source_is_written_over(target: str, code: str, tmp_path: Path) -> None:
+    """Also where the simplifier has made a model that needs none of it any more."""
+    source = tmp_path / "l.onnx"
+    onnx.save(large(), source, save_as_external_data=True, location="w.bin", size_threshold=0)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    result = migrate(source, verify=False, isolated=False)
+    with pytest.raises(MigrateError) as caught:
+        result.save(tmp_path / target)
+
+    assert "simplified" in {note.code for note in result.report.notes}
+    assert caught.value.code == code
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize("cut", range(1, 100, 7))

@@ -97,6 +97,7 @@ def _run(job: Job) -> _Ended:
             and whole(job.output, known["written"])
         ):
             return _Ended(known["outcome"], {}, known, cached=True)
+    files.check_unread([job.output], source)
     migration = _migrate(job, source)
     folder = "" if elsewhere else os.path.dirname(job.output)
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from onnx_migrate.cli.apart import check_apart
 from onnx_migrate.cli.arguments import arguments
 from onnx_migrate.cli.cluster import cluster
 from onnx_migrate.cli.config import config_option, configured
@@ -106,6 +107,7 @@ def batch(**options: Any) -> int:
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
     interrupted = False
     try:
+        check_apart((options["json_lines"], options["html"]), (options["input_data"], options["config"]))
         live = Live(lines=options["json_lines"], quiet=options["quiet"], html=options["html"])
         with cluster(options["scheduler"]) as executor, live:
             _run(options, live, executor)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from onnx_migrate.cli.apart import check_kind
+
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.report.page import Row
@@ -18,6 +20,9 @@ __all__ = ["BatchPage", "check_page", "html_option", "write_failure_page", "writ
 
 _LENIENT = "backslashreplace"
 """How a page shows a byte of a file's name that is not UTF-8."""
+
+_KIND = b"<!DOCTYPE html>", "a page"
+"""How one begins, and what it is."""
 
 html_option = click.option(
     "--html", type=click.Path(), metavar="FILE",
@@ -38,6 +43,7 @@ def check_page(path: str | None) -> None:
     if is_url(path):
         raise UsageError("--html writes a file, and no URL")
     check_target(path)
+    check_kind(path, *_KIND)
 
 
 def write_model_page(path: str, report: Mapping[str, Any], *, model: str, output: str | None) -> None:
@@ -120,6 +126,7 @@ def _write(path: str, pieces: Iterable[str]) -> None:
     from onnx_migrate.errors import saving
     from onnx_migrate.files.newfile import NewFile
 
+    check_kind(path, *_KIND)
     encoded = (piece.encode("utf-8", _LENIENT) for piece in pieces)
     with saving(path), NewFile(Path(os.path.abspath(path)), encoded) as file:
         file.put()

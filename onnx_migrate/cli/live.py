@@ -26,6 +26,7 @@ from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
 from onnx_migrate.batching.job import MIGRATED
+from onnx_migrate.cli.apart import check_kind
 from onnx_migrate.cli.failure import line
 from onnx_migrate.cli.html import BatchPage
 from onnx_migrate.errors import UsageError, saving
@@ -41,7 +42,8 @@ _COLOURS = {"migrated": "green", "unchanged": "", "refused": "yellow", "failed":
 class Live(Watcher):
     """Shows what runs, the rate and the time left on a terminal's stderr, and each failure in a line there.
 
-    Reports go to `lines` as JSON lines ("-" is stdout), and to `html` as a page. Raises UsageError where they cannot be written.
+    Reports go to `lines` as JSON lines ("-" is stdout), and to `html` as a page. Raises UsageError or SaveError where they
+    cannot be written.
     """
 
     def __init__(self, *, lines: str | None, quiet: bool, html: str | None = None) -> None:
@@ -64,6 +66,7 @@ class Live(Watcher):
         if self._lines_to == "-":
             self._lines = sys.stdout
         elif self._lines_to is not None:
+            check_kind(self._lines_to, b'{"kind":', "of JSON lines")
             try:
                 self._lines = self._stack.enter_context(open(self._lines_to, "w", encoding="utf-8"))
             except OSError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from onnx_migrate.cli.apart import check_apart
 from onnx_migrate.cli.arguments import arguments
 from onnx_migrate.cli.completion import pass_names, runtimes
 from onnx_migrate.cli.config import config_option, configured
@@ -16,7 +17,7 @@ from onnx_migrate.cli.depfile import dependencies, write_depfile
 from onnx_migrate.cli.html import check_page, html_option, write_failure_page, write_model_page
 from onnx_migrate.cli.judging import tolerance_options
 from onnx_migrate.cli.named import BatchNamed
-from onnx_migrate.cli.preview import destination, print_diff
+from onnx_migrate.cli.preview import destination, diff_lines, print_diff
 from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def migrate(**options: Any) -> int:
     options = configured(options, options["model"])
     model, target, given = options["model"], destination(options), arguments(options)
     from onnx_migrate.errors import MigrateError
-    from onnx_migrate.files import check_target
+    from onnx_migrate.files import check_target, check_unread
     from onnx_migrate.migration import migrate as run
     from onnx_migrate.url import is_url, plain
 
@@ -161,12 +162,19 @@ def migrate(**options: Any) -> int:
         try:
             if target is not None and not piped and (is_url(model) or os.path.isfile(plain(model))):
                 check_target(target, source=model, in_place=options["in_place"])
+            if target is not None and not piped:
+                written = [target, f"{target}.data", options["depfile"], options["html"]]
+                check_apart(written, (options["input_data"], options["config"]))
             check_page(options["html"])
             page = options["html"]
             source = read_source(model)
+            if target is not None and not (piped or options["in_place"]):
+                data = [f"{target}.data"] if options["save_as_external_data"] else []
+                check_unread([*data, target, *filter(None, [options["depfile"]])], source)
             migration = named(run(source, **given, progress=progress))
             changes = options["check"] and not migration.same_as(source)
             made_from = dependencies(options) if options["depfile"] else []
+            lines = diff_lines(source, migration, target=target) if options["diff"] else []
             if piped:
                 to_stdout(migration)
             elif target is not None:
@@ -189,7 +197,7 @@ def migrate(**options: Any) -> int:
     elif options["quiet"]:
         pass
     elif options["diff"]:
-        print_diff(source, migration, target=target, err=piped)
+        print_diff(lines, err=piped)
     else:
         from rich.console import Console
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from onnx_migrate.files import Source
     from onnx_migrate.migration import Migration
 
-__all__ = ["destination", "print_diff"]
+__all__ = ["destination", "diff_lines", "print_diff"]
 
 
 def destination(options: dict[str, Any]) -> str | None:
@@ -45,19 +45,25 @@ def destination(options: dict[str, Any]) -> str | None:
     return str(given[0])
 
 
-def print_diff(source: Source, migration: Migration, *, target: str | None, err: bool) -> None:
-    """Print what differs between the model at `source` and the result, in colours on a terminal."""
+def diff_lines(source: Source, migration: Migration, *, target: str | None) -> list[str]:
+    """Return what differs between the model at `source` and the result; to be asked before that is saved over it.
+
+    Raises LoadError.
+    """
     from onnx_migrate.files import load
     from onnx_migrate.report.diff import diff
 
     after = target if target not in (None, STREAM) else "migrated"
-    for line in _coloured(
-        diff(load(source).proto, migration.structure, names=(migration.report.model, str(after)))
-    ):
+    return list(diff(load(source).proto, migration.structure, names=(migration.report.model, str(after))))
+
+
+def print_diff(lines: Iterable[str], *, err: bool) -> None:
+    """Print a diff, in colours on a terminal."""
+    for line in _coloured(lines):
         click.echo(line, err=err)
 
 
-def _coloured(lines: Iterator[str]) -> Iterator[str]:
+def _coloured(lines: Iterable[str]) -> Iterator[str]:
     colours = {"-": "red", "+": "green", "@": "cyan"}
     for line in lines:
         head = line.startswith(("--- ", "+++ "))

@@ -95,4 +95,5 @@ class Pipeline:
         changed = before.difference(Interface.of(result.proto))
         if changed:
             raise PassError(f"pass {item.name!r} changed the interface: {changed}", code="interface-changed")
+        result.origin = model.origin
         return result

@@ -7,6 +7,6 @@ from onnx_migrate.files.inline import inline
 from onnx_migrate.files.load import Source, load
 from onnx_migrate.files.same import same
 from onnx_migrate.files.save import save
-from onnx_migrate.files.target import check_target
+from onnx_migrate.files.target import check_target, check_unread
 
-__all__ = ["Source", "at_hand", "check_target", "inline", "load", "same", "save"]
+__all__ = ["Source", "at_hand", "check_target", "check_unread", "inline", "load", "same", "save"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterable
+from pathlib import Path
 from urllib.parse import quote
 
 from onnx import TensorProto
@@ -88,6 +89,10 @@ class Fetched(os.PathLike[str]):
         """Tell whether a path, as this system reads it, lies in the temporary folder."""
         root = os.path.realpath(self._scratch.path)
         return "\0" not in target and os.path.realpath(target).startswith(root + os.sep)
+
+    def url_of(self, path: Path) -> str:
+        """Return the URL of a file of the copy."""
+        return self.told(os.path.normpath(path).replace(os.sep, "/"))
 
     def told(self, text: str) -> str:
         """Return a message with the place the model came from for the place of the copy."""

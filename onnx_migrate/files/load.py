@@ -50,6 +50,7 @@ def load(source: Source, *, absent: bool = False) -> Model:
     `truncated`, `not-onnx`; for external data `outside-folder`, `missing-data`, `bad-external-data`.
     """
     fetched = None
+    origin: dict[str, None] = {}
     if isinstance(source, onnx.ModelProto):
         name, weights = "<ModelProto>", Weights()
         proto = borrow(source, weights)
@@ -63,9 +64,9 @@ def load(source: Source, *, absent: bool = False) -> Model:
         fetched = source if isinstance(source, Fetched) else None
         name, weights = str(source), Weights(path.parent, source=path)
         proto = from_file(path, name, weights)
+        origin[str(fetched or path)] = None
         if fetched:
             fetched.bring(tensors(proto))
-    outside = False
     for tensor in tensors(proto):
         if tensor.data_location == TensorProto.EXTERNAL:
             if absent and weights.is_absent(tensor):
@@ -75,10 +76,11 @@ def load(source: Source, *, absent: bool = False) -> Model:
             except LoadError as error:
                 reason = fetched.told(error.reason) if fetched else error.reason
                 raise LoadError(f"{name}: {reason}", code=error.code, hint=error.hint) from error
-            outside |= isinstance(payload, FilePayload) and payload.path != weights.source
-    if weights.source and not outside:
+            if isinstance(payload, FilePayload) and payload.path != weights.source:
+                origin[fetched.url_of(payload.path) if fetched else str(payload.path)] = None
+    if len(origin) == 1:
         weights.digest = digest(proto)
-    return Model(proto, weights, name, keepalive=fetched)
+    return Model(proto, weights, name, keepalive=fetched, origin=tuple(origin))
 
 
 def digest(proto: onnx.ModelProto) -> bytes:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,12 +18,12 @@ from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files.emit import Elsewhere, emit
 from onnx_migrate.files.load import digest, from_file
 from onnx_migrate.files.newfile import NewFile, fsync_folder, tidy
-from onnx_migrate.files.target import check_file
+from onnx_migrate.files.target import check_file, refuse_source
 from onnx_migrate.files.upload import check_url, upload
 from onnx_migrate.files.wire import Piece, size
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, FilePayload, Payload, Weights, stamp, tensors
-from onnx_migrate.url import basename, is_url, plain
+from onnx_migrate.url import basename, is_url, plain, same_place
 
 __all__ = ["save"]
 
@@ -44,8 +44,9 @@ def save(
     single file is that file, byte for byte. Existing permission bits are kept and a link is written through.
 
     `in_place` allows `path` to be the file the model was read from. Its external data then stays where
-    it is, unread and referred to as before. Afterwards `model` no longer finds payloads that lay in the old
-    file: load it again.
+    it is, unread and referred to as before, unless its weights lie elsewhere by now: then its NAME.onnx.data goes
+    with it. No other file the model was read from is written over. Afterwards `model` no longer finds payloads
+    that lay in the old file: load it again.
 
     A URL is sent the one file or the two as `upload` says, also in place.
 
@@ -55,7 +56,8 @@ def save(
     """
     label = plain(os.fspath(path))
     if is_url(label):
-        check_url(label, source=model.name, in_place=in_place)
+        check_url(label, source=next(iter(model.origin), None), in_place=in_place)
+        refuse_source(label, model.origin[1:])
         with tempfile.TemporaryDirectory(prefix="onnx-migrate-") as folder:
             written = Path(folder, basename(label))
             try:
@@ -76,22 +78,19 @@ def save(
 
 def _save(model: Model, path: Path, label: str, external: bool, in_place: bool) -> None:
     target = Path(os.path.realpath(path))
-    weights = model.weights
-    source = weights.source
-    exists = check_file(label, source=source, in_place=in_place)
-    same = exists and source is not None and source.exists() and target.samefile(source)
+    own = next(iter(model.origin), None)
+    exists = check_file(label, source=own, in_place=in_place)
+    same = exists and own is not None and same_place(str(target), own)
     # Only where the references will be read from the same folder as before.
-    keep = same and os.path.realpath(path.parent) == os.path.realpath(weights.folder or "")
+    keep = same and os.path.realpath(path.parent) == os.path.realpath(model.weights.folder or "")
     pieces, data, used = _lay_out(model, target.name + ".data", external, keep)
-    beside = _Beside(target, label, used)
+    needed = {*map(os.fspath, used), *model.origin}
+    refuse_source(label, sorted(needed - {own}))
+    beside = _Beside(target, label, map(os.fspath, used) if same else needed)
     if data and os.path.realpath(path.parent) != str(target.parent):
         raise SaveError(
             f"{label} leads to another folder, where its external data would not be found",
             hint=f"give {target}",
-        )
-    if exists and any(target.samefile(file) for file in used if file != source and file.exists()):
-        raise SaveError(
-            f"{label} holds weights of the model itself", code="would-overwrite", hint="choose another name"
         )
     if data:
         beside.check()
@@ -183,13 +182,13 @@ class _Beside:
     a backup, and at each moment one whole model stands at the target.
     """
 
-    def __init__(self, target: Path, label: str, used: set[Path]) -> None:
+    def __init__(self, target: Path, label: str, needed: Iterable[str]) -> None:
         self.target = target
         self.label = label
         self.data = target.with_name(target.name + ".data")
         self.backup = target.with_name(f".{target.name}.data.bak")
         self.claims = target.with_name(f".{target.name}.data.new")
-        self._in_use = self.data.exists() and any(self.data.samefile(file) for file in used if file.exists())
+        self._in_use = any(same_place(str(self.data), file) for file in needed)
         self._old, self._weights = onnx.ModelProto(), Weights(target.parent, source=target)
         if target.exists() and (self.data.exists() or self.backup.exists()):
             with contextlib.suppress(LoadError):  # not a model: then it has no data either

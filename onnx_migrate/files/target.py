@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from onnx_migrate.errors import SaveError
+from onnx_migrate.files.load import Source, load
 from onnx_migrate.files.upload import check_url
-from onnx_migrate.url import is_url, plain
+from onnx_migrate.url import is_url, plain, same_place
 
-__all__ = ["check_file", "check_target"]
+__all__ = ["check_file", "check_target", "check_unread", "refuse_source"]
 
 
 def check_target(
@@ -46,11 +48,36 @@ def check_file(
         raise SaveError(f"{label} is not a regular file")
     if not _writable(target, os.W_OK):
         raise SaveError(f"{label} is write-protected")
-    if source is not None and not in_place and os.path.exists(source) and target.samefile(source):
+    if source is not None and not in_place and same_place(str(target), os.fspath(source)):
         raise SaveError(
             f"{label} is the model itself", code="in-place", hint="--in-place allows to replace it"
         )
     return True
+
+
+def check_unread(targets: Iterable[str | os.PathLike[str]], source: Source) -> None:
+    """Refuse a path or URL to write to that leads to a file `source` is read from: the model, its external data.
+
+    The structure is read only where something may stand at a target. Raises SaveError (`would-overwrite`), and
+    LoadError as `load` does.
+    """
+    names = [plain(os.fspath(target)) for target in targets]
+    names = [name for name in names if is_url(name) or os.path.exists(name)]
+    if names and isinstance(source, (str, os.PathLike)):
+        origin = load(source).origin
+        for name in names:
+            refuse_source(name, origin)
+
+
+def refuse_source(target: str, origin: Iterable[str]) -> None:
+    """Refuse a path or URL that leads to one of the files of `Model.origin`. Raises SaveError (`would-overwrite`)."""
+    for name in origin:
+        if same_place(target, name):
+            raise SaveError(
+                f"{target} is a file that the model is read from",
+                code="would-overwrite",
+                hint="choose another name",
+            )
 
 
 def _writable(path: Path, mode: int) -> bool:

@@ -24,7 +24,7 @@ import onnx
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.digest import file_digest
 from onnx_migrate.model.weights import tensors
-from onnx_migrate.url import basename, identity, is_url, is_web, opened, said
+from onnx_migrate.url import basename, is_web, opened, said, same_place
 
 __all__ = ["check_url", "upload"]
 
@@ -41,7 +41,7 @@ def check_url(url: str, *, source: str | None = None, in_place: bool = False) ->
     opened(url)
     if basename(url) in ("", ".", ".."):
         raise SaveError(f"{url} is a directory", code="is-directory", hint="give a file name in it")
-    if source is not None and is_url(source) and not in_place and identity(source) == identity(url):
+    if source is not None and not in_place and same_place(source, url):
         raise SaveError(f"{url} is the model itself", code="in-place", hint="--in-place allows to replace it")
 
 

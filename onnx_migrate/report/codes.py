@@ -21,7 +21,7 @@ CODES = {
     "cannot-write": "The target could not be written; what stood there before stands there still.",
     "in-place": "The target is the model itself. --in-place, or in_place=True, allows to replace it.",
     "no-such-folder": "The target's folder is not there. It is not made, so that a typing error does not make a tree.",
-    "would-overwrite": "A file that does not belong to the model being replaced stands where weights are to be written. Move it, or choose another name.",
+    "would-overwrite": "What is to be written over is read by this migration, or is somebody else's: the model or its weights, a data file that does not belong to the model being replaced, a file of another kind than the page or the JSON lines asked for. Move it, or choose another name.",
     # Errors of arguments
     "duplicate-pass": "A pipeline has two passes of one name.",
     "input-data": "The inputs given to verify on do not fit the model: names, types, shapes, or nothing there to read.",

@@ -99,6 +99,15 @@ def test_the_diff_is_by_line(cli: Run, folder: Path) -> None:
     assert cli("out.onnx", "--check", "--diff", *FAST).out == ""
 
 
+def test_in_place_the_diff_is_against_what_was_there(cli: Run, folder: Path) -> None:
+    expected = cli("small.onnx", "--dry-run", "--diff", *FAST).out.replace("+++ migrated", "+++ small.onnx")
+
+    ended = cli("small.onnx", "--in-place", "--diff", *FAST)
+
+    assert (ended.code, ended.out) == (0, expected)
+    assert expected.startswith("--- small.onnx\n+++ small.onnx\n@@ model @@\n")
+
+
 @pytest.mark.parametrize(
     "args",
     [

@@ -17,7 +17,7 @@ import pytest
 from onnx import TensorProto
 
 from onnx_migrate.errors import SaveError
-from onnx_migrate.files import copying, inline, load, newfile, save
+from onnx_migrate.files import check_unread, copying, inline, load, newfile, save
 from onnx_migrate.files import save as save_function
 from onnx_migrate.model.model import Model
 from tests.files.feature_models import UNKNOWN, model, plain, weight, with_external_data
@@ -253,6 +253,66 @@ def test_the_sources_own_data_is_never_a_target(source: Path) -> None:
     assert inline(load(source)) == inline(load(source.parent / "b.onnx")) == plain()
 
 
+def moved(path: Path) -> Model:
+    """Return the model at a path with its weights elsewhere, as the simplifier leaves them."""
+    read = load(path)
+    found = load(inline(read))
+    found.origin = read.origin
+    return found
+
+
+LEADS: dict[str, Callable[[Path], Path]] = {
+    "itself": lambda file: file,
+    "another spelling": lambda file: file.parent / ".." / file.parent.name / file.name,
+    "a link": lambda file: linked(os.symlink, file),
+    "a hard link": lambda file: linked(os.link, file),
+}
+
+
+def linked(how: Callable[[Path, Path], None], file: Path) -> Path:
+    how(file, file.with_name("other"))
+    return file.with_name("other")
+
+
+@pytest.mark.parametrize("read", [load, moved])
+@pytest.mark.parametrize("lead", LEADS.values(), ids=LEADS)
+def test_no_file_of_the_source_is_a_target(
+    lead: Callable[[Path], Path], read: Callable[[Path], Model], source: Path
+) -> None:
+    with_external_data(plain(), source, "w.bin")
+    before = source.read_bytes(), source.with_name("w.bin").read_bytes()
+
+    for name, code, external in (
+        ("w.bin", "would-overwrite", False),
+        ("w.bin", "would-overwrite", True),
+        ("a.onnx", "in-place", False),
+    ):
+        target = lead(source.with_name(name))
+        refusal(code, read(source), target, external=external)
+        if external is False and code == "would-overwrite":
+            with pytest.raises(SaveError) as caught:
+                check_unread([target], source)
+            assert caught.value.code == code
+        source.with_name("other").unlink(missing_ok=True)
+
+    refusal("would-overwrite", read(source), lead(source.with_name("w.bin")), in_place=True)
+    assert (source.read_bytes(), source.with_name("w.bin").read_bytes()) == before
+
+
+def test_data_that_the_source_shares_with_the_target_stays(source: Path) -> None:
+    """The target's old data is removed with it, unless the source's weights lie there too."""
+    with_external_data(plain(), source, "b.onnx.data")
+    data, target = source.with_name("b.onnx.data"), source.with_name("b.onnx")
+    before = data.read_bytes()
+    shutil.copy(source, target)
+
+    refusal("would-overwrite", moved(source), target, external=True)
+    save(moved(source), target)
+
+    assert data.read_bytes() == before
+    assert inline(load(source)) == inline(load(target)) == plain()
+
+
 # Atomicity
 
 Steps = list[Callable[[], None]]
@@ -325,6 +385,28 @@ def test_killed_at_any_system_call_leaves_a_whole_model(
             if not killed:
                 break
     assert kills >= 5
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("external", [False, True])
+def test_killed_in_place_over_external_data_leaves_a_whole_model(external: bool, source: Path) -> None:
+    """The weights lie elsewhere, so nothing of the source's is needed, and its data is replaced or removed."""
+    with_external_data(plain(), source, "a.onnx.data")
+    pristine = {name: source.with_name(name).read_bytes() for name in names(source.parent)}
+    new = moved(source)
+    new.proto.producer_name = "changed"
+    whole = [plain().SerializeToString(), inline(new).SerializeToString()]
+    for call in SYSTEM_CALLS:
+        for count in range(100):
+            for name in names(source.parent):
+                source.with_name(name).unlink()
+            for name, content in pristine.items():
+                source.with_name(name).write_bytes(content)
+            killed = run_killed(call, count, lambda: save(new, source, external=external, in_place=True))
+            assert inline(load(source)).SerializeToString() in whole[not killed :], (call, count)
+            if not killed:
+                break
+        assert names(source.parent) == ({"a.onnx", "a.onnx.data"} if external else {"a.onnx"})
 
 
 LOOP = """

@@ -16,7 +16,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from onnx_migrate.errors import SaveError, UsageError
-from onnx_migrate.files import check_target, inline, load, save
+from onnx_migrate.files import check_target, check_unread, inline, load, save
 from onnx_migrate.files import save as save_function
 from tests.files.feature_models import model, plain, weight
 
@@ -168,6 +168,32 @@ def test_the_model_itself_is_written_over_only_in_place(store: Any) -> None:
     read.proto.producer_name = "changed"
     save(read, URL, in_place=True)
     assert load(URL).proto.producer_name == "changed"
+
+
+@pytest.mark.parametrize("location", ["w.bin", "./w.bin", "sub/../w.bin"])
+def test_the_external_data_of_the_model_is_no_target(location: str, store: Any) -> None:
+    proto = model([weight("w", 7)])
+    tensor = proto.graph.initializer[0]
+    store.pipe("/out/folder/w.bin", tensor.raw_data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    store.pipe(PATH, proto.SerializeToString())
+    before, read = objects(store), load(URL)
+    moved = load(inline(read))
+    moved.origin = read.origin
+
+    for url in ("memory://out/folder/w.bin", "memory:///out/folder/w.bin"):
+        for act in (
+            lambda url: save(read, url),
+            lambda url: save(moved, url),
+            lambda url: check_unread([url], URL),
+        ):
+            with pytest.raises(SaveError) as caught:
+                act(url)
+            assert caught.value.code == "would-overwrite"
+            assert caught.value.reason == f"{url} is a file that the model is read from"
+    assert objects(store) == before
 
 
 @pytest.mark.parametrize(
