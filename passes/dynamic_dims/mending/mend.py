@@ -23,6 +23,8 @@ __all__ = ["mend"]
 _STEPS = (64, 1)
 """By multiples of what sizes grow: what strides divide, then what tables of positions have room for."""
 _TRIALS = 48
+_FACTORS = (7, 11, 13, 17, 19, 23)
+"""Times 64: sizes for dims that were open already, which strides divide and no constant is likely to be."""
 _SHARE = 0.1
 """Of a model's nodes that a size must move to be free, where only small steps can be taken."""
 
@@ -39,6 +41,18 @@ def mend(
     constant where no mending makes them agree.
     """
     first: BlockedError | None = None
+    guessed = {
+        symbol: 64 * factor for symbol, factor in zip(_opened(model.proto, frozen), _FACTORS, strict=False)
+    }
+    if guessed:
+        try:
+            worlds = Worlds.of({**frozen, **guessed}, batch, _STEPS[0])
+            found, walk = _settle(model, worlds, step)
+        except BlockedError:
+            pass  # a network that does not take these sizes: without them, less is known
+        else:
+            log.changes.extend(walk.changes)
+            return found, _batches(walk, worlds, batch)
     for stride in _STEPS if set(frozen) - batch else _STEPS[:1]:
         worlds = Worlds.of(frozen, batch, stride)
         try:
@@ -52,6 +66,14 @@ def mend(
         return found, _batches(walk, worlds, batch)
     assert first is not None
     raise _refusal(first, frozen)
+
+
+def _opened(proto: onnx.ModelProto, frozen: Mapping[str, int]) -> list[str]:
+    """Return the symbols of inputs that were open before."""
+    initialised = {tensor.name for tensor in proto.graph.initializer}
+    values = [value for value in proto.graph.input if value.name not in initialised]
+    names = [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
+    return [name for name in dict.fromkeys(names) if name and name not in frozen]
 
 
 def _batches(walk: Walk, worlds: Worlds, batch: Set[str]) -> dict[str, dict[int, str]]:
