@@ -126,13 +126,14 @@ class DynamicDims(Pass):
             raise CannotMigrate(
                 f"{what} {value.name!r} declares no rank, so its axes cannot be named", code="needs-rank"
             )
-        dims = tuple(axes.get(axis, size) for axis, size in enumerate(before))
-        if dims != before:
-            set_dims(value, dims)
+        for axis, symbol in axes.items():
+            value.type.tensor_type.shape.dim[axis].dim_param = symbol
+        after = dims_of(value)
+        if after != before:
             log.note(
                 self.name,
                 "input-dims",
-                f"{what} {value.name}: {text_of(before)} → {text_of(dims)}",
+                f"{what} {value.name}: {text_of(before)} → {text_of(after)}",
                 subject=value.name,
             )
 

@@ -130,3 +130,12 @@ def test_names_that_must_be_equal_are_an_error() -> None:
     with pytest.raises(UsageError, match="'B' and 'A' must be equal") as caught:
         mended(SUM, {"x": {0: "A"}, "z": {0: "B"}})
     assert caught.value.code == "two-names"
+
+
+def test_axes_that_are_not_asked_for_keep_their_names() -> None:
+    """tf2onnx calls what it does not know unk__7, as onnx's inference does."""
+    source = model(text("float[1,unk__7] x", "float[1,unk__7] y", "y = Relu(x)"))
+
+    result, _ = mended(source, {"x": {0: "N"}})
+
+    assert [dim.dim_param for dim in result.graph.input[0].type.tensor_type.shape.dim] == ["N", "unk__7"]
