@@ -12,6 +12,7 @@ from typing import Any
 import onnx
 
 from onnx_migrate import files
+from onnx_migrate.engine.passes import builtin_passes
 from onnx_migrate.engine.survey import Survey, survey
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
 from onnx_migrate.files.load import from_file
@@ -21,6 +22,7 @@ from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.opset import onnx_opset
+from onnx_migrate.model.runtimes import runtime as release
 from onnx_migrate.model.schema import signature_at
 from onnx_migrate.model.weights import MEMORY, Weights, byte_size, tensors
 from onnx_migrate.report import Report, Side
@@ -103,9 +105,18 @@ class Inspection:
 
 
 def inspect(
-    source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, opset: int | str = "17+"
+    source: str | os.PathLike[str] | bytes | onnx.ModelProto,
+    *,
+    opset: int | str = "17+",
+    runtime: str | None = None,
 ) -> Inspection:
-    """Look at a model; no weights are read and nothing is written. Raises LoadError, or UsageError for `opset`."""
+    """Look at a model; no weights are read and nothing is written.
+
+    With a `runtime`, as in "onnxruntime==1.14", the way is to what that release runs, and `opset` says nothing.
+    Raises LoadError, and UsageError for `opset` and `runtime`.
+    """
+    row = None if runtime is None else release(runtime)
+    asked: int | str = opset if row is None else row.target
     model, problems = _load(source)
     proto = model.proto
     found = Counter(_operators(proto))
@@ -113,7 +124,11 @@ def inspect(
     side = Side.of(proto)
     reach = survey(model)
     log, refusal, plan = ChangeLog(), None, None
-    pipeline = default_pipeline(opset=opset, simplify=False)
+    pipeline = default_pipeline(
+        opset=asked, simplify=False, resize_form="auto" if row is None else row.resize_form
+    )
+    if row is not None:
+        pipeline = pipeline.add(builtin_passes()["fits_runtime"](runtime=row))  # type: ignore[call-arg]
     try:
         result = pipeline.run(model.copy(), log)
     except UsageError:
@@ -135,7 +150,7 @@ def inspect(
         weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in held),
         external_files=_external_files(model),
         problems=problems,
-        target=(plan and plan.after.opset) or opset,
+        target=(plan and plan.after.opset) or asked,
         plan=plan,
         refusal=refusal,
         survey=reach,

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
+from click.core import ParameterSource
 
 from onnx_migrate.cli.completion import runtimes
 
@@ -16,6 +17,7 @@ __all__ = ["inspect"]
 
 
 @click.command()
+@click.pass_context
 @click.argument("models", type=click.Path(readable=False), nargs=-1, required=True)
 @click.option(
     "--opset", "--target-opset", default="17+", show_default=True, metavar="N",
@@ -23,11 +25,19 @@ __all__ = ["inspect"]
 )  # fmt: skip
 @click.option(
     "--for", "runtime", metavar="RUNTIME==VERSION", shell_complete=runtimes,
-    help="Look at the way to the newest opset that a release runs, as in onnxruntime==1.14.",
+    help="Look at the way to the newest opset that a release runs, as in onnxruntime==1.14, and at what else keeps a "
+    "model from running there.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every node, and all of every model.")
-def inspect(models: tuple[str, ...], opset: str, runtime: str | None, as_json: bool, verbose: bool) -> int:
+def inspect(
+    context: click.Context,
+    models: tuple[str, ...],
+    opset: str,
+    runtime: str | None,
+    as_json: bool,
+    verbose: bool,
+) -> int:
     """Show what the MODELS are, what would change on the way to an opset, what would be refused and why, and
     which opsets can be reached.
 
@@ -42,20 +52,16 @@ def inspect(models: tuple[str, ...], opset: str, runtime: str | None, as_json: b
     from onnx_migrate.cli.failure import fail
     from onnx_migrate.errors import MigrateError, UsageError
     from onnx_migrate.inspection import inspect as look
-    from onnx_migrate.model.runtimes import runtime as release
     from onnx_migrate.report.failure import failure
 
-    if runtime is not None:
-        try:
-            opset = release(runtime).target
-        except UsageError as error:
-            raise click.UsageError(str(error)) from error
+    if runtime is not None and context.get_parameter_source("opset") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--for chooses the opset: leave --opset out")
     code = 0
     shown: list[Inspection] = []
     entries: list[dict[str, Any]] = []
     for model in models:
         try:
-            found = look(model, opset=opset)
+            found = look(model, opset=opset, runtime=runtime)
         except MigrateError as error:  # noqa: PERF203
             code = fail(error, model, as_json=False)
             if isinstance(error, UsageError):
@@ -73,7 +79,7 @@ def inspect(models: tuple[str, ...], opset: str, runtime: str | None, as_json: b
 
         console = Console()
         if len(models) > 1 and not verbose:
-            print_overview(shown, console)
+            print_overview(shown, console, to=f"for {runtime}" if runtime else f"to {opset}")
         else:
             for index, found in enumerate(shown):
                 if index:

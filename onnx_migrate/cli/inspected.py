@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,10 @@ _SHOWN = 10
 """Changes and refusals shown, unless all are asked for."""
 
 
-def print_overview(found: Sequence[Inspection], console: Console) -> None:
-    """Write a table of one row a model."""
+def print_overview(found: Sequence[Inspection], console: Console, *, to: str) -> None:
+    """Write a table of one row a model; `to` heads what would become of each."""
     table = _table("model", "opset", "IR", "nodes", "weights", "reachable")
-    table.add_column(f"to {found[0].target}", overflow="fold")
+    table.add_column(escape(to), overflow="fold")
     for item in found:
         table.add_row(
             escape(item.model),
@@ -31,7 +32,9 @@ def print_overview(found: Sequence[Inspection], console: Console) -> None:
             str(item.nodes),
             _bytes(item.weight_bytes),
             _span(item.survey.reachable),
-            _outlook(item),
+            _outlook(item)
+            if f"to {item.target}" == to or item.plan is None
+            else f"{item.target}: {_outlook(item)}",
         )
     console.print(table)
 
@@ -72,7 +75,7 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         ]
         _some(changes, line, everything)
         for note in item.plan.notes:
-            line(f"  {escape(note.message)}")
+            line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{escape(note.message)}")
     line(f"\n[bold]reachable[/]: opset {_span(item.survey.reachable)}")
     refusals = [f"  not {_span(no.opsets)}: {_told(no.error)}" for no in item.survey.refusals]
     _some(refusals, line, everything)
@@ -92,8 +95,14 @@ def _outlook(item: Inspection) -> str:
         return f"[red]refused[/], {_told(item.refusal)}"
     if item.plan.outcome == "unchanged":
         return "nothing changes"
-    changes, notes = len(item.plan.changes), len(item.plan.notes)
-    return f"[green]{_count(changes, 'node')} changed[/]" + (f", {_count(notes, 'note')}" if notes else "")
+    severities = Counter(note.severity for note in item.plan.notes)
+    parts = [f"[green]{_count(len(item.plan.changes), 'node')} changed[/]"]
+    parts += [
+        _count(severities[kind], what)
+        for kind, what in (("info", "note"), ("warning", "warning"))
+        if severities[kind]
+    ]
+    return ", ".join(parts)
 
 
 def _count(number: int, what: str) -> str:

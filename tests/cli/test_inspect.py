@@ -78,6 +78,43 @@ def test_many_are_shown_in_a_line_each(cli: Run, folder: Path) -> None:
     assert "operators" in cli("inspect", "small.onnx", "large.onnx", "-v").out
 
 
+def test_each_row_tells_what_it_reaches(cli: Run, folder: Path) -> None:
+    assert cli("small.onnx", "new.onnx", "--opset", "19", "--no-verify", "--no-simplify").code == 0
+
+    head, new, small = cli("inspect", "new.onnx", "small.onnx").out.splitlines()
+    assert (head.rstrip().endswith("to 17+"), new.split()[-3:], "17: 1 node changed" in small) == (
+        True, ["19:", "nothing", "changes"], True,
+    )  # fmt: skip
+    head, new, small = cli("inspect", "new.onnx", "small.onnx", "--opset", "19").out.splitlines()
+    assert (head.rstrip().endswith("to 19"), "  1 node changed" in small) == (True, True)
+
+
+def test_what_a_runtime_does_not_take_is_said(cli: Run, folder: Path) -> None:
+    """As the migration says it: a refusal, and warnings."""
+    proto = onnx.load("small.onnx")
+    proto.ir_version = 10
+    onnx.save(proto, "new.onnx")
+    assert cli("small.onnx", "late.onnx", "--opset", "20", "--no-verify", "--no-simplify").code == 0
+
+    entry = shown(cli("inspect", "new.onnx", "--for", "onnxruntime==1.14", "--json"))
+    assert (entry["changes"], entry["refusal"]["code"]) == (None, "runtime-ir")
+    entry = shown(cli("inspect", "late.onnx", "--for", "openvino==2024.4", "--json"))
+    assert [(note["code"], note["severity"]) for note in entry["notes"]] == [("runtime-opset", "warning")]
+    assert (
+        "  warning: the model stays at its opset 20; "
+        in cli("inspect", "late.onnx", "--for", "openvino==2024.4").out
+    )
+    table = cli("inspect", "late.onnx", "new.onnx", "--for", "openvino==2024.4").out
+    assert "20: 0 nodes changed, 1 warning" in " ".join(table.split())
+
+
+@pytest.mark.parametrize(
+    "args", [["--for", "nonsense"], ["--for", "onnxruntime==1.14", "--opset", "17"]], ids=str
+)
+def test_wrong_usage(cli: Run, folder: Path, args: list[str]) -> None:
+    assert cli("inspect", "small.onnx", *args).code == 2
+
+
 def test_one_that_is_no_model_hides_none(cli: Run, folder: Path) -> None:
     (folder / "text.onnx").write_text("hello", encoding="utf-8")
 
