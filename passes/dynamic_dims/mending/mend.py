@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from copy import deepcopy
+from dataclasses import dataclass
 
 import onnx
 
@@ -18,7 +19,7 @@ from .place import BlockedError, StateError
 from .values import Dim, Worlds
 from .walk import LaidError, MixedError, Walk
 
-__all__ = ["mend"]
+__all__ = ["Mended", "mend"]
 
 _STEPS = (64, 1)
 """By multiples of what sizes grow: what strides divide, then what tables of positions have room for."""
@@ -29,12 +30,20 @@ _SHARE = 0.1
 """Of a model's nodes that a size must move to be free, where only small steps can be taken."""
 
 
-def mend(
-    model: Model, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog, step: str
-) -> tuple[Model, dict[str, dict[int, str]]]:
-    """Return the model with every constant that froze a symbol's size mended; each mend is a Change in the log.
+@dataclass(frozen=True)
+class Mended:
+    """A model without what froze its sizes, the axes of its outputs that are a batch, and where each symbol flows.
 
-    And the axes of the outputs that are a batch, with its symbol.
+    `flow` tells for how many nodes a symbol is an axis of what they give, or laid into one, of how many.
+    """
+
+    model: Model
+    batches: dict[str, dict[int, str]]
+    flow: dict[str, tuple[int, int]]
+
+
+def mend(model: Model, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog, step: str) -> Mended:
+    """Return the model with every constant that froze a symbol's size mended; each mend is a Change in the log.
 
     `frozen` gives each symbol of the inputs the size it had; `batch` are those that are a batch. The walk computes
     every shape at the frozen sizes and at others. Raises CannotMigrate, code `frozen-dim`, naming the node and the
@@ -52,7 +61,7 @@ def mend(
             pass  # a network that does not take these sizes: without them, less is known
         else:
             log.changes.extend(walk.changes)
-            return found, _batches(walk, worlds, batch)
+            return Mended(found, _batches(walk, worlds, batch), _flow(walk, frozen))
     for stride in _STEPS if set(frozen) - batch else _STEPS[:1]:
         worlds = Worlds.of(frozen, batch, stride)
         try:
@@ -63,9 +72,13 @@ def mend(
         if first is not None and walk.moved < _SHARE * walk.visited:
             break  # strides swallow so small a step, and it shows nothing
         log.changes.extend(walk.changes)
-        return found, _batches(walk, worlds, batch)
+        return Mended(found, _batches(walk, worlds, batch), _flow(walk, frozen))
     assert first is not None
     raise _refusal(first, frozen)
+
+
+def _flow(walk: Walk, frozen: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    return {symbol: (walk.flow[symbol], walk.visited) for symbol in frozen}
 
 
 def _opened(proto: onnx.ModelProto, frozen: Mapping[str, int]) -> list[str]:

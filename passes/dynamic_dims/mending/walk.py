@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Set
 from itertools import chain
 
@@ -131,6 +132,8 @@ class Walk:
         """How many nodes were walked over."""
         self.moved = 0
         """How many of them give what moves with something else than the batch."""
+        self.flow: Counter[str] = Counter()
+        """How many of them give what has a symbol for an axis, or laid into one."""
         self.takers: list[Place] = []
         """Nodes that took the batch away, and now lay it with another axis."""
         self.outputs: dict[str, Dims | None] = {}
@@ -160,6 +163,16 @@ class Walk:
                     continue
                 if self._worlds.carries_batch(dim):
                     raise LaidError(place, f"it lays the batch with another axis of output {name!r}")
+
+    def _follow(self, outputs: list[Value]) -> None:
+        sizes = {
+            leaf.sizes
+            for value in outputs
+            for dim in value.dims or ()
+            if dim is not None
+            for leaf in (dim, *dim.leaves())
+        }
+        self.flow.update(symbol for symbol, own in self._worlds.sizes.items() if own in sizes)
 
     def _moves(self, value: Value) -> bool:
         return any(
@@ -215,6 +228,7 @@ class Walk:
                 if name:
                     body.learn(name, value)
             self.moved += any(map(self._moves, outputs))
+            self._follow(outputs)
             if scope is self._main:
                 self._last.update({name: place for name in node.output if name in self._outputs})
             nodes.extend([*place.rw.preceding, node, *place.rw.following])
