@@ -7,7 +7,15 @@ from collections.abc import Callable
 from .place import Place
 from .values import Dim, Value
 
-__all__ = ["contradiction", "mixture"]
+__all__ = ["contradiction", "misfit", "mixture"]
+
+
+_ELEMENTWISE = frozenset(
+    {
+        "Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or",
+        "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal",
+    }
+)  # fmt: skip
 
 
 def contradiction(place: Place) -> str:
@@ -79,6 +87,23 @@ _CHECKS: dict[str, Callable[[Place], str]] = {
     "GRU": _recurrent,
     "RNN": _recurrent,
 }
+
+
+def misfit(place: Place) -> str:
+    """Say which axes do not fit, of a node that takes its inputs element by element."""
+    shapes = [value.dims if value is not None else None for value in place.given]
+    if place.node.op_type not in _ELEMENTWISE or None in shapes:
+        return ""
+    known = [(name, dims) for name, dims in zip(place.node.input, shapes, strict=True) if dims]
+    for back in range(1, max((len(dims) for _, dims in known), default=0) + 1):
+        along = [(name, len(dims) - back, dims[-back]) for name, dims in known if len(dims) >= back]
+        moving = next((place.name_of(dim) for _, _, dim in along if dim is not None and dim.varies), "")
+        for name, axis, dim in along:
+            if moving and dim is not None and not dim.varies and dim.frozen != 1:
+                return (
+                    f"axis {axis} of {name!r} is {dim.frozen} whatever the sizes, and is to follow {moving}"
+                )
+    return ""
 
 
 def mixture(place: Place, outputs: list[Value]) -> str:

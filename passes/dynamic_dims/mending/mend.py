@@ -15,9 +15,9 @@ from onnx_migrate.model.order import free_names
 
 from .body import State
 from .choices import Choices
-from .place import BlockedError, StateError
+from .place import BlockedError, LaidError, MixedError, StateError
 from .values import Dim, Worlds
-from .walk import LaidError, MixedError, Walk
+from .walk import Walk
 
 __all__ = ["Mended", "mend"]
 

@@ -18,7 +18,7 @@ from .choices import Choices
 from .inference import attributes_of
 from .values import Array, Dim, Value, Worlds
 
-__all__ = ["BlockedError", "Place", "StateError", "text"]
+__all__ = ["BlockedError", "LaidError", "MixedError", "Place", "StateError", "text"]
 
 
 class BlockedError(Exception):
@@ -29,6 +29,14 @@ class BlockedError(Exception):
         self.place = place
         self.reason = reason
         self.constant = constant
+
+
+class MixedError(BlockedError):
+    """A node at which the items of a batch meet."""
+
+
+class LaidError(BlockedError):
+    """A node that gives an output in which no axis is the batch."""
 
 
 class StateError(BlockedError):

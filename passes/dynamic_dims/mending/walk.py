@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from itertools import chain
 
 import onnx
@@ -21,85 +21,15 @@ from onnx_migrate.model.sketch import sketches
 from .arithmetic import LARGEST
 from .body import Body, State
 from .choices import Choices
-from .cut import slice_, split
-from .demands import contradiction, mixture
-from .fill import constant_of_shape, expand, range_, tile
+from .demands import contradiction, misfit, mixture
 from .inference import DisagreementError, infer
 from .loops import common, rounds
-from .meet import broadcast, concat, elements, grid, normalization, product, recurrent, reverse
-from .place import BlockedError, Place
-from .pooling import pool
-from .positions import positions, positions_of_any
-from .reshape import flatten, reshape
-from .resizing import resize
-from .rows import gather_nd, rows, scatter_nd
-from .single import TAKERS, item, squeeze, unsqueeze
+from .menders import MENDERS, OF_CONSTANTS
+from .place import BlockedError, LaidError, MixedError, Place
+from .single import TAKERS
 from .values import Dim, Dims, Value, Worlds
 
-__all__ = ["LaidError", "MixedError", "Walk"]
-
-Mender = Callable[[Place], list[Value] | None] | Callable[[Place], None]
-
-
-_COMPARISONS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"})
-_ELEMENTWISE = _COMPARISONS | {"Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"}
-
-
-def _gather(place: Place) -> list[Value] | None:
-    found = item(place)
-    if found is None:
-        positions(place, 1)
-        rows(place)
-    return found
-
-
-def _gather_elements(place: Place) -> None:
-    positions(place, 1)
-    elements(place)
-
-
-def _broadcast(place: Place) -> None:
-    positions_of_any(place)
-    broadcast(place)
-
-
-_MENDERS: Mapping[str, Mender] = {
-    "Reshape": reshape,
-    "Flatten": flatten,
-    "AveragePool": pool,
-    "MaxPool": pool,
-    "Squeeze": squeeze,
-    "Unsqueeze": unsqueeze,
-    "Expand": expand,
-    "Tile": tile,
-    "ConstantOfShape": constant_of_shape,
-    "Range": range_,
-    "Gather": _gather,
-    "Slice": slice_,
-    "Split": split,
-    "Resize": resize,
-    "Concat": concat,
-    "GatherND": gather_nd,
-    "ScatterND": scatter_nd,
-    "GridSample": grid,
-    "GatherElements": _gather_elements,
-    "ScatterElements": elements,
-    "MatMul": product,
-    "LSTM": recurrent,
-    "GRU": recurrent,
-    "RNN": recurrent,
-    "ReverseSequence": reverse,
-    "BatchNormalization": normalization,
-    **dict.fromkeys(("Add", "Sub", "Mul"), _broadcast),
-    **dict.fromkeys(_COMPARISONS, positions_of_any),
-    **dict.fromkeys(("Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"), broadcast),
-}
-
-
-_OF_CONSTANTS = _COMPARISONS | {
-    "ConstantOfShape", "Range", "Slice", "Expand", "Tile", "Gather", "GatherElements", "Add", "Sub", "Mul",
-}  # fmt: skip
-"""Operators that are mended although nothing that moves goes in: what comes out may have to."""
+__all__ = ["Walk"]
 
 
 class Walk:
@@ -274,8 +204,8 @@ class Walk:
             return self._control(place, index, graphs, imports)
         known: list[Value] | None = None
         moving = any(value is not None and (value.varies or value.dims is None) for value in place.given)
-        if is_onnx(node.domain) and (moving or node.op_type in _OF_CONSTANTS):
-            mender = _MENDERS.get(node.op_type)
+        if is_onnx(node.domain) and (moving or node.op_type in OF_CONSTANTS):
+            mender = MENDERS.get(node.op_type)
             known = mender(place) if mender is not None else None
             if place.where.operator in TAKERS and node.op_type == "Reshape":
                 self.takers.append(place)
@@ -287,7 +217,7 @@ class Walk:
             )
         except DisagreementError as error:
             constant = self._suspect(place)
-            raise BlockedError(place, _told(place) or f"at other sizes {error}", constant) from error
+            raise BlockedError(place, misfit(place) or f"at other sizes {error}", constant) from error
         problem = contradiction(place)
         if problem:
             raise BlockedError(place, problem, self._suspect(place))
@@ -400,28 +330,3 @@ class Walk:
                 ),
             )
         )
-
-
-def _told(place: Place) -> str:
-    """Say which axes do not fit, of a node that takes its inputs element by element."""
-    shapes = [value.dims if value is not None else None for value in place.given]
-    if place.node.op_type not in _ELEMENTWISE or None in shapes:
-        return ""
-    known = [(name, dims) for name, dims in zip(place.node.input, shapes, strict=True) if dims]
-    for back in range(1, max((len(dims) for _, dims in known), default=0) + 1):
-        along = [(name, len(dims) - back, dims[-back]) for name, dims in known if len(dims) >= back]
-        moving = next((place.name_of(dim) for _, _, dim in along if dim is not None and dim.varies), "")
-        for name, axis, dim in along:
-            if moving and dim is not None and not dim.varies and dim.frozen != 1:
-                return (
-                    f"axis {axis} of {name!r} is {dim.frozen} whatever the sizes, and is to follow {moving}"
-                )
-    return ""
-
-
-class MixedError(BlockedError):
-    """A node at which the items of a batch meet."""
-
-
-class LaidError(BlockedError):
-    """A node that gives an output in which no axis is the batch."""
