@@ -15,7 +15,7 @@ from onnx_migrate.model.order import free_names
 
 from .body import State
 from .choices import Choices
-from .place import BlockedError, LaidError, MixedError, StateError
+from .place import BlockedError, LaidError, MixedError, Place, StateError
 from .values import Dim, Worlds
 from .walk import Walk
 
@@ -131,7 +131,7 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
                 mixed.setdefault(error.place.label, deepcopy(choices))
             upstream = _upstream(model.proto, error)
             taker = next((place for place in walk.takers if place.label in upstream), None)
-            if isinstance(error, (MixedError, LaidError)) and taker is not None:
+            if taker is not None and (isinstance(error, (MixedError, LaidError)) or _takes_laid(error.place)):
                 what = "it takes the one item out of its batch, and nothing brings it back"
                 reason = f"{what}; at {error.place.where} {error.reason}"
                 dropped.setdefault(error.place.label, BlockedError(taker, reason))
@@ -150,6 +150,12 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
         return attempt, walk
     assert farthest is not None
     raise farthest[1]
+
+
+def _takes_laid(place: Place) -> bool:
+    """Tell whether a batch is laid with another axis in what a node takes."""
+    dims = [dim for value in place.given if value is not None for dim in value.dims or ()]
+    return any(dim is not None and dim.parts and place.worlds.carries_batch(dim) for dim in dims)
 
 
 def _upstream(proto: onnx.ModelProto, error: BlockedError) -> set[str]:
