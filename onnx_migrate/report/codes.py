@@ -76,6 +76,7 @@ CODES = {
     "dead-nodes": "Nodes that no output depends on were removed.",
     "dead-weights": "Initializers that no node reads were removed.",
     "held-before": "What was found up to a pass that changes numbers on purpose: there the model was still held against the original.",
+    "flow": "The axes of inputs and outputs that a name stands for, and the nodes whose results have it as an axis.",
     "input-dims": "Dims of an input were made symbolic.",
     "ir-version": "The IR version was raised to the smallest that may carry the target opset.",
     "left-out": "An optional pass failed, or its result did not hold, and the model was kept as it was before it.",

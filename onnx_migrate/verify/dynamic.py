@@ -109,9 +109,10 @@ class _Proof:
         if self._bench.batch:
             for batch in self._independent():
                 self._batches(batch)
-        for symbol in self._bench.symbols:
-            if symbol not in self._bench.batch:
-                self._free(symbol)
+        free = [symbol for symbol in self._bench.symbols if symbol not in self._bench.batch]
+        taken = {symbol: self._free(symbol) for symbol in free}
+        if len(self._bench.symbols) > 1 and taken:
+            self._at_once(taken)
 
     def _frozen(self) -> None:
         """Run at the sizes the model had, and see which outputs carry the batch."""
@@ -185,9 +186,20 @@ class _Proof:
             reason = f"does not run with a batch of {size}: {error}"
             raise BrokenError(reason, node=error.node) from error
 
-    def _free(self, symbol: str) -> None:
-        """Find two sizes of `symbol` at which the model runs, with the batch as it was."""
-        good, refused = 0, []
+    def _at_once(self, taken: Mapping[str, int]) -> None:
+        """Run at other sizes of everything."""
+        sizes = {**self._bench.symbols, **taken}
+        sizes |= {symbol: 2 if self._bench.symbols[symbol] != 2 else 3 for symbol in self._bench.batch}
+        try:
+            self._bench.run(sizes)
+        except EvaluationError as error:
+            where = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+            raise BrokenError(f"does not run with {where} at once: {error}", node=error.node) from error
+
+    def _free(self, symbol: str) -> int:
+        """Find two sizes of `symbol` at which the model runs, with the batch as it was; return the larger."""
+        good: list[int] = []
+        refused: list[str] = []
         last: EvaluationError | None = None
         for step in _STEPS:
             sizes = {**self._bench.symbols, symbol: self._bench.symbols[symbol] + step}
@@ -198,16 +210,17 @@ class _Proof:
                 refused.append(str(sizes[symbol]))
                 continue
             self._undisturbed(symbol, sizes, values)
-            good += 1
-            if good == 2:
+            good.append(sizes[symbol])
+            if len(good) == 2:
                 break
-        if good < 2:
+        if len(good) < 2:
             node = last.node if last else ""
             raise BrokenError(f"does not run with {symbol} = {' or '.join(refused)}: {last}", node=node)
         self._stuck(symbol, values)
         if refused:
             which = f"{symbol} = {', '.join(refused)}"
             self.notes.append(f"the network does not take {which}; it runs at other sizes")
+        return max(good)
 
     def _stuck(self, symbol: str, values: Values) -> None:
         """Say which outputs have an axis that was as long as `symbol`, and nothing else, and is so still."""

@@ -37,7 +37,7 @@ _PLANES = (
     (512, 512),
     (8, 12),
 )
-_LENGTHS = (7, 16, 1, 64, 128, 512, 1600, 16000)
+_LENGTHS = (7, 16, 1, 64, 128, 256, 512, 1600, 16000)
 """Of sequences; the last are windows of sound."""
 _CHANNELS = (1, 3, 4)
 _PLANS = 64

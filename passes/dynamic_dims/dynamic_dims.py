@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -101,8 +101,10 @@ class DynamicDims(Pass):
             log.note(self.name, "value-info", f"dropped {dropped} shapes that were noted for the old sizes")
         batch = batch_symbols({name: wish[name] for name in inputs & wish.keys()})
         batches: dict[str, dict[int, str]] = {}
+        flow: dict[str, tuple[int, int]] = {}
         if frozen:
-            model, batches = mend(model, frozen, batch, log, self.name)
+            mended = mend(model, frozen, batch, log, self.name)
+            model, batches, flow = mended.model, mended.batches, mended.flow
             graph = model.proto.graph
         inferred = followed_outputs(model.proto, frozen, batch)
         for value in graph.output:
@@ -118,6 +120,14 @@ class DynamicDims(Pass):
                     f"output {value.name}: {before} → {text_of(dims)}",
                     subject=value.name,
                 )
+        for symbol, (through, nodes) in flow.items():
+            found_in, found_out = _axes_of(symbol, graph.input), _axes_of(symbol, graph.output)
+            log.note(
+                self.name,
+                "flow",
+                f"{symbol}: {found_in} → {found_out or 'no output'}, as it is an axis of what {through} of {nodes} nodes give",
+                subject=symbol,
+            )
         return model
 
     def _name(self, value: onnx.ValueInfoProto, axes: Mapping[int, str], what: str, log: ChangeLog) -> None:
@@ -126,13 +136,14 @@ class DynamicDims(Pass):
             raise CannotMigrate(
                 f"{what} {value.name!r} declares no rank, so its axes cannot be named", code="needs-rank"
             )
-        dims = tuple(axes.get(axis, size) for axis, size in enumerate(before))
-        if dims != before:
-            set_dims(value, dims)
+        for axis, symbol in axes.items():
+            value.type.tensor_type.shape.dim[axis].dim_param = symbol
+        after = dims_of(value)
+        if after != before:
             log.note(
                 self.name,
                 "input-dims",
-                f"{what} {value.name}: {text_of(before)} → {text_of(dims)}",
+                f"{what} {value.name}: {text_of(before)} → {text_of(after)}",
                 subject=value.name,
             )
 
@@ -164,6 +175,15 @@ class DynamicDims(Pass):
                 )
             result.append((name or made) if size is None else size)
         return tuple(result)
+
+
+def _axes_of(symbol: str, values: Iterable[onnx.ValueInfoProto]) -> str:
+    return ", ".join(
+        f"{value.name}[{axis}]"
+        for value in values
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim)
+        if dim.dim_param == symbol
+    )
 
 
 def _is_made(symbol: str, wish: Mapping[str, Mapping[int, str]]) -> bool:

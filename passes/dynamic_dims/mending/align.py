@@ -52,10 +52,14 @@ def regroupings(
     if 0 in frozen or any(0 in dim.sizes for dim in given):
         return []
     leaves = _pooled([(leaf, axis) for axis, dim in enumerate(given) for leaf in dim.leaves()], worlds)
-    try:
-        return list(islice(_Regrouping(leaves, frozen, free, worlds).meanings(), _MOST))
-    except _MisalignedError:
-        return []
+    found: list[Meaning] = []
+    # A dynamic axis that is split, and no -1 says into what: as many windows as there are, or windows as large.
+    for grows in (0,) if free is not None or not any(leaf.varies for leaf, _ in leaves) else (0, 1):
+        try:
+            found += islice(_Regrouping(leaves, frozen, free, worlds, grows).meanings(), _MOST)
+        except _MisalignedError:  # noqa: PERF203
+            continue
+    return list(dict.fromkeys(found))
 
 
 def _pooled(leaves: list[tuple[Dim, int]], worlds: Worlds) -> list[tuple[Dim, int]]:
@@ -77,8 +81,14 @@ def _pooled(leaves: list[tuple[Dim, int]], worlds: Worlds) -> list[tuple[Dim, in
 
 class _Regrouping:
     def __init__(
-        self, leaves: list[tuple[Dim, int]], frozen: Sequence[int], free: int | None, worlds: Worlds
+        self,
+        leaves: list[tuple[Dim, int]],
+        frozen: Sequence[int],
+        free: int | None,
+        worlds: Worlds,
+        grows: int,
     ) -> None:
+        self._grows = grows
         self._leaves = leaves
         self._frozen = list(frozen)
         self._free = free
@@ -130,13 +140,14 @@ class _Regrouping:
             raise _MisalignedError
 
     def _divide(self, dim: Dim, share: int, place: int) -> tuple[Dim, Dim]:
-        """Split an axis into one of `share` and the rest; of a dynamic one, the part that the model left open grows."""
+        """Split an axis into one of `share` and the rest; of a dynamic one, the part that the model left open grows.
+
+        If it left none open, the first grows, or the second with `grows` 1.
+        """
         rest = dim.frozen // share
         if not dim.varies:
             return self._worlds.fixed(share), self._worlds.fixed(rest)
-        if self._free is None:
-            raise _MisalignedError
-        first = self._free == place
+        first = self._grows == 0 if self._free is None else self._free == place
         kept = rest if first else share
         if any(size % kept for size in dim.sizes):
             raise _MisalignedError
@@ -184,8 +195,10 @@ class _Regrouping:
         if len(leaves) == len(places):
             each = [(dim, place, False) for (dim, _), place in zip(leaves, places, strict=True) if dim.varies]
             # A -1 beside them may take them all in: [1, -1, 4], then a Squeeze.
-            beside = self._free is not None and self._frozen[self._free] != 1
-            return [each, *(self._merged([dim for dim, _ in moving], index) if beside else [])]
+            if self._free is None or self._frozen[self._free] == 1:
+                return [each]
+            taken = self._merged([dim for dim, _ in moving], index)
+            return [each, *(way for way in taken if way[0][1] == self._free)]
         if len(moving) == len(places):
             return [[(dim, place, False) for (dim, _), place in zip(moving, places, strict=True)]]
         if len(moving) > 1:

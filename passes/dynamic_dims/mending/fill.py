@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from itertools import product as combinations
 
-import numpy as np
-
 from .body import UnknownLengthError
 from .place import Place
-from .values import Dim, Value
+from .values import Dim
 
-__all__ = ["constant_of_shape", "expand", "gather", "range_", "tile"]
+__all__ = ["constant_of_shape", "expand", "followed", "range_", "tile"]
 
 _MOST = 8
 
@@ -33,7 +31,7 @@ def expand(place: Place) -> None:
             entries[at] = 1  # which keeps the data's
     fixed = [at for at, size in enumerate(entries) if at >= offset and _fixed(dims[at - offset])]
     fixed += list(range(max(offset, 0)))
-    entries = _followed(place, entries, sorted(set(fixed)))
+    entries = followed(place, entries, sorted(set(fixed)))
     if entries != shape:
         place.write_shape(1, entries, _reason(place, "shape", shape, entries))
 
@@ -48,7 +46,7 @@ def tile(place: Place) -> None:
     if x is None or x.dims is None or repeats is None or len(repeats) != len(x.dims):
         return
     fixed = [axis for axis, dim in enumerate(x.dims) if _fixed(dim)]
-    entries = _followed(place, repeats, fixed)
+    entries = followed(place, repeats, fixed)
     if entries != repeats:
         place.write_shape(1, entries, _reason(place, "repeats", repeats, entries))
 
@@ -58,7 +56,7 @@ def constant_of_shape(place: Place) -> None:
     shape = place.entries(0)
     if shape is None:
         return
-    entries = _followed(place, shape, list(range(len(shape))))
+    entries = followed(place, shape, list(range(len(shape))))
     if entries != shape:
         place.write_shape(0, entries, _reason(place, "shape", shape, entries))
 
@@ -68,7 +66,7 @@ def range_(place: Place) -> None:
     start, limit, delta = (place.numbers(index) for index in range(3))
     if limit is None or start is None or delta is None or limit.ndim or start.item() or delta.item() != 1:
         return
-    entry = _followed(place, [limit.item()], [0])[0]
+    entry = followed(place, [limit.item()], [0])[0]
     if isinstance(entry, Dim):
         try:
             name = place.body.scalar(place.rw, entry, limit)
@@ -83,58 +81,29 @@ def range_(place: Place) -> None:
         place.given[1] = value
 
 
-def gather(place: Place) -> None:
-    """Let positions 0, 1, 2, … that were counted for one length be counted for what contradicts it."""
-    value = place.input(1)
-    held = value.constant() if value is not None else None
-    if (
-        held is None
-        or held.dtype != np.int64
-        or not held.ndim
-        or held.size != held.shape[-1]
-        or held.size < 2
-    ):
-        return
-    if not np.array_equal(held.reshape(-1), np.arange(held.size)):
-        return
-    entry = _followed(place, [held.size], [0])[0]
-    if isinstance(entry, int):
-        return
-    rw = place.rw
-    try:
-        limit = place.body.scalar(rw, entry, held)
-    except UnknownLengthError:
-        place.block("no value before it is as long as it must become", 1)
-    numbers = [rw.constant(np.array(number, np.int64), hint) for number, hint in ((0, "first"), (1, "step"))]
-    name = rw.before("Range", [numbers[0], limit, numbers[1]], hint="positions")
-    if held.ndim > 1:
-        shape = rw.constant(np.array([1] * (held.ndim - 1) + [-1], np.int64), "row")
-        name = rw.before("Reshape", [name, shape], hint="positions")
-    old = rw.input(1)
-    place.set_input(1, name, f"positions {old!r} 0 … {held.size - 1} → 0 … {place.name_of(entry)} - 1")
-    ones = [place.worlds.fixed(1)] * (held.ndim - 1)
-    place.given[1] = Value(_kind(held), (*ones, entry))
-
-
 def _kind(array: object) -> int:
     from onnx import helper
 
     return int(helper.np_dtype_to_tensor_dtype(array.dtype))  # type: ignore[attr-defined]
 
 
-def _followed(place: Place, entries: list[int | Dim], axes: list[int]) -> list[int | Dim]:
-    """Return the entries, those of `axes` as numbers or as a moving length that was as long."""
+def followed(place: Place, entries: list[int | Dim], axes: list[int], label: str = "") -> list[int | Dim]:
+    """Return the entries, those of `axes` as numbers or as a moving length that was as long.
+
+    `label` stands for the place where several such are asked for at one.
+    """
     options: list[list[int | Dim]] = []
     for axis, entry in enumerate(entries):
-        moves = isinstance(entry, int) and axis in axes and entry > 1
-        options.append([entry, *(place.body.moving(entry) if moves and isinstance(entry, int) else ())])
+        moving = place.body.moving(entry) if isinstance(entry, int) and axis in axes and entry > 1 else []
+        # Who counts to 12 counts to a length, and not to lengths of all items.
+        options.append([entry, *([dim for dim in moving if not place.worlds.carries_batch(dim)] or moving)])
     if all(len(each) == 1 for each in options):
         return entries
     every = [list(way) for way in combinations(*(each[:3] for each in options))]
     # All that may follow do, before only some of them do.
     kept, rest = every[0], sorted(every[1:], key=lambda way: -sum(isinstance(entry, Dim) for entry in way))
     ways = [kept, *rest][:_MOST]
-    return ways[place.choices.ask(place.label, (place.node.op_type, str(entries)), len(ways))]
+    return ways[place.choices.ask(label or place.label, (place.node.op_type, str(entries)), len(ways))]
 
 
 def _reason(place: Place, what: str, before: list[int | Dim], entries: list[int | Dim]) -> str:

@@ -148,8 +148,9 @@ def _laid(place: Place, shapes: list[Dims | None], first: int) -> None:
         batch = dim.leaves()[0]
         if batch.frozen != 1 or not place.worlds.carries_batch(batch):
             continue
+        each = tuple(size * dim.frozen for size in batch.sizes)
         for index, own in along.items():
-            if own is not None and not own.varies and own.frozen == dim.frozen > 1:
+            if own is not None and not own.varies and own.frozen == dim.frozen > 1 and each == dim.sizes:
                 tile(place, index, len(shapes[index] or ()) - back, dim, batch)
 
 
@@ -249,6 +250,10 @@ def repeat(place: Place, index: int, axis: int, dim: Dim) -> None:
         raise StateError(place, state, axis, dim)
     if own.frozen != 1:
         held = value.constant()
+        if held is None and place.rw.constant_value(name) is None:
+            place.block(
+                f"axis {axis} of {name!r} is {own.frozen} whatever the sizes, and is to follow {place.name_of(dim)}"
+            )
         if held is None or not np.array_equal(held, np.repeat(np.take(held, [0], axis), own.frozen, axis)):
             place.block(f"axis {axis} of {name!r} holds one row for each of {own.frozen} items", index)
         first = place.rw.constant(np.zeros(1, np.int64), "first")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from copy import deepcopy
+from dataclasses import dataclass
 
 import onnx
 
@@ -18,25 +19,49 @@ from .place import BlockedError, StateError
 from .values import Dim, Worlds
 from .walk import LaidError, MixedError, Walk
 
-__all__ = ["mend"]
+__all__ = ["Mended", "mend"]
 
 _STEPS = (64, 1)
 """By multiples of what sizes grow: what strides divide, then what tables of positions have room for."""
 _TRIALS = 48
+_FACTORS = (7, 11, 13, 17, 19, 23)
+"""Times 64: sizes for dims that were open already, which strides divide and no constant is likely to be."""
+_SHARE = 0.1
+"""Of a model's nodes that a size must move to be free, where only small steps can be taken."""
 
 
-def mend(
-    model: Model, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog, step: str
-) -> tuple[Model, dict[str, dict[int, str]]]:
+@dataclass(frozen=True)
+class Mended:
+    """A model without what froze its sizes, the axes of its outputs that are a batch, and where each symbol flows.
+
+    `flow` tells for how many nodes a symbol is an axis of what they give, or laid into one, of how many.
+    """
+
+    model: Model
+    batches: dict[str, dict[int, str]]
+    flow: dict[str, tuple[int, int]]
+
+
+def mend(model: Model, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog, step: str) -> Mended:
     """Return the model with every constant that froze a symbol's size mended; each mend is a Change in the log.
-
-    And the axes of the outputs that are a batch, with its symbol.
 
     `frozen` gives each symbol of the inputs the size it had; `batch` are those that are a batch. The walk computes
     every shape at the frozen sizes and at others. Raises CannotMigrate, code `frozen-dim`, naming the node and the
     constant where no mending makes them agree.
     """
     first: BlockedError | None = None
+    guessed = {
+        symbol: 64 * factor for symbol, factor in zip(_opened(model.proto, frozen), _FACTORS, strict=False)
+    }
+    if guessed:
+        try:
+            worlds = Worlds.of({**frozen, **guessed}, batch, _STEPS[0])
+            found, walk = _settle(model, worlds, step)
+        except BlockedError:
+            pass  # a network that does not take these sizes: without them, less is known
+        else:
+            log.changes.extend(walk.changes)
+            return Mended(found, _batches(walk, worlds, batch), _flow(walk, frozen))
     for stride in _STEPS if set(frozen) - batch else _STEPS[:1]:
         worlds = Worlds.of(frozen, batch, stride)
         try:
@@ -44,10 +69,24 @@ def mend(
         except BlockedError as error:
             first = first or error
             continue
+        if first is not None and walk.moved < _SHARE * walk.visited:
+            break  # strides swallow so small a step, and it shows nothing
         log.changes.extend(walk.changes)
-        return found, _batches(walk, worlds, batch)
+        return Mended(found, _batches(walk, worlds, batch), _flow(walk, frozen))
     assert first is not None
     raise _refusal(first, frozen)
+
+
+def _flow(walk: Walk, frozen: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    return {symbol: (walk.flow[symbol], walk.visited) for symbol in frozen}
+
+
+def _opened(proto: onnx.ModelProto, frozen: Mapping[str, int]) -> list[str]:
+    """Return the symbols of inputs that were open before."""
+    initialised = {tensor.name for tensor in proto.graph.initializer}
+    values = [value for value in proto.graph.input if value.name not in initialised]
+    names = [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
+    return [name for name in dict.fromkeys(names) if name and name not in frozen]
 
 
 def _batches(walk: Walk, worlds: Worlds, batch: Set[str]) -> dict[str, dict[int, str]]:
@@ -72,6 +111,8 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
     mixed: dict[str, Choices] = {}
     # What is to be said of those behind a node that took the batch away: no running shows more.
     dropped: dict[str, BlockedError] = {}
+    # The error before which the walk came farthest: a worse meaning of what comes first ends sooner.
+    farthest: tuple[int, BlockedError] | None = None
     for _ in range(_TRIALS):
         attempt = model.copy()
         walk = Walk(attempt, worlds, choices, step, tolerated, widened)
@@ -79,7 +120,8 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
         try:
             walk.run()
         except BlockedError as error:
-            last = error
+            if farthest is None or walk.visited > farthest[0]:
+                farthest = walk.visited, error
             if isinstance(error, StateError):
                 found = error.state, error.axis, error.dim
                 if found not in widened:
@@ -95,17 +137,19 @@ def _settle(model: Model, worlds: Worlds, step: str) -> tuple[Model, Walk]:
                 dropped.setdefault(error.place.label, BlockedError(taker, reason))
             if choices.reconsider(upstream):
                 continue
-            label = next(iter(mixed), error.place.label)
+            last = farthest[1]
+            label = last.place.label
             if label in dropped:
                 raise dropped[label] from error
-            if not mixed:
-                raise
+            if label not in mixed:
+                raise last from None
             # No meaning helps: it mixes by itself, and running it will show whether that harms.
             tolerated.add(label)
-            choices, mixed = mixed[label], {}
+            choices, mixed, farthest = mixed[label], {}, None
             continue
         return attempt, walk
-    raise last
+    assert farthest is not None
+    raise farthest[1]
 
 
 def _upstream(proto: onnx.ModelProto, error: BlockedError) -> set[str]:

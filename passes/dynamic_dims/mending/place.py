@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.errors import Where
+from onnx_migrate.model.change import Exactness
 from onnx_migrate.model.rewriter import Rewriter
 
 from .body import Body, State, UnknownLengthError
@@ -53,6 +54,8 @@ class Place:
     where: Where
     before: bytes | None = None
     reasons: list[str] = field(default_factory=list)
+    exactness: Exactness = Exactness.EXACT
+    """How near what the node computes at the old sizes stays."""
     label: str = field(init=False)
     """A name that no other node has."""
 
@@ -135,12 +138,9 @@ class Place:
 
     def name_of(self, dim: Dim) -> str:
         """Return what people call an axis: its symbol, or what it was and moves."""
-        symbol = self.worlds.symbol(dim)
-        return (
-            symbol
-            or " × ".join(self.name_of(leaf) for leaf in dim.leaves() if dim.parts)
-            or (f"{dim.frozen}, which moves" if dim.varies else str(dim.frozen))
-        )
+        names = [self.worlds.symbol(leaf) or str(leaf.frozen) for leaf in dim.leaves()]
+        told = self.worlds.symbol(dim) or " × ".join(names)
+        return f"{told}, which moves" if dim.varies and all(map(str.isdecimal, names)) else told
 
 
 def held(entries: list[int | Dim], worlds: Worlds) -> Value:

@@ -27,9 +27,16 @@ _FAR = 64
 
 
 def resize(place: Place) -> None:
-    """Let sizes follow: the input's axes where these are copied, else what the result is joined with, or a ratio."""
+    """Let sizes follow: the input's axes where these are copied, else what the result is joined with, or a ratio.
+
+    What was pooled to few of a kind, and is laid over what it is joined with, follows that alone.
+    """
     x, sizes = place.input(0), place.entries(3)
-    if x is None or x.dims is None or sizes is None:
+    if x is None or x.dims is None:
+        return
+    if sizes is None:
+        sizes = _of_scales(place, x)
+    if sizes is None:
         return
     if place.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         return
@@ -39,7 +46,7 @@ def resize(place: Place) -> None:
         return
     dims = [x.dims[axis] for axis in axes]
     stuck = [
-        dim is not None and dim.varies and isinstance(size, int)
+        dim is not None and isinstance(size, int) and (dim.varies or dim.frozen != size)
         for dim, size in zip(dims, sizes, strict=True)
     ]
     if not any(stuck):
@@ -48,8 +55,12 @@ def resize(place: Place) -> None:
     entries: list[int | Dim] = []
     for axis, dim, size in zip(axes, dims, sizes, strict=True):
         entries.append(_entry(place, axis, dim, size, joined) if isinstance(size, int) else size)
+    if entries == sizes:
+        return
     scales = (
-        None if any(joined[axis][0] != x.dims[axis] for axis in joined) else _scales(place, dims, entries)
+        None
+        if any(dim.varies and dim != x.dims[axis] for axis, (dim, _) in joined.items())
+        else _scales(place, dims, entries)
     )
     if scales is not None:
         name = place.rw.constant(scales, "scales")
@@ -63,7 +74,27 @@ def resize(place: Place) -> None:
         return
     # Not just any value that is as long in these worlds: at odd sizes only the one it is joined with is.
     prefer = [name for _, name in joined.values()]
+    if place.rw.input(2):
+        place.set_input(2, "", "by sizes instead of scales")
     place.write_shape(3, entries, f"sizes {place.text(sizes)} → {place.text(entries)}", prefer)
+
+
+def _of_scales(place: Place, x: Value) -> list[int | Dim] | None:
+    """Return the sizes that scales make, if they enlarge nothing but axes that do not move."""
+    value = place.input(2)
+    scales = value.constant() if value is not None else None
+    dims = x.known
+    if scales is None or dims is None or scales.shape != (len(dims),) or place.attributes.get("axes"):
+        return None
+    sizes: list[int | Dim] = []
+    for dim, scale in zip(dims, scales.tolist(), strict=True):
+        if scale == 1:
+            sizes.append(dim if dim.varies else dim.frozen)
+        elif dim.varies or dim.frozen * scale != int(dim.frozen * scale):
+            return None
+        else:
+            sizes.append(int(dim.frozen * scale))
+    return sizes
 
 
 def _frozen(size: int | Dim) -> int:
@@ -71,11 +102,11 @@ def _frozen(size: int | Dim) -> int:
 
 
 def _entry(place: Place, axis: int, dim: Dim | None, size: int, joined: Joined) -> int | Dim:
-    if dim is None or not dim.varies:
-        return size
     if axis in joined:
         met = joined[axis][0]
         return met if met.varies else size
+    if dim is None or not dim.varies:
+        return size
     if dim.frozen == size:
         return dim
     if place.worlds.carries_batch(dim):
@@ -145,7 +176,7 @@ def _fits(dims: Dims | None, sizes: dict[int, int], along: int | None, own: Dims
     found: dict[int, Dim] = {}
     for axis, size in sizes.items():
         mine, dim = own[axis], dims[axis]
-        if mine is None or not mine.varies or axis == along:
+        if mine is None or axis == along or (not mine.varies and mine.frozen == size):
             continue
         if mine.frozen == size and axis < 2:
             continue

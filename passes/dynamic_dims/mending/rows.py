@@ -22,13 +22,13 @@ __all__ = ["gather_nd", "rows", "scatter_nd"]
 def gather_nd(place: Place) -> None:
     """Let the batch be an axis of both, and no index into it."""
     x, index = place.input(0), place.input(1)
-    if (
-        x is None
-        or index is None
-        or not x.dims
-        or index.known is None
-        or place.attributes.get("batch_dims", 0)
-    ):
+    if x is None or index is None or not x.dims or not index.known:
+        return
+    shared = place.attributes.get("batch_dims", 0)
+    if not index.varies:
+        for dim in x.dims[shared : shared + index.known[-1].frozen]:
+            _refuse_baked(place, dim)
+    if shared:
         return
     batch, dims = x.dims[0], index.known
     if batch is None or batch.frozen != 1 or not place.worlds.carries_batch(batch):
@@ -96,15 +96,18 @@ def rows(place: Place) -> None:
         return
     axis = place.attributes.get("axis", 0) % len(x.dims)
     along, dims = x.dims[axis], index.known
+    count = prod(dim.frozen for dim in dims)
+    if along is not None and not index.varies and count > 1 and 2 * count >= along.frozen:
+        _refuse_baked(place, along)
     if along is not None and index.data is not None and not along.varies:
         _enough(place, axis, along, index.data)
         return
     leaves = along.leaves() if along is not None else []
     if along is None or len(leaves) < 2 or leaves[0].frozen != 1 or not place.worlds.carries_batch(leaves[0]):
         return
-    if any(leaf.varies for leaf in leaves[1:]) or dims[0].frozen != 1 or _counts(place, place.rw.input(1)):
+    if dims[0].frozen != 1 or _counts(place, place.rw.input(1)):
         return
-    batch, each = leaves[0], prod(leaf.frozen for leaf in leaves[1:])
+    batch, each = leaves[0], product(leaves[1:], place.worlds.count)
     held = index.constant()
     if held is not None and held.size and held.min() < 0:
         place.block("its rows are counted from the end, and those of other items come behind them", 1)
@@ -113,12 +116,24 @@ def rows(place: Place) -> None:
         limit = place.body.scalar(rw, along, np.array(0, kind), [rw.input(0)])
     except UnknownLengthError:
         place.block("no value before it is as long as the rows of all items", 0)
-    first, step = rw.constant(np.array(0, kind), "first"), rw.constant(np.array(each, kind), "rows")
+    first = rw.constant(np.array(0, kind), "first")
+    own = np.array(each.frozen, kind)
+    step = place.body.scalar(rw, each, own, [rw.input(0)]) if each.varies else rw.constant(own, "rows")
     starts = rw.before("Range", [first, limit, step], hint="starts")
     shape = rw.constant(np.array([-1, *[1] * (len(dims) - 1)], np.int64), "column")
     name = rw.before("Add", [rw.input(1), rw.before("Reshape", [starts, shape], hint="starts")], hint="rows")
-    place.set_input(1, name, f"each of {place.name_of(batch)} items picks from its own {each} rows")
+    place.set_input(
+        1, name, f"each of {place.name_of(batch)} items picks from its own {place.name_of(each)} rows"
+    )
     place.given[1] = Value(index.dtype, (batch, *dims[1:]))
+
+
+def _refuse_baked(place: Place, dim: Dim | None) -> None:
+    """Refuse places that were counted on an axis, as a pooling to few places counts them."""
+    if dim is not None and dim.varies and not place.worlds.carries_batch(dim):
+        place.block(
+            f"it picks places that were counted on an axis of {dim.frozen}, and that is to be any length", 1
+        )
 
 
 def _enough(place: Place, axis: int, along: Dim, data: Sequence[Array]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Set
 from itertools import chain
 
@@ -22,11 +23,13 @@ from .body import Body, State
 from .choices import Choices
 from .cut import slice_, split
 from .demands import contradiction, mixture
-from .fill import constant_of_shape, expand, gather, range_, tile
+from .fill import constant_of_shape, expand, range_, tile
 from .inference import DisagreementError, infer
 from .loops import common, rounds
 from .meet import broadcast, concat, elements, grid, normalization, product, recurrent, reverse
 from .place import BlockedError, Place
+from .pooling import pool
+from .positions import positions, positions_of_any
 from .reshape import flatten, reshape
 from .resizing import resize
 from .rows import gather_nd, rows, scatter_nd
@@ -38,17 +41,33 @@ __all__ = ["LaidError", "MixedError", "Walk"]
 Mender = Callable[[Place], list[Value] | None] | Callable[[Place], None]
 
 
+_COMPARISONS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"})
+_ELEMENTWISE = _COMPARISONS | {"Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"}
+
+
 def _gather(place: Place) -> list[Value] | None:
     found = item(place)
     if found is None:
-        gather(place)
+        positions(place, 1)
         rows(place)
     return found
+
+
+def _gather_elements(place: Place) -> None:
+    positions(place, 1)
+    elements(place)
+
+
+def _broadcast(place: Place) -> None:
+    positions_of_any(place)
+    broadcast(place)
 
 
 _MENDERS: Mapping[str, Mender] = {
     "Reshape": reshape,
     "Flatten": flatten,
+    "AveragePool": pool,
+    "MaxPool": pool,
     "Squeeze": squeeze,
     "Unsqueeze": unsqueeze,
     "Expand": expand,
@@ -63,7 +82,7 @@ _MENDERS: Mapping[str, Mender] = {
     "GatherND": gather_nd,
     "ScatterND": scatter_nd,
     "GridSample": grid,
-    "GatherElements": elements,
+    "GatherElements": _gather_elements,
     "ScatterElements": elements,
     "MatMul": product,
     "LSTM": recurrent,
@@ -71,13 +90,15 @@ _MENDERS: Mapping[str, Mender] = {
     "RNN": recurrent,
     "ReverseSequence": reverse,
     "BatchNormalization": normalization,
-    **dict.fromkeys(
-        ("Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"), broadcast
-    ),
+    **dict.fromkeys(("Add", "Sub", "Mul"), _broadcast),
+    **dict.fromkeys(_COMPARISONS, positions_of_any),
+    **dict.fromkeys(("Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"), broadcast),
 }
 
 
-_OF_CONSTANTS = frozenset({"ConstantOfShape", "Range", "Slice", "Expand", "Tile", "Gather"})
+_OF_CONSTANTS = _COMPARISONS | {
+    "ConstantOfShape", "Range", "Slice", "Expand", "Tile", "Gather", "GatherElements", "Add", "Sub", "Mul",
+}  # fmt: skip
 """Operators that are mended although nothing that moves goes in: what comes out may have to."""
 
 
@@ -107,6 +128,12 @@ class Walk:
         self._step = pass_name
         self._outputs = {value.name for value in model.proto.graph.output}
         self._last: dict[str, Place] = {}
+        self.visited = 0
+        """How many nodes were walked over."""
+        self.moved = 0
+        """How many of them give what moves with something else than the batch."""
+        self.flow: Counter[str] = Counter()
+        """How many of them give what has a symbol for an axis, or laid into one."""
         self.takers: list[Place] = []
         """Nodes that took the batch away, and now lay it with another axis."""
         self.outputs: dict[str, Dims | None] = {}
@@ -136,6 +163,21 @@ class Walk:
                     continue
                 if self._worlds.carries_batch(dim):
                     raise LaidError(place, f"it lays the batch with another axis of output {name!r}")
+
+    def _follow(self, outputs: list[Value]) -> None:
+        sizes = {
+            leaf.sizes
+            for value in outputs
+            for dim in value.dims or ()
+            if dim is not None
+            for leaf in (dim, *dim.leaves())
+        }
+        self.flow.update(symbol for symbol, own in self._worlds.sizes.items() if own in sizes)
+
+    def _moves(self, value: Value) -> bool:
+        return any(
+            dim is not None and dim.sizes[0] == dim.sizes[3] != dim.sizes[1] for dim in value.dims or ()
+        )
 
     def _declared(self, value: onnx.ValueInfoProto) -> Value:
         kind = value.type
@@ -185,6 +227,8 @@ class Walk:
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     body.learn(name, value)
+            self.moved += any(map(self._moves, outputs))
+            self._follow(outputs)
             if scope is self._main:
                 self._last.update({name: place for name in node.output if name in self._outputs})
             nodes.extend([*place.rw.preceding, node, *place.rw.following])
@@ -219,6 +263,7 @@ class Walk:
 
     def _visit(self, place: Place, index: int, imports: Mapping[str, int]) -> list[Value]:
         node = place.node
+        self.visited += 1
         if node.op_type == "Constant" and is_onnx(node.domain):
             return [self._constant(place)]
         key = called(node)
@@ -242,7 +287,7 @@ class Walk:
             )
         except DisagreementError as error:
             constant = self._suspect(place)
-            raise BlockedError(place, f"at other sizes {error}", constant) from error
+            raise BlockedError(place, _told(place) or f"at other sizes {error}", constant) from error
         problem = contradiction(place)
         if problem:
             raise BlockedError(place, problem, self._suspect(place))
@@ -341,6 +386,7 @@ class Walk:
                 version,
                 tuple(node.op_type for node in place.rw.preceding),
                 "; ".join(place.reasons),
+                place.exactness,
                 serialised_helpers=tuple(
                     node.SerializeToString(deterministic=True) for node in place.rw.preceding
                 ),
@@ -354,6 +400,23 @@ class Walk:
                 ),
             )
         )
+
+
+def _told(place: Place) -> str:
+    """Say which axes do not fit, of a node that takes its inputs element by element."""
+    shapes = [value.dims if value is not None else None for value in place.given]
+    if place.node.op_type not in _ELEMENTWISE or None in shapes:
+        return ""
+    known = [(name, dims) for name, dims in zip(place.node.input, shapes, strict=True) if dims]
+    for back in range(1, max((len(dims) for _, dims in known), default=0) + 1):
+        along = [(name, len(dims) - back, dims[-back]) for name, dims in known if len(dims) >= back]
+        moving = next((place.name_of(dim) for _, _, dim in along if dim is not None and dim.varies), "")
+        for name, axis, dim in along:
+            if moving and dim is not None and not dim.varies and dim.frozen != 1:
+                return (
+                    f"axis {axis} of {name!r} is {dim.frozen} whatever the sizes, and is to follow {moving}"
+                )
+    return ""
 
 
 class MixedError(BlockedError):

@@ -130,3 +130,28 @@ def test_names_that_must_be_equal_are_an_error() -> None:
     with pytest.raises(UsageError, match="'B' and 'A' must be equal") as caught:
         mended(SUM, {"x": {0: "A"}, "z": {0: "B"}})
     assert caught.value.code == "two-names"
+
+
+def test_axes_that_are_not_asked_for_keep_their_names() -> None:
+    """tf2onnx calls what it does not know unk__7, as onnx's inference does."""
+    source = model(text("float[1,unk__7] x", "float[1,unk__7] y", "y = Relu(x)"))
+
+    result, _ = mended(source, {"x": {0: "N"}})
+
+    assert [dim.dim_param for dim in result.graph.input[0].type.tensor_type.shape.dim] == ["N", "unk__7"]
+
+
+def test_where_each_name_flows_is_told() -> None:
+    source = text(
+        "float[1,4,6] x", "float[1,6] y, float[1,2,6] z",
+        """y = ReduceMax<axes=[1], keepdims=0>(x) t = Transpose<perm=[0,2,1]>(x)
+        u = MaxPool<kernel_shape=[2], strides=[2]>(t) z = Transpose<perm=[0,2,1]>(u)""",
+    )  # fmt: skip
+
+    _, log = mended(source, {"x": {0: "N", 1: "T"}})
+
+    told = [note.message for note in log.notes if note.code == "flow"]
+    assert told == [
+        "N: x[0] → y[0], z[0], as it is an axis of what 4 of 4 nodes give",
+        "T: x[1] → no output, as it is an axis of what 1 of 4 nodes give",
+    ]

@@ -33,7 +33,8 @@ def times(*parts: Dim) -> tuple[int, ...]:
         (dims(N, 5), (1, 1, 5), None, [(N, 1, 5), (1, N, 5), (1, 1, times(N, *dims(5)))]),
         (dims(N, 1, 5), (1, 1, 5), None, [(N, 1, 5)]),
         (dims(N, H), (1, 3, 4), 1, [(N, tuple(size // 4 for size in H.sizes), 4)]),
-        (dims(N, H), (1, 3, 4), None, []),
+        (dims(N, H), (1, 3, 4), None, [(N, tuple(size // 4 for size in H.sizes), 4)]),
+        (dims(N, H), (1, 6, 2), None, [(N, tuple(size // 2 for size in H.sizes), 2)]),
         (dims(N, H, 5), (1, 20, 3), None, []),
     ],
 )

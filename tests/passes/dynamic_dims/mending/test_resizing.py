@@ -64,3 +64,34 @@ def test_sizes_that_follow_nothing_are_refused() -> None:
 
     with pytest.raises(CannotMigrate, match="'k'"):
         mended(source, "x:N,1,H,W")
+
+
+@pytest.mark.parametrize("by", ["sizes", "scales"])
+def test_what_was_pooled_is_laid_over_what_it_is_joined_with(by: str) -> None:
+    """The picture as a whole, as DeepLab and PSPNet join it to every place."""
+    held = "int64[4] k = {1,1,4,6}" if by == "sizes" else "float[4] k = {1,1,4,6}"
+    given = "(p, , , k)" if by == "sizes" else "(p, , k)"
+    source = text(
+        "float[1,1,4,6] x", "float[1,2,4,6] y", f"p = GlobalAveragePool(x) u = {RESIZE}{given} y = Concat<axis=1>(x, u)", held,
+    )  # fmt: skip
+
+    result, log = mended(source, "x:N,1,H,W")
+
+    assert len(log.changes) == 1
+    x = np.random.default_rng(0).standard_normal((2, 1, 7, 5)).astype(np.float32)
+    y = run(result, {"x": x})[0]
+    np.testing.assert_array_equal(y[:, :1], x)
+    np.testing.assert_allclose(
+        y[:, 1], np.broadcast_to(x.mean((2, 3)).reshape(2, 1, 1), (2, 7, 5)), rtol=1e-5
+    )
+
+
+def test_what_was_pooled_keeps_its_sizes_where_only_the_batch_moves() -> None:
+    source = text(
+        "float[1,1,4,6] x", "float[1,2,4,6] y", f"p = GlobalAveragePool(x) u = {RESIZE}(p, , , k) y = Concat<axis=1>(x, u)",
+        "int64[4] k = {1,1,4,6}",
+    )  # fmt: skip
+
+    _, reasons = held_by_items(source, {"x": 0}, [0])
+
+    assert reasons == ["sizes [1, 1, 4, 6] → scales [1.0, 1.0, 4.0, 6.0]"]

@@ -116,3 +116,29 @@ def test_a_constant_that_is_written_into_each_item() -> None:
     )  # fmt: skip
 
     held_by_items(source, {"x": 0}, [0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "nodes", "constants"),
+    [
+        # a nearest Resize and a pooling to 2 x 2, as numbers of places
+        ("1,2,4", "y = Gather<axis=2>(x, k)", "int64[8] k = {0,0,1,1,2,2,3,3}"),
+        ("2,4,1", "y = GatherND(x, k)", "int64[2,2,2] k = {0,0,0,2,1,0,1,2}"),
+    ],
+)
+def test_places_that_were_counted_are_refused(shape: str, nodes: str, constants: str) -> None:
+    source = text(
+        f"float[{shape}] x", "float[2,2,1] y" if "ND" in nodes else "float[1,2,8] y", nodes, constants
+    )
+
+    with pytest.raises(CannotMigrate, match=r"counted on an axis of 4, and.*'k'"):
+        mended(source, {"x": {shape.split(",").index("4"): "W"}})
+
+
+def test_a_few_places_at_the_front_stay() -> None:
+    """The first of the tokens stands for the sentence."""
+    source = text("float[1,6,2] x", "float[1,2] y", "y = Gather<axis=1>(x, k)", "int64 k = {0}")
+
+    _, log = mended(source, {"x": {1: "T"}})
+
+    assert not log.changes
