@@ -51,7 +51,7 @@ class Cleanup(Pass):
             read = set(body.output)
         live = []
         for node in reversed(body.node):
-            if any(name in read for name in node.output) or not any(node.output):
+            if not read.isdisjoint(node.output) or not any(node.output):
                 live.append(node)
                 read.update(free_names(node))
         dead = len(body.node) - len(live)
@@ -98,6 +98,8 @@ class Cleanup(Pass):
 
     def _drop_value_info(self, graph: onnx.GraphProto, path: str, log: ChangeLog) -> None:
         """Drop what is noted of no value, twice, without a type, or of what declares its type itself."""
+        if not graph.value_info:
+            return
         known = {name for node in graph.node for name in node.output}
         known.difference_update(value.name for value in (*graph.input, *graph.output))
         known.difference_update(tensor.name for tensor in graph.initializer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -61,7 +61,8 @@ class ResizeForm(Pass):
             work = _Work(self.form, walk, model.proto.producer_name == "pytorch")
             if work.may_join(nodes):
                 walk.each(work.join)
-            walk.each(work.shape)
+            if work.may_shape(resizes(model)):
+                walk.each(work.shape)
             walk.end()
         return model
 
@@ -78,6 +79,25 @@ class _Work:
             return True
         lifted = self.walk.lifted.values()
         return any("Resize" in change.emitted or FROM_CONVERTER in change.reason for change in lifted)
+
+    def may_shape(self, nodes: Sequence[onnx.NodeProto]) -> bool:
+        """Tell whether there may be anything for `shape` to do, which costs such a walk too: not where all nodes are
+        of the main graph and of the lift, by constant scales of which nobody infers another length.
+        """
+        graph = self.walk.model.proto.graph
+        own = sum(node.op_type == "Resize" for node in graph.node)
+        if self.form != "auto" or own != len(nodes) or any(map(self._unsettled, nodes)):
+            return True
+        wanted = {node.input[2] for node in nodes} - {value.name for value in graph.input}
+        held = [tensor for tensor in graph.initializer if tensor.name in wanted and 0 not in tensor.dims]
+        agreed = {tensor.name for tensor in held if never_disagrees(self.walk.model.weights.array(tensor))}
+        return any(node.input[2] not in agreed for node in nodes)
+
+    def _unsettled(self, node: onnx.NodeProto) -> bool:
+        """Tell whether a node of the main graph came as it is, or reads more than scales."""
+        return (
+            len(node.input) != 3 or bool(node.input[1]) or ("graph", node.output[0]) not in self.walk.lifted
+        )
 
     def join(self, place: Place) -> set[str]:
         """Write one node for two of the lift where it shows, from shapes, that all axes go the same way."""

@@ -45,7 +45,7 @@ class Lift:
         for index, node in enumerate(scope.body.node):
             for attribute, place, graph in subgraphs(node):
                 self.body(scope.inner(node, index, attribute, place, graph), opset)
-            if not self._owns(node) or called(node) in self._functions:
+            if not self._owns(node) or (self._functions and called(node) in self._functions):
                 result.append(node)
                 continue
             start = self._true_version(node, scope, opset)
@@ -160,7 +160,7 @@ class Lift:
                 exactness=max(exactness, key=_GRADES.index),
                 serialised_helpers=tuple(item.SerializeToString(deterministic=True) for item in helpers),
                 serialised_constants=sketches(
-                    scope, chain(inputs, node.input, *(item.input for item in helpers))
+                    scope, chain(inputs, node.input, *(item.input for item in helpers)), scope.sketched
                 ),
             )
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import Any
 
 import onnx
@@ -47,8 +48,8 @@ class _Body:
                 self.givers.setdefault(tensor.name, []).append((body, None))
         else:
             self.reads.update(body.output)
+        self.reads.update(chain.from_iterable(node.input for node in body.node))
         for node in body.node:
-            self.reads.update(node.input)
             for name in node.output:
                 self.givers.setdefault(name, []).append((body, node))
             for _, _, graph in subgraphs(node):

@@ -39,7 +39,7 @@ def _check(
         for attribute, _, graph in subgraphs(node):
             _check(graph.node, f"{path}/{node.name or node.op_type}:{attribute}", opset, functions, domain)
         other = node.domain != domain if domain else not is_onnx(node.domain)
-        if other or called(node) in functions:
+        if other or (functions and called(node) in functions):
             continue
         if opset is None:
             raise IllegalModel(

@@ -49,16 +49,16 @@ def _sort(body: Body, path: str, changed: list[str]) -> None:
                 where = Where(path, node.name, node.op_type)
                 raise CannotMigrate(f"{name!r} is given by two nodes", code="not-ssa", where=where)
     ordered = True
-    needs: list[list[int]] = []
     for index, node in enumerate(nodes):
         for attribute, _, graph in subgraphs(node):
             _sort(graph, f"{path}/{node.name or node.op_type}:{attribute}", changed)
-        sources = [producer[name] for name in free_names(node) if name in producer]
-        needs.append(sources)
-        ordered = ordered and all(source < index for source in sources)
+        for name in free_names(node):
+            ordered = ordered and producer.get(name, -1) < index
     if ordered:
         return
-    _reorder(body, needs, path)
+    _reorder(
+        body, [[producer[name] for name in free_names(node) if name in producer] for node in nodes], path
+    )
     changed.append(path)
 
 

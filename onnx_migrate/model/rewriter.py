@@ -145,9 +145,9 @@ class Rewriter:
 
     def drop(self, *names: str) -> None:
         """Remove attributes, whatever they hold."""
-        for index in range(len(self.node.attribute) - 1, -1, -1):
-            if self.node.attribute[index].name in names:
-                del self.node.attribute[index]
+        attributes = self.node.attribute
+        for index in [place for place, item in enumerate(attributes) if item.name in names][::-1]:
+            del attributes[index]
 
     def set(self, name: str, value: Any) -> None:
         """Set an attribute; its type follows from the Python value, as in onnx.helper.make_attribute."""

@@ -115,6 +115,7 @@ def signature(domain: str, operator: str, since_version: int) -> Signature:
     return forms[numbers.index(since_version)]
 
 
+@cache
 def signature_at(domain: str, operator: str, opset: int) -> Signature | None:
     """Return the form in force at an opset; None when the operator is unknown or younger."""
     entry = _signatures().get(_key(domain, operator))

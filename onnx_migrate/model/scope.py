@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -20,6 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["Names", "Scope", "scopes"]
 
 
+_SMALL = 16
+"""Elements of a constant up to which its values are kept: such are read by many nodes."""
+
+
+@lru_cache(maxsize=1024)
+def _array(tensor: bytes) -> np.ndarray[Any, Any]:
+    return onnx.numpy_helper.to_array(TensorProto.FromString(tensor))
+
+
 class Names:
     """Gives names that no body of the model uses, so that a new one clashes in no scope."""
 
@@ -30,7 +41,7 @@ class Names:
     def fresh(self, wish: str) -> str:
         """Return `wish`, or `wish` with the smallest free number behind it, and take it."""
         if self._taken is None:
-            self._taken = set(_names(self._proto))
+            self._taken = _names(self._proto)
         name, number = wish, 0
         while name in self._taken:
             number += 1
@@ -39,29 +50,29 @@ class Names:
         return name
 
 
-def _names(proto: onnx.ModelProto) -> Iterator[str]:
-    yield from _graph_names(proto.graph)
+def _names(proto: onnx.ModelProto) -> set[str]:
+    found: set[str] = set()
+    _add_names(proto.graph, found)
     for function in proto.functions:
-        yield from function.input
-        yield from _node_names(function.node)
+        found.update(function.input)
+        _add_node_names(function.node, found)
+    return found
 
 
-def _graph_names(graph: onnx.GraphProto) -> Iterator[str]:
+def _add_names(graph: onnx.GraphProto, found: set[str]) -> None:
     for values in (graph.input, graph.output, graph.initializer):
-        for value in values:
-            yield value.name
-    for sparse in graph.sparse_initializer:
-        yield sparse.values.name
-    yield from _node_names(graph.node)
+        found.update(value.name for value in values)
+    found.update(sparse.values.name for sparse in graph.sparse_initializer)
+    _add_node_names(graph.node, found)
 
 
-def _node_names(nodes: Any) -> Iterator[str]:
+def _add_node_names(nodes: Any, found: set[str]) -> None:
     for node in nodes:
-        yield node.name
-        yield from node.input
-        yield from node.output
+        found.add(node.name)
+        found.update(node.input)
+        found.update(node.output)
         for _, _, graph in subgraphs(node):
-            yield from _graph_names(graph)
+            _add_names(graph, found)
 
 
 @dataclass
@@ -84,6 +95,8 @@ class Scope:
     _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict, repr=False)
     _reads: set[str] = field(default_factory=set, repr=False)
     _reads_body: bool = field(default=False, repr=False)
+    sketched: dict[str, bytes] = field(default_factory=dict, repr=False)
+    """What reports say of the constants that nodes were seen to read, by name (see `sketches`)."""
     added: list[onnx.NodeProto] = field(default_factory=list, repr=False)
     """Constant nodes to go in front of the body; used where there can be no initializers."""
 
@@ -118,7 +131,8 @@ class Scope:
         if holder is None:
             return None
         if isinstance(holder, TensorProto):
-            return self.weights.array(holder)
+            small = holder.data_location != TensorProto.EXTERNAL and math.prod(holder.dims) <= _SMALL
+            return _array(holder.SerializeToString()).copy() if small else self.weights.array(holder)
         return _constant_value(holder, self.weights)
 
     def holder(self, name: str) -> TensorProto | onnx.NodeProto | None:

@@ -17,19 +17,24 @@ _LARGEST = 8
 """Elements of a constant up to which its values are told."""
 
 
-def sketches(scope: Scope, names: Iterable[str]) -> tuple[bytes, ...]:
+def sketches(scope: Scope, names: Iterable[str], kept: dict[str, bytes] | None = None) -> tuple[bytes, ...]:
     """Return those of the values that are constants, as serialised tensors; where the values of one are not
     told, because they are many or lie in a file, it says that they lie elsewhere.
 
-    Costs nothing for the size of a constant.
+    Costs nothing for the size of a constant. In `kept` are those of an earlier call for the same scope, and those of
+    this one are put there.
     """
+    kept = {} if kept is None else kept
     found = []
     for name in dict.fromkeys(names):
-        holder = scope.holder(name) if name else None
-        if isinstance(holder, onnx.NodeProto):
-            holder = _held(holder, scope, name)
-        if holder is not None:
-            found.append(_sketch(holder, name))
+        if name not in kept:
+            holder = scope.holder(name) if name else None
+            if isinstance(holder, onnx.NodeProto):
+                holder = _held(holder, scope, name)
+            if holder is None:
+                continue
+            kept[name] = _sketch(holder, name)
+        found.append(kept[name])
     return tuple(found)
 
 

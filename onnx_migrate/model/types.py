@@ -93,12 +93,18 @@ class TypeTable:
             queue.extend(self._calls(key, (), graph))
 
     def _collect(self, function: FunctionKey | None, body: BodyKey, graph: onnx.GraphProto) -> None:
-        found = {value.name: _value_type(value.type) for value in _declared(graph)}
+        seen: dict[bytes, ValueType] = {}
+        found: dict[str, ValueType] = {}
+        for value in _declared(graph):
+            key = value.type.SerializeToString()  # many values have one type, and to read it out costs more
+            if key not in seen:
+                seen[key] = _value_type(value.type)
+            found[value.name] = seen[key]
         for tensor in graph.initializer:
             found[tensor.name] = ValueType(tensor.data_type, tuple(tensor.dims))
         table = self._tables.setdefault((function, body), {})
-        for name, value in found.items():
-            table[name] = table[name].meet(value) if name in table else value
+        for name, known in found.items():
+            table[name] = table[name].meet(known) if name in table else known
         for index, node in enumerate(graph.node):
             for attribute, place, inner in subgraphs(node):
                 self._collect(function, (*body, index, attribute, place), inner)

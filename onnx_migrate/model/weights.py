@@ -384,7 +384,8 @@ def _graph_tensors(graph: onnx.GraphProto) -> Iterator[TensorProto]:
         yield sparse.indices
     for node in graph.node:
         for attribute in node.attribute:
-            yield from _attribute_tensors(attribute)
+            if attribute.type not in _SCALARS:
+                yield from _attribute_tensors(attribute)
 
 
 _SCALARS = frozenset(

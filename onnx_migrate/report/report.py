@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import onnx
@@ -136,7 +137,7 @@ def change_as_dict(change: Change) -> dict[str, Any]:
         "kept_attributes": change.kept_attributes,
         "helpers": list(change.emitted),
         "helper_nodes": [_helper(node, change) for node in change.helpers],
-        "constants": {tensor.name: _constant(tensor) for tensor in change.constants},
+        "constants": dict(map(_constant, change.serialised_constants)),
         "reason": change.reason,
         "exactness": change.exactness.value,
     }
@@ -155,10 +156,14 @@ def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
     }
 
 
-def _constant(tensor: onnx.TensorProto) -> dict[str, Any]:
-    """Return a constant's type and shape, and its values as text where they are told."""
-    return {
-        "type": onnx.TensorProto.DataType.Name(tensor.data_type).lower(),
-        "shape": list(tensor.dims),
-        "value": values_text(tensor),
-    }
+def _constant(sketch: bytes) -> tuple[str, dict[str, Any]]:
+    """Return a constant's name, and its type and shape, and its values as text where they are told."""
+    name, kind, shape, value = _told(sketch)
+    return name, {"type": kind, "shape": list(shape), "value": value}
+
+
+@lru_cache(maxsize=1024)
+def _told(sketch: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
+    tensor = onnx.TensorProto.FromString(sketch)  # the same for many nodes
+    kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
+    return tensor.name, kind, tuple(tensor.dims), values_text(tensor)

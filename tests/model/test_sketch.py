@@ -74,3 +74,13 @@ def test_only_constants_are_told_each_once() -> None:
     found = told([], nodes, "c", "d", "", "y", "t", "c")
 
     assert {item.name: values_text(item) for item in found} == {"c": "[1, 2]", "d": "[1, 2]", "t": "2.5"}
+
+
+def test_what_was_made_before_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = helper.make_graph([], "g", [], [], [numpy_helper.from_array(np.ones(2), "k")])
+    (scope,) = scopes(helper.make_model(graph), Weights(), result_ir_version=8)
+    kept: dict[str, bytes] = {}
+    first = sketches(scope, ["k", "x", ""], kept)
+    monkeypatch.delattr("onnx_migrate.model.sketch._sketch")
+
+    assert sketches(scope, ["x", "k"], kept) == first == (kept["k"],)

@@ -8,6 +8,7 @@ import pytest
 from onnx import helper
 
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.migration import migrate
 from onnx_migrate.model.change import Exactness
 from tests.harness import ORT_NEWEST, loads, model, run, same
 from tests.resize.shaped import feed, resizes, run_time, shape_form
@@ -55,6 +56,28 @@ def test_a_model_that_does_not_load_does_then(opset: int) -> None:
     alone.graph.node[0].output[0] = "y"
     alone.graph.input.pop()
     same([run(alone, {"x": feeds["x"]})[0] + 1], run(result, feeds), "sizes for scales")
+
+
+@pytest.mark.parametrize(
+    ("scale", "read", "walks"),
+    [("2.0", "s", False), ("1.9230769", "s", True), ("2.0", "t", True), ("2.0", "listed", True)],
+    ids=["agreed", "may disagree", "at run time", "overridable"],
+)
+def test_a_walk_is_made_only_where_a_resize_may_need_it(
+    scale: str, read: str, walks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked: list[object] = []
+    monkeypatch.setattr("onnx_migrate.passes.resize.walk.Walk.each", lambda self, visit: walked.append(visit))
+    text = f"""<ir_version: 4, opset_import: ["": 9]>
+g (float[1,3,8,8] x, float[4] t, float[4] listed) => (float[a,b,c,d] y)
+<float[4] s = {{1.0, 1.0, {scale}, {scale}}}> {{ y = Upsample<mode = "nearest">(x, {read}) }}"""
+    proto = onnx.parser.parse_model(text)
+    if read == "listed":
+        proto.graph.initializer.append(helper.make_tensor("listed", 1, [4], [1, 1, 2, 2]))
+
+    migrate(proto, opset=17, verify=False, simplify=False, keep_initializers_as_inputs=True)
+
+    assert bool(walked) == walks
 
 
 def test_lengths_are_followed_through_resizes_that_are_inferred_wrong() -> None:
