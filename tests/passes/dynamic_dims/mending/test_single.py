@@ -83,7 +83,7 @@ def test_what_gives_no_batch_back_is_refused(nodes: str, output: str) -> None:
     source = text("float[1,3,4] x", output, nodes, MATRIX)
 
     with pytest.raises(
-        CannotMigrate, match="^Squeeze '.*out of its batch, and nothing brings it back; at "
+        CannotMigrate, match=r"^Squeeze '.*out of its batch, and nothing brings it back; at "
     ) as caught:
         mended(source, {"x": {0: "N"}})
     assert caught.value.code == "frozen-dim"
