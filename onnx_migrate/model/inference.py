@@ -14,6 +14,8 @@ __all__ = ["InferenceError", "infer_shapes", "sheltered"]
 LONG = 1 << 16
 """Elements of a vector above which no shape arithmetic is meant."""
 
+_NAMED = "a vector of "
+
 FRAGILE = frozenset({"DictVectorizer", "LabelEncoder"})
 """Operators of ai.onnx.ml whose inference kills the process when their input's type is unknown (onnx 1.23)."""
 
@@ -27,11 +29,13 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
 
     Data propagation treats every vector as if it might be a shape: it makes a message for each element
     (DataPropagationContextImpl in onnx/shape_inference/implementation.h), so that a table of 10 million numbers
-    costs half a gigabyte at each node that reads it. Long initializers go in as vectors of unknown length.
+    costs half a gigabyte at each node that reads it. Long initializers and inputs go in as vectors of a length that
+    has a name, which the result has as a number again.
     What FRAGILE operators give counts as unknown, unless they read an input of the model.
     """
     hidden = [tensor for tensor in proto.graph.initializer if len(tensor.dims) == 1 and tensor.dims[0] > LONG]
-    given = sheltered(_hide(proto, hidden) if hidden else proto)
+    long = bool(hidden) or any(map(_is_long, proto.graph.input))
+    given = sheltered(_hide(proto, hidden) if long else proto)
     try:
         inferred = shape_inference.infer_shapes(given, data_prop=True)
     except (
@@ -41,11 +45,17 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
         onnx.checker.ValidationError,
     ) as error:
         raise InferenceError(" ".join(str(error).split())) from error
-    if hidden:
+    if long:
+        _count(inferred.graph)
         del inferred.graph.input[:]
         inferred.graph.input.extend(proto.graph.input)
         inferred.graph.initializer.extend(hidden)
     return inferred
+
+
+def _is_long(value: onnx.ValueInfoProto) -> bool:
+    dims = value.type.tensor_type.shape.dim
+    return len(dims) == 1 and dims[0].dim_value > LONG
 
 
 def _hide(proto: onnx.ModelProto, hidden: list[onnx.TensorProto]) -> onnx.ModelProto:
@@ -57,10 +67,24 @@ def _hide(proto: onnx.ModelProto, hidden: list[onnx.TensorProto]) -> onnx.ModelP
     del given.graph.initializer[:], given.graph.input[:]
     given.graph.initializer.extend(tensors)
     given.graph.input.extend(inputs)
+    for value in filter(_is_long, given.graph.input):
+        dim = value.type.tensor_type.shape.dim[0]
+        dim.dim_param = f"{_NAMED}{dim.dim_value}"
     for tensor in hidden:
-        value = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, [None])
-        given.graph.input.append(value)
+        name = f"{_NAMED}{tensor.dims[0]}"
+        given.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, [name]))
     return given
+
+
+def _count(graph: onnx.GraphProto) -> None:
+    """Write lengths that got a name as numbers again."""
+    for value in (*graph.value_info, *graph.output):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param.startswith(_NAMED):
+                dim.dim_value = int(dim.dim_param.removeprefix(_NAMED))
+    for node in graph.node:
+        for _, _, inner in subgraphs(node):
+            _count(inner)
 
 
 def sheltered(proto: onnx.ModelProto) -> onnx.ModelProto:

@@ -43,6 +43,16 @@ def test_a_long_vector_costs_nothing(listed: bool) -> None:
     assert {value.name for value in found.graph.value_info} == {f"t{index}" for index in range(7)}
 
 
+def test_a_long_input_costs_nothing_either() -> None:
+    given = net(1 << 23, 8)
+    given.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1 << 23
+    start = time.perf_counter()
+    found = infer_shapes(given)
+    assert time.perf_counter() - start < 0.5
+    assert found.graph.input == given.graph.input
+    assert [dims(value) for value in (*found.graph.value_info, *found.graph.output)] == [[1 << 23]] * 8
+
+
 def test_a_short_vector_keeps_its_length() -> None:
     assert dims(infer_shapes(net(LONG)).graph.output[0]) == [LONG]
 
