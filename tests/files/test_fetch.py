@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import posixpath
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import onnx
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -18,17 +14,7 @@ from onnx_migrate.errors import LoadError
 from onnx_migrate.files import at_hand, fetch, inline, load, save
 from tests.files.feature_models import plain
 
-
-@pytest.fixture(autouse=True)
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The objects of memory://, none at first; temporary folders go to `tmp`, and nothing may stay there."""
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    monkeypatch.setattr(MemoryFileSystem, "store", {})
-    monkeypatch.setattr(MemoryFileSystem, "pseudo_dirs", [""])
-    yield fsspec.filesystem("memory")
-    gc.collect()
-    assert not list((tmp_path / "tmp").iterdir())
+pytestmark = pytest.mark.usefixtures("store")
 
 
 @pytest.fixture

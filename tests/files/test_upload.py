@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import errno
-import gc
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import onnx
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -24,16 +21,7 @@ URL = "memory://out/folder/b.onnx"
 PATH = "/out/folder/b.onnx"
 
 
-@pytest.fixture(autouse=True)
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The objects of memory://, none at first; temporary folders go to `tmp`, and nothing may stay there."""
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    monkeypatch.setattr(MemoryFileSystem, "store", {})
-    monkeypatch.setattr(MemoryFileSystem, "pseudo_dirs", [""])
-    yield fsspec.filesystem("memory")
-    gc.collect()
-    assert not list((tmp_path / "tmp").iterdir())
+pytestmark = pytest.mark.usefixtures("store")
 
 
 def other() -> onnx.ModelProto:

@@ -27,7 +27,7 @@ from .loops import common, rounds
 from .menders import MENDERS, OF_CONSTANTS
 from .place import BlockedError, LaidError, MixedError, Place
 from .single import TAKERS
-from .values import Dim, Dims, Value, Worlds
+from .values import Array, Dim, Dims, Value, Worlds
 
 __all__ = ["Walk"]
 
@@ -248,6 +248,9 @@ class Walk:
         array = body.scope.constant(name)
         if array is None:
             return value
+        return self._holding(array)
+
+    def _holding(self, array: Array) -> Value:
         kind = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
         return Value(kind, tuple(map(self._worlds.fixed, array.shape)), (array,) * self._worlds.count)
 
@@ -259,8 +262,7 @@ class Walk:
         array = place.body.scope.constant(node.output[0])
         if array is None:
             return Value()
-        kind = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
-        return Value(kind, tuple(map(self._worlds.fixed, array.shape)), (array,) * self._worlds.count)
+        return self._holding(array)
 
     def _call(self, place: Place, function: onnx.FunctionProto, scope: Scope) -> list[Value]:
         imports = {entry.domain: entry.version for entry in function.opset_import}
