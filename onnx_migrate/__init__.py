@@ -9,8 +9,8 @@ from onnx_migrate._version import __version__
 
 if TYPE_CHECKING:
     from onnx_migrate.batching import batch
-    from onnx_migrate.comparing import compare
-    from onnx_migrate.engine.passes import Pass
+    from onnx_migrate.comparison import compare
+    from onnx_migrate.engine.pass_infra import Pass
     from onnx_migrate.engine.pipeline import Pipeline
     from onnx_migrate.errors import (
         CannotMigrate,
@@ -54,10 +54,10 @@ if not (Path(__file__).parent / "passes").is_dir():
 
 _HOMES = {
     "Migration": "migration",
-    "Pass": "engine.passes",
+    "Pass": "engine.pass_infra",
     "Pipeline": "engine.pipeline",
     "batch": "batching",
-    "compare": "comparing",
+    "compare": "comparison",
     "convert_version": "migration",
     "default_pipeline": "migration",
     "inspect": "inspection",

@@ -12,20 +12,20 @@ from typing import Any
 import onnx
 
 from onnx_migrate import files
-from onnx_migrate.engine.passes import builtin_passes
-from onnx_migrate.engine.survey import Survey, survey
+from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.reachability import Survey, survey
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
 from onnx_migrate.files.load import from_file
 from onnx_migrate.migration import default_pipeline
-from onnx_migrate.model.bodies import called, function_key, subgraphs
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.graphs import called, function_key, subgraphs
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.opset import onnx_opset
-from onnx_migrate.model.runtimes import runtime as release
-from onnx_migrate.model.schema import signature_at
 from onnx_migrate.model.weights import MEMORY, Weights, byte_size, tensors
 from onnx_migrate.report import Report, Side
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.runtimes import runtime as release
+from onnx_migrate.spec.schema import signature_at
 
 __all__ = ["Inspection", "Operator", "inspect"]
 

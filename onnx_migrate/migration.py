@@ -13,17 +13,17 @@ from typing import Any, Literal
 import onnx
 
 from onnx_migrate import files
-from onnx_migrate.engine.passes import Pass, builtin_passes, installed_passes
+from onnx_migrate.engine.pass_infra import Pass, builtin_passes, installed_passes
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError, VerificationFailed
 from onnx_migrate.isolate import Limits
-from onnx_migrate.model.change import ChangeLog, Exactness
-from onnx_migrate.model.dims import DynamicAxes, FixedDims
+from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.schema import is_onnx, newest_opset
 from onnx_migrate.proof import Proof, Prover
 from onnx_migrate.report import Report, Side, Unfinished
+from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
+from onnx_migrate.spec.schema import is_onnx, newest_opset
 
 __all__ = ["Migration", "convert_version", "default_pipeline", "migrate"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from onnx_migrate import files
 from onnx_migrate.errors import CannotMigrate, VerificationFailed, Where
 from onnx_migrate.isolate import Limits
-from onnx_migrate.model.dims import batch_symbols
+from onnx_migrate.model.dim_requests import batch_symbols
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.verify import DynamicProof, Feeds, Kind, Runnable, Tolerance, Verdict, prove_dynamic, verify

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import onnx
 
-from onnx_migrate.engine.passes import Pass, register_pass
-from onnx_migrate.model.bodies import subgraphs
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.analysis.scope import Names
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.order import free_names
-from onnx_migrate.model.scope import Names
+from onnx_migrate.model.toposort import free_names
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["Cleanup"]
 

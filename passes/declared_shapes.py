@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 import onnx
 
-from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.analysis.shapes import Dims, dims_of, inferred_shapes, set_dims, text_of
+from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.shapes import Dims, dims_of, inferred_shapes, set_dims, text_of
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["DeclaredShapes"]
 

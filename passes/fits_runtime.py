@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.bodies import Body, subgraphs
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.model.graphs import Body, subgraphs
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.opset import onnx_opset
-from onnx_migrate.model.runtimes import Runtime
-from onnx_migrate.model.schema import is_onnx
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.runtimes import Runtime
+from onnx_migrate.spec.schema import is_onnx
 
 from .resize.axes import name_all_axes
 from .resize.known import Place

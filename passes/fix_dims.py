@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.analysis.shapes import dims_of, drop_value_info, inferred_outputs, set_dims, text_of
+from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.change import ChangeLog
-from onnx_migrate.model.dims import FixedDims, fixed_axes
+from onnx_migrate.model.dim_requests import FixedDims, fixed_axes
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.shapes import dims_of, drop_value_info, inferred_outputs, set_dims, text_of
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["FixDims"]
 

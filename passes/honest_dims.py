@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.engine.passes import Pass, register_pass
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.analysis.shapes import dims_of, text_of
+from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.shapes import dims_of, text_of
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["HonestDims"]
 

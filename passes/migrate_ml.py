@@ -7,17 +7,17 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.lift import Lift
-from onnx_migrate.engine.orphans import remove_orphans
-from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.opset import imported, minimal_ir_version, onnx_opset, set_onnx_opset
-from onnx_migrate.model.order import sort_model
-from onnx_migrate.model.schema import is_onnx, newest_opset
-from onnx_migrate.model.scope import scopes
+from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.dead_values import remove_orphans
+from onnx_migrate.spec.opsets import imported, minimal_ir_version, onnx_opset, set_onnx_opset
+from onnx_migrate.spec.schema import is_onnx, newest_opset
 
 __all__ = ["DOMAIN", "MigrateMl"]
 

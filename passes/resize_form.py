@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import onnx
 
-from onnx_migrate.engine.passes import Pass, register_pass
-from onnx_migrate.model.change import ChangeLog
-from onnx_migrate.model.dims import DynamicAxes
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .adapters.resize_inputs import (
     FROM_CONVERTER,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from onnx_migrate.engine.passes import Pass, register_pass
-from onnx_migrate.model.change import ChangeLog
-from onnx_migrate.model.dims import DynamicAxes
+from onnx_migrate.analysis.shapes import drop_value_info
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.shapes import drop_value_info
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .adapters.resize_inputs import converted
 from .resize.intent import as_before_converter, as_pytorch, from_before_11, pair_of

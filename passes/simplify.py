@@ -10,11 +10,11 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate import files, isolate
-from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import PassError
 from onnx_migrate.files.scratch import Scratch
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["Simplify"]
 

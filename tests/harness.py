@@ -15,12 +15,12 @@ import onnxruntime as ort
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper, parser
 
-from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.opset import onnx_opset
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.opsets import onnx_opset
 
 Feeds = Mapping[str, np.ndarray[Any, Any]]
 

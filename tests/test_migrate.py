@@ -28,9 +28,9 @@ from onnx_migrate import (
     isolate,
     migrate,
 )
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.codes import CODES
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 UPSAMPLE = FIXTURES / "conv_relu_upsample_opset9.onnx"

@@ -15,7 +15,7 @@ from onnx import TensorProto
 
 from onnx_migrate import files
 from onnx_migrate._version import __version__
-from onnx_migrate.engine.passes import Pass, builtin_passes
+from onnx_migrate.engine.pass_infra import Pass, builtin_passes
 from onnx_migrate.errors import saving
 from onnx_migrate.files.digest import file_digest
 from onnx_migrate.files.newfile import NewFile

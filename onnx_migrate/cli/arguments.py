@@ -10,8 +10,8 @@ from click.core import ParameterSource
 from onnx_migrate.cli.judging import bytes_of
 
 if TYPE_CHECKING:
-    from onnx_migrate.engine.passes import Pass
-    from onnx_migrate.model.runtimes import Runtime
+    from onnx_migrate.engine.pass_infra import Pass
+    from onnx_migrate.spec.runtimes import Runtime
 
 __all__ = ["arguments"]
 
@@ -55,7 +55,7 @@ def _runtime(options: dict[str, Any]) -> Runtime | None:
     if said[0]:
         return None
     from onnx_migrate.errors import UsageError
-    from onnx_migrate.model.runtimes import runtime
+    from onnx_migrate.spec.runtimes import runtime
 
     try:
         return runtime(options["runtime"])
@@ -65,7 +65,7 @@ def _runtime(options: dict[str, Any]) -> Runtime | None:
 
 def _fits(row: Runtime) -> Pass:
     """Return the pass that holds the model against the runtime."""
-    from onnx_migrate.engine.passes import builtin_passes
+    from onnx_migrate.engine.pass_infra import builtin_passes
 
     return builtin_passes()["fits_runtime"](runtime=row)  # type: ignore[call-arg]
 

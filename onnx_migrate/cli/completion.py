@@ -25,7 +25,7 @@ def pass_names(_context: click.Context, _parameter: click.Parameter, begun: str)
 
 def runtimes(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Return the runtimes that `--for` knows, and after == the releases where something changed."""
-    from onnx_migrate.model.runtimes import TABLE
+    from onnx_migrate.spec.runtimes import TABLE
 
     releases = [str(row).replace(" ", "==") for rows in TABLE.values() for row in rows]
     return [name for name in (releases if "==" in begun else TABLE) if name.startswith(begun)]

@@ -12,7 +12,7 @@ __all__ = ["passes"]
 @click.command()
 def passes() -> None:
     """List the passes of the pipeline in the order they run, those of other distributions included."""
-    from onnx_migrate.engine.passes import UserPass
+    from onnx_migrate.engine.pass_infra import UserPass
     from onnx_migrate.migration import default_pipeline
 
     for item in default_pipeline(dynamic={}):

@@ -48,7 +48,7 @@ def verify(**options: Any) -> int:
         4  not a readable ONNX model
     """
     from onnx_migrate.cli.failure import fail
-    from onnx_migrate.comparing import compare
+    from onnx_migrate.comparison import compare
     from onnx_migrate.errors import MigrateError
 
     original, other = options["original"], options["other"]

@@ -7,14 +7,14 @@ from itertools import chain
 
 import onnx
 
+from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.engine.registry import Step, next_step
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
-from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
-from onnx_migrate.model.change import Change, ChangeLog, Exactness
-from onnx_migrate.model.rewriter import Rewriter
-from onnx_migrate.model.schema import is_onnx, misfit, signature, signature_at, versions
-from onnx_migrate.model.scope import Scope
-from onnx_migrate.model.sketch import sketches
+from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
+from onnx_migrate.rewrite.constant_summary import sketches
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.schema import is_onnx, misfit, signature, signature_at, versions
 
 __all__ = ["Lift"]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from onnx_migrate.engine.collector import paused_collector
-from onnx_migrate.engine.passes import Pass, as_pass
+from onnx_migrate.engine.gc_pause import paused_collector
+from onnx_migrate.engine.pass_infra import Pass, as_pass
 from onnx_migrate.errors import MigrateError, PassError, UsageError
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["Pipeline"]
 

@@ -14,9 +14,9 @@ from functools import cache
 
 import onnx
 
-from onnx_migrate.model.change import Exactness
-from onnx_migrate.model.rewriter import Rewriter
-from onnx_migrate.model.schema import is_onnx, versions
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.schema import is_onnx, versions
 
 __all__ = ["Adapter", "Step", "adapter", "compatible", "next_step", "steps", "unsupported"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import onnx
 
 from onnx_migrate.errors import IllegalModel, Where
-from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
-from onnx_migrate.model.opset import imported, onnx_opset
-from onnx_migrate.model.schema import is_onnx, misfit, signature_at
+from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.spec.opsets import imported, onnx_opset
+from onnx_migrate.spec.schema import is_onnx, misfit, signature_at
 
 __all__ = ["check_legal"]
 

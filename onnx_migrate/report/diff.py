@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import onnx
 from onnx import AttributeProto, TensorProto, numpy_helper
 
-from onnx_migrate.model.bodies import subgraphs
-from onnx_migrate.model.change import attribute_text
+from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.model.interface import Port
+from onnx_migrate.rewrite.change_log import attribute_text
 
 __all__ = ["diff"]
 

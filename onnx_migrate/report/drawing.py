@@ -9,7 +9,7 @@ from typing import Any
 
 from onnx import defs
 
-from onnx_migrate.model.schema import is_onnx
+from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["Attribute", "Box", "Drawing", "Slot", "Texts", "draw", "draw_blocked"]
 

@@ -10,11 +10,11 @@ from typing import Any
 import onnx
 
 from onnx_migrate._version import __version__
-from onnx_migrate.model.change import Change, Note, attribute_texts
 from onnx_migrate.model.interface import Interface, Port
-from onnx_migrate.model.opset import onnx_opset
-from onnx_migrate.model.schema import signature_at
-from onnx_migrate.model.sketch import values_text
+from onnx_migrate.rewrite.change_log import Change, Note, attribute_texts
+from onnx_migrate.rewrite.constant_summary import values_text
+from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.schema import signature_at
 
 __all__ = ["SCHEMA_VERSION", "Report", "Side", "change_as_dict", "side_as_dict"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from onnx_migrate.model.change import Change, Exactness
 from onnx_migrate.report.report import Report
+from onnx_migrate.rewrite.change_log import Change, Exactness
 
 if TYPE_CHECKING:
     from rich.console import Console

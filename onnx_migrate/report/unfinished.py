@@ -8,14 +8,14 @@ from typing import Any
 
 import onnx
 
+from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import Where
-from onnx_migrate.model.bodies import subgraphs
-from onnx_migrate.model.change import Change, ChangeLog, Note
+from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.schema import is_onnx, signature_at
-from onnx_migrate.model.scope import Scope, scopes
-from onnx_migrate.model.sketch import sketches
 from onnx_migrate.report.report import Side, change_as_dict, side_as_dict
+from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
+from onnx_migrate.rewrite.constant_summary import sketches
+from onnx_migrate.spec.schema import is_onnx, signature_at
 
 __all__ = ["Unfinished"]
 

@@ -6,8 +6,8 @@ import time
 
 import onnx
 
+from onnx_migrate.analysis.onnx_inference import sheltered
 from onnx_migrate.isolate import mark
-from onnx_migrate.model.inference import sheltered
 from onnx_migrate.verify.comparison import compare, flat
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
 from onnx_migrate.verify.judge import RECORDED, Judge

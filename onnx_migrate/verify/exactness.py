@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnx_migrate.analysis.onnx_inference import sheltered
 from onnx_migrate.isolate import mark
-from onnx_migrate.model.inference import sheltered
 from onnx_migrate.verify.comparison import is_float, unequal
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.judge import Judge

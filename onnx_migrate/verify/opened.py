@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.model.shapes import drop_value_info
+from onnx_migrate.analysis.shapes import drop_value_info
 from onnx_migrate.verify.evaluators import Runnable
 
 __all__ = ["opened"]

@@ -9,7 +9,7 @@ from math import prod
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, numpy_helper
 
-from onnx_migrate.model.inference import sheltered
+from onnx_migrate.analysis.onnx_inference import sheltered
 
 __all__ = ["Range", "constant_text", "input_ranges", "nodes_of"]
 

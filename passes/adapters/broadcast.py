@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Gemm", 6, reason="the description only")
 

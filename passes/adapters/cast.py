@@ -6,7 +6,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Cast", 9, reason="strings are allowed")
 compatible("Cast", 13, reason="bfloat16 is allowed, and the rules between numbers are spelled out")

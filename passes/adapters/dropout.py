@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.change import Exactness
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Dropout", 13, 22, reason="more types are allowed")
 

@@ -6,8 +6,8 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.registry import adapter
-from onnx_migrate.model.change import Exactness
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 _INTEGERS = frozenset(
     getattr(TensorProto, name)

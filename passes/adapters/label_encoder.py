@@ -6,7 +6,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.registry import adapter
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 ML = "ai.onnx.ml"
 

@@ -7,7 +7,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("LRN", 13, reason="more types are allowed")
 compatible("LpNormalization", 22, reason="more types are allowed")

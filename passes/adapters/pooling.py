@@ -5,8 +5,8 @@ from __future__ import annotations
 import onnx
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.change import Exactness
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 # ONNX Runtime gives one shape for ceil_mode and auto_pad at every version; only the words were mended.
 _WORDS = "the output shape under auto_pad, and what unset strides are, is spelt out"

@@ -6,7 +6,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 for _name in ("QuantizeLinear", "DequantizeLinear"):
     compatible(_name, 13, reason="scale and zero point may be of one axis; scalars are not")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible(
     "GRU", 3, reason="linear_before_reset was added, 0 by default; a typing error in a default was mended"

@@ -6,8 +6,8 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.change import Exactness
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 for _name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"):
     compatible(f"Reduce{_name}", 11, reason="negative axes are allowed")

@@ -14,9 +14,9 @@ import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.engine.registry import adapter, unsupported
-from onnx_migrate.model.change import Exactness
-from onnx_migrate.model.removed import crop_limits
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.experimental_ops import crop_limits
 
 unsupported(
     "ATen",

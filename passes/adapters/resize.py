@@ -7,8 +7,8 @@ import numpy.typing as npt
 import onnx
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.change import Exactness
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .resize_inputs import (
     FROM_CONVERTER,

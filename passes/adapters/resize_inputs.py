@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnx_migrate.model.change import Change
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.change_log import Change
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 __all__ = [
     "FROM_CONVERTER",

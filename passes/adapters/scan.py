@@ -6,7 +6,7 @@ import onnx
 from onnx import TensorProto, TypeProto, helper
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Scan", 11, reason="negative axes are allowed")
 compatible("Scan", 16, 19, 21, 23, 24, 25, reason="more types are allowed")

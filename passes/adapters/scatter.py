@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 for _name in ("ScatterElements", "ScatterND"):
     compatible(_name, 13, reason="more types are allowed")

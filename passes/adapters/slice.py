@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Slice", 11, reason="negative axes are allowed, and steps of 0 are not")
 compatible("Slice", 13, reason="more types are allowed, and the clamping of starts and ends is spelled out")

@@ -6,8 +6,8 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.change import Exactness
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Split", 11, reason="a negative axis is allowed")
 

@@ -7,7 +7,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Tile", 13, reason="more types are allowed")
 

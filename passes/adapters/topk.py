@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.registry import adapter, compatible
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("TopK", 11, reason="largest and sorted were added; their defaults are the old ways")
 compatible("TopK", 24, reason="more types are allowed")

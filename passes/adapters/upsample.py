@@ -7,7 +7,7 @@ import math
 import onnx
 
 from onnx_migrate.engine.registry import adapter
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .resize import explicit
 from .resize_inputs import read_scales

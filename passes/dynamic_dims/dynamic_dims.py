@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.engine.passes import Pass, register_pass
+from onnx_migrate.analysis.shapes import Dims, dims_of, drop_value_info, set_dims, text_of
+from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
-from onnx_migrate.model.change import ChangeLog
-from onnx_migrate.model.dims import DynamicAxes, batch_axes, batch_symbols, named_axes, one_name
+from onnx_migrate.model.dim_requests import DynamicAxes, batch_axes, batch_symbols, named_axes, one_name
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.shapes import Dims, dims_of, drop_value_info, set_dims, text_of
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .followed import followed_outputs
 from .mending import mend

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Set
 
 import onnx
 
+from onnx_migrate.analysis.shapes import Dims, inferred_outputs
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.shapes import Dims, inferred_outputs
 
 __all__ = ["followed_outputs"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .lengths import disagree, resized_axes, run_length
 

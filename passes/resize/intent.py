@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from onnx_migrate.model.change import Change, Exactness
-from onnx_migrate.model.rewriter import Rewriter
-from onnx_migrate.model.schema import is_onnx
-from onnx_migrate.model.scope import Scope
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.rewrite.change_log import Change, Exactness
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.schema import is_onnx
 
 from .forms import sizes_at_run_time, write_sizes
 from .known import Place, Producers

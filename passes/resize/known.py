@@ -10,9 +10,9 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from onnx_migrate.model.rewriter import Rewriter
-from onnx_migrate.model.schema import is_onnx
-from onnx_migrate.model.scope import Scope
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["Known", "Place", "Producers"]
 

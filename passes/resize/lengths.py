@@ -12,13 +12,13 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.analysis.scope import Scope, scopes
+from onnx_migrate.analysis.shapes import dims_of
+from onnx_migrate.analysis.skeleton import skeleton
+from onnx_migrate.analysis.value_types import BodyKey, TypeTable, ValueType
+from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgraphs
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.schema import is_onnx
-from onnx_migrate.model.scope import Scope, scopes
-from onnx_migrate.model.shapes import dims_of
-from onnx_migrate.model.skeleton import skeleton
-from onnx_migrate.model.types import BodyKey, TypeTable, ValueType
+from onnx_migrate.spec.schema import is_onnx
 
 from .known import Known, Producers
 

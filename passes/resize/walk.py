@@ -7,18 +7,18 @@ from itertools import chain
 
 import onnx
 
-from onnx_migrate.engine.orphans import remove_orphans
+from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import Where
-from onnx_migrate.model.bodies import Body, subgraphs
-from onnx_migrate.model.change import Change, ChangeLog, Exactness
-from onnx_migrate.model.dims import DynamicAxes, named_axes
+from onnx_migrate.model.dim_requests import DynamicAxes, named_axes
+from onnx_migrate.model.graphs import Body, subgraphs
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.opset import onnx_opset
-from onnx_migrate.model.rewriter import Rewriter
-from onnx_migrate.model.schema import is_onnx, signature_at
-from onnx_migrate.model.scope import Scope, scopes
-from onnx_migrate.model.sketch import sketches
+from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
+from onnx_migrate.rewrite.constant_summary import sketches
+from onnx_migrate.rewrite.dead_values import remove_orphans
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.schema import is_onnx, signature_at
 
 from .known import Known, Place, Producers
 from .lengths import RealTypes, contradicts

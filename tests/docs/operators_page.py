@@ -11,7 +11,7 @@ from pathlib import Path
 from onnx.defs import get_all_schemas_with_history
 
 from onnx_migrate.engine.registry import Step, steps
-from onnx_migrate.model.schema import newest_opset
+from onnx_migrate.spec.schema import newest_opset
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from onnx_migrate.model.runtimes import LAST, TABLE, Runtime
+from onnx_migrate.spec.runtimes import LAST, TABLE, Runtime
 from tests.runtimes.forms import FORMS
 from tests.runtimes.survey import MEASURED, best
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from onnx_migrate.model.runtimes import TABLE, Runtime
+from onnx_migrate.spec.runtimes import TABLE, Runtime
 from tests.docs.runtimes_page import PAGE, TITLES, page
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import onnx
 from onnx import helper
 
-from onnx_migrate.engine.passes import builtin_passes
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run, same
 
 TEXT = """<ir_version: 8, opset_import: ["":17]>

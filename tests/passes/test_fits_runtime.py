@@ -6,10 +6,10 @@ import onnx
 import pytest
 
 from onnx_migrate import files
-from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.change import ChangeLog
-from onnx_migrate.model.runtimes import Runtime
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.runtimes import Runtime
 from tests.harness import model, random_feeds, require_opset, run, same
 from tests.resize.shaped import resizes
 

@@ -8,10 +8,10 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from onnx_migrate.engine.passes import builtin_passes
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
 
 NET = """<ir_version: 8, opset_import: ["":17]>

@@ -6,8 +6,8 @@ import onnx
 import pytest
 
 from onnx_migrate.engine.registry import steps
-from onnx_migrate.model.removed import REMOVED
-from onnx_migrate.model.schema import newest_opset, operators, versions
+from onnx_migrate.spec.experimental_ops import REMOVED
+from onnx_migrate.spec.schema import newest_opset, operators, versions
 
 NEWEST_SUPPORTED = 28
 """The newest opset that the registry has been written for; an older onnx knows a part of its steps."""

@@ -10,12 +10,12 @@ import pytest
 from onnx import helper
 
 import onnx_migrate
-from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.engine.registry import steps
 from onnx_migrate.errors import CannotMigrate, LoadError, UsageError
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.schema import operators, versions
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.schema import operators, versions
 from tests.harness import model, run, same
 
 ML = "ai.onnx.ml"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from onnx import helper, numpy_helper
 
-from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate, LoadError, UsageError
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import lift, model, random_feeds, run, same
 
 OLD = """<ir_version: 3, opset_import: ["":8]>

@@ -9,7 +9,7 @@ from onnx import helper
 
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.migration import migrate
-from onnx_migrate.model.change import Exactness
+from onnx_migrate.rewrite.change_log import Exactness
 from tests.harness import ORT_NEWEST, loads, model, run, same
 from tests.resize.shaped import feed, resizes, run_time, shape_form
 

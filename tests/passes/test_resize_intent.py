@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import helper, version_converter
 
-from onnx_migrate.model.change import Exactness
+from onnx_migrate.rewrite.change_log import Exactness
 from tests.harness import model, run, same
 from tests.resize.shaped import feed, resizes, run_time, shape_form
 

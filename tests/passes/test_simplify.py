@@ -9,11 +9,11 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import PassError
 from onnx_migrate.files import inline, load
 from onnx_migrate.isolate import Limits
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run, same
 
 TEXT = """<ir_version: 8, opset_import: ["":17], producer_name: "maker", model_version: 7, doc_string: "words">

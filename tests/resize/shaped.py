@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from onnx_migrate.engine.passes import builtin_passes
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
 
 __all__ = ["PYTORCH_SIZE", "PYTORCH_WEIGHTS", "feed", "resizes", "run_time", "shape_form"]

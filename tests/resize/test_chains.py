@@ -11,9 +11,9 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from onnx_migrate.engine.passes import builtin_passes
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import run
 from tests.resize.oracle import output_lengths
 from tests.resize.test_grid import TARGETS

@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.engine.passes import builtin_passes
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import run
 from tests.resize.grid import grid, point_model
 

@@ -13,9 +13,9 @@ import onnxruntime as ort
 from onnx.defs import get_all_schemas_with_history
 
 import onnx_migrate
-from onnx_migrate.model.bodies import subgraphs
-from onnx_migrate.model.opset import onnx_opset
-from onnx_migrate.model.schema import is_onnx
+from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.schema import is_onnx
 from tests.conformance.cases import cases
 
 __all__ = ["OPSETS", "build", "write_io"]

@@ -14,7 +14,7 @@ import onnxruntime as ort
 import pytest
 
 from onnx_migrate.cli.app import run as command
-from onnx_migrate.model.runtimes import LAST, TABLE, runtime
+from onnx_migrate.spec.runtimes import LAST, TABLE, runtime
 from tests.runtimes.releases import Ran, Unavailable, run
 from tests.runtimes.sample import write_io
 from tests.runtimes.survey import MEASURED, best

@@ -93,7 +93,9 @@ def _pruned(value: Any) -> Any:
 
 def main() -> None:
     """Record all cases, two at a time."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("models", type=Path, nargs="*")
     parser.add_argument("--tool", default=sys.executable)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 
-from onnx_migrate.model.rewriter import Rewriter
-from onnx_migrate.model.scope import Scope
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .values import Array, Dim, Sizes, Value, Worlds
 

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, defs, helper, shape_inference
 
-from onnx_migrate.model.schema import is_onnx
+from onnx_migrate.spec.schema import is_onnx
 
 from .arithmetic import compute
 from .values import Array, Dim, Dims, Value, Worlds

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from onnx_migrate.model.schema import is_onnx
+from onnx_migrate.spec.schema import is_onnx
 
 from .body import State
 from .counted import count

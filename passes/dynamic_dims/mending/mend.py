@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import onnx
 
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.order import free_names
+from onnx_migrate.model.toposort import free_names
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .body import State
 from .choices import Choices

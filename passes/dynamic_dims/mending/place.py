@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 
 from onnx_migrate.errors import Where
-from onnx_migrate.model.change import Exactness
-from onnx_migrate.model.rewriter import Rewriter
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .body import Body, State, UnknownLengthError
 from .choices import Choices

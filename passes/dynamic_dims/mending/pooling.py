@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.model.change import Exactness
+from onnx_migrate.rewrite.change_log import Exactness
 
 from .place import Place
 

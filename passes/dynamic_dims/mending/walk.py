@@ -8,15 +8,15 @@ from itertools import chain
 
 import onnx
 
+from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import Where
-from onnx_migrate.model.bodies import FunctionKey, called, function_key, subgraphs
-from onnx_migrate.model.change import Change
+from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgraphs
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.order import free_names
-from onnx_migrate.model.rewriter import Rewriter
-from onnx_migrate.model.schema import is_onnx
-from onnx_migrate.model.scope import Scope, scopes
-from onnx_migrate.model.sketch import sketches
+from onnx_migrate.model.toposort import free_names
+from onnx_migrate.rewrite.change_log import Change
+from onnx_migrate.rewrite.constant_summary import sketches
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.schema import is_onnx
 
 from .arithmetic import LARGEST
 from .body import Body, State

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from onnx_migrate.engine.passes import builtin_passes
-from onnx_migrate.model.change import Change, ChangeLog, Exactness
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
 from tests.harness import VARIANTS, make_variant, run, same
 
 ML = "ai.onnx.ml"

@@ -13,10 +13,10 @@ from onnx import defs
 from onnx.defs import OpSchema
 
 from onnx_migrate.engine.registry import Step, steps
-from onnx_migrate.model.change import Exactness
 from onnx_migrate.model.legality import check_legal
-from onnx_migrate.model.removed import REMOVED
-from onnx_migrate.model.schema import newest_opset, versions
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.spec.experimental_ops import REMOVED
+from onnx_migrate.spec.schema import newest_opset, versions
 from tests import harness
 from tests.passes.adapters.samples import samples
 

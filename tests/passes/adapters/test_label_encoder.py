@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto
 
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.change import Exactness
+from onnx_migrate.rewrite.change_log import Exactness
 from tests.passes.adapters.forests import check_ml, lift_ml, one_node
 
 KINDS = {"strings": TensorProto.STRING, "int64s": TensorProto.INT64, "floats": TensorProto.FLOAT}

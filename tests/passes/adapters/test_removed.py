@@ -10,8 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.change import Exactness
-from onnx_migrate.model.removed import REMOVED
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.spec.experimental_ops import REMOVED
 from tests.harness import check, lift, make_variant, model, random_feeds, run, same
 
 NCHW = "2,3,5,7"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.change import ChangeLog, Exactness
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from tests.harness import check, lift, model, run, same
 
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.change import Exactness
+from onnx_migrate.rewrite.change_log import Exactness
 from tests.passes.adapters.forests import ML, Votes, check_ml, lift_ml, one_node, trees
 
 RUNTIME = tuple(map(int, ort.__version__.split(".")[:2]))

@@ -6,7 +6,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.errors import UsageError
-from onnx_migrate.model.dims import batch_axes, batch_symbols
+from onnx_migrate.model.dim_requests import batch_axes, batch_symbols
 from onnx_migrate.model.interface import Interface, Port
 from tests.harness import model
 from tests.passes.dynamic_dims.mending.batched import text

@@ -8,11 +8,11 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.engine.passes import builtin_passes
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate, UsageError
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, run
 from tests.passes.dynamic_dims.mending.batched import mended, text
 

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.model.scope import scopes
+from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.model.weights import Weights
 from tests.harness import run
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import onnx
 
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
 
 walk = importlib.import_module("onnx_migrate.passes.resize.walk")

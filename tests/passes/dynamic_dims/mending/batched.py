@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnx_migrate.engine.passes import builtin_passes
-from onnx_migrate.model.change import ChangeLog, Exactness
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from tests.harness import model, random_feeds, run
 
 

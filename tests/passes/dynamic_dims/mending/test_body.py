@@ -6,10 +6,10 @@ import pytest
 from onnx_migrate.passes.dynamic_dims.mending.body import Body, Length, UnknownLengthError
 from onnx_migrate.passes.dynamic_dims.mending.values import Dim, Value, Worlds, product
 
+from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import Where
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.rewriter import Rewriter
-from onnx_migrate.model.scope import scopes
+from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import model
 from tests.passes.dynamic_dims.mending.batched import text
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.engine.passes import builtin_passes
-from onnx_migrate.model.change import ChangeLog, Exactness
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from tests.harness import model, run
 from tests.passes.dynamic_dims.mending.batched import mended, text
 

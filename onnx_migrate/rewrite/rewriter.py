@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import onnx
 from onnx import AttributeProto, TensorProto, helper
 
+from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.errors import CannotMigrate, Where
-from onnx_migrate.model.change import Exactness
-from onnx_migrate.model.scope import Scope
+from onnx_migrate.rewrite.change_log import Exactness
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from onnx import TensorProto
 
-from onnx_migrate.model.types import TypeTable, ValueType
+from onnx_migrate.analysis.value_types import TypeTable, ValueType
 from tests.harness import model
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import onnx
 from onnx import AttributeProto
 
-from onnx_migrate.model.bodies import Body, FunctionKey, called, function_key, subgraphs
-from onnx_migrate.model.inference import InferenceError, infer_shapes
-from onnx_migrate.model.opset import onnx_opset
-from onnx_migrate.model.removed import stand_in
-from onnx_migrate.model.skeleton import skeleton
+from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes
+from onnx_migrate.analysis.skeleton import skeleton
+from onnx_migrate.model.graphs import Body, FunctionKey, called, function_key, subgraphs
+from onnx_migrate.spec.experimental_ops import stand_in
+from onnx_migrate.spec.opsets import onnx_opset
 
 __all__ = ["BodyKey", "TypeTable", "ValueType"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.model.dims import named_axes
+from onnx_migrate.model.dim_requests import named_axes
 from onnx_migrate.model.interface import Interface, Port
 
 INTERFACE = Interface(

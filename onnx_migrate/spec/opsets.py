@@ -9,7 +9,7 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.model.schema import is_onnx
+from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["imported", "minimal_ir_version", "onnx_opset", "raise_ir_version", "set_onnx_opset"]
 

@@ -14,7 +14,7 @@ from onnx import AttributeProto
 
 from onnx_migrate.errors import PassError, Where
 from onnx_migrate.files import inline, load
-from onnx_migrate.model.bodies import subgraphs
+from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.model.model import Model
 
 __all__ = ["run_on_graph", "run_on_proto"]

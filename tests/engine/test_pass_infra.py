@@ -11,12 +11,12 @@ import onnx_graphsurgeon as gs
 import pytest
 from onnx import helper, numpy_helper
 
-from onnx_migrate.engine import passes as passes_module
-from onnx_migrate.engine.passes import as_pass, installed_passes
+from onnx_migrate.engine import pass_infra as passes_module
+from onnx_migrate.engine.pass_infra import as_pass, installed_passes
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import PassError, UsageError
 from onnx_migrate.files import inline, load
-from onnx_migrate.model.change import ChangeLog
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run, same
 
 TEXT = """<ir_version: 8, opset_import: ["":17], producer_name: "maker", model_version: 7, doc_string: "words">

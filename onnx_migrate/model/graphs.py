@@ -8,7 +8,7 @@ from functools import cache
 import onnx
 from onnx import AttributeProto
 
-from onnx_migrate.model.schema import is_onnx, signature, versions
+from onnx_migrate.spec.schema import is_onnx, signature, versions
 
 __all__ = ["Body", "FunctionKey", "called", "function_key", "subgraphs"]
 

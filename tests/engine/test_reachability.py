@@ -10,7 +10,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate import files
-from onnx_migrate.engine.survey import survey
+from onnx_migrate.engine.reachability import survey
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 NEWEST = onnx.defs.onnx_opset_version()

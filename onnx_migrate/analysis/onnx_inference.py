@@ -7,7 +7,7 @@ from collections.abc import Iterable, Set
 import onnx
 from onnx import shape_inference
 
-from onnx_migrate.model.bodies import subgraphs
+from onnx_migrate.model.graphs import subgraphs
 
 __all__ = ["InferenceError", "infer_shapes", "sheltered"]
 

@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.model.scope import scopes
-from onnx_migrate.model.sketch import sketches, values_text
+from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.model.weights import Weights
+from onnx_migrate.rewrite.constant_summary import sketches, values_text
 
 
 def told(tensors: list[TensorProto], nodes: list[onnx.NodeProto], *names: str) -> list[TensorProto]:
@@ -81,6 +81,6 @@ def test_what_was_made_before_is_not_made_again(monkeypatch: pytest.MonkeyPatch)
     (scope,) = scopes(helper.make_model(graph), Weights(), result_ir_version=8)
     kept: dict[str, bytes] = {}
     first = sketches(scope, ["k", "x", ""], kept)
-    monkeypatch.delattr("onnx_migrate.model.sketch._sketch")
+    monkeypatch.delattr("onnx_migrate.rewrite.constant_summary._sketch")
 
     assert sketches(scope, ["x", "k"], kept) == first == (kept["k"],)

@@ -8,15 +8,15 @@ from typing import Any
 
 import onnx
 
+from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.engine.lift import Lift
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.opset import minimal_ir_version, onnx_opset
-from onnx_migrate.model.order import sort_model
-from onnx_migrate.model.rewriter import Rewriter
-from onnx_migrate.model.schema import newest_opset
-from onnx_migrate.model.scope import Scope, scopes
+from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.opsets import minimal_ir_version, onnx_opset
+from onnx_migrate.spec.schema import newest_opset
 
 __all__ = ["Refusal", "Survey", "survey"]
 

@@ -13,9 +13,9 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from onnx_migrate.errors import IllegalModel, MigrateError, PassError, UsageError
-from onnx_migrate.model.change import ChangeLog
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 if TYPE_CHECKING:
     pass
@@ -79,7 +79,7 @@ class UserPass(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Call the function. Raises PassError from whatever it raises."""
-        from onnx_migrate.engine.surgeon import run_on_graph, run_on_proto
+        from onnx_migrate.engine.graphsurgeon_bridge import run_on_graph, run_on_proto
 
         runner = run_on_graph if takes_graph(self.function) else run_on_proto
         try:

@@ -13,7 +13,7 @@ from typing import Any
 import onnx
 from onnx import defs
 
-from onnx_migrate.model.removed import REMOVED, Removed
+from onnx_migrate.spec.experimental_ops import REMOVED, Removed
 
 __all__ = ["Signature", "is_onnx", "misfit", "newest_opset", "signature", "signature_at", "versions"]
 

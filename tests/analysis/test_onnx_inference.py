@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from onnx_migrate.model.inference import LONG, InferenceError, infer_shapes
+from onnx_migrate.analysis.onnx_inference import LONG, InferenceError, infer_shapes
 from onnx_migrate.model.weights import refer
 
 

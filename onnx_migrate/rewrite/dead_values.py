@@ -8,8 +8,8 @@ from typing import Any
 
 import onnx
 
-from onnx_migrate.model.bodies import subgraphs
-from onnx_migrate.model.order import free_names
+from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.model.toposort import free_names
 
 __all__ = ["remove_orphans"]
 

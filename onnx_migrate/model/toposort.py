@@ -7,7 +7,7 @@ from collections import deque
 import onnx
 
 from onnx_migrate.errors import CannotMigrate, Where
-from onnx_migrate.model.bodies import subgraphs
+from onnx_migrate.model.graphs import subgraphs
 
 __all__ = ["free_names", "sort_model"]
 

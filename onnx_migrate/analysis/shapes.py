@@ -6,11 +6,11 @@ from collections.abc import Mapping, Set
 
 import onnx
 
+from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes
+from onnx_migrate.analysis.skeleton import skeleton
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.bodies import subgraphs
-from onnx_migrate.model.inference import InferenceError, infer_shapes
-from onnx_migrate.model.schema import is_onnx
-from onnx_migrate.model.skeleton import skeleton
+from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["Dims", "dims_of", "drop_value_info", "inferred_outputs", "inferred_shapes", "set_dims", "text_of"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.model.scope import Scope
+from onnx_migrate.analysis.scope import Scope
 
 __all__ = ["sketches", "values_text"]
 

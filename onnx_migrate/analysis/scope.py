@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import onnx
 from onnx import AttributeProto, TensorProto
 
-from onnx_migrate.model.bodies import FunctionKey, function_key, subgraphs
-from onnx_migrate.model.schema import is_onnx
-from onnx_migrate.model.types import BodyKey, TypeTable, ValueType
+from onnx_migrate.analysis.value_types import BodyKey, TypeTable, ValueType
+from onnx_migrate.model.graphs import FunctionKey, function_key, subgraphs
 from onnx_migrate.model.weights import Weights
+from onnx_migrate.spec.schema import is_onnx
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,0 +1,1 @@
+"""What is known of the values in a model: types, shapes, constants."""

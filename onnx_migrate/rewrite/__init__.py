@@ -1,0 +1,1 @@
+"""Editing nodes in place, and the log of what was edited."""
