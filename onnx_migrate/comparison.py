@@ -7,8 +7,8 @@ import os
 from onnx_migrate import files
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.interface import Interface
-from onnx_migrate.proof import Prover
 from onnx_migrate.verify import Kind, Verdict
+from onnx_migrate.verify.prover import Prover
 
 __all__ = ["compare"]
 

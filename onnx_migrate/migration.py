@@ -20,10 +20,10 @@ from onnx_migrate.isolate import Limits
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
-from onnx_migrate.proof import Proof, Prover
 from onnx_migrate.report import Report, Side, Unfinished
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.spec.schema import is_onnx, newest_opset
+from onnx_migrate.verify.prover import Proof, Prover
 
 __all__ = ["Migration", "convert_version", "default_pipeline", "migrate"]
 

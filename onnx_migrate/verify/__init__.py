@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verify.comparison import Tolerance
-from onnx_migrate.verify.dynamic import prove_dynamic
+from onnx_migrate.verify.compare.arrays import Tolerance
+from onnx_migrate.verify.dynamic.proof import prove_dynamic
+from onnx_migrate.verify.equivalence.verifier import verify
 from onnx_migrate.verify.evaluators import Runnable
-from onnx_migrate.verify.feeds import Feed, Feeds
+from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds
 from onnx_migrate.verify.verdict import Blocker, Comparison, DynamicProof, FeedNote, Kind, Trial, Verdict
-from onnx_migrate.verify.verifier import verify
 
 __all__ = [
     "Blocker",

@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.verify.made import make_feed, plan_behind, size_plans
-from onnx_migrate.verify.ranges import input_ranges
+from onnx_migrate.verify.inputs.generate import make_feed, plan_behind, size_plans
+from onnx_migrate.verify.inputs.value_ranges import input_ranges
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
 

@@ -8,10 +8,10 @@ import onnx
 
 from onnx_migrate.analysis.onnx_inference import sheltered
 from onnx_migrate.isolate import mark
-from onnx_migrate.verify.comparison import compare, flat
+from onnx_migrate.verify.compare.arrays import compare, flat
+from onnx_migrate.verify.equivalence.findings import RECORDED, Judge
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
-from onnx_migrate.verify.judge import RECORDED, Judge
-from onnx_migrate.verify.traits import exposing, resizes
+from onnx_migrate.verify.model_traits import exposing, resizes
 from onnx_migrate.verify.verdict import Kind, Verdict
 
 __all__ = ["verify_elsewhere"]

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 import onnx
 
 from onnx_migrate.isolate import mark
-from onnx_migrate.verify.baseline import Values
+from onnx_migrate.verify.equivalence.findings import Judge
+from onnx_migrate.verify.equivalence.inner_values import look_inside
+from onnx_migrate.verify.equivalence.reference_run import Values
 from onnx_migrate.verify.evaluators import LEVELS, Runnable, open_model
-from onnx_migrate.verify.inner import look_inside
-from onnx_migrate.verify.judge import Judge
-from onnx_migrate.verify.traits import exposing
+from onnx_migrate.verify.model_traits import exposing
 
 __all__ = ["Candidate"]
 

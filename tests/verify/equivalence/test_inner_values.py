@@ -8,7 +8,7 @@ import pytest
 from onnx import numpy_helper
 
 from onnx_migrate.verify import Kind, Runnable, verify
-from onnx_migrate.verify.inner import look_inside
+from onnx_migrate.verify.equivalence.inner_values import look_inside
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
 X = [np.linspace(-1, 1, 4, dtype=np.float32)[None], np.linspace(3, -2, 4, dtype=np.float32)[None]]

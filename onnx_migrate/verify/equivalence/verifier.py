@@ -7,17 +7,16 @@ from dataclasses import replace
 
 from onnx_migrate import isolate
 from onnx_migrate.isolate import Limits
-from onnx_migrate.verify.baseline import TRYING, measure
-from onnx_migrate.verify.candidate import Candidate
-from onnx_migrate.verify.comparison import Tolerance
-from onnx_migrate.verify.elsewhere import verify_elsewhere
-from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable
-from onnx_migrate.verify.exactness import hold_inner_exactness, hold_outer_exactness
-from onnx_migrate.verify.feeds import Feeds
-from onnx_migrate.verify.judge import Judge
-from onnx_migrate.verify.made import plan_behind, size_plans
-from onnx_migrate.verify.opened import opened
-from onnx_migrate.verify.traits import coarsest_eps, quantized, random_outputs
+from onnx_migrate.verify.compare.arrays import Tolerance
+from onnx_migrate.verify.equivalence.bit_identity import hold_inner_exactness, hold_outer_exactness
+from onnx_migrate.verify.equivalence.candidate_run import Candidate
+from onnx_migrate.verify.equivalence.fallback_evaluator import verify_elsewhere
+from onnx_migrate.verify.equivalence.findings import Judge
+from onnx_migrate.verify.equivalence.reference_run import TRYING, measure
+from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, without_static_shapes
+from onnx_migrate.verify.inputs.generate import plan_behind, size_plans
+from onnx_migrate.verify.inputs.user_inputs import Feeds
+from onnx_migrate.verify.model_traits import coarsest_eps, quantized, random_outputs
 from onnx_migrate.verify.verdict import Kind, Verdict
 
 __all__ = ["check", "verify"]
@@ -48,7 +47,7 @@ def verify(
     the models do; raises UsageError for `feeds` that do not fit the original.
     """
     start = time.perf_counter()
-    function = "onnx_migrate.verify.verifier:check"
+    function = "onnx_migrate.verify.equivalence.verifier:check"
     arguments = original, result, exact, feeds, tolerance or Tolerance(), seed
     ending = isolate.run(function, *arguments, limits=limits, isolated=isolated)
     for _ in range(_CRASHES):
@@ -94,7 +93,7 @@ def check(
             if not error.loading or error.limit:
                 raise
             refused = str(error)
-            original = opened(original)
+            original = without_static_shapes(original)
             base = measure(original, before, after, feeds, seed, first_plan)
     except EvaluationError as error:
         what = "load" if error.loading else "run"

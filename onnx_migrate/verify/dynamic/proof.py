@@ -12,12 +12,12 @@ import onnx
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import Limits, mark
-from onnx_migrate.verify.bench import Bench, BrokenError, Values, carriers
-from onnx_migrate.verify.blame import find_blocker, named_blocker
-from onnx_migrate.verify.comparison import Array, Tolerance
+from onnx_migrate.verify.compare.arrays import Array, Tolerance
+from onnx_migrate.verify.dynamic.fault_localization import find_blocker, named_blocker
+from onnx_migrate.verify.dynamic.sized_runs import Bench, BrokenError, Values, carriers
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
-from onnx_migrate.verify.feeds import inputs_of
-from onnx_migrate.verify.traits import coarsest_eps, dependents
+from onnx_migrate.verify.inputs.user_inputs import inputs_of
+from onnx_migrate.verify.model_traits import coarsest_eps, dependents
 from onnx_migrate.verify.verdict import Blocker, DynamicProof
 
 __all__ = ["prove", "prove_dynamic"]
@@ -48,7 +48,7 @@ def prove_dynamic(
     for what the model does: a model that cannot be run does not hold.
     """
     start = time.perf_counter()
-    function = "onnx_migrate.verify.dynamic:prove"
+    function = "onnx_migrate.verify.dynamic.proof:prove"
     arguments = result, dict(symbols), frozenset(batch), tolerance or _ITEM, seed
     ending = isolate.run(function, *arguments, limits=limits, isolated=isolated)
     seconds = time.perf_counter() - start

@@ -12,13 +12,19 @@ import onnx
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import mark
-from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Evaluator, Runnable, open_model
-from onnx_migrate.verify.feeds import Feed, Feeds, check_feed
-from onnx_migrate.verify.inner import look_inside
-from onnx_migrate.verify.made import Sizes, make_feed, size_plans
-from onnx_migrate.verify.rounding import Noise
-from onnx_migrate.verify.telling import told
-from onnx_migrate.verify.traits import exposing, nudged, resizes
+from onnx_migrate.verify.compare.informative import told
+from onnx_migrate.verify.compare.noise import Noise
+from onnx_migrate.verify.equivalence.inner_values import look_inside
+from onnx_migrate.verify.evaluators import (
+    LEVELS,
+    EvaluationError,
+    Evaluator,
+    Runnable,
+    open_model,
+)
+from onnx_migrate.verify.inputs.generate import Sizes, make_feed, size_plans
+from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
+from onnx_migrate.verify.model_traits import exposing, nudged, resizes
 from onnx_migrate.verify.verdict import FeedNote
 
 __all__ = ["TRYING", "Baseline", "measure"]

@@ -8,7 +8,7 @@ import pytest
 from onnx import numpy_helper
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.verify.feeds import Feeds, check_feed
+from onnx_migrate.verify.inputs.user_inputs import Feeds, check_feed
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
 

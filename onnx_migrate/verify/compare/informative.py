@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.comparison import Array, flat, is_float
+from onnx_migrate.verify.compare.arrays import Array, flat, is_float
 
 __all__ = ["told"]
 

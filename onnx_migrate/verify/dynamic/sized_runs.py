@@ -11,11 +11,11 @@ import numpy as np
 import onnx
 
 from onnx_migrate.isolate import captured_output, mark
-from onnx_migrate.verify.comparison import Tolerance, compare, noise
+from onnx_migrate.verify.compare.arrays import Tolerance, compare, noise
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
-from onnx_migrate.verify.feeds import inputs_of
-from onnx_migrate.verify.made import make_feed, size_plans
-from onnx_migrate.verify.traits import blurred, exposing, nudged, random_outputs, squashed
+from onnx_migrate.verify.inputs.generate import make_feed, size_plans
+from onnx_migrate.verify.inputs.user_inputs import inputs_of
+from onnx_migrate.verify.model_traits import blurred, exposing, nudged, random_outputs, squashed
 from onnx_migrate.verify.verdict import Trial
 
 __all__ = ["Bench", "BrokenError", "Values", "carriers"]

@@ -10,7 +10,7 @@ import onnx
 from onnx import AttributeProto, NodeProto, TensorProto
 
 from onnx_migrate.verify.evaluators import Runnable
-from onnx_migrate.verify.ranges import nodes_of
+from onnx_migrate.verify.inputs.value_ranges import nodes_of
 
 __all__ = [
     "all_nodes",

@@ -12,9 +12,9 @@ import onnx
 from onnx import TensorProto, TypeProto, ValueInfoProto
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.verify.comparison import Array
-from onnx_migrate.verify.feeds import inputs_of
-from onnx_migrate.verify.ranges import Range, input_ranges
+from onnx_migrate.verify.compare.arrays import Array
+from onnx_migrate.verify.inputs.user_inputs import inputs_of
+from onnx_migrate.verify.inputs.value_ranges import Range, input_ranges
 
 __all__ = ["Sizes", "make_feed", "plan_behind", "size_plans"]
 

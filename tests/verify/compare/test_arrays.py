@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.verify.comparison import Tolerance, compare, flat, unequal
+from onnx_migrate.verify.compare.arrays import Tolerance, compare, flat, unequal
 
 X = np.linspace(-1, 1, 101, dtype=np.float32)
 

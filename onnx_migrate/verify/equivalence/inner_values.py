@@ -13,9 +13,9 @@ from typing import Any
 
 import onnx
 
+from onnx_migrate.verify.compare.informative import told
 from onnx_migrate.verify.evaluators import Evaluator, Runnable, open_model
-from onnx_migrate.verify.telling import told
-from onnx_migrate.verify.traits import exposing, names_read
+from onnx_migrate.verify.model_traits import exposing, names_read
 
 __all__ = ["Inner", "look_inside"]
 

@@ -9,7 +9,7 @@ import pytest
 from onnx_migrate import files
 from onnx_migrate.errors import CannotMigrate, VerificationFailed
 from onnx_migrate.isolate import Limits
-from onnx_migrate.proof import Prover
+from onnx_migrate.verify.prover import Prover
 
 ADD = "(float[1,4] x) => (float[1,4] y) <float b = {BIAS}> { y = Add(x, b) }"
 ROUNDED = "1.00000011920929"

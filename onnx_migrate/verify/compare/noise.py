@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onnx_migrate.verify.comparison import Tolerance, compare, flat, noise, scale_of
+from onnx_migrate.verify.compare.arrays import Tolerance, compare, flat, noise, scale_of
 from onnx_migrate.verify.verdict import Comparison
 
 __all__ = ["Noise"]

@@ -16,10 +16,10 @@ import onnx
 
 from onnx_migrate.analysis.onnx_inference import sheltered
 from onnx_migrate.isolate import mark
-from onnx_migrate.verify.comparison import is_float, unequal
+from onnx_migrate.verify.compare.arrays import is_float, unequal
+from onnx_migrate.verify.equivalence.findings import Judge
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
-from onnx_migrate.verify.judge import Judge
-from onnx_migrate.verify.traits import dependents, exposing, is_random
+from onnx_migrate.verify.model_traits import dependents, exposing, is_random
 
 __all__ = ["hold_inner_exactness", "hold_outer_exactness"]
 

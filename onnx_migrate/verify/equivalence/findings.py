@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.baseline import Baseline
-from onnx_migrate.verify.comparison import Tolerance, compare, unequal
+from onnx_migrate.verify.compare.arrays import Tolerance, compare, unequal
+from onnx_migrate.verify.equivalence.reference_run import Baseline
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.verdict import Comparison, Kind, Verdict
 
