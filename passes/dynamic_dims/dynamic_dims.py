@@ -16,8 +16,8 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-from .followed import followed_outputs
-from .mending import mend
+from .output_dims import followed_outputs
+from .repair import mend
 
 __all__ = ["DynamicDims"]
 

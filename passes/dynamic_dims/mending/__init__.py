@@ -1,7 +1,0 @@
-"""Mends the constants inside a model that hold on to the sizes its dims had."""
-
-from __future__ import annotations
-
-from .mend import mend
-
-__all__ = ["mend"]

@@ -1,0 +1,7 @@
+"""Mends the constants inside a model that hold on to the sizes its dims had."""
+
+from __future__ import annotations
+
+from .search import mend
+
+__all__ = ["mend"]

@@ -1,0 +1,132 @@
+"""Reshapes whose constant holds a frozen length."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ..domain import Array, Dim, Value
+from ..node_context import Place, text
+from ..reshape_alignment import regroupings
+
+__all__ = ["flatten", "reshape", "write"]
+
+
+def reshape(place: Place) -> list[Value] | None:
+    """Write a shape that puts each dynamic axis where the frozen sizes had it.
+
+    Least change first: an entry that is right stays, 0 copies an axis of the same place, -1 is the one that is
+    left over, and the others are read from the shapes of values that are there.
+    """
+    x, shape = place.input(0), place.input(1)
+    if x is None or shape is None or shape.data is None or not x.dtype:
+        return None
+    dims = x.known
+    if dims is None:
+        return None
+    zeros = not place.attributes.get("allowzero")
+    worlds = range(place.worlds.count)
+    as_is = [_resolved(shape.data[world], [dim.sizes[world] for dim in dims], zeros) for world in worlds]
+    frozen = as_is[0]
+    if frozen is None:
+        return None
+    given = shape.data[0].tolist()
+    free = given.index(-1) if -1 in given else None
+    meanings = regroupings(dims, frozen, free, place.worlds)
+    if not meanings:
+        if any(each is None for each in as_is):
+            place.block(f"its shape {text(shape.data[0])} does not hold what comes at other sizes", 1)
+        return None
+    pattern = ("Reshape", tuple(dim.sizes for dim in dims), tuple(frozen))
+    meaning = meanings[place.choices.ask(place.label, pattern, len(meanings))]
+    wanted = meaning.dims
+    if meaning.order is not None:
+        return _turned(place, shape.data[0], dims, wanted, meaning.order, x.dtype)
+    if any(each != [dim.sizes[world] for dim in wanted] for world, each in enumerate(as_is)):
+        write(place, f"shape {text(shape.data[0])} →", shape.data[0], dims, wanted, zeros=zeros)
+    return [Value(x.dtype, wanted, _reshaped(x, wanted, place))]
+
+
+def _turned(
+    place: Place,
+    given: Array,
+    dims: tuple[Dim, ...],
+    wanted: tuple[Dim, ...],
+    order: tuple[int, ...],
+    dtype: int,
+) -> list[Value]:
+    """Reshape to the axes in the order of the elements, and transpose: at the frozen sizes the two are one."""
+    first = tuple(wanted[axis] for axis in order)
+    write(place, f"shape {text(given)} →", given, dims, first, zeros=True)
+    output = place.node.output[0]
+    raw = place.rw.detach_output(0)
+    place.rw.after("Transpose", [raw], [output], perm=[order.index(axis) for axis in range(len(order))])
+    place.body.learn(output, Value(dtype, wanted))
+    return [Value(dtype, first)]
+
+
+def write(
+    place: Place, what: str, given: Array, dims: tuple[Dim, ...], wanted: tuple[Dim, ...], *, zeros: bool
+) -> None:
+    """Give a Reshape, whose shape was `given`, one that makes `wanted` of `dims`; the reason begins with `what`."""
+    entries: list[int | Dim] = []
+    for axis, dim in enumerate(wanted):
+        copies = zeros and axis < len(dims) and dims[axis] == dim
+        if copies and axis < len(given) and given[axis] == 0:
+            entries.append(0)
+        elif not dim.varies:
+            entries.append(-1 if axis < len(given) and given[axis] == -1 else dim.frozen)
+        else:
+            entries.append(0 if copies else dim)
+    left = [axis for axis, entry in enumerate(entries) if isinstance(entry, Dim)]
+    if left:
+        # What is hardest to read from a shape is left to -1.
+        free = next((axis for axis in left if axis < len(given) and given[axis] == -1), left[-1])
+        entries = [wanted[axis].frozen if entry == -1 else entry for axis, entry in enumerate(entries)]
+        entries[free] = -1
+    shown = ", ".join(place.name_of(entry) if isinstance(entry, Dim) else str(entry) for entry in entries)
+    follows = ", ".join(
+        f"axis {axis} is {place.name_of(dim)}" for axis, dim in enumerate(wanted) if dim.varies
+    )
+    place.write_shape(1, entries, f"{what} [{shown}]: {follows}")
+
+
+def _resolved(shape: Array, sizes: list[int], zeros: bool) -> list[int] | None:
+    """Return what a Reshape makes of an input of these sizes, None if it cannot."""
+    result = []
+    for axis, size in enumerate(shape.tolist()):
+        if size == 0 and zeros and axis >= len(sizes):
+            return None
+        result.append(sizes[axis] if size == 0 and zeros else size)
+    total = prod(sizes)
+    if result.count(-1) > 1:
+        return None
+    if -1 in result:
+        rest = -prod(result)
+        if rest <= 0 or total % rest:
+            return None
+        result[result.index(-1)] = total // rest
+    return result if prod(result) == total else None
+
+
+def _reshaped(x: Value, wanted: tuple[Dim, ...], place: Place) -> tuple[Array, ...] | None:
+    if x.data is None or any(dim.varies for dim in wanted):
+        return None
+    sizes = [dim.frozen for dim in wanted]
+    if len({id(array) for array in x.data}) == 1:
+        return (x.data[0].reshape(sizes),) * place.worlds.count
+    return tuple(array.reshape(sizes) for array in x.data)
+
+
+def flatten(place: Place) -> list[Value] | None:
+    """Know of the axes that a Flatten lays together what they were; there is nothing to mend."""
+    x = place.input(0)
+    dims = x.known if x is not None else None
+    if x is None or dims is None:
+        return None
+    axis = place.attributes.get("axis", 1)
+    sides = []
+    for part in (dims[:axis], dims[axis:]) if axis >= 0 else (dims[: len(dims) + axis], dims[axis:]):
+        leaves = [leaf for dim in part if dim is not None for leaf in dim.leaves()]
+        sides += regroupings(leaves, [prod(dim.frozen for dim in leaves)], 0, place.worlds)[:1]
+    flat = tuple(side.dims[0] for side in sides)
+    return [Value(x.dtype, flat)] if len(flat) == 2 else None

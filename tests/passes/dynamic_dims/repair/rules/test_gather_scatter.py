@@ -1,0 +1,144 @@
+"""Rows are picked from the item's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from onnx_migrate.errors import CannotMigrate
+from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+
+
+def test_a_mask_looked_up_by_constant_pairs() -> None:
+    """mask[batch, position], as PyTorch traces what is mapped over items and positions."""
+    source = text(
+        "float[1,3] x", "float[1,1,1,3] y", "y = GatherND(x, k)",
+        "int64[1,1,1,3,2] k = {0, 2, 0, 0, 0, 1}",
+    )  # fmt: skip
+
+    result, reasons = held_by_items(source, {"x": 0}, [0])
+
+    assert [node.op_type for node in result.graph.node][-2:] == ["Expand", "GatherND"]
+    assert reasons == ["axis 0 is N, in which each item picks from its own"]
+
+
+def test_what_stands_at_a_place_that_each_item_has_of_its_own() -> None:
+    """hidden[arange(batch), ends]: the counted batch is a frozen 0."""
+    source = text(
+        "float[1,4,2] x, float[1,4] score", "float[1,2] y",
+        """end = ArgMax<axis=1, keepdims=1>(score) pair = Concat<axis=1>(zero, end) y = GatherND(x, pair)""",
+        "int64[1,1] zero = {0}",
+    )  # fmt: skip
+
+    held_by_items(source, {"x": 0, "score": 0}, [0])
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32"])
+def test_a_flat_mask_looked_up_by_numbers(kind: str) -> None:
+    source = text(
+        "float[1,3] x", "float[1,1,1,3] y",
+        "f = Flatten<axis=2>(x) g = Gather<axis=0>(f, k) y = Reshape(g, shape)",
+        f"{kind}[1,1,1,3] k = {{2, 0, 1}}, int64[4] shape = {{1, 1, 1, 3}}",
+    )  # fmt: skip
+
+    _, reasons = held_by_items(source, {"x": 0}, [0])
+
+    assert reasons[0] == "each of N items picks from its own 3 rows"
+
+
+def test_numbers_that_each_item_has_of_its_own() -> None:
+    source = text(
+        "float[1,3,2] x, float[1,3] score", "float[1,2] y",
+        "f = Reshape(x, k) i = ArgMax<axis=1, keepdims=0>(score) y = Gather<axis=0>(f, i)", "int64[2] k = {-1, 2}",
+    )  # fmt: skip
+
+    held_by_items(source, {"x": 0, "score": 0}, [0])
+
+
+def test_numbers_that_count_the_items_already_stay() -> None:
+    source = text(
+        "float[1,3,2] x, float[1,3] score", "float[1,2] y",
+        """f = Reshape(x, k) i = ArgMax<axis=1, keepdims=0>(score) s = Shape(x) n = Gather<axis=0>(s, first)
+        c = Range(first, n, one) three = Constant<value_int=3>() o = Mul(c, three) j = Add(i, o)
+        y = Gather<axis=0>(f, j)""",
+        "int64[2] k = {-1, 2}, int64 first = {0}, int64 one = {1}",
+    )  # fmt: skip
+
+    _, reasons = held_by_items(source, {"x": 0, "score": 0}, [0])
+
+    assert not reasons
+
+
+def test_rows_counted_from_the_end_are_refused() -> None:
+    source = text(
+        "float[1,3] x", "float[1,2] y", "f = Reshape(x, flat) y = Gather<axis=0>(f, k)",
+        "int64[1] flat = {-1}, int64[1,2] k = {-1, 0}",
+    )  # fmt: skip
+
+    with pytest.raises(CannotMigrate, match="counted from the end"):
+        mended(source, {"x": {0: "N"}})
+
+
+def test_rows_that_are_the_same_for_all_items_are_there_as_often() -> None:
+    """A mask of ones, made for one item, looked up by numbers that go on from item to item."""
+    source = text(
+        "float[1,3] x", "float[1,3] y",
+        """s = Shape(x) n = Gather<axis=0>(s, first) c = Range(first, n, one) two = Unsqueeze(c, one1)
+        o = Mul(two, three) j = Add(o, k) m = Gather<axis=0>(ones, j) y = Mul(x, m)""",
+        """int64 first = {0}, int64 one = {1}, int64[1] one1 = {1}, int64 three = {3}, int64[1,3] k = {0, 1, 2},
+        float[3] ones = {1, 2, 3}""",
+    )  # fmt: skip
+
+    _, reasons = held_by_items(source, {"x": 0}, [0])
+
+    assert reasons == ["'ones' is repeated for each item: its axis 0 follows N × 3"]
+
+
+@pytest.mark.parametrize(
+    ("data", "index", "axis"),
+    [
+        # shifted[:, 1:] = x[:, :-1], with the batch in front, and with it behind as the newer exporter writes it
+        ("float[1,3] z = {7, 8, 9}", "int64[1,2,2] k = {0, 1, 0, 2}", 0),
+        ("float[3,1] z = {7, 8, 9}", "int64[2,1] k = {1, 2}", 1),
+    ],
+)
+def test_what_is_written_into_a_constant(data: str, index: str, axis: int) -> None:
+    shape = "1,2" if axis == 0 else "2,1"
+    out = "1,3" if axis == 0 else "3,1"
+    source = text(f"float[{shape}] x", f"float[{out}] y", "y = ScatterND(z, k, x)", f"{data}, {index}")
+
+    held_by_items(source, {"x": axis}, [axis])
+
+
+def test_a_constant_that_is_written_into_each_item() -> None:
+    source = text(
+        "float[1,3] x", "float[1,3] y", "y = ScatterND(x, k, u)",
+        "int64[1,2,2] k = {0, 2, 0, 0}, float[1,2] u = {5, 6}",
+    )  # fmt: skip
+
+    held_by_items(source, {"x": 0}, [0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "nodes", "constants"),
+    [
+        # a nearest Resize and a pooling to 2 x 2, as numbers of places
+        ("1,2,4", "y = Gather<axis=2>(x, k)", "int64[8] k = {0,0,1,1,2,2,3,3}"),
+        ("2,4,1", "y = GatherND(x, k)", "int64[2,2,2] k = {0,0,0,2,1,0,1,2}"),
+    ],
+)
+def test_places_that_were_counted_are_refused(shape: str, nodes: str, constants: str) -> None:
+    source = text(
+        f"float[{shape}] x", "float[2,2,1] y" if "ND" in nodes else "float[1,2,8] y", nodes, constants
+    )
+
+    with pytest.raises(CannotMigrate, match=r"counted on an axis of 4, and.*'k'"):
+        mended(source, {"x": {shape.split(",").index("4"): "W"}})
+
+
+def test_a_few_places_at_the_front_stay() -> None:
+    """The first of the tokens stands for the sentence."""
+    source = text("float[1,6,2] x", "float[1,2] y", "y = Gather<axis=1>(x, k)", "int64 k = {0}")
+
+    _, log = mended(source, {"x": {1: "T"}})
+
+    assert not log.changes

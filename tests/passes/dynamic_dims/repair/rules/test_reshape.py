@@ -1,0 +1,163 @@
+"""Reshapes that hold a frozen batch: where it goes, and the least that is written for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from onnx_migrate.errors import CannotMigrate
+from tests.harness import model, run
+from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+
+
+def shapes(proto: onnx.ModelProto) -> list[list[int]]:
+    held = {tensor.name: numpy_helper.to_array(tensor).tolist() for tensor in proto.graph.initializer}
+    return [held.get(node.input[1], []) for node in proto.graph.node if node.op_type == "Reshape"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "x", "y", "expected"),
+    [
+        ("1, -1, 4", "1,8,3", "1,6,4", [0, -1, 4]),
+        ("1, 24", "1,8,3", "1,24", [0, 24]),
+        ("1, 2, 4, 3", "1,8,3", "1,2,4,3", [0, 2, 4, 3]),
+        ("-1, 24", "1,8,3", "1,24", [-1, 24]),
+        ("0, 24", "1,8,3", "1,24", [0, 24]),
+    ],
+)
+def test_the_batch_stays_in_front(shape: str, x: str, y: str, expected: list[int]) -> None:
+    rank = shape.count(",") + 1
+    source = text(
+        f"float[{x}] x", f"float[{y}] y", "r = Reshape(x, k) y = Relu(r)", f"int64[{rank}] k = {{{shape}}}"
+    )
+    result, _ = held_by_items(source, {"x": 0}, [0])
+    assert shapes(result) == [expected]
+
+
+def test_a_batch_that_a_head_would_swallow_comes_back() -> None:
+    """[1, A, 4] goes through [A, 4] and back: rows of all items, then items again."""
+    source = text(
+        "float[1,6,4] x", "float[1,6,2] y", "a = Reshape(x, k) b = MatMul(a, w) y = Reshape(b, j)",
+        "int64[2] k = {6, 4}, int64[3] j = {1, 6, 2}, float[4,2] w = {1,2,3,4,5,6,7,8}",
+    )  # fmt: skip
+
+    result, reasons = held_by_items(source, {"x": 0}, [0])
+
+    assert shapes(result) == [[-1, 4], [-1, 6, 2]]
+    assert "N × 6" in reasons[0]
+
+
+def test_steps_of_time_take_the_batch_in() -> None:
+    """CRNN: [T, 1, C] → [T, C] → Gemm → [T, 1, K]. The items of one step are neighbours."""
+    source = text(
+        "float[5,1,4] x", "float[5,1,2] y", "a = Reshape(x, k) b = Gemm(a, w) y = Reshape(b, j)",
+        "int64[2] k = {5, 4}, int64[3] j = {5, 1, 2}, float[4,2] w = {1,2,3,4,5,6,7,8}",
+    )  # fmt: skip
+
+    result, _ = held_by_items(source, {"x": 1}, [1])
+
+    assert shapes(result) == [[-1, 4], [5, -1, 2]]
+
+
+def test_heads_take_the_batch_in() -> None:
+    """torch's attention: [T, 1, 8] → [T, heads, 4], of which each head of each item attends on its own."""
+    source = text(
+        "float[5,1,8] x", "float[5,1,8] y",
+        """a = Reshape(x, k) q = Transpose<perm=[1,0,2]>(a) t = Transpose<perm=[0,2,1]>(q) s = MatMul(q, t)
+        p = Softmax(s) o = MatMul(p, q) b = Transpose<perm=[1,0,2]>(o) y = Reshape(b, j)""",
+        "int64[3] k = {5, 2, 4}, int64[3] j = {5, 1, 8}",
+    )  # fmt: skip
+
+    result, _ = held_by_items(source, {"x": 1}, [1])
+
+    assert shapes(result) == [[5, -1, 4], [5, -1, 8]]
+
+
+def test_a_shared_constant_is_copied() -> None:
+    source = text(
+        "float[1,4] x, float[1,4] z", "float[1,2,2] y, float[1,2,2] v", "y = Reshape(x, k) v = Reshape(w, k)",
+        "int64[3] k = {1, 2, 2}, float[1,4] w = {1,2,3,4}",
+    )  # fmt: skip
+
+    result, log = mended(source, {"x": {0: "N"}})
+
+    assert shapes(result) == [[0, 2, 2], [1, 2, 2]]
+    assert len(log.changes) == 1
+
+
+def test_two_axes_that_move_are_read_from_a_shape() -> None:
+    source = text(
+        "float[1,3,4,6] x", "float[1,4,6,3] y",
+        "t = Transpose<perm=[0,2,3,1]>(x) a = Reshape(t, k) r = Relu(a) y = Reshape(r, j)",
+        "int64[2] k = {24, 3}, int64[4] j = {1, 4, 6, 3}",
+    )  # fmt: skip
+    result, log = mended(source, "x:N,3,H,W")
+
+    x = np.random.default_rng(0).standard_normal((2, 3, 5, 7)).astype(np.float32)
+    np.testing.assert_array_equal(run(result, {"x": x})[0], np.maximum(x.transpose(0, 2, 3, 1), 0))
+    assert log.changes[1].emitted
+
+
+def test_through_constant_nodes_and_folded_shapes() -> None:
+    source = model(
+        text(
+            "float[1,8] x", "float[1,2,4] y",
+            """one = Constant<value_ints=[1]>() rest = Constant<value_ints=[2, 4]>() k = Concat<axis=0>(one, rest)
+            y = Reshape(x, k)""",
+        )
+    )  # fmt: skip
+
+    result, _ = held_by_items(source, {"x": 0}, [0])
+
+    assert shapes(result) == [[0, 2, 4]]
+
+
+def test_in_a_branch_and_in_a_function() -> None:
+    branch = text(
+        "float[1,8] x, bool c", "float[1,2,4] y",
+        """y = If(c) <
+          then_branch = t () => (float[1,2,4] a) { k = Constant<value_ints=[1, 2, 4]>() a = Reshape(x, k) },
+          else_branch = e () => (float[1,2,4] b) { j = Constant<value_ints=[1, 2, 4]>() n = Neg(x) b = Reshape(n, j) }>""",
+    )  # fmt: skip
+    result, reasons = held_by_items(branch, {"x": 0}, [0])
+    assert len(reasons) == 2
+
+    function = """<ir_version: 8, opset_import: ["":17, "me":1]>
+g (float[1,8] x) => (float[1,2,4] y) { y = me.f(x) }
+<domain: "me", opset_import: ["":17]> f (a) => (b) { k = Constant<value_ints=[1, 2, 4]>() b = Reshape(a, k) }"""
+    result, reasons = held_by_items(function, {"x": 0}, [0])
+    assert len(reasons) == 1
+    assert result.functions
+
+
+def test_a_transposed_batch() -> None:
+    """[1, n] as a column, and the product laid in a row again: what a Transpose would do to a batch."""
+    source = text(
+        "float[1,4] x", "float[1,2] y", "a = Reshape(x, k) b = MatMul(w, a) y = Reshape(b, j)",
+        "int64[2] k = {4, 1}, int64[2] j = {1, 2}, float[2,4] w = {1,2,3,4,5,6,7,8}",
+    )  # fmt: skip
+
+    result, _ = held_by_items(source, {"x": 0}, [0], rtol=1e-6)
+
+    assert [node.op_type for node in result.graph.node] == [
+        "Reshape",
+        "Transpose",
+        "MatMul",
+        "Reshape",
+        "Transpose",
+    ]
+
+
+def test_what_cannot_be_told_is_refused_by_name() -> None:
+    source = text(
+        "float[1,4] x", "float[4,4] y", "r = Reshape(x, k) y = Add(r, w)",
+        "int64[1] k = {4}, float[4,4] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}",
+    )  # fmt: skip
+
+    with pytest.raises(CannotMigrate) as caught:
+        mended(source, {"x": {0: "N"}})
+
+    assert caught.value.code == "frozen-dim"
+    assert "'w'" in str(caught.value) or "'y'" in str(caught.value)

@@ -1,0 +1,96 @@
+"""Networks that work on the one item of their batch, and give the batch back at the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from onnx_migrate.errors import CannotMigrate
+from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+
+MATRIX = "float[4,2] m = {1, 2, -3, 4, 5, -6, 7, 8}, int64[1] zero = {0}, int64[1] one = {1}"
+TAKEN = {
+    "Squeeze": "a = Squeeze(x, zero)",
+    "Squeeze all ones": "a = Squeeze(x)",
+    "Gather": "k = Constant<value_int=0>() a = Gather<axis=0>(x, k)",
+    "Gather from behind": "k = Constant<value_int=-1>() a = Gather<axis=0>(x, k)",
+}
+
+
+@pytest.mark.parametrize("taken", TAKEN)
+def test_away_and_back(taken: str) -> None:
+    source = text(
+        "float[1,3,4] x",
+        "float[1,3,2] y",
+        f"{TAKEN[taken]} b = MatMul(a, m) c = Relu(b) y = Unsqueeze(c, zero)",
+        MATRIX,
+    )
+
+    result, reasons = held_by_items(source, {"x": 0}, [0])
+
+    assert {node.op_type for node in result.graph.node}.isdisjoint({"Squeeze", "Unsqueeze", "Gather"})
+    assert any("→ Reshape to" in reason for reason in reasons)
+
+
+def test_back_by_a_reshape() -> None:
+    source = text(
+        "float[1,3,4] x", "float[1,6] y", "a = Squeeze(x, zero) b = MatMul(a, m) y = Reshape(b, k)",
+        f"{MATRIX}, int64[2] k = {{1, 6}}",
+    )  # fmt: skip
+
+    held_by_items(source, {"x": 0}, [0])
+
+
+def test_one_item_by_a_vector() -> None:
+    source = text("float[1,4] x", "float[1,2] y", "a = Gather<axis=0>(x, zero) y = MatMul(a, m)", MATRIX)
+
+    result, _ = held_by_items(source, {"x": 0}, [0])
+
+    assert result.graph.node[0].op_type == "Identity"
+
+
+def test_up_to_opset_12_axes_are_attributes() -> None:
+    source = text(
+        "float[1,3,4] x", "float[1,3,2] y",
+        "a = Squeeze<axes=[0]>(x) b = MatMul(a, m) y = Unsqueeze<axes=[0]>(b)", MATRIX, opset=11,
+    )  # fmt: skip
+
+    held_by_items(source, {"x": 0}, [0])
+
+
+def test_an_axis_that_is_brought_in_and_is_no_batch() -> None:
+    """[3N, 2] → [1, 3N, 2] for a product with a matrix of its own, then the batch again."""
+    source = text(
+        "float[1,3,4] x", "float[1,3,2] y",
+        "a = Squeeze(x, zero) b = Unsqueeze(a, one) c = Squeeze(b, one) d = MatMul(c, m) y = Unsqueeze(d, zero)", MATRIX,
+    )  # fmt: skip
+
+    held_by_items(source, {"x": 0}, [0])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "output"),
+    [
+        ("y = Squeeze(x, zero)", "float[3,4] y"),
+        ("p = ReduceMax<axes=[1]>(x) s = Squeeze(p) y = MatMul(s, m)", "float[2] y"),
+        ("a = Squeeze(x, zero) b = Transpose<perm=[1,0]>(a) y = MatMul(a, b)", "float[3,3] y"),
+        (
+            "s = Squeeze(x, zero) t = ReduceMax<keepdims=0, axes=[0]>(s) y = Unsqueeze(t, zero)",
+            "float[1,4] y",
+        ),
+    ],
+)
+def test_what_gives_no_batch_back_is_refused(nodes: str, output: str) -> None:
+    source = text("float[1,3,4] x", output, nodes, MATRIX)
+
+    with pytest.raises(
+        CannotMigrate, match=r"^Squeeze '.*out of its batch, and nothing brings it back; at "
+    ) as caught:
+        mended(source, {"x": {0: "N"}})
+    assert caught.value.code == "frozen-dim"
+
+
+def test_a_single_number_is_left() -> None:
+    source = text("float[1,1] x", "float y", "y = Squeeze(x)", MATRIX)
+
+    with pytest.raises(CannotMigrate, match="no axis is left"):
+        mended(source, {"x": {0: "N"}})

@@ -1,0 +1,59 @@
+"""A meaning under which items of a batch would meet, or weights not fit, is not taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from onnx_migrate.errors import CannotMigrate
+from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+
+
+@pytest.mark.parametrize(
+    "mix",
+    [
+        "s = Softmax<axis=0>(a)",
+        "s = ReduceMean<axes=[0], keepdims=1>(a)",
+        "t = Transpose<perm=[1,2,0]>(a) u = Transpose<perm=[1,0,2]>(a) s = MatMul(t, u)",
+        "s = CumSum(a, zero)",
+    ],
+)
+def test_the_batch_is_not_put_where_items_would_meet(mix: str) -> None:
+    """[1, 1, 4]: the batch may be either axis; along the first, items would meet."""
+    source = text(
+        "float[1,4] x", "float[1,1,4] y, float[p,q,r] s", f"a = Reshape(x, k) {mix} y = Identity(a)",
+        "int64[3] k = {1, 1, 4}, int64 zero = {0}",
+    )  # fmt: skip
+
+    _, log = mended(source, {"x": {0: "N"}})
+
+    assert "axis 1 is N" in log.changes[0].reason
+
+
+def test_what_mixes_in_any_case_changes_no_meaning() -> None:
+    source = text(
+        "float[1,4] x", "float[1,1,4] y, float s", "a = Reshape(x, k) s = ReduceMax<keepdims=0>(a) y = Identity(a)",
+        "int64[3] k = {1, 1, 4}",
+    )  # fmt: skip
+
+    _, log = mended(source, {"x": {0: "N"}})
+
+    assert "axis 0 is N" in log.changes[0].reason
+
+
+def test_weights_fix_their_axis() -> None:
+    source = text(
+        "float[1,1,4] x", "float[1,2,4] y", "a = Reshape(x, k) y = Conv(a, w)",
+        "int64[3] k = {1, 1, 4}, float[2,1,1] w = {1, 2}",
+    )  # fmt: skip
+
+    held_by_items(source, {"x": 0}, [0])
+
+
+def test_a_node_that_cannot_be_is_named() -> None:
+    source = text("float[4,1] x", "float[4,2] y", "y = Gemm(x, w)", "float[1,2] w = {1, 2}")
+
+    with pytest.raises(CannotMigrate) as caught:
+        mended(source, {"x": {1: "K"}})
+
+    assert "Gemm" in str(caught.value)
+    assert "'w'" in str(caught.value)

@@ -1,0 +1,55 @@
+"""The walk goes into bodies, and does not touch what has nothing to mend."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.harness import model, run
+from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+
+
+def test_what_has_nothing_to_mend_stays_as_it_is() -> None:
+    source = model(
+        text("float[1,4] x", "float[1,4] y", "a = Reshape(x, k) y = Relu(a)", "int64[2] k = {-1, 4}")
+    )
+    before = [node.SerializeToString() for node in source.graph.node]
+
+    result, log = mended(source, {"x": {0: "N"}})
+
+    assert not log.changes
+    assert [node.SerializeToString() for node in result.graph.node] == before
+
+
+def test_a_loop_carries_the_batch() -> None:
+    source = text(
+        "float[1,4] x", "float[1,4] y",
+        """trips = Constant<value_int=3>() go = Constant<value = bool {1}>()
+        y = Loop(trips, go, x) <body = b (int64 i, bool c, float[1,4] s) => (bool d, float[1,4] t) {
+          d = Identity(c) k = Constant<value_ints=[1, 2, 2]>() j = Constant<value_ints=[1, 4]>()
+          r = Reshape(s, k) m = Transpose<perm=[0,2,1]>(r) n = Reshape(m, j) t = Add(n, s) }>""",
+    )  # fmt: skip
+
+    _, reasons = held_by_items(source, {"x": 0}, [0])
+
+    assert len(reasons) == 2
+
+
+def test_a_function_called_twice() -> None:
+    source = """<ir_version: 8, opset_import: ["":17, "me":1]>
+g (float[1,8] x) => (float[1,2,4] y) { a = me.f(x) b = Relu(x) c = me.f(b) y = Add(a, c) }
+<domain: "me", opset_import: ["":17]> f (a) => (b) { k = Constant<value_ints=[1, 2, 4]>() b = Reshape(a, k) }"""
+
+    held_by_items(source, {"x": 0}, [0])
+
+
+def test_old_ir_has_constants_as_nodes() -> None:
+    source = model(
+        """<ir_version: 3, opset_import: ["":9]>
+g (float[1,8] x) => (float[1,2,4] y) { k = Constant<value = int64[3] {1, 2, 4}>() y = Reshape(x, k) }"""
+    )
+
+    result, _ = mended(source, {"x": {0: "N"}})
+
+    x = np.ones((3, 8), np.float32)
+    assert run(result, {"x": x})[0].shape == (3, 2, 4)
+    assert not result.graph.initializer

@@ -1,0 +1,31 @@
+"""An edit is noted with the node as it was."""
+
+from __future__ import annotations
+
+from onnx_migrate.passes.dynamic_dims.repair.domain import Dim, Worlds
+from onnx_migrate.passes.dynamic_dims.repair.node_context import held
+
+from tests.passes.dynamic_dims.repair.batched import mended, text
+
+WORLDS = Worlds.of({"N": 1}, {"N"}, 64)
+
+
+def test_a_change_holds_before_after_and_reason() -> None:
+    source = text("float[1,4] x", "float[1,2,2] y", "y = Reshape(x, k)", "int64[3] k = {1, 2, 2}")
+
+    _, log = mended(source, {"x": {0: "N"}})
+
+    (change,) = log.changes
+    assert change.before.input[1] == "k"
+    assert change.after is not None
+    assert change.after.input[1] != "k"
+    assert change.reason == "shape [1, 2, 2] → [0, 2, 2]: axis 0 is N"
+    assert change.where.operator == "Reshape"
+
+
+def test_lengths_as_a_value() -> None:
+    value = held([2, Dim(WORLDS.sizes["N"])], WORLDS)
+
+    assert value.data is not None
+    assert [array.tolist() for array in value.data[:2]] == [[2, 1], [2, 3]]
+    assert held([2, 3], WORLDS).constant() is not None

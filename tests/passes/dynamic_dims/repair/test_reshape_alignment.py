@@ -1,0 +1,67 @@
+"""Where the axes of a Reshape's input go, from the lengths alone."""
+
+from __future__ import annotations
+
+import pytest
+from onnx_migrate.passes.dynamic_dims.repair.domain import Dim, Worlds
+from onnx_migrate.passes.dynamic_dims.repair.reshape_alignment import regroupings
+
+WORLDS = Worlds.of({"N": 1, "H": 12}, {"N"}, 64)
+N, H = Dim(WORLDS.sizes["N"]), Dim(WORLDS.sizes["H"])
+
+
+def dims(*sizes: int | Dim) -> list[Dim]:
+    return [WORLDS.fixed(size) if isinstance(size, int) else size for size in sizes]
+
+
+def times(*parts: Dim) -> tuple[int, ...]:
+    sizes = [1] * WORLDS.count
+    for part in parts:
+        sizes = [a * b for a, b in zip(sizes, part.sizes, strict=True)]
+    return tuple(sizes)
+
+
+@pytest.mark.parametrize(
+    ("given", "frozen", "free", "expected"),
+    [
+        (dims(N, 8, 3), (1, 6, 4), None, [(N, 6, 4)]),
+        (dims(N, H, 4), (1, 48), None, [(N, times(H, *dims(4)))]),
+        (dims(N, H, 4), (12, 4), None, [(times(N, H), 4)]),
+        (dims(H, N, 4), (12, 4), None, [(times(H, N), 4), (H, times(N, *dims(4)))]),
+        (dims(H, N, 8), (12, 2, 4), None, [(H, times(N, *dims(2)), 4), (times(H, N), 2, 4)]),
+        (dims(N, 1, 5), (1, 5), None, [(N, 5)]),
+        (dims(N, 5), (1, 1, 5), None, [(N, 1, 5), (1, N, 5), (1, 1, times(N, *dims(5)))]),
+        (dims(N, 1, 5), (1, 1, 5), None, [(N, 1, 5)]),
+        (dims(N, H), (1, 3, 4), 1, [(N, tuple(size // 4 for size in H.sizes), 4)]),
+        (dims(N, H), (1, 3, 4), None, [(N, tuple(size // 4 for size in H.sizes), 4)]),
+        (dims(N, H), (1, 6, 2), None, [(N, tuple(size // 2 for size in H.sizes), 2)]),
+        (dims(N, H, 5), (1, 20, 3), None, []),
+    ],
+)
+def test_axes_go(
+    given: list[Dim], frozen: tuple[int, ...], free: int | None, expected: list[tuple[object, ...]]
+) -> None:
+    found = regroupings(given, frozen, free, WORLDS)
+
+    plain = [tuple(dim.sizes for dim in way.dims) for way in found if way.order is None]
+    wanted = [
+        tuple(
+            dim.sizes if isinstance(dim, Dim) else (dim,) * 4 if isinstance(dim, int) else dim for dim in way
+        )
+        for way in expected
+    ]
+    assert plain[: len(wanted)] == wanted
+    assert bool(plain) == bool(wanted)
+
+
+def test_what_was_laid_together_comes_apart() -> None:
+    rows, features = regroupings(dims(N, H, 4), (12, 4), None, WORLDS)[0].dims
+
+    assert regroupings([rows, features], (1, 12, 4), None, WORLDS)[0].dims == (N, H, WORLDS.fixed(4))
+
+
+def test_the_batch_may_go_past_another_axis() -> None:
+    last = regroupings(dims(N, 5), (5, 1), None, WORLDS)[-1]
+
+    assert last.dims == (WORLDS.fixed(5), N)
+    assert last.order == (1, 0)

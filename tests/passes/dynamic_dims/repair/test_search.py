@@ -1,0 +1,48 @@
+"""All of it: networks with several of a kind, and what is refused."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from onnx import TensorProto, helper
+
+from onnx_migrate.errors import CannotMigrate
+from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+
+
+def test_layers_cost_one_walk_more_and_not_one_each() -> None:
+    """An attention's [T, 1, 8] → [T, 2, 4] in each of 200 layers; the time goes with the nodes."""
+
+    def seconds(layers: int) -> float:
+        nodes, last = [], "x"
+        for layer in range(layers):
+            nodes += [
+                helper.make_node("Reshape", [last, "k"], [f"a{layer}"]),
+                helper.make_node("Relu", [f"a{layer}"], [f"b{layer}"]),
+                helper.make_node("Reshape", [f"b{layer}", "j"], [f"c{layer}"]),
+            ]
+            last = f"c{layer}"
+        ends = [helper.make_tensor_value_info(name, 1, [5, 1, 8]) for name in ("x", last)]
+        shapes = {"k": [5, 2, 4], "j": [5, 1, 8]}
+        constants = [helper.make_tensor(name, TensorProto.INT64, [3], held) for name, held in shapes.items()]
+        graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], constants)
+        proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        start = time.perf_counter()
+        _, log = mended(proto, {"x": {1: "N"}})
+        assert len(log.changes) == 2 * layers
+        return time.perf_counter() - start
+
+    seconds(10)
+    assert seconds(400) < 12 * seconds(100)
+
+
+def test_a_table_baked_for_one_length_is_named() -> None:
+    source = text("float[1,3] x", "float[1,3] y", "y = Add(x, positions)", "float[1,3] positions = {1, 2, 3}")
+
+    held_by_items(source, {"x": 0}, [0])
+    with pytest.raises(CannotMigrate) as caught:
+        mended(source, "x:N,T")
+
+    assert caught.value.code == "frozen-dim"
+    assert "'positions'" in str(caught.value)
