@@ -10,7 +10,7 @@ from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .resize_inputs import (
+from ..resize.inputs import (
     FROM_CONVERTER,
     check_choice,
     check_roi,

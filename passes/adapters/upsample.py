@@ -9,8 +9,8 @@ import onnx
 from onnx_migrate.engine.registry import adapter
 from onnx_migrate.rewrite.rewriter import Rewriter
 
+from ..resize.inputs import read_scales
 from .resize import explicit
-from .resize_inputs import read_scales
 
 
 @adapter("Upsample", to=7)

@@ -1,1 +1,8 @@
-"""What the pass resize_form stands on: lengths as they run, values known before run time, forms, intent."""
+"""The passes that choose the form of each Resize, and what they need to know of it: lengths, scales, the exporter's intent."""
+
+from __future__ import annotations
+
+from .resize_form import ResizeForm
+from .resize_intent import ResizeIntent
+
+__all__ = ["ResizeForm", "ResizeIntent"]

@@ -17,9 +17,9 @@ from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.runtimes import Runtime
 from onnx_migrate.spec.schema import is_onnx
 
-from .resize.axes import name_all_axes
+from .resize.all_axes import name_all_axes
 from .resize.known import Place
-from .resize.walk import Walk, resizes
+from .resize.resize_nodes import Walk, resizes
 
 __all__ = ["FitsRuntime"]
 

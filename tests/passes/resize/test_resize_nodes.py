@@ -11,7 +11,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
 
-walk = importlib.import_module("onnx_migrate.passes.resize.walk")
+walk = importlib.import_module("onnx_migrate.passes.resize.resize_nodes")
 
 NESTED = """<ir_version: 8, opset_import: ["": 17]>
 g (float[1,1,4,4] x, bool c) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, int64[1] zero = {0}> {

@@ -13,9 +13,9 @@ from onnx_migrate.rewrite.change_log import Change, Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.schema import is_onnx
 
-from .forms import sizes_at_run_time, write_sizes
 from .known import Place, Producers
-from .lengths import run_length
+from .runtime_types import run_length
+from .scales_and_sizes import sizes_at_run_time, write_sizes
 
 __all__ = [
     "Pair",

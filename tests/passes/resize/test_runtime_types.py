@@ -11,7 +11,7 @@ import pytest
 from onnx_migrate.model.model import Model
 from tests.harness import run
 
-lengths = importlib.import_module("onnx_migrate.passes.resize.lengths")
+lengths = importlib.import_module("onnx_migrate.passes.resize.runtime_types")
 
 
 @pytest.mark.parametrize(("length", "scale", "out"), [(5, 1.8, 9), (13, 25 / 13, 25), (7, 31 / 7, 30)])

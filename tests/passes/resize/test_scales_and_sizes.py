@@ -1,4 +1,4 @@
-"""Scales that are harmless whatever the shape; all else is tested in tests/passes/test_resize_form.py."""
+"""Scales that are harmless whatever the shape; all else is tested in tests/passes/resize/test_resize_form.py."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import importlib
 
 import numpy as np
 
-forms = importlib.import_module("onnx_migrate.passes.resize.forms")
-lengths = importlib.import_module("onnx_migrate.passes.resize.lengths")
+forms = importlib.import_module("onnx_migrate.passes.resize.scales_and_sizes")
+lengths = importlib.import_module("onnx_migrate.passes.resize.runtime_types")
 
 
 def test_scales_of_few_bits_never_disagree() -> None:

@@ -15,20 +15,12 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .adapters.resize_inputs import (
-    FROM_CONVERTER,
-    check_choice,
-    check_roi,
-    converted,
-    emptiness,
-    read_scales,
-    read_sizes,
-)
-from .resize.forms import lengths_disagree, scales_to_sizes, sizes_to_scales
-from .resize.intent import join_pair, pair_of
-from .resize.known import Place
-from .resize.lengths import never_disagrees
-from .resize.walk import Walk, resizes
+from .exporter_intent import join_pair, pair_of
+from .inputs import FROM_CONVERTER, check_choice, check_roi, converted, emptiness, read_scales, read_sizes
+from .known import Place
+from .resize_nodes import Walk, resizes
+from .runtime_types import never_disagrees
+from .scales_and_sizes import lengths_disagree, scales_to_sizes, sizes_to_scales
 
 __all__ = ["ResizeForm"]
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .forms import Shape
-from .lengths import resized_axes
+from .runtime_types import resized_axes
+from .scales_and_sizes import Shape
 
 __all__ = ["name_all_axes"]
 

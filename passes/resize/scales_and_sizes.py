@@ -8,7 +8,7 @@ from onnx import TensorProto
 
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .lengths import disagree, resized_axes, run_length
+from .runtime_types import disagree, resized_axes, run_length
 
 __all__ = [
     "lengths_disagree",

@@ -11,10 +11,10 @@ from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-from .adapters.resize_inputs import converted
-from .resize.intent import as_before_converter, as_pytorch, from_before_11, pair_of
-from .resize.known import Place
-from .resize.walk import Walk, resizes
+from .exporter_intent import as_before_converter, as_pytorch, from_before_11, pair_of
+from .inputs import converted
+from .known import Place
+from .resize_nodes import Walk, resizes
 
 __all__ = ["ResizeIntent"]
 

@@ -21,7 +21,7 @@ from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import is_onnx, signature_at
 
 from .known import Known, Place, Producers
-from .lengths import RealTypes, contradicts
+from .runtime_types import RealTypes, contradicts
 
 __all__ = ["Visit", "Walk", "resizes"]
 
