@@ -23,8 +23,8 @@ from statistics import median
 
 from onnx import TensorProto, helper
 
-from onnx_migrate.files.copying import write
-from onnx_migrate.files.wire import header
+from onnx_migrate.files.byte_copy import write
+from onnx_migrate.files.wire.protobuf import header
 
 BLOCK = 1 << 20
 LIBRARY = """

@@ -12,7 +12,7 @@ import onnx
 from onnx_migrate import files, isolate
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import PassError
-from onnx_migrate.files.scratch import Scratch
+from onnx_migrate.files.temporary import Scratch
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 

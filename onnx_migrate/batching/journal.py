@@ -17,8 +17,8 @@ from onnx_migrate import files
 from onnx_migrate._version import __version__
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes
 from onnx_migrate.errors import saving
+from onnx_migrate.files.atomic_file import NewFile
 from onnx_migrate.files.digest import file_digest
-from onnx_migrate.files.newfile import NewFile
 from onnx_migrate.model.weights import FilePayload, tensors
 
 __all__ = ["NAME", "Journal", "content", "key", "whole", "written"]

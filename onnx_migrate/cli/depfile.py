@@ -46,7 +46,7 @@ def write_depfile(path: str, target: str, sources: list[str]) -> None:
     Raises SaveError.
     """
     from onnx_migrate.errors import saving
-    from onnx_migrate.files.newfile import NewFile
+    from onnx_migrate.files.atomic_file import NewFile
 
     rule = f"{_escaped(target)}: {' '.join(map(_escaped, sources))}\n"
     phony = "".join(f"{_escaped(source)}:\n" for source in sources)

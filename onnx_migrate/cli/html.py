@@ -14,7 +14,7 @@ from onnx_migrate.cli.apart import check_kind
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
-    from onnx_migrate.report.page import Row
+    from onnx_migrate.report.html.view_model import Row
 
 __all__ = ["BatchPage", "check_page", "html_option", "write_failure_page", "write_model_page"]
 
@@ -36,7 +36,7 @@ def check_page(path: str | None) -> None:
         return
     from onnx_migrate.errors import UsageError
     from onnx_migrate.files import check_target
-    from onnx_migrate.report.html import check_available
+    from onnx_migrate.report.html.render import check_available
     from onnx_migrate.url import is_url
 
     check_available()
@@ -48,7 +48,7 @@ def check_page(path: str | None) -> None:
 
 def write_model_page(path: str, report: Mapping[str, Any], *, model: str, output: str | None) -> None:
     """Write the page of one model. Raises SaveError."""
-    from onnx_migrate.report.html import model_page
+    from onnx_migrate.report.html.render import model_page
 
     _write(path, [model_page({**report, "output": output}, sizes=_sizes(model, output))])
 
@@ -58,7 +58,7 @@ def write_failure_page(path: str, error: MigrateError, model: str) -> None:
     from onnx_migrate.cli.failure import fail
     from onnx_migrate.errors import SaveError
     from onnx_migrate.report.failure import failure
-    from onnx_migrate.report.html import model_page
+    from onnx_migrate.report.html.render import model_page
 
     try:
         _write(path, [model_page(failure(error, model))])
@@ -81,8 +81,8 @@ class BatchPage:
     def add(self, entry: Mapping[str, Any]) -> None:
         """Add a model by its JSON line."""
         from onnx_migrate.errors import saving
-        from onnx_migrate.report.html import model_part
-        from onnx_migrate.report.page import Row
+        from onnx_migrate.report.html.render import model_part
+        from onnx_migrate.report.html.view_model import Row
 
         part = model_part(entry, sizes=_sizes(entry["model"], entry["output"])).encode("utf-8", _LENIENT)
         self._rows[entry["model"]] = Row.of(entry), self._parts.tell(), len(part)
@@ -91,7 +91,7 @@ class BatchPage:
 
     def finish(self, totals: Mapping[str, Any]) -> None:
         """Write the page. Raises SaveError."""
-        from onnx_migrate.report.html import batch_page
+        from onnx_migrate.report.html.render import batch_page
 
         entries = [self._rows[name] for name in sorted(self._rows)]
         with self._parts:
@@ -124,7 +124,7 @@ def _size(path: str) -> str:
 
 def _write(path: str, pieces: Iterable[str]) -> None:
     from onnx_migrate.errors import saving
-    from onnx_migrate.files.newfile import NewFile
+    from onnx_migrate.files.atomic_file import NewFile
 
     check_kind(path, *_KIND)
     encoded = (piece.encode("utf-8", _LENIENT) for piece in pieces)

@@ -14,11 +14,11 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.borrow import borrow
-from onnx_migrate.files.fetch import Fetched, at_hand
-from onnx_migrate.files.scan import split
-from onnx_migrate.files.sniff import HEAD, describe
-from onnx_migrate.files.wire import BYTES, VARINT, Buffer, Malformed, varint
+from onnx_migrate.files.file_signatures import HEAD, describe
+from onnx_migrate.files.from_proto import borrow
+from onnx_migrate.files.remote.download import Fetched, at_hand
+from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, Malformed, varint
+from onnx_migrate.files.wire.split import split
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import (
     MEMORY,

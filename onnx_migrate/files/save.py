@@ -15,12 +15,12 @@ from google.protobuf.message import EncodeError
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError, SaveError
-from onnx_migrate.files.emit import Elsewhere, emit
+from onnx_migrate.files.atomic_file import NewFile, fsync_folder, tidy
+from onnx_migrate.files.destination import check_file, refuse_source
 from onnx_migrate.files.load import digest, from_file
-from onnx_migrate.files.newfile import NewFile, fsync_folder, tidy
-from onnx_migrate.files.target import check_file, refuse_source
-from onnx_migrate.files.upload import check_url, upload
-from onnx_migrate.files.wire import Piece, size
+from onnx_migrate.files.remote.upload import check_url, upload
+from onnx_migrate.files.wire.assemble import Elsewhere, emit
+from onnx_migrate.files.wire.protobuf import Piece, size
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, FilePayload, Payload, Weights, stamp, tensors
 from onnx_migrate.url import basename, is_url, plain, same_place

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from onnx_migrate.errors import LoadError, MigrateError, UsageError, VerificationFailed
+from onnx_migrate.report.partial_report import Unfinished
 from onnx_migrate.report.report import SCHEMA_VERSION
-from onnx_migrate.report.unfinished import Unfinished
 
 __all__ = ["exit_code", "failure"]
 

@@ -90,7 +90,7 @@ def test_of_a_file_that_is_no_model(cli: Run, folder: Path) -> None:
 def test_without_the_library_it_is_said_before_the_work(
     cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
-    from onnx_migrate.report import html
+    from onnx_migrate.report.html import render as html
 
     monkeypatch.setitem(sys.modules, "jinja2", None)
     html._macros.cache_clear()

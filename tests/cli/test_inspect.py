@@ -161,7 +161,7 @@ def test_weights_are_not_read(cli: Run, folder: Path, kind: str) -> None:
         proto.graph.initializer.append(weight)
         (folder / "huge.onnx").write_bytes(proto.SerializeToString())
     else:
-        from onnx_migrate.files.wire import header
+        from onnx_migrate.files.wire.protobuf import header
 
         tensor = weight.SerializeToString() + header(9, size)
         graph = proto.graph.SerializeToString() + header(5, len(tensor) + size) + tensor

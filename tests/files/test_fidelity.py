@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto
 
 from onnx_migrate.files import inline, load, save
-from onnx_migrate.files.emit import emit
+from onnx_migrate.files.wire.assemble import emit
 from onnx_migrate.model.weights import INLINE_LIMIT, tensors
 from tests.files.feature_models import FEATURES, UNKNOWN, plain, with_external_data
 

@@ -18,7 +18,7 @@ from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files import load, save
-from onnx_migrate.files.wire import encoded, header
+from onnx_migrate.files.wire.protobuf import encoded, header
 from onnx_migrate.model.weights import MEMORY
 from tests.files.feature_models import model, plain, weight, with_external_data
 

@@ -17,7 +17,9 @@ import pytest
 from onnx import TensorProto
 
 from onnx_migrate.errors import SaveError
-from onnx_migrate.files import check_unread, copying, inline, load, newfile, save
+from onnx_migrate.files import atomic_file as newfile
+from onnx_migrate.files import byte_copy as copying
+from onnx_migrate.files import check_unread, inline, load, save
 from onnx_migrate.files import save as save_function
 from onnx_migrate.model.model import Model
 from tests.files.feature_models import UNKNOWN, model, plain, weight, with_external_data

@@ -9,8 +9,8 @@ from itertools import zip_longest
 from typing import Any
 
 from onnx_migrate.report.codes import CODES
-from onnx_migrate.report.drawing import Drawing, draw_blocked
-from onnx_migrate.report.groups import Group, grouped
+from onnx_migrate.report.html.grouping import Group, grouped
+from onnx_migrate.report.html.node_diagram import Drawing, draw_blocked
 
 __all__ = ["Fact", "Finding", "Model", "Note", "Port", "Proof", "Row", "Trouble", "anchor"]
 

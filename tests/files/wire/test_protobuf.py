@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files import inline, load
-from onnx_migrate.files.wire import MODEL, TENSOR, Kind, encoded, fields, header, varint
+from onnx_migrate.files.wire.protobuf import MODEL, TENSOR, Kind, encoded, fields, header, varint
 from tests.files.feature_models import FEATURES
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.files.wire import header
+from onnx_migrate.files.wire.protobuf import header
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import has_type, tensors
 

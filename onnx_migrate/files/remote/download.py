@@ -15,7 +15,7 @@ from urllib.parse import quote
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.scratch import Scratch
+from onnx_migrate.files.temporary import Scratch
 from onnx_migrate.url import bare, basename, is_url, is_web, opened, plain, said
 
 __all__ = ["Fetched", "at_hand"]

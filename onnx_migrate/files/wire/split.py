@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from onnx import TensorProto
 
-from onnx_migrate.files.wire import BYTES, VARINT, Buffer, Piece, fields, rebuild, varint
+from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, Piece, fields, rebuild, varint
 from onnx_migrate.model.weights import INLINE_LIMIT, has_type, refer
 
 __all__ = ["split"]

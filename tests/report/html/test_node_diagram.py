@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnx_migrate.report.drawing import Box, Drawing, Texts, draw, draw_blocked
+from onnx_migrate.report.html.node_diagram import Box, Drawing, Texts, draw, draw_blocked
 
 
 def node(operator: str, version: int, inputs: str, outputs: str, **attributes: str) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files import at_hand, fetch, inline, load, save
+from onnx_migrate.files import at_hand, inline, load, save
+from onnx_migrate.files.remote import download as fetch
 from tests.files.feature_models import plain
 
 pytestmark = pytest.mark.usefixtures("store")

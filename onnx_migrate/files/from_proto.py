@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import TensorProto
 
-from onnx_migrate.files.wire import BYTES, FIXED32, FIXED64, GROUP, GROUP_END, VARINT, encoded
+from onnx_migrate.files.wire.protobuf import BYTES, FIXED32, FIXED64, GROUP, GROUP_END, VARINT, encoded
 from onnx_migrate.model.weights import INLINE_LIMIT, TensorPayload, Weights, byte_size, data_field
 
 __all__ = ["borrow"]

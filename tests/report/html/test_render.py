@@ -13,8 +13,8 @@ import pytest
 import onnx_migrate
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.report.failure import failure
-from onnx_migrate.report.html import batch_page, model_page, model_part
-from onnx_migrate.report.page import Row, anchor
+from onnx_migrate.report.html.render import batch_page, model_page, model_part
+from onnx_migrate.report.html.view_model import Row, anchor
 from tests.report.browser import CHROMIUM, Browser, Tab, browser
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

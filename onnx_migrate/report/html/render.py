@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx_migrate._version import __version__
 from onnx_migrate.errors import UsageError
-from onnx_migrate.report.page import Model, Row, anchor
+from onnx_migrate.report.html.view_model import Model, Row, anchor
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -73,7 +73,7 @@ def _macros() -> Any:
             "a report in HTML needs Jinja2, which is not installed", hint="pip install 'onnx-migrate[html]'"
         ) from error
     environment = Environment(
-        loader=PackageLoader("onnx_migrate.report", "."), autoescape=True, undefined=StrictUndefined,
+        loader=PackageLoader("onnx_migrate.report.html", "."), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters["prose"] = _prose

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnx_migrate.report.page import Fact, Model, Note, Port, Row, anchor
+from onnx_migrate.report.html.view_model import Fact, Model, Note, Port, Row, anchor
 
 
 def side(opset: int, *, ml: int | None = None, nodes: int = 2000) -> dict[str, Any]:

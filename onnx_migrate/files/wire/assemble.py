@@ -9,8 +9,8 @@ from collections.abc import Callable
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.files.inline import FIELD_NUMBER
-from onnx_migrate.files.wire import Piece, fields, header, rebuild
+from onnx_migrate.files.to_proto import FIELD_NUMBER
+from onnx_migrate.files.wire.protobuf import Piece, fields, header, rebuild
 from onnx_migrate.model.weights import Payload, has_type, refer
 
 __all__ = ["Elsewhere", "emit"]

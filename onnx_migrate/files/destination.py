@@ -9,7 +9,7 @@ from pathlib import Path
 
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.load import Source, load
-from onnx_migrate.files.upload import check_url
+from onnx_migrate.files.remote.upload import check_url
 from onnx_migrate.url import is_url, plain, same_place
 
 __all__ = ["check_file", "check_target", "check_unread", "refuse_source"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnx_migrate.report.groups import grouped
+from onnx_migrate.report.html.grouping import grouped
 
 
 def change(

@@ -1,0 +1,1 @@
+"""Models at URLs, through fsspec."""
