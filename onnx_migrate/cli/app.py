@@ -12,12 +12,12 @@ import rich_click as click
 from click.shell_completion import CompletionItem
 
 from onnx_migrate._version import __version__
-from onnx_migrate.cli.batch import batch
-from onnx_migrate.cli.explain import explain
-from onnx_migrate.cli.inspect import inspect
-from onnx_migrate.cli.migrate import migrate
-from onnx_migrate.cli.passes import passes
-from onnx_migrate.cli.verify import verify
+from onnx_migrate.cli.commands.batch import batch
+from onnx_migrate.cli.commands.explain import explain
+from onnx_migrate.cli.commands.inspect import inspect
+from onnx_migrate.cli.commands.migrate import migrate
+from onnx_migrate.cli.commands.passes import passes
+from onnx_migrate.cli.commands.verify import verify
 from onnx_migrate.signals import held
 
 __all__ = ["app", "run"]

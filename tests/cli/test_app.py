@@ -47,7 +47,7 @@ def test_help_is_quick(process: Run) -> None:
 
 
 def test_help_of_a_command_names_all_its_options(cli: Run) -> None:
-    from onnx_migrate.cli.migrate import migrate
+    from onnx_migrate.cli.commands.migrate import migrate
 
     ended = cli("migrate", "--help")
 

@@ -33,7 +33,7 @@ def test_the_options_it_names_are_there() -> None:
 def test_the_configuration_is_read(tmp_path: Path) -> None:
     import rich_click as click
 
-    from onnx_migrate.cli import config
+    from onnx_migrate.cli.options import config
 
     (block,) = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
     path = tmp_path / "onnx-migrate.toml"

@@ -7,7 +7,7 @@ from typing import Any
 
 import rich_click as click
 
-from onnx_migrate.cli.judging import bytes_of, tolerance_options
+from onnx_migrate.cli.options.comparison_options import bytes_of, tolerance_options
 
 __all__ = ["verify"]
 
@@ -47,7 +47,7 @@ def verify(**options: Any) -> int:
         3  they differ
         4  not a readable ONNX model
     """
-    from onnx_migrate.cli.failure import fail
+    from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.comparison import compare
     from onnx_migrate.errors import MigrateError
 

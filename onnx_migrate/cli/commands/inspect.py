@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 from click.core import ParameterSource
 
-from onnx_migrate.cli.completion import runtimes
+from onnx_migrate.cli.options.completion import runtimes
 
 if TYPE_CHECKING:
     from onnx_migrate.inspection import Inspection
@@ -49,7 +49,7 @@ def inspect(
         2  wrong usage
         4  one is not a readable ONNX model; the others are shown
     """
-    from onnx_migrate.cli.failure import fail
+    from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.errors import MigrateError, UsageError
     from onnx_migrate.inspection import inspect as look
     from onnx_migrate.report.failure import failure
@@ -75,7 +75,7 @@ def inspect(
     elif shown:
         from rich.console import Console
 
-        from onnx_migrate.cli.inspected import print_inspection, print_overview
+        from onnx_migrate.cli.output.inspection_view import print_inspection, print_overview
 
         console = Console()
         if len(models) > 1 and not verbose:

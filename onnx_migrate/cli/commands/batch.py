@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from onnx_migrate.cli.apart import check_apart
-from onnx_migrate.cli.arguments import arguments
-from onnx_migrate.cli.cluster import cluster
-from onnx_migrate.cli.config import config_option, configured
-from onnx_migrate.cli.html import html_option
-from onnx_migrate.cli.migrate import migrate
-from onnx_migrate.cli.named import BatchNamed
+from onnx_migrate.cli.commands.migrate import migrate
+from onnx_migrate.cli.options.arguments import arguments
+from onnx_migrate.cli.options.cluster import cluster
+from onnx_migrate.cli.options.config import config_option, configured
+from onnx_migrate.cli.options.dynamic_batch_option import BatchNamed
+from onnx_migrate.cli.options.path_conflicts import check_apart
+from onnx_migrate.cli.output.html import html_option
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -100,7 +100,7 @@ def batch(**options: Any) -> int:
     if options["resume"] and options["out_dir"] is None:
         raise click.UsageError("--resume goes by the journal in --out-dir")
     arguments(options)  # what contradicts itself is said before any work
-    from onnx_migrate.cli.live import Live
+    from onnx_migrate.cli.output.batch_progress import Live
     from onnx_migrate.errors import SaveError, UsageError
 
     if options["extra"]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from onnx_migrate.cli.apart import check_kind
+from onnx_migrate.cli.options.path_conflicts import check_kind
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
@@ -55,7 +55,7 @@ def write_model_page(path: str, report: Mapping[str, Any], *, model: str, output
 
 def write_failure_page(path: str, error: MigrateError, model: str) -> None:
     """Write the page of a model that was not migrated; where that cannot be, say so, and leave the exit to the error."""
-    from onnx_migrate.cli.failure import fail
+    from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.errors import SaveError
     from onnx_migrate.report.failure import failure
     from onnx_migrate.report.html.render import model_page

@@ -13,7 +13,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.batching import Summary
-from onnx_migrate.cli.html import BatchPage
+from onnx_migrate.cli.output.html import BatchPage
 from tests.cli.running import FAST, Run
 
 

@@ -26,9 +26,9 @@ from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
 from onnx_migrate.batching.job import MIGRATED
-from onnx_migrate.cli.apart import check_kind
-from onnx_migrate.cli.failure import line
-from onnx_migrate.cli.html import BatchPage
+from onnx_migrate.cli.options.path_conflicts import check_kind
+from onnx_migrate.cli.output.failure import line
+from onnx_migrate.cli.output.html import BatchPage
 from onnx_migrate.errors import UsageError, saving
 
 __all__ = ["Live"]

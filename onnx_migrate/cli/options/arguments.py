@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import rich_click as click
 from click.core import ParameterSource
 
-from onnx_migrate.cli.judging import bytes_of
+from onnx_migrate.cli.options.comparison_options import bytes_of
 
 if TYPE_CHECKING:
     from onnx_migrate.engine.pass_infra import Pass

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from onnx_migrate.cli.apart import check_apart
-from onnx_migrate.cli.arguments import arguments
-from onnx_migrate.cli.completion import pass_names, runtimes
-from onnx_migrate.cli.config import config_option, configured
-from onnx_migrate.cli.depfile import dependencies, write_depfile
-from onnx_migrate.cli.html import check_page, html_option, write_failure_page, write_model_page
-from onnx_migrate.cli.judging import tolerance_options
-from onnx_migrate.cli.named import BatchNamed
-from onnx_migrate.cli.preview import destination, diff_lines, print_diff
-from onnx_migrate.cli.streams import STREAM, from_stdin, named, read_source, to_stdout
+from onnx_migrate.cli.options.arguments import arguments
+from onnx_migrate.cli.options.comparison_options import tolerance_options
+from onnx_migrate.cli.options.completion import pass_names, runtimes
+from onnx_migrate.cli.options.config import config_option, configured
+from onnx_migrate.cli.options.dynamic_batch_option import BatchNamed
+from onnx_migrate.cli.options.path_conflicts import check_apart
+from onnx_migrate.cli.output.depfile import dependencies, write_depfile
+from onnx_migrate.cli.output.html import check_page, html_option, write_failure_page, write_model_page
+from onnx_migrate.cli.output.preview import destination, diff_lines, print_diff
+from onnx_migrate.cli.output.streams import STREAM, from_stdin, named, read_source, to_stdout
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
@@ -211,7 +211,7 @@ def migrate(**options: Any) -> int:
 
 def _failed(error: MigrateError, model: str, page: str | None, *, as_json: bool) -> int:
     """Say what went wrong, on a page too if there is to be one, and return the exit code."""
-    from onnx_migrate.cli.failure import fail
+    from onnx_migrate.cli.output.failure import fail
 
     if model == STREAM:
         error, model = from_stdin(error), "<stdin>"

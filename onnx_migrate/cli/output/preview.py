@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from onnx_migrate.cli.streams import STREAM
+from onnx_migrate.cli.output.streams import STREAM
 
 if TYPE_CHECKING:
     from onnx_migrate.files import Source

@@ -6,7 +6,7 @@ import textwrap
 
 import rich_click as click
 
-from onnx_migrate.cli.completion import codes
+from onnx_migrate.cli.options.completion import codes
 
 __all__ = ["explain"]
 

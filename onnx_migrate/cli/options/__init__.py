@@ -1,0 +1,1 @@
+"""What several commands are asked: options, the configuration file, where work runs."""

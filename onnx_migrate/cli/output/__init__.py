@@ -1,0 +1,1 @@
+"""What a command prints, shows and writes beside the model."""
