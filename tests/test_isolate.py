@@ -14,8 +14,7 @@ import pytest
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import Crashed, Limits, OutOfMemory, Raised, Returned, TimedOut
-
-ROOT = Path(__file__).parent.parent
+from tests.support.paths import ROOT
 
 
 @pytest.fixture

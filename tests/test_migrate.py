@@ -31,8 +31,8 @@ from onnx_migrate import (
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.rewrite.change_log import ChangeLog
+from tests.support.paths import FIXTURES
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 UPSAMPLE = FIXTURES / "conv_relu_upsample_opset9.onnx"
 FAST: dict[str, Any] = {"verify": False, "simplify": False}
 HERE: dict[str, Any] = {"isolated": False}

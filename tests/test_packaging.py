@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from onnx_migrate import __version__
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 MODEL = ROOT / "fixtures" / "conv_relu_upsample_opset11.onnx"
 SKIPPED = {
     ".git",

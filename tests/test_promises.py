@@ -31,8 +31,8 @@ import pytest
 from onnx_migrate import MigrateError, migrate
 from onnx_migrate.report.codes import CODES
 from tests.cli.running import large
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 FIXTURES = sorted((ROOT / "fixtures").glob("*.onnx"))
 NAMES = [path.stem for path in FIXTURES]
 FAST: dict[str, Any] = {"verify": False, "simplify": False}

@@ -11,6 +11,7 @@ import pytest
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.url import bare, basename, identity, is_url, is_web, join, opened, plain
+from tests.support.paths import ROOT
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_without_fsspec_the_command_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_paths_do_not_load_fsspec() -> None:
-    root = Path(__file__).parents[1]
+    root = ROOT
     code = (
         "import sys, onnx_migrate\n"
         "onnx_migrate.migrate('fixtures/conv_relu_upsample_opset11.onnx', verify=False, simplify=False)\n"

@@ -18,8 +18,8 @@ import pytest
 import onnx_migrate
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
 from tests.cli.running import SMALL, large, snapshot
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 QUICK = {"simplify": False, "verify": False}
 
 PASS = """

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import SMALL, Ended, Run
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 
 @pytest.fixture

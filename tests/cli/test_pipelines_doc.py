@@ -7,8 +7,9 @@ import shlex
 from pathlib import Path
 
 from onnx_migrate.cli.app import app
+from tests.support.paths import ROOT
 
-TEXT = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")
 
 
 def test_the_options_it_names_are_there() -> None:

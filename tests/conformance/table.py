@@ -8,7 +8,6 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
-from pathlib import Path
 from statistics import median
 
 import onnx
@@ -20,8 +19,9 @@ from tests.conformance.explained import EXPLAINED
 from tests.conformance.judge import SETTINGS, TOOLS, Outcome
 from tests.conformance.survey import Task, survey
 from tests.harness import ONNX_NEWEST, ORT_NEWEST
+from tests.support.paths import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
+PAGE = ROOT / "docs" / "conformance.md"
 
 SHOWN = ("onnx-migrate", "onnx.version_converter", "changing the number alone", "the original")
 """The rows, in order; the original stays at its own opset."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import rich_click as click
 
 from onnx_migrate.cli.app import PROGRAM, app
+from tests.support.paths import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+PAGE = ROOT / "docs" / "commands.md"
 
 HEAD = f"""# Commands
 

@@ -6,14 +6,14 @@ import inspect
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 
 from onnx.defs import get_all_schemas_with_history
 
 from onnx_migrate.engine.registry import Step, steps
 from onnx_migrate.spec.schema import newest_opset
+from tests.support.paths import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
+PAGE = ROOT / "docs" / "operators.md"
 
 HEAD = """# Operators
 

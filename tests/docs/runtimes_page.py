@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from onnx_migrate.spec.runtimes import LAST, TABLE, Runtime
 from tests.runtimes.forms import FORMS
 from tests.runtimes.survey import MEASURED, best
+from tests.support.paths import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "runtimes.md"
+PAGE = ROOT / "docs" / "runtimes.md"
 
 HEAD = """# Runtimes
 

@@ -11,8 +11,8 @@ import pytest
 import onnx_migrate
 from onnx_migrate import files
 from onnx_migrate.engine.reachability import survey
+from tests.support.paths import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 NEWEST = onnx.defs.onnx_opset_version()
 
 TEXTS = {

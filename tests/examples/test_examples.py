@@ -15,8 +15,7 @@ import onnx.parser
 import pytest
 
 from tests.cli.running import SMALL, large
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 
 @pytest.fixture

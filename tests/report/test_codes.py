@@ -6,8 +6,7 @@ import ast
 from pathlib import Path
 
 from onnx_migrate.report.codes import CODES
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 
 def codes_of(path: Path) -> set[str]:

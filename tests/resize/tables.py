@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import numpy as np
 import onnx
 
 from tests.harness import lift, model
 from tests.resize.oracle import Spec, index_map, output_lengths, resize
+from tests.support.paths import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "resize.md"
+PAGE = ROOT / "docs" / "resize.md"
 
 F = np.float32
 

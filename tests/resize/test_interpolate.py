@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 
 from tests.harness import ONNX_NEWEST, ORT_NEWEST, run
 from tests.resize.shaped import shape_form
+from tests.support.paths import FIXTURES
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +30,7 @@ class Export:
 
 def exports(step: int) -> Iterator[tuple[Export, int]]:
     """Yield every `step`-th model of fixtures/interpolate.npz, with a target to lift it to."""
-    with np.load(Path(__file__).parents[2] / "fixtures" / "interpolate.npz") as file:
+    with np.load(FIXTURES / "interpolate.npz") as file:
         held = dict(file)
     ends = np.cumsum(held["lengths"]).tolist()
     for index, (name, end) in enumerate(zip(held["names"].tolist(), ends, strict=True)):

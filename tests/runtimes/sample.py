@@ -17,13 +17,13 @@ from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import is_onnx
 from tests.conformance.cases import cases
+from tests.support.paths import FIXTURES
 
 __all__ = ["OPSETS", "build", "write_io"]
 
 OPSETS = range(9, 27)
 """From what TensorRT and ONNX Runtime can be asked for, up to what the newest ONNX Runtime verifies."""
 
-_FIXTURES = Path(__file__).parents[2] / "fixtures"
 _RELEASES = ("1.4.1", "1.7.0", "1.10.2", "1.13.1")
 """Of onnx, whose cases are taken: opsets 9 to 18. A later one adds those that the earlier do not have."""
 
@@ -95,7 +95,7 @@ def _cases() -> Iterator[tuple[str, onnx.ModelProto, dict[str, Any], list[Any]]]
             ):
                 seen.add(case.name)
                 yield case.name, model, feeds, expected
-    for path in sorted(_FIXTURES.glob("*_opset*.onnx"), key=_kind_and_opset):
+    for path in sorted(FIXTURES.glob("*_opset*.onnx"), key=_kind_and_opset):
         kind, _ = _kind_and_opset(path)
         if kind in seen:
             continue

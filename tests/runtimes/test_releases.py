@@ -18,8 +18,7 @@ from onnx_migrate.spec.runtimes import LAST, TABLE, runtime
 from tests.runtimes.releases import Ran, Unavailable, run
 from tests.runtimes.sample import write_io
 from tests.runtimes.survey import MEASURED, best
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+from tests.support.paths import FIXTURES
 
 ONNXRUNTIME = (
     "1.6.0", "1.7.0", "1.8.1", "1.9.0", "1.10.0", "1.11.1", "1.12.1", "1.13.1", "1.14.1", "1.15.1", "1.16.3", "1.17.3",

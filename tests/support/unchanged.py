@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 QUICK = {
     "lift": ["--opset=17", "--no-simplify", "--no-verify", "--json"],

@@ -15,8 +15,7 @@ import onnx
 import pytest
 
 from tests.cli.running import FAST, Run, large, leftovers, snapshot
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+from tests.support.paths import FIXTURES
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ import onnx.parser
 import pytest
 
 from tests.cli.running import FAST, Ended, Run, large, leftovers, snapshot
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 
 def opset_of(path: Path) -> int:

@@ -17,8 +17,7 @@ import pytest
 
 from onnx_migrate.report.codes import CODES
 from tests.cli.running import FAST, Run, large, leftovers, snapshot
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 
 def write(content: Callable[[bytes], bytes]) -> Callable[[Path], None]:

@@ -12,8 +12,7 @@ import pytest
 from onnx import numpy_helper
 
 from tests.cli.running import FAST, Run, large, snapshot
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+from tests.support.paths import FIXTURES
 
 
 def test_check_tells_by_the_exit_code_and_writes_nothing(process: Run, folder: Path) -> None:

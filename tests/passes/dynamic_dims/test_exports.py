@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import onnxruntime as ort
 import pytest
 
 import onnx_migrate
 from onnx_migrate.errors import CannotMigrate
-
-FOLDER = Path(__file__).resolve().parents[3] / "fixtures"
+from tests.support.paths import FIXTURES
 
 
 @pytest.mark.parametrize(
@@ -41,7 +38,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "fixtures"
     ],
 )
 def test_runs_at_other_sizes(name: str, dynamic: str, mended: int, sizes: dict[str, set[int]]) -> None:
-    migration = onnx_migrate.migrate(FOLDER / f"{name}.onnx", dynamic=dynamic)
+    migration = onnx_migrate.migrate(FIXTURES / f"{name}.onnx", dynamic=dynamic)
 
     proof = migration.report.dynamic
     assert proof is not None
@@ -62,7 +59,7 @@ def test_runs_at_other_sizes(name: str, dynamic: str, mended: int, sizes: dict[s
 )
 def test_what_is_baked_is_named(name: str, dynamic: object, node: str) -> None:
     with pytest.raises(CannotMigrate) as caught:
-        onnx_migrate.migrate(FOLDER / f"{name}.onnx", dynamic=dynamic)  # type: ignore[arg-type]
+        onnx_migrate.migrate(FIXTURES / f"{name}.onnx", dynamic=dynamic)  # type: ignore[arg-type]
 
     assert caught.value.code == "frozen-dim"
     assert node in str(caught.value)
@@ -72,8 +69,8 @@ def test_what_is_baked_is_named(name: str, dynamic: object, node: str) -> None:
     "name", ["grid_detector_opset13", "frozen_transformer_opset14", "detector_frozen_opset13"]
 )
 def test_items_are_what_pytorch_made_of_them(name: str) -> None:
-    recorded = dict(np.load(FOLDER / f"{name}.io.npz"))
-    migration = onnx_migrate.migrate(FOLDER / f"{name}.onnx", dynamic_batch=True, simplify=False)
+    recorded = dict(np.load(FIXTURES / f"{name}.io.npz"))
+    migration = onnx_migrate.migrate(FIXTURES / f"{name}.onnx", dynamic_batch=True, simplify=False)
     session = ort.InferenceSession(migration.model.SerializeToString())
     (given,) = [value.name for value in session.get_inputs()]
     batch = np.concatenate([np.roll(recorded[given], shift, -1) for shift in (3, 0, 5)])
@@ -85,7 +82,7 @@ def test_items_are_what_pytorch_made_of_them(name: str) -> None:
 def test_the_outputs_batch_has_the_inputs_name() -> None:
     """Behind an Expand to a computed shape onnx's own inference of the whole knows nothing."""
     migration = onnx_migrate.migrate(
-        FOLDER / "stateful_lstm_opset13.onnx", dynamic="steps:9,N,6", verify=False
+        FIXTURES / "stateful_lstm_opset13.onnx", dynamic="steps:9,N,6", verify=False
     )
 
     (output,) = migration.model.graph.output

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import pytest
@@ -12,6 +10,7 @@ from onnx import helper, version_converter
 from onnx_migrate.rewrite.change_log import Exactness
 from tests.harness import model, run, same
 from tests.resize.shaped import feed, resizes, run_time, shape_form
+from tests.support.paths import FIXTURES
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
@@ -113,7 +112,6 @@ def test_what_the_converter_made_of_pytorchs_is_what_pytorch_computes() -> None:
 # Real exports
 
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAMES = sorted(
     path.stem
     for pattern in ("resize_*", "conv_relu_upsample_*", "detector*", "control_flow*")

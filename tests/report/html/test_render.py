@@ -16,8 +16,8 @@ from onnx_migrate.report.failure import failure
 from onnx_migrate.report.html.render import batch_page, model_page, model_part
 from onnx_migrate.report.html.view_model import Row, anchor
 from tests.report.browser import CHROMIUM, Browser, Tab, browser
+from tests.support.paths import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 ODD = "<script>alert(1)</script>&\"'"
 DESK, PHONE = 1440, 390

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import onnx
 import pytest
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Runnable, prove_dynamic
+from tests.support.paths import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
 
 

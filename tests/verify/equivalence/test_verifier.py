@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -15,8 +14,7 @@ from onnx import helper, numpy_helper
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Feed, Feeds, Kind, Runnable, verify
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+from tests.support.paths import FIXTURES
 
 
 def net(text, opset=17):
