@@ -11,9 +11,8 @@ import onnx
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.analysis.shape_arithmetic import LARGEST
 from onnx_migrate.errors import Where
-from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.model.graphs import FunctionKey, called, fed_inputs, function_key, names_read, subgraphs
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.toposort import free_names
 from onnx_migrate.rewrite.change_log import Change
 from onnx_migrate.rewrite.constant_summary import sketches
 from onnx_migrate.rewrite.rewriter import Rewriter
@@ -80,10 +79,8 @@ class Walk:
         """Walk the main graph and what it calls."""
         proto = self._model.proto
         given: dict[str, Value] = {}
-        initialised = {tensor.name for tensor in proto.graph.initializer}
-        for value in proto.graph.input:
-            if value.name not in initialised:
-                given[value.name] = self._declared(value)
+        for value in fed_inputs(proto.graph):
+            given[value.name] = self._declared(value)
         body = self._walk(proto.graph, self._main, given, None, self._imports)
         self.outputs = {name: body.value(name).dims for name in self._outputs}
         for name in sorted(self._last):
@@ -137,7 +134,7 @@ class Walk:
         for node in graph.node:
             for name in node.output:
                 body.makers[name] = node
-            for name in dict.fromkeys(free_names(node)) if any(subgraphs(node)) else node.input:
+            for name in dict.fromkeys(names_read(node)) if any(subgraphs(node)) else node.input:
                 body.readers.setdefault(name, []).append(node)
         for name, value in given.items():
             body.learn(name, value)

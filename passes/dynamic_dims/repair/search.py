@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import onnx
 
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.graphs import fed_inputs, names_read, producers
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.toposort import free_names
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .domain import Dim, Worlds
@@ -83,8 +83,7 @@ def _flow(walk: Walk, frozen: Mapping[str, int]) -> dict[str, tuple[int, int]]:
 
 def _opened(proto: onnx.ModelProto, frozen: Mapping[str, int]) -> list[str]:
     """Return the symbols of inputs that were open before."""
-    initialised = {tensor.name for tensor in proto.graph.initializer}
-    values = [value for value in proto.graph.input if value.name not in initialised]
+    values = fed_inputs(proto.graph)
     names = [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
     return [name for name in dict.fromkeys(names) if name and name not in frozen]
 
@@ -162,7 +161,7 @@ def _upstream(proto: onnx.ModelProto, error: BlockedError) -> set[str]:
     """Return the places whose meaning a node depends on: all but those the main graph shows not to be before it."""
     if error.place.body.parent is not None or proto.functions:
         return _Everything()
-    makers = {name: node for node in proto.graph.node for name in node.output}
+    makers = producers(proto.graph)
     seen: set[str] = set()
     queue = [error.place.label]
     while queue:
@@ -171,7 +170,7 @@ def _upstream(proto: onnx.ModelProto, error: BlockedError) -> set[str]:
             continue
         seen.add(name)
         if name in makers:
-            queue.extend(free_names(makers[name]))
+            queue.extend(names_read(makers[name]))
     return _Places(seen)
 
 
