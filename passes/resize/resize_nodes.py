@@ -7,6 +7,7 @@ from itertools import chain
 
 import onnx
 
+from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import Where
 from onnx_migrate.model.dim_requests import DynamicAxes, named_axes
@@ -20,12 +21,12 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import is_onnx, signature_at
 
-from .known import Known, Place, Producers
+from .node_context import ResizeNode
 from .runtime_types import RealTypes, contradicts
 
 __all__ = ["Visit", "Walk", "resizes"]
 
-Visit = Callable[[Place], set[str]]
+Visit = Callable[[ResizeNode], set[str]]
 """Rewrites one node, and returns the outputs of nodes that are no longer needed."""
 
 
@@ -61,9 +62,9 @@ class Walk:
         }
         """What the lift did, by scope and the name of the value the node gives."""
 
-    def origin(self, place: Place) -> Change | None:
+    def origin(self, node: ResizeNode) -> Change | None:
         """Return what the lift did to a node; None for one that came as it is."""
-        return self.lifted.get((place.rw.scope.path, place.rw.node.output[0]))
+        return self.lifted.get((node.rw.scope.path, node.rw.node.output[0]))
 
     def each(self, visit: Visit) -> bool:
         """Show each node, in order and inner bodies first, to `visit`; tell whether any changed."""
@@ -83,16 +84,16 @@ class Walk:
         """Take away what has lost its last reader."""
         remove_orphans(self.model.proto, self._orphans)
 
-    def warn(self, place: Place, message: str, *, code: str) -> None:
+    def warn(self, node: ResizeNode, message: str, *, code: str) -> None:
         """Note something of a node once."""
-        where = place.rw.where
+        where = node.rw.where
         if (str(where), code) not in self._said:
             self._said.add((str(where), code))
             self.log.note(self.step, code, f"{where}: {message}", subject=where.node, severity="warning")
 
     def _body(self, scope: Scope, opset: int, producers: Producers, visit: Visit) -> bool:
         changed = False
-        known = Known(scope, producers)
+        known = KnownValues(scope, producers)
         nodes: list[onnx.NodeProto] = []
         gone: set[str] = set()
         for index, node in enumerate(scope.body.node):
@@ -108,7 +109,7 @@ class Walk:
             rw = Rewriter(node, scope, opset, opset, where)
             before = onnx.NodeProto()
             before.CopyFrom(node)
-            gone.update(visit(Place(rw, known, producers)))
+            gone.update(visit(ResizeNode(rw, known, producers)))
             nodes.extend([*rw.preceding, node])
             if node != before:
                 changed = True
