@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
@@ -12,9 +12,9 @@ from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.model.model import Model
-from onnx_migrate.report.report import Side, change_as_dict, side_as_dict
+from onnx_migrate.report.report import Side, change_as_dict, note_as_dict, side_as_dict
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
-from onnx_migrate.rewrite.constant_summary import sketches
+from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.spec.schema import is_onnx, signature_at
 
 __all__ = ["Unfinished"]
@@ -51,7 +51,7 @@ class Unfinished:
         return {
             "before": side_as_dict(self.before),
             "changes": [change_as_dict(change) for change in self.changes],
-            "notes": [asdict(note) for note in self.notes],
+            "notes": [note_as_dict(note) for note in self.notes],
             "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()},
             "blocked": None if self.node is None else change_as_dict(self.node),
         }
@@ -65,7 +65,7 @@ def _found(model: Model, where: Where) -> Change | None:
             if not named or where.scope not in ("", scope.path) or where.operator not in ("", node.op_type):
                 continue
             return Change(
-                step="",
+                pass_name="",
                 where=where,
                 serialised_before=node.SerializeToString(deterministic=True),
                 version_before=where.from_version or _since(node, model.proto),
@@ -73,7 +73,7 @@ def _found(model: Model, where: Where) -> Change | None:
                 version_after=where.to_version or 0,
                 emitted=(),
                 reason="",
-                serialised_constants=sketches(scope, node.input),
+                serialised_constants=constant_summaries(scope, node.input),
             )
     return None
 

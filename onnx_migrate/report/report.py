@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from onnx_migrate.rewrite.constant_summary import values_text
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import signature_at
 
-__all__ = ["SCHEMA_VERSION", "Report", "Side", "change_as_dict", "side_as_dict"]
+__all__ = ["SCHEMA_VERSION", "Report", "Side", "change_as_dict", "note_as_dict", "side_as_dict"]
 
 SCHEMA_VERSION = 1
 """Of `Report.as_dict`: rises when a field goes or changes its meaning, not when one is added."""
@@ -81,7 +81,7 @@ class Report:
             "after": side_as_dict(self.after),
             "passes": list(self.passes),
             "changes": [change_as_dict(change) for change in self.changes],
-            "notes": [asdict(note) for note in self.notes],
+            "notes": [note_as_dict(note) for note in self.notes],
             "verification": self.verification,
             "dynamic": self.dynamic,
             "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()},
@@ -113,7 +113,7 @@ def change_as_dict(change: Change) -> dict[str, Any]:
     old, new = change.attributes
     after = change.after
     return {
-        "pass": change.step,
+        "pass": change.pass_name,
         "scope": change.where.scope,
         "node": change.where.node,
         "before": {
@@ -143,6 +143,17 @@ def change_as_dict(change: Change) -> dict[str, Any]:
     }
 
 
+def note_as_dict(note: Note) -> dict[str, Any]:
+    """Return a note as JSON's types; see `SCHEMA_VERSION`. The key of the pass's name is "step"."""
+    return {
+        "step": note.pass_name,
+        "code": note.code,
+        "message": note.message,
+        "subject": note.subject,
+        "severity": note.severity,
+    }
+
+
 def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
     opset = change.where.to_version or change.version_after
     form = signature_at(node.domain, node.op_type, opset)
@@ -156,14 +167,14 @@ def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
     }
 
 
-def _constant(sketch: bytes) -> tuple[str, dict[str, Any]]:
+def _constant(summary: bytes) -> tuple[str, dict[str, Any]]:
     """Return a constant's name, and its type and shape, and its values as text where they are told."""
-    name, kind, shape, value = _told(sketch)
+    name, kind, shape, value = _told(summary)
     return name, {"type": kind, "shape": list(shape), "value": value}
 
 
 @lru_cache(maxsize=1024)
-def _told(sketch: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
-    tensor = onnx.TensorProto.FromString(sketch)  # the same for many nodes
+def _told(summary: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
+    tensor = onnx.TensorProto.FromString(summary)  # the same for many nodes
     kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
     return tensor.name, kind, tuple(tensor.dims), values_text(tensor)

@@ -15,7 +15,7 @@ from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgrap
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import free_names
 from onnx_migrate.rewrite.change_log import Change
-from onnx_migrate.rewrite.constant_summary import sketches
+from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.schema import is_onnx
 
@@ -55,7 +55,7 @@ class Walk:
         self._model = model
         self._worlds = worlds
         self._choices = choices
-        self._step = pass_name
+        self._pass_name = pass_name
         self._outputs = {value.name for value in model.proto.graph.output}
         self._last: dict[str, Place] = {}
         self.visited = 0
@@ -310,7 +310,7 @@ class Walk:
         version = place.rw.version
         self.changes.append(
             Change(
-                self._step,
+                self._pass_name,
                 place.where,
                 place.before or b"",
                 version,
@@ -322,7 +322,7 @@ class Walk:
                 serialised_helpers=tuple(
                     node.SerializeToString(deterministic=True) for node in place.rw.preceding
                 ),
-                serialised_constants=sketches(
+                serialised_constants=constant_summaries(
                     place.rw.scope,
                     chain(
                         onnx.NodeProto.FromString(place.before or b"").input,
