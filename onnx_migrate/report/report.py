@@ -16,14 +16,14 @@ from onnx_migrate.rewrite.constant_summary import values_text
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import signature_at
 
-__all__ = ["SCHEMA_VERSION", "Report", "Side", "change_as_dict", "note_as_dict", "side_as_dict"]
+__all__ = ["SCHEMA_VERSION", "ModelSummary", "Report", "change_as_dict", "note_as_dict", "summary_as_dict"]
 
 SCHEMA_VERSION = 1
 """Of `Report.as_dict`: rises when a field goes or changes its meaning, not when one is added."""
 
 
 @dataclass(frozen=True)
-class Side:
+class ModelSummary:
     """One of the two models: what it imports, what it shows, how large its graph is."""
 
     opset: int | None
@@ -34,7 +34,7 @@ class Side:
     outputs: tuple[Port, ...]
 
     @classmethod
-    def of(cls, proto: onnx.ModelProto) -> Side:
+    def of(cls, proto: onnx.ModelProto) -> ModelSummary:
         """Describe a model."""
         interface = Interface.of(proto)
         return cls(
@@ -56,8 +56,8 @@ class Report:
     """
 
     model: str
-    before: Side
-    after: Side
+    before: ModelSummary
+    after: ModelSummary
     passes: tuple[str, ...]
     changes: tuple[Change, ...]
     notes: tuple[Note, ...]
@@ -77,8 +77,8 @@ class Report:
             "tool": {"name": "onnx-migrate", "version": __version__, "onnx": onnx.__version__},
             "model": self.model,
             "outcome": self.outcome,
-            "before": side_as_dict(self.before),
-            "after": side_as_dict(self.after),
+            "before": summary_as_dict(self.before),
+            "after": summary_as_dict(self.after),
             "passes": list(self.passes),
             "changes": [change_as_dict(change) for change in self.changes],
             "notes": [note_as_dict(note) for note in self.notes],
@@ -88,15 +88,15 @@ class Report:
         }
 
 
-def side_as_dict(side: Side) -> dict[str, Any]:
+def summary_as_dict(summary: ModelSummary) -> dict[str, Any]:
     """Return one of the two models as JSON's types; see `SCHEMA_VERSION`."""
     return {
-        "opset": side.opset,
-        "ir_version": side.ir_version,
-        "opset_imports": dict(side.opset_imports),
-        "nodes": side.nodes,
-        "inputs": [_port(port) for port in side.inputs],
-        "outputs": [_port(port) for port in side.outputs],
+        "opset": summary.opset,
+        "ir_version": summary.ir_version,
+        "opset_imports": dict(summary.opset_imports),
+        "nodes": summary.nodes,
+        "inputs": [_port(port) for port in summary.inputs],
+        "outputs": [_port(port) for port in summary.outputs],
     }
 
 
@@ -144,7 +144,7 @@ def change_as_dict(change: Change) -> dict[str, Any]:
 
 
 def note_as_dict(note: Note) -> dict[str, Any]:
-    """Return a note as JSON's types; see `SCHEMA_VERSION`. The key of the pass's name is "step"."""
+    """Return a note as JSON's types; see `SCHEMA_VERSION`."""
     return {
         "step": note.pass_name,
         "code": note.code,
@@ -169,12 +169,12 @@ def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
 
 def _constant(summary: bytes) -> tuple[str, dict[str, Any]]:
     """Return a constant's name, and its type and shape, and its values as text where they are told."""
-    name, kind, shape, value = _told(summary)
+    name, kind, shape, value = _constant_facts(summary)
     return name, {"type": kind, "shape": list(shape), "value": value}
 
 
 @lru_cache(maxsize=1024)
-def _told(summary: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
+def _constant_facts(summary: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
     tensor = onnx.TensorProto.FromString(summary)  # the same for many nodes
     kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
     return tensor.name, kind, tuple(tensor.dims), values_text(tensor)

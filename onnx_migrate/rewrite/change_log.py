@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import Any, TypeVar
 
 import onnx
 from onnx import AttributeProto, TensorProto, helper
@@ -12,6 +13,8 @@ from onnx import AttributeProto, TensorProto, helper
 from onnx_migrate.errors import Where
 
 __all__ = ["Change", "ChangeLog", "Exactness", "Note", "Trial"]
+
+Fact = TypeVar("Fact")
 
 
 class Exactness(str, Enum):
@@ -102,6 +105,18 @@ class ChangeLog:
 
     changes: list[Change] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    facts: dict[tuple[type, str, str], Any] = field(default_factory=dict)
+    """What a pass records of a node for later passes: by type of the fact, path of the scope, and the node's first output.
+
+    Reports do not show facts, and passes decide by facts only, never by the text of a change or note."""
+
+    def record_fact(self, scope: str, output: str, fact: object) -> None:
+        """Record `fact`, in the place of an earlier one of its type, of the node in `scope` with this first output."""
+        self.facts[type(fact), scope, output] = fact
+
+    def fact(self, kind: type[Fact], scope: str, output: str) -> Fact | None:
+        """Return the fact of type `kind` that was recorded of a node, else None."""
+        return self.facts.get((kind, scope, output))
 
     def note(
         self, pass_name: str, code: str, message: str, *, subject: str = "", severity: str = "info"
@@ -111,7 +126,7 @@ class ChangeLog:
 
     def trial(self) -> Trial:
         """Return a mark of where the log ends, to which an attempt that is given up rolls back."""
-        return Trial(self, len(self.changes), len(self.notes))
+        return Trial(self, len(self.changes), len(self.notes), dict(self.facts))
 
 
 @dataclass(frozen=True)
@@ -125,6 +140,8 @@ class Trial:
     log: ChangeLog
     first_change: int
     first_note: int
+    facts: dict[tuple[type, str, str], Any]
+    """The facts that were recorded before the attempt."""
 
     @property
     def changes(self) -> list[Change]:
@@ -134,6 +151,7 @@ class Trial:
     def roll_back(self) -> None:
         """Remove from the log everything that the attempt added."""
         del self.log.changes[self.first_change :], self.log.notes[self.first_note :]
+        self.log.facts = dict(self.facts)
 
     def __enter__(self) -> Trial:
         return self

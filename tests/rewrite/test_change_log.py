@@ -25,6 +25,7 @@ def relu(**attributes: Any) -> onnx.NodeProto:
 def logged(log: ChangeLog, code: str) -> None:
     log.changes.append(change(relu(), relu(code=code)))
     log.note("p", code, "message")
+    log.record_fact("graph", "y", code)
 
 
 def give_up(log: ChangeLog) -> None:
@@ -32,7 +33,7 @@ def give_up(log: ChangeLog) -> None:
     raise CannotMigrate("no equal")
 
 
-def test_an_exception_rolls_back_the_changes_and_notes_of_its_trial_only() -> None:
+def test_an_exception_rolls_back_changes_notes_and_facts_of_its_trial_only() -> None:
     log = ChangeLog()
     logged(log, "kept")
 
@@ -41,6 +42,7 @@ def test_an_exception_rolls_back_the_changes_and_notes_of_its_trial_only() -> No
 
     assert [note.code for note in log.notes] == ["kept"]
     assert [item.attributes[1] for item in log.changes] == [{"code": "kept"}]
+    assert log.fact(str, "graph", "y") == "kept"
 
 
 def test_a_trial_that_succeeds_stays_and_can_be_rolled_back_later() -> None:
@@ -55,6 +57,7 @@ def test_a_trial_that_succeeds_stays_and_can_be_rolled_back_later() -> None:
     trial.roll_back()
     assert [note.code for note in log.notes] == ["before"]
     assert len(log.changes) == 1
+    assert log.fact(str, "graph", "y") == "before"
 
 
 def test_only_attributes_that_differ_are_listed() -> None:
