@@ -20,7 +20,7 @@ from onnx_migrate.isolate import Limits
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
-from onnx_migrate.report import Report, Side, Unfinished
+from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.spec.schema import is_onnx, newest_opset
 from onnx_migrate.verify.prover import Proof, Prover
@@ -195,7 +195,7 @@ def migrate(
     with clock("load"):
         original = files.load(source)
     log = ChangeLog()
-    with _telling(original, log, clock):
+    with _attaching_partial_report(original, log, clock):
         course = _run(pipeline, original, log, clock, required=simplify == "require")
         model, fallback = course.model, course.fallback
         proof = None
@@ -229,12 +229,12 @@ def migrate(
 
 
 @contextmanager
-def _telling(original: Model, log: ChangeLog, clock: _Clock) -> Iterator[None]:
+def _attaching_partial_report(original: Model, log: ChangeLog, clock: _Clock) -> Iterator[None]:
     """Give an error that leaves the block what had been done until then."""
     try:
         yield
     except MigrateError as error:
-        error.unfinished = Unfinished.of(original, log, error.where, clock.seconds)
+        error.partial_report = PartialReport.of(original, log, error.where, clock.seconds)
         raise
 
 
@@ -363,8 +363,8 @@ def _report(
 ) -> Report:
     return Report(
         model=original.name,
-        before=Side.of(original.proto),
-        after=Side.of(result.proto),
+        before=ModelSummary.of(original.proto),
+        after=ModelSummary.of(result.proto),
         passes=pipeline.names,
         changes=tuple(log.changes),
         notes=tuple(log.notes),

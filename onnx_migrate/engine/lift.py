@@ -115,6 +115,8 @@ class Lift:
                 result.append(current)
                 continue
             rewriter = self._take(step, current, version, scope)
+            for fact in rewriter.facts:
+                self.log.record_fact(scope.path, rewriter.first_output, fact)
             if isinstance(step, Step):
                 steps.append((step, rewriter))
             kept_node = [] if rewriter.removed else [current]

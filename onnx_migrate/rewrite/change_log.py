@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import Any, TypeVar
 
 import onnx
 from onnx import AttributeProto, TensorProto, helper
@@ -12,6 +13,8 @@ from onnx import AttributeProto, TensorProto, helper
 from onnx_migrate.errors import Where
 
 __all__ = ["Change", "ChangeLog", "Exactness", "Note"]
+
+Fact = TypeVar("Fact")
 
 
 class Exactness(str, Enum):
@@ -102,6 +105,18 @@ class ChangeLog:
 
     changes: list[Change] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    facts: dict[tuple[type, str, str], Any] = field(default_factory=dict)
+    """What a pass records of a node for later passes: by type of the fact, path of the scope, and the node's first output.
+
+    Reports do not show facts, and passes decide by facts only, never by the text of a change or note."""
+
+    def record_fact(self, scope: str, output: str, fact: object) -> None:
+        """Record `fact`, in the place of an earlier one of its type, of the node in `scope` with this first output."""
+        self.facts[type(fact), scope, output] = fact
+
+    def fact(self, kind: type[Fact], scope: str, output: str) -> Fact | None:
+        """Return the fact of type `kind` that was recorded of a node, else None."""
+        return self.facts.get((kind, scope, output))
 
     def note(self, step: str, code: str, message: str, *, subject: str = "", severity: str = "info") -> None:
         """Add a `Note`."""

@@ -102,7 +102,7 @@ def test_frozen_and_mended_back(wheel: str, name: str, tmp_path: Path) -> None:
 def test_height_and_width_before_a_pool_over_all() -> None:
     for name in ("resnet50", "inception_v1", "shufflenet"):
         path = models("onnx==1.14.1")[f"light_{name}"]
-        feed = next(iter(onnx_migrate.inspect(path).side.inputs)).name
+        feed = next(iter(onnx_migrate.inspect(path).summary.inputs)).name
 
         migration = mended(path, dynamic=f"{feed}:N,3,H,W")
 
