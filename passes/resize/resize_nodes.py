@@ -15,8 +15,8 @@ from onnx_migrate.model.graphs import Body, subgraphs
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
-from onnx_migrate.rewrite.constant_summary import sketches
-from onnx_migrate.rewrite.dead_values import remove_orphans
+from onnx_migrate.rewrite.constant_summary import constant_summaries
+from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import is_onnx, signature_at
@@ -50,10 +50,10 @@ class Walk:
     `dynamic` are the axes that are made dynamic afterwards, and so are not known.
     """
 
-    def __init__(self, step: str, model: Model, log: ChangeLog, dynamic: DynamicAxes | None) -> None:
-        self.step, self.model, self.log = step, model, log
+    def __init__(self, pass_name: str, model: Model, log: ChangeLog, dynamic: DynamicAxes | None) -> None:
+        self.pass_name, self.model, self.log = pass_name, model, log
         self._dynamic = named_axes(dynamic, Interface.of(model.proto)) if dynamic else {}
-        self._orphans: set[str] = set()
+        self._dead_values: set[str] = set()
         self._said: set[tuple[str, str]] = set()
         self.lifted = {
             (change.where.scope, change.before.output[0]): change
@@ -82,14 +82,14 @@ class Walk:
 
     def end(self) -> None:
         """Take away what has lost its last reader."""
-        remove_orphans(self.model.proto, self._orphans)
+        remove_dead_values(self.model.proto, self._dead_values)
 
     def warn(self, node: ResizeNode, message: str, *, code: str) -> None:
         """Note something of a node once."""
         where = node.rw.where
         if (str(where), code) not in self._said:
             self._said.add((str(where), code))
-            self.log.note(self.step, code, f"{where}: {message}", subject=where.node, severity="warning")
+            self.log.note(self.pass_name, code, f"{where}: {message}", subject=where.node, severity="warning")
 
     def _body(self, scope: Scope, opset: int, producers: Producers, visit: Visit) -> bool:
         changed = False
@@ -113,12 +113,12 @@ class Walk:
             nodes.extend([*rw.preceding, node])
             if node != before:
                 changed = True
-                self._orphans.update(name for name in before.input if name and name not in node.input)
+                self._dead_values.update(name for name in before.input if name and name not in node.input)
                 self._record(before, rw, since)
         self._value_info(scope)
         if gone:
             idle = (node for node in nodes if gone.intersection(node.output))
-            self._orphans.update(name for node in idle for name in node.input)
+            self._dead_values.update(name for node in idle for name in node.input)
         if scope.added or gone or len(nodes) != len(scope.body.node):
             nodes = [*scope.added, *(node for node in nodes if not gone.intersection(node.output))]
             del scope.body.node[:]
@@ -136,7 +136,7 @@ class Walk:
     def _record(self, before: onnx.NodeProto, rw: Rewriter, since: int) -> None:
         self.log.changes.append(
             Change(
-                step=self.step,
+                pass_name=self.pass_name,
                 where=rw.where,
                 serialised_before=before.SerializeToString(),
                 version_before=since,
@@ -146,7 +146,7 @@ class Walk:
                 reason="; ".join(dict.fromkeys(rw.reasons)) or "inputs that hold nothing are left out",
                 exactness=rw.exactness or Exactness.EXACT,
                 serialised_helpers=tuple(node.SerializeToString() for node in rw.preceding),
-                serialised_constants=sketches(
+                serialised_constants=constant_summaries(
                     rw.scope, chain(before.input, rw.node.input, *(node.input for node in rw.preceding))
                 ),
             )
@@ -162,6 +162,6 @@ class Walk:
         count = len(body.value_info) - len(kept)
         if count:
             message = f"dropped {count} noted shapes that are not what runs"
-            self.log.note(self.step, "value-info", message)
+            self.log.note(self.pass_name, "value-info", message)
             del body.value_info[:]
             body.value_info.extend(kept)
