@@ -14,7 +14,7 @@ from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.report import ModelSummary, change_as_dict, note_as_dict, summary_as_dict
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
-from onnx_migrate.rewrite.constant_summary import sketches
+from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.spec.schema import is_onnx, signature_at
 
 __all__ = ["PartialReport"]
@@ -65,7 +65,7 @@ def _found(model: Model, where: Where) -> Change | None:
             if not named or where.scope not in ("", scope.path) or where.operator not in ("", node.op_type):
                 continue
             return Change(
-                step="",
+                pass_name="",
                 where=where,
                 serialised_before=node.SerializeToString(deterministic=True),
                 version_before=where.from_version or _since(node, model.proto),
@@ -73,7 +73,7 @@ def _found(model: Model, where: Where) -> Change | None:
                 version_after=where.to_version or 0,
                 emitted=(),
                 reason="",
-                serialised_constants=sketches(scope, node.input),
+                serialised_constants=constant_summaries(scope, node.input),
             )
     return None
 
