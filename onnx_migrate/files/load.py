@@ -6,6 +6,7 @@ import hashlib
 import mmap
 import os
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def load(source: Source, *, absent: bool = False) -> Model:
     Raises LoadError with one of the codes `no-such-file`, `is-directory`, `cannot-read`, `empty`,
     `truncated`, `not-onnx`; for external data `outside-folder`, `missing-data`, `bad-external-data`.
     """
+    start = time.perf_counter()
     fetched = None
     origin: dict[str, None] = {}
     if isinstance(source, onnx.ModelProto):
@@ -80,7 +82,8 @@ def load(source: Source, *, absent: bool = False) -> Model:
                 origin[fetched.url_of(payload.path) if fetched else str(payload.path)] = None
     if len(origin) == 1:
         weights.digest = digest(proto)
-    return Model(proto, weights, name, keepalive=fetched, origin=tuple(origin))
+    seconds = time.perf_counter() - start
+    return Model(proto, weights, name, keepalive=fetched, origin=tuple(origin), load_seconds=seconds)
 
 
 def digest(proto: onnx.ModelProto) -> bytes:
