@@ -63,8 +63,8 @@ class MigrateError(Exception):
         self.code = code or self.default_code
         self.where = where
         self.hint = hint
-        self.unfinished: object = None
-        """What had been done to the model until then, an `onnx_migrate.report.Unfinished`; None where that is nothing."""
+        self.partial_report: object = None
+        """What had been done to the model until then, an `onnx_migrate.report.PartialReport`; None where that is nothing."""
         super().__init__(reason)
 
     def __str__(self) -> str:

@@ -21,7 +21,7 @@ from onnx_migrate.model.graphs import bodies, called, function_key
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import MEMORY, Weights, byte_size, tensors
-from onnx_migrate.report import Report, Side
+from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.runtimes import runtime as release
@@ -58,7 +58,7 @@ class Inspection:
     model: str
     producer: str
     opset: int | None
-    side: Side
+    summary: ModelSummary
     operators: tuple[Operator, ...]
     functions: tuple[str, ...]
     weights: int
@@ -77,18 +77,18 @@ class Inspection:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        side = {"inputs": _ports(self.side.inputs), "outputs": _ports(self.side.outputs)}
+        ports = {"inputs": _ports(self.summary.inputs), "outputs": _ports(self.summary.outputs)}
         plan = self.plan.as_dict() if self.plan else None
         return {
             "model": self.model,
             "producer": self.producer,
-            "ir_version": self.side.ir_version,
+            "ir_version": self.summary.ir_version,
             "opset": self.opset,
-            "opset_imports": dict(self.side.opset_imports),
+            "opset_imports": dict(self.summary.opset_imports),
             "nodes": self.nodes,
             "operators": [asdict(operator) for operator in self.operators],
             "functions": list(self.functions),
-            **side,
+            **ports,
             "weights": self.weights,
             "weight_bytes": self.weight_bytes,
             "external_files": list(self.external_files),
@@ -121,7 +121,7 @@ def inspect(
     proto = model.proto
     found = Counter(_operators(proto))
     held = proto.graph.initializer
-    side = Side.of(proto)
+    summary = ModelSummary.of(proto)
     reach = survey(model)
     log, refusal, plan = ChangeLog(), None, None
     pipeline = default_pipeline(
@@ -137,13 +137,18 @@ def inspect(
         refusal = error
     else:
         plan = Report(
-            model.name, side, Side.of(result.proto), pipeline.names, tuple(log.changes), tuple(log.notes)
+            model.name,
+            summary,
+            ModelSummary.of(result.proto),
+            pipeline.names,
+            tuple(log.changes),
+            tuple(log.notes),
         )
     return Inspection(
         model=model.name,
         producer=" ".join(filter(None, (proto.producer_name, proto.producer_version))),
-        opset=side.opset,
-        side=side,
+        opset=summary.opset,
+        summary=summary,
         operators=tuple(Operator(*key, count) for key, count in sorted(found.items(), key=_by_name)),
         functions=tuple(f"{function.domain}:{function.name}" for function in proto.functions),
         weights=len(held),

@@ -15,7 +15,7 @@ from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.rewrite.dead_values import remove_orphans
+from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.spec.opsets import imported, minimal_ir_version, onnx_opset, set_onnx_opset
 from onnx_migrate.spec.schema import is_onnx, newest_opset
 
@@ -86,6 +86,6 @@ class MigrateMl(Pass):
                 self.name, "ir-version", f"IR version {proto.ir_version} became {ir_version}", subject="model"
             )
             proto.ir_version = ir_version
-        remove_orphans(proto, lift.orphans)
+        remove_dead_values(proto, lift.dead_values)
         check_legal(proto, DOMAIN)
         return model

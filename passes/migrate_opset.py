@@ -15,7 +15,7 @@ from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.rewrite.dead_values import remove_orphans
+from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.spec.opsets import minimal_ir_version, onnx_opset, set_onnx_opset
 from onnx_migrate.spec.schema import newest_opset
 
@@ -102,5 +102,5 @@ class MigrateOpset(Pass):
                 log.note(
                     self.name, "unlisted", f"took {len(gone)} initializers out of the inputs", subject=gone[0]
                 )
-        remove_orphans(proto, lift.orphans)
+        remove_dead_values(proto, lift.dead_values)
         return model

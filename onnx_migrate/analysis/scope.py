@@ -99,8 +99,8 @@ class Scope:
     _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict, repr=False)
     _reads: set[str] = field(default_factory=set, repr=False)
     _reads_body: bool = field(default=False, repr=False)
-    sketched: dict[str, bytes] = field(default_factory=dict, repr=False)
-    """What reports say of the constants that nodes were seen to read, by name (see `sketches`)."""
+    constant_summaries: dict[str, bytes] = field(default_factory=dict, repr=False)
+    """What reports say of the constants that nodes were seen to read, by name (see `rewrite.constant_summary`)."""
     added: list[onnx.NodeProto] = field(default_factory=list, repr=False)
     """Constant nodes to go in front of the body; used where there can be no initializers."""
 

@@ -12,7 +12,7 @@ from onnx_migrate.engine.registry import Step, next_step
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgraphs
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
-from onnx_migrate.rewrite.constant_summary import sketches
+from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.schema import is_onnx, misfit, signature, signature_at, versions
 
@@ -23,13 +23,13 @@ _GRADES = list(Exactness)
 
 @dataclass
 class Lift:
-    """One run over a model's bodies towards `target`; what it did is in `log`, what it left unused in `orphans`."""
+    """One run over a model's bodies towards `target`; what it did is in `log`, what it left unused in `dead_values`."""
 
     proto: onnx.ModelProto
     target: int
     log: ChangeLog
     keep: frozenset[str] = frozenset()
-    orphans: set[str] = field(default_factory=set)
+    dead_values: set[str] = field(default_factory=set)
     """Values that rewritten nodes read before; some may have lost their last reader."""
     domain: str = ""
     """Whose nodes are lifted, "" for ai.onnx; what its adapters write of another domain is left as it is."""
@@ -115,13 +115,15 @@ class Lift:
                 result.append(current)
                 continue
             rewriter = self._take(step, current, version, scope)
+            for fact in rewriter.facts:
+                self.log.record_fact(scope.path, rewriter.first_output, fact)
             if isinstance(step, Step):
                 steps.append((step, rewriter))
             kept_node = [] if rewriter.removed else [current]
             written = [*rewriter.preceding, *kept_node, *rewriter.following]
             pending.extend((item, rewriter.version) for item in reversed(written))
         kept = set(node.input)
-        self.orphans.update(name for name in inputs if name and name not in kept)
+        self.dead_values.update(name for name in inputs if name and name not in kept)
         helpers = [item for item in result[first:] if item is not node]
         self._record(before, inputs, node, helpers, scope, where, steps)
 
@@ -149,7 +151,7 @@ class Lift:
         reasons = [reason for step, rewriter in own for reason in (rewriter.reasons or [step.reason])]
         self.log.changes.append(
             Change(
-                step=self.name,
+                pass_name=self.name,
                 where=where,
                 serialised_before=before,
                 version_before=where.from_version or 0,
@@ -159,8 +161,10 @@ class Lift:
                 reason="; ".join(dict.fromkeys(reasons)),
                 exactness=max(exactness, key=_GRADES.index),
                 serialised_helpers=tuple(item.SerializeToString(deterministic=True) for item in helpers),
-                serialised_constants=sketches(
-                    scope, chain(inputs, node.input, *(item.input for item in helpers)), scope.sketched
+                serialised_constants=constant_summaries(
+                    scope,
+                    chain(inputs, node.input, *(item.input for item in helpers)),
+                    scope.constant_summaries,
                 ),
             )
         )

@@ -10,10 +10,10 @@ import onnx
 
 from onnx_migrate.model.graphs import Body, names_read, nested_bodies, output_names
 
-__all__ = ["remove_orphans"]
+__all__ = ["remove_dead_values"]
 
 
-def remove_orphans(proto: onnx.ModelProto, names: set[str]) -> list[str]:
+def remove_dead_values(proto: onnx.ModelProto, names: set[str]) -> list[str]:
     """Remove the producers of those of `names` that nothing reads, and what only they read; return what went.
 
     Only what has lost its last reader goes: a dead end that came with the model is left to the clean-up.

@@ -56,6 +56,10 @@ class Rewriter:
         self.preceding: list[onnx.NodeProto] = []
         self.following: list[onnx.NodeProto] = []
         self.reasons: list[str] = []
+        self.facts: list[object] = []
+        """What `record_fact` recorded, for the log."""
+        self.first_output = next((name for name in node.output if name), "")
+        """The first output that the node had before any rewriting, which identifies it in the log's facts."""
         self._base = node.name or next((name for name in node.output if name), node.op_type)
         self.exactness: Exactness | None = None
         self.removed = False
@@ -270,6 +274,10 @@ class Rewriter:
         self.reasons.append(reason)
         if exactness is not None:
             self.exactness = exactness
+
+    def record_fact(self, fact: object) -> None:
+        """Record a value for later passes, of a type of its own; see `ChangeLog.facts`."""
+        self.facts.append(fact)
 
     def refuse(self, reason: str, *, code: str = "cannot-migrate", hint: str = "") -> NoReturn:
         """Refuse the migration for this node."""

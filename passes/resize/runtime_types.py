@@ -12,6 +12,7 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, numpy_helper
 
+from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.analysis.shapes import dims_of
 from onnx_migrate.analysis.skeleton import skeleton
@@ -19,8 +20,6 @@ from onnx_migrate.analysis.value_types import TypeTable, ValueType
 from onnx_migrate.model.graphs import BodyKey, FunctionKey, called, function_key, nested_bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.spec.schema import is_onnx
-
-from .known import Known, Producers
 
 __all__ = [
     "RealTypes",
@@ -103,11 +102,11 @@ def real_types(model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> TypeTa
     places = list(_places(model, twin, types))
     for _ in range(_ROUNDS):
         changed = False
-        known: dict[int, Known] = {}
+        known: dict[int, KnownValues] = {}
         producers = Producers()
         for place in places:
             place.scope.types = types
-            at = known.setdefault(id(place.scope.body), Known(place.scope, producers))
+            at = known.setdefault(id(place.scope.body), KnownValues(place.scope, producers))
             try:
                 changed |= _correct(place, at)
             except _UnsettledError:
@@ -153,7 +152,7 @@ def _in_body(top: Scope, twin: onnx.GraphProto | onnx.FunctionProto) -> Iterator
                 yield _Place(node, other, copy, scope)
 
 
-def _correct(place: _Place, known: Known) -> bool:
+def _correct(place: _Place, known: KnownValues) -> bool:
     """Give the copy scales that inference makes the right lengths of; tell whether that changed them."""
     name = place.node.input[2]
     scales = known.value(name)
