@@ -120,7 +120,10 @@ def inspect(
     model, problems = _load(source)
     proto = model.proto
     found = Counter(_operators(proto))
-    held = proto.graph.initializer
+    graph = proto.graph
+    stored = [*graph.initializer]
+    for sparse in graph.sparse_initializer:
+        stored += [sparse.values, sparse.indices]
     summary = ModelSummary.of(proto)
     reach = survey(model)
     log, refusal, plan = ChangeLog(), None, None
@@ -151,8 +154,8 @@ def inspect(
         summary=summary,
         operators=tuple(Operator(*key, count) for key, count in sorted(found.items(), key=_by_name)),
         functions=tuple(f"{function.domain}:{function.name}" for function in proto.functions),
-        weights=len(held),
-        weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in held),
+        weights=len(graph.initializer) + len(graph.sparse_initializer),
+        weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in stored),
         external_files=_external_files(model),
         problems=problems,
         target=(plan and plan.after.opset) or asked,

@@ -217,8 +217,12 @@ def constant_text(model: onnx.ModelProto, name: str) -> str | None:
                 elif attribute.type == AttributeProto.INTS:
                     return str(list(attribute.ints))
     if tensor is None:
-        return None
+        sparse = (entry[1:] for entry in initializer_types(model.graph) if entry[0] == name)
+        return next((_type_text(dtype, dims) for dtype, dims in sparse), None)
     if prod(tensor.dims) > 16 or tensor.data_location == onnx.TensorProto.EXTERNAL:
-        kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
-        return f"{kind}[{', '.join(map(str, tensor.dims))}]"
+        return _type_text(tensor.data_type, tensor.dims)
     return str(numpy_helper.to_array(tensor).ravel().tolist())
+
+
+def _type_text(dtype: int, dims: Sequence[int]) -> str:
+    return f"{onnx.TensorProto.DataType.Name(dtype).lower()}[{', '.join(map(str, dims))}]"
