@@ -448,13 +448,13 @@ def test_a_temporary_file_in_use_is_not_tidied(
     target = out.with_name("b.onnx")
     with newfile.NewFile(target, [b"half"]):
         held = names(out.parent)
-        newfile.tidy(target)
+        newfile.remove_leftovers(target)
         assert names(out.parent) == held != set()
     assert names(out.parent) == set()
     stray, alike = out.with_name(".b.onnx.123-4.tmp"), out.with_name(".b.onnx.mine.tmp")
     stray.touch()
     alike.touch()
-    newfile.tidy(target)
+    newfile.remove_leftovers(target)
     assert names(out.parent) == {alike.name}
 
 
