@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
-from onnx_migrate.files.byte_copy import write
+from onnx_migrate.files.byte_copy import write_pieces
 from onnx_migrate.files.wire.rebuild import Piece
 from onnx_migrate.model.weights import Stamp, stamp
 
@@ -46,7 +46,7 @@ class NewFile:
                 mode = stat.S_IMODE(target.stat().st_mode)
                 if sys.platform != "win32":
                     os.fchmod(self._fd, mode)
-            write(self._fd, pieces)
+            write_pieces(self._fd, pieces)
             os.fsync(self._fd)
         except BaseException:
             self.discard()

@@ -15,13 +15,13 @@ from onnx_migrate.errors import SaveError
 from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
 from onnx_migrate.files.destination import check_file, refuse_source
 from onnx_migrate.files.external_data_swap import ExternalDataSwap
-from onnx_migrate.files.load import digest
+from onnx_migrate.files.load import structure_digest
 from onnx_migrate.files.remote.upload import check_url, upload
 from onnx_migrate.files.wire.assemble import ExternalLocation, assemble
 from onnx_migrate.files.wire.rebuild import Piece, total_size
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, FilePayload, Payload, location_of
-from onnx_migrate.url import basename, is_url, plain, same_place
+from onnx_migrate.url import basename, is_url, resolve_file_url, same_place
 
 __all__ = ["save"]
 
@@ -52,7 +52,7 @@ def save(
     LoadError when the files the weights lie in have changed. Then, and whenever the process ends, the file
     that was there is there still, with its data.
     """
-    label = plain(os.fspath(path))
+    label = resolve_file_url(os.fspath(path))
     if is_url(label):
         check_url(label, source=next(iter(model.origin), None), in_place=in_place)
         refuse_source(label, model.origin[1:])
@@ -130,7 +130,7 @@ def _layout(
                 return None
         return payload
 
-    if weights.digest is not None and not external and weights.digest == digest(model.proto):
+    if weights.digest is not None and not external and weights.digest == structure_digest(model.proto):
         file = next(iter(weights.inside.values()), None)
         if file is not None and file.stamp is not None and file.stamp[2] <= ONE_FILE_LIMIT:
             return [FilePayload(file.path, 0, file.stamp[2], stamp=file.stamp)], [], {file.path}
