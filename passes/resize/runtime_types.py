@@ -15,8 +15,8 @@ from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.analysis.shapes import dims_of
 from onnx_migrate.analysis.skeleton import skeleton
-from onnx_migrate.analysis.value_types import BodyKey, TypeTable, ValueType
-from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.analysis.value_types import TypeTable, ValueType
+from onnx_migrate.model.graphs import BodyKey, FunctionKey, called, function_key, nested_bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.spec.resize import lengths_agree_always, lengths_differ, run_length
 from onnx_migrate.spec.schema import is_onnx
@@ -85,7 +85,13 @@ def real_types(model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> TypeTa
     return None
 
 
-def _forget(graph: onnx.GraphProto, functions: set[FunctionKey], *, everything: bool) -> None:
+def _forget(main: onnx.GraphProto, functions: set[FunctionKey], *, everything: bool) -> None:
+    for _, graph in nested_bodies(main):
+        if isinstance(graph, onnx.GraphProto):
+            _forget_shapes(graph, functions, everything=everything)
+
+
+def _forget_shapes(graph: onnx.GraphProto, functions: set[FunctionKey], *, everything: bool) -> None:
     foreign = {
         name
         for node in graph.node
@@ -98,9 +104,6 @@ def _forget(graph: onnx.GraphProto, functions: set[FunctionKey], *, everything: 
     for value in graph.output:
         if value.type.WhichOneof("value") == "tensor_type":
             value.type.tensor_type.ClearField("shape")
-    for node in graph.node:
-        for _, _, inner in subgraphs(node):
-            _forget(inner, functions, everything=everything)
 
 
 def _places(model: Model, twin: onnx.ModelProto, types: TypeTable) -> Iterator[_Place]:
@@ -110,13 +113,11 @@ def _places(model: Model, twin: onnx.ModelProto, types: TypeTable) -> Iterator[_
         yield from _in_body(scope, body)
 
 
-def _in_body(scope: Scope, twin: onnx.GraphProto | onnx.FunctionProto) -> Iterator[_Place]:
-    for index, (node, other) in enumerate(zip(scope.body.node, twin.node, strict=True)):
-        inner = zip(subgraphs(node), subgraphs(other), strict=True)
-        for (attribute, number, graph), (_, _, copy) in inner:
-            yield from _in_body(scope.inner(node, index, attribute, number, graph), copy)
-        if node.op_type == "Resize" and is_onnx(node.domain) and len(node.input) > 2 and node.input[2]:
-            yield _Place(node, other, twin, scope)
+def _in_body(top: Scope, twin: onnx.GraphProto | onnx.FunctionProto) -> Iterator[_Place]:
+    for scope, (_, copy) in zip(top.nested(), nested_bodies(twin), strict=True):
+        for node, other in zip(scope.body.node, copy.node, strict=True):
+            if node.op_type == "Resize" and is_onnx(node.domain) and len(node.input) > 2 and node.input[2]:
+                yield _Place(node, other, copy, scope)
 
 
 def _correct(place: _Place, known: KnownValues) -> bool:
