@@ -168,7 +168,7 @@ def inspect(
 def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Model, tuple[str, ...]]:
     """Read the structure, also of a model whose external data is not there, and say what is the matter."""
     if isinstance(source, (str, os.PathLike)):
-        source = files.at_hand(source)
+        source = files.ensure_local(source)
     try:
         return files.load(source), ()
     except LoadError as error:

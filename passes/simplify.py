@@ -12,7 +12,7 @@ import onnx
 from onnx_migrate import files, isolate
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import PassError
-from onnx_migrate.files.temporary import Scratch
+from onnx_migrate.files.temporary import TemporaryFolder
 from onnx_migrate.model.graphs import initializer_names, initializer_types, producers
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -45,7 +45,7 @@ class Simplify(Pass):
         Where there is nothing to simplify that is `model` itself.
         """
         _refuse_overridable(model.proto)
-        folder = Scratch()
+        folder = TemporaryFolder()
         source, result = folder.path / "model.onnx", folder.path / "simplified.onnx"
         files.save(model, source)
         size = _bytes_on_disk(source)
