@@ -13,7 +13,7 @@ from types import TracebackType
 
 from onnx_migrate.files.byte_copy import write_pieces
 from onnx_migrate.files.wire.rebuild import Piece
-from onnx_migrate.model.weights import Stamp, stamp
+from onnx_migrate.model.payloads import FileStamp, file_stamp
 
 __all__ = ["NewFile", "fsync_folder", "remove_leftovers"]
 
@@ -63,9 +63,9 @@ class NewFile:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         return os.open(self._temporary, flags, 0o666)
 
-    def stamp(self) -> Stamp:
+    def stamp(self) -> FileStamp:
         """Return what the file is, by the same measure as `weights.stamp`."""
-        return stamp(os.fstat(self._fd))
+        return file_stamp(os.fstat(self._fd))
 
     def put(self) -> None:
         """Let the file stand at `target`, in place of what stood there. Raises OSError."""
