@@ -49,7 +49,7 @@ class FilePayload:
             raise LoadError(
                 f"{self.path} has changed since the model was read",
                 code="source-changed",
-                hint="load it again",
+                hint="load the model again",
             )
         return file
 
@@ -85,7 +85,7 @@ class BufferPayload:
 
 @dataclass(frozen=True)
 class TensorPayload:
-    """The payload of a tensor that stays in the caller's own protobuf, never copied before it is needed."""
+    """The payload of a tensor in the caller's own protobuf, which is not copied before it is read."""
 
     tensor: TensorProto
     length: int
@@ -95,12 +95,18 @@ class TensorPayload:
         """The field of the tensor that holds the bytes."""
         name = data_field(self.tensor)
         if name is None:
-            raise LoadError(f"tensor {self.tensor.name!r} has lost its data", code="source-changed")
+            raise LoadError(
+                f"the data of tensor {self.tensor.name!r} was removed after the model was loaded",
+                code="source-changed",
+            )
         return name
 
     @property
     def extra_fields(self) -> bytes:
-        """The tensor's external_data and data_location; none when it is only waiting to be written out."""
+        """The tensor's external_data and data_location, serialised; empty if it is marked EXTERNAL but holds its data.
+
+        (onnx.external_data_helper.convert_model_to_external_data leaves it so until the model is saved.)
+        """
         if self.tensor.data_location == TensorProto.EXTERNAL:
             return b""
         beside = TensorProto(external_data=self.tensor.external_data)
@@ -114,7 +120,7 @@ class TensorPayload:
         data = bytes(self.tensor.raw_data) if name == "raw_data" else packed_bytes(self.tensor, name)
         if len(data) != self.length:
             raise LoadError(
-                f"tensor {self.tensor.name!r} has {len(data)} bytes of data; dims and type say {self.length}",
+                f"tensor {self.tensor.name!r} has {len(data)} bytes of data, but its dims and type need {self.length}",
                 code="bad-external-data",
             )
         return data

@@ -35,44 +35,43 @@ MEMORY = "onnx-migrate:memory:"
 
 @dataclass
 class Weights:
-    """Finds the payload of a tensor marked EXTERNAL.
-
-    `folder` is where locations are relative to and `source` the model's own file, if it came from one;
-    `inside` maps (offset, length) to the payloads within that file; `digest` tells whether the structure was
-    changed since (see `files.save`), when all the payloads are inside.
-    """
+    """Finds the payload of a tensor marked EXTERNAL."""
 
     folder: Path | None = None
+    """The folder that locations are relative to; None for a model that was not loaded from a file."""
     memory: list[Payload] = field(default_factory=list)
     source: Path | None = None
+    """The model's own file, if it was loaded from one."""
     inside: dict[tuple[int, int], FilePayload] = field(default_factory=dict)
+    """The payloads inside `source`, by offset and length."""
     digest: bytes | None = None
+    """A hash of the structure as it was loaded; None unless all payloads are inside `source` (see `files.save`)."""
     _stamps: dict[str, FileStamp] = field(default_factory=dict)
 
     def copy(self) -> Weights:
-        """Return the same payloads to be found by a second structure; either may `keep` more."""
+        """Return the payloads for a second structure; what either adds with `keep` the other does not have."""
         return Weights(
             self.folder, list(self.memory), self.source, dict(self.inside), self.digest, dict(self._stamps)
         )
 
     def keep(self, tensor: TensorProto, payload: Payload) -> None:
-        """Make `tensor` a reference to `payload`, in place; its own data fields are cleared."""
+        """Make `tensor` a reference to `payload`, in place, and clear its data fields."""
         for name in (*DATA_FIELDS, "external_data"):
             tensor.ClearField(name)
         mark_external(tensor, f"{MEMORY}{len(self.memory)}", 0, payload.length)
         self.memory.append(payload)
 
     def is_absent(self, tensor: TensorProto) -> bool:
-        """Tell whether a tensor marked EXTERNAL names a file, and the model came without a folder to find it in."""
+        """Return whether a tensor marked EXTERNAL names a file and the model was loaded without a folder."""
         location = location_of(tensor)
         return self.folder is None and location != "" and not location.startswith(MEMORY)
 
     def payload(self, tensor: TensorProto) -> Payload:
-        """Return where the data of a tensor marked EXTERNAL lies.
+        """Return the payload of a tensor marked EXTERNAL.
 
-        Raises LoadError: `outside-folder` if that is not in the model's folder once links are resolved,
-        `missing-data` if there is no such file or it is too short, `bad-external-data` if offset, length,
-        dims and type do not agree.
+        Raises LoadError: `outside-folder` if the file is not in the model's folder after links are resolved,
+        `missing-data` if it does not exist or is too short, `bad-external-data` if offset, length, dims and type
+        contradict each other.
         """
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location = entries.get("location", "")
@@ -80,13 +79,17 @@ class Weights:
             index = location[len(MEMORY) :]
             if not index.isdecimal() or int(index) >= len(self.memory):
                 raise LoadError(
-                    f"tensor {tensor.name!r} lies in {location!r}, which is nowhere", code="missing-data"
+                    f"tensor {tensor.name!r} has the location {location!r}, which refers to no data",
+                    code="missing-data",
+                    hint=f"locations that begin with {MEMORY!r} are reserved: the model was not written by onnx-migrate",
                 )
             return self.memory[int(index)]
         if self.folder is None or not location:
             raise LoadError(
-                f"tensor {tensor.name!r} lies in {location or 'an unnamed file'!r}"
-                + ("" if self.folder else ", and the model was not given as a file"),
+                f"tensor {tensor.name!r} is external data without a location"
+                if not location
+                else f"tensor {tensor.name!r} is stored in {location!r}, but the model was not given as a file,"
+                " so the folder of that file is unknown",
                 code="missing-data",
                 hint="" if self.folder else "give the model's path, or load its external data first",
             )
@@ -104,56 +107,59 @@ class Weights:
         size, offset = stamped[2], offset or 0
         expected = byte_size(tensor.dims, tensor.data_type)
         if length is None:
-            # As ONNX Runtime reads it; "all the rest" only where the type is too new to tell.
+            # ONNX Runtime reads as many bytes as dims and type need; the rest of the file only for an unknown type.
             length = expected if expected is not None else max(size - offset, 0)
         if expected is not None and length != expected:
             raise LoadError(
-                f"tensor {tensor.name!r}: external length {length}, but dims and type take {expected} bytes",
+                f"tensor {tensor.name!r} has external data of {length} bytes, but its dims and type need {expected}",
                 code="bad-external-data",
             )
         if offset + length > size:
             raise LoadError(
-                f"tensor {tensor.name!r} needs bytes {offset} to {offset + length} of {path}, of {size}",
+                f"tensor {tensor.name!r} needs bytes {offset} to {offset + length} of {path}, which has {size}",
                 code="missing-data",
                 hint="the file is truncated, or belongs to another model",
             )
         return FilePayload(path, offset, length, stamp=stamped)
 
     def _checked(self, tensor: TensorProto, folder: Path, location: str) -> FileStamp:
-        """Refuse a location outside the model's folder or without a file; return what the file is now."""
+        """Return the stamp of the file at a location. Raises LoadError as `payload` does."""
         path = folder / location
         try:
             real = Path(os.path.realpath(path))
-            # A model that is itself a link (as in the Hugging Face cache) has a second folder: its real one.
+            # A model that is a symbolic link (as in the Hugging Face cache) may have its data beside the link's target.
             roots = [Path(os.path.realpath(folder))]
             if self.source is not None:
                 roots.append(Path(os.path.realpath(self.source)).parent)
             if os.path.isabs(location) or not any(real.is_relative_to(root) for root in roots):
                 raise LoadError(
-                    f"tensor {tensor.name!r} lies in {location!r}, outside the model's folder {folder}",
+                    f"tensor {tensor.name!r} is stored in {location!r}, outside the model's folder {folder}",
                     code="outside-folder",
-                    hint="move the file beside the model and make the location relative",
+                    hint="move the file into that folder and write its location relative to it",
                 )
             status = os.stat(real)
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise LoadError(
-                f"tensor {tensor.name!r} lies in {location!r}, not readable in {folder}: {reason}",
+                f"tensor {tensor.name!r} is stored in {location!r}, which cannot be read in {folder}: {reason}",
                 code="missing-data",
-                hint="external data belongs beside the model",
+                hint="put the file with the external data into the folder of the model",
             ) from error
         if not stat.S_ISREG(status.st_mode):
-            raise LoadError(f"tensor {tensor.name!r} lies in {path}, not a regular file", code="missing-data")
+            raise LoadError(
+                f"tensor {tensor.name!r} is stored in {path}, which is not a regular file",
+                code="missing-data",
+            )
         return file_stamp(status)
 
     def array(self, tensor: TensorProto) -> np.ndarray[Any, Any]:
-        """Return the tensor's values, wherever its payload lies."""
+        """Return the values of a tensor, EXTERNAL or not, in its own shape and type. Raises LoadError as `payload`."""
         if tensor.data_location != TensorProto.EXTERNAL:
             return numpy_helper.to_array(tensor)
         return numpy_helper.to_array(self.inlined(tensor))
 
     def inlined(self, tensor: TensorProto) -> TensorProto:
-        """Return a copy of `tensor` that holds its data itself, as `raw_data`."""
+        """Return a copy of an EXTERNAL tensor that holds its data as `raw_data`. Raises LoadError as `payload`."""
         payload = self.payload(tensor)
         copy = TensorProto()
         copy.CopyFrom(tensor)
@@ -170,7 +176,7 @@ def _count(tensor: TensorProto, entries: dict[str, str], key: str) -> int | None
         return None
     if not (value.isascii() and value.isdecimal() and len(value) <= 19):
         raise LoadError(
-            f"tensor {tensor.name!r}: external {key} is {value!r}, not a number of bytes",
+            f"tensor {tensor.name!r} has external data whose {key} is {value!r}, not a number of bytes",
             code="bad-external-data",
         )
     return int(value)
