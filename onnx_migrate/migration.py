@@ -49,7 +49,7 @@ class Migration:
 
     def same_as_original(self) -> bool:
         """Return whether the result equals the original, weights included; they are read only where moved."""
-        return files.same(self.original, self._model)
+        return files.equal(self.original, self._model)
 
     def save(self, path: str | os.PathLike[str], *, external: bool = False, in_place: bool = False) -> None:
         """Write the result to `path`, which may be a URL, atomically; weights go from file to file.
@@ -68,7 +68,7 @@ def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelPr
     External data that was not loaded stays referred to; a constant in it that must be known is refused (LoadError).
     Raises CannotMigrate for a node that has no equal at the target and for a target older than the model.
     """
-    source = files.load(model, absent=True)
+    source = files.load(model, allow_missing_data=True)
     pipeline = Pipeline((make_pass("migrate_opset", opset=target_version, unlist=False),))
     return files.inline(pipeline.run(source, ChangeLog()).model)
 

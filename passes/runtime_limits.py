@@ -11,7 +11,7 @@ import onnx
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.graphs import Body, subgraphs
+from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
@@ -87,16 +87,9 @@ class FitsRuntime(Pass):
         """Give the nodes, of all bodies, that this release was seen to compute wrong."""
         if self.runtime.name != "onnxruntime" or not (1, 21) <= self.runtime.release <= (1, 24) or opset < 19:
             return
-        bodies: list[Body] = [proto.graph, *proto.functions]
-        while bodies:
-            for node in bodies.pop().node:
-                bodies += [graph for _, _, graph in subgraphs(node)]
-                if (
-                    node.op_type == "AveragePool"
-                    and is_onnx(node.domain)
-                    and _counts_padding_at_the_end(node)
-                ):
-                    yield node
+        for node in all_nodes(proto):
+            if node.op_type == "AveragePool" and is_onnx(node.domain) and _counts_padding_at_the_end(node):
+                yield node
 
 
 def _counts_padding_at_the_end(node: onnx.NodeProto) -> bool:

@@ -15,6 +15,7 @@ from onnx import helper
 
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.analysis.shape_arithmetic import ELEMENTWISE, MOVEMENT, compute
+from onnx_migrate.model.graphs import producers
 from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["KnownValues", "PartialArray", "Producers", "propagate"]
@@ -46,8 +47,7 @@ class Producers:
         while at is not None:
             table = self._tables.get(id(at.body))
             if table is None:
-                table = {output: node for node in at.body.node for output in node.output if output}
-                self._tables[id(at.body)] = table
+                table = self._tables[id(at.body)] = producers(at.body)
             if name in table:
                 return table[name]
             at = at.parent

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 
 import onnx
 
 from onnx_migrate.errors import IllegalModel
-from onnx_migrate.model.graphs import Body, subgraphs
+from onnx_migrate.model.graphs import bodies, names_read, node_label, output_names
 from onnx_migrate.model.legality import check_legal
-from onnx_migrate.model.toposort import free_names
 
 __all__ = ["ModelProperty", "is_readable", "violation"]
 
@@ -60,48 +59,36 @@ def _invalid_node(proto: onnx.ModelProto) -> str | None:
 
 
 def _unsorted_node(proto: onnx.ModelProto) -> str | None:
-    for body in _bodies(proto):
+    for located in bodies(proto):
         read: set[str] = set()
-        for node in body.node:
-            read.update(free_names(node))
-            early = read.intersection(node.output) - {""}
+        for node in located.body.node:
+            read.update(names_read(node))
+            early = read.intersection(node.output)
             if early:
-                return f"{min(early)!r} is read before the node {_label(node)} that outputs it"
+                return f"{min(early)!r} is read before node {node_label(node)!r}, which outputs it"
     return None
 
 
 def _repeated_name(proto: onnx.ModelProto) -> str | None:
-    for body in _bodies(proto):
+    for located in bodies(proto):
         seen: set[str] = set()
-        for node in body.node:
-            if node.name and node.name in seen:
-                return f"two nodes are called {node.name!r}"
-            seen.add(node.name)
+        for node in located.body.node:
+            if node.name in seen:
+                return f"two nodes of {located.path} are called {node.name!r}"
+            if node.name:
+                seen.add(node.name)
     return None
 
 
 def _dead_node(proto: onnx.ModelProto) -> str | None:
-    for body in _bodies(proto):
-        read = {value if isinstance(value, str) else value.name for value in body.output}
-        for node in body.node:
-            read.update(free_names(node))
-        for node in body.node:
+    for located in bodies(proto):
+        read = set(output_names(located.body))
+        for node in located.body.node:
+            read.update(names_read(node))
+        for node in located.body.node:
             if any(node.output) and read.isdisjoint(node.output):
-                return f"nothing depends on the node {_label(node)}"
+                return f"nothing reads the outputs of node {node_label(node)!r}"
     return None
-
-
-def _bodies(proto: onnx.ModelProto) -> Iterator[Body]:
-    """Yield the main graph, the local functions and all their sub-graphs."""
-    waiting: list[Body] = [proto.graph, *proto.functions]
-    while waiting:
-        body = waiting.pop()
-        yield body
-        waiting += [graph for node in body.node for _, _, graph in subgraphs(node)]
-
-
-def _label(node: onnx.NodeProto) -> str:
-    return repr(node.name or next(iter(node.output), "")) + f" ({node.op_type})"
 
 
 _VIOLATIONS: dict[ModelProperty, Callable[[onnx.ModelProto], str | None]] = {

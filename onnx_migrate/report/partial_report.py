@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import onnx
 
-from onnx_migrate.analysis.scope import Scope, scopes
+from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import Where
-from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.report import ModelSummary, change_as_dict, note_as_dict, summary_as_dict
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
@@ -59,8 +59,9 @@ class PartialReport:
 
 def _found(model: Model, where: Where) -> Change | None:
     """Return the node that an error names, as it came."""
-    for top in scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version):
-        for scope, node in _nodes(top):
+    tops = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
+    for scope in chain.from_iterable(top.nested() for top in tops):
+        for node in scope.body.node:
             named = where.node in (node.name, *node.output[:1])
             if not named or where.scope not in ("", scope.path) or where.operator not in ("", node.op_type):
                 continue
@@ -87,10 +88,3 @@ def _since(node: onnx.NodeProto, proto: onnx.ModelProto) -> int:
 
 def _same(domain: str, other: str) -> bool:
     return domain == other or (is_onnx(domain) and is_onnx(other))
-
-
-def _nodes(scope: Scope) -> Iterator[tuple[Scope, onnx.NodeProto]]:
-    for index, node in enumerate(scope.body.node):
-        yield scope, node
-        for attribute, place, graph in subgraphs(node):
-            yield from _nodes(scope.inner(node, index, attribute, place, graph))

@@ -12,10 +12,10 @@ from onnx_migrate.analysis.known_values import Producers
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.rewrite.change_log import Change, Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.resize import run_length, scale_of_size
 from onnx_migrate.spec.schema import is_onnx
 
 from .node_context import ResizeNode
-from .runtime_types import run_length
 from .scales_and_sizes import sizes_at_run_time, write_sizes
 
 __all__ = [
@@ -133,7 +133,7 @@ def meant_lengths(scales: Floats, shape: tuple[int | None, ...]) -> list[int | N
             continue
         out = run_length(length, scale)
         near = int(np.rint(np.float64(scale) * length))
-        if near != out and length and np.float32(near) / np.float32(length) == scale:
+        if near != out and scale_of_size(length, near) == scale:
             differs, out = True, near
         found.append(out)
     return found if differs else None

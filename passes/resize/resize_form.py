@@ -15,12 +15,12 @@ from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.resize import lengths_agree_always
 
 from .exporter_intent import join_pair, pair_of
 from .inputs import FROM_CONVERTER, check_choice, check_roi, converted, emptiness, read_scales, read_sizes
 from .node_context import ResizeNode
 from .resize_nodes import Walk, resizes
-from .runtime_types import never_disagrees
 from .scales_and_sizes import lengths_disagree, scales_to_sizes, sizes_to_scales
 
 __all__ = ["ResizeForm"]
@@ -84,7 +84,9 @@ class _Work:
             return True
         wanted = {node.input[2] for node in nodes} - {value.name for value in graph.input}
         held = [tensor for tensor in graph.initializer if tensor.name in wanted and 0 not in tensor.dims]
-        agreed = {tensor.name for tensor in held if never_disagrees(self.walk.model.weights.array(tensor))}
+        agreed = {
+            tensor.name for tensor in held if lengths_agree_always(self.walk.model.weights.array(tensor))
+        }
         return any(node.input[2] not in agreed for node in nodes)
 
     def _unsettled(self, node: onnx.NodeProto) -> bool:
@@ -120,7 +122,7 @@ class _Work:
         if self.walk.origin(node) is None:
             _check(rw)  # an adapter has checked the others
         scales, sizes = _settle(node, 2), _settle(node, 3)
-        if self.form == "auto" and (scales is None or never_disagrees(scales)):
+        if self.form == "auto" and (scales is None or lengths_agree_always(scales)):
             return set()
         shape = node.shape
         if shape is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import chain
 
 import onnx
@@ -11,7 +11,7 @@ from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import Where
 from onnx_migrate.model.dim_requests import DynamicAxes, named_axes
-from onnx_migrate.model.graphs import Body, subgraphs
+from onnx_migrate.model.graphs import all_nodes, subgraphs
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
@@ -32,16 +32,7 @@ Visit = Callable[[ResizeNode], set[str]]
 
 def resizes(model: Model) -> list[onnx.NodeProto]:
     """Return the Resizes of all bodies of the model."""
-    bodies: list[Body] = [model.proto.graph, *model.proto.functions]
-    return [node for body in bodies for node in _resizes(body)]
-
-
-def _resizes(body: Body) -> Iterator[onnx.NodeProto]:
-    for node in body.node:
-        if node.op_type == "Resize":
-            yield node
-        for _, _, graph in subgraphs(node):
-            yield from _resizes(graph)
+    return [node for node in all_nodes(model.proto) if node.op_type == "Resize"]
 
 
 class Walk:
