@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import onnx
-from onnx import AttributeProto, NodeProto
+from onnx import NodeProto
+
+from onnx_migrate.model.graphs import all_nodes, names_read, nested_nodes
 
 __all__ = [
-    "all_nodes",
     "contains_resize",
     "dependents",
     "is_random",
-    "names_read",
-    "nodes_of",
     "random_outputs",
 ]
 
 _RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
-
-
-def nodes_of(nodes: Sequence[NodeProto]) -> Iterator[NodeProto]:
-    """Yield the nodes and those of their sub-graphs."""
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                yield from nodes_of(attribute.g.node)
-            for graph in attribute.graphs:
-                yield from nodes_of(graph.node)
-
-
-def all_nodes(model: onnx.ModelProto) -> Iterator[NodeProto]:
-    """Yield every node: main graph, sub-graphs, functions."""
-    yield from nodes_of(model.graph.node)
-    for function in model.functions:
-        yield from nodes_of(function.node)
-
-
-def names_read(node: NodeProto) -> set[str]:
-    """Return the values a node reads, those its sub-graphs capture included."""
-    names = {name for name in node.input if name}
-    for inner in nodes_of([node]):
-        names.update(name for name in inner.input if name)
-    return names
 
 
 def dependents(
@@ -67,12 +38,12 @@ def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
     functions = {
         (f.domain, f.name): operator
         for f in model.functions
-        for operator in [next((n.op_type for n in nodes_of(f.node) if _random(n)), "")]
+        for operator in [next((n.op_type for n in nested_nodes(f.node) if _random(n)), "")]
         if operator
     }
     producers: dict[int, str] = {}
     for index, node in enumerate(model.graph.node):
-        for inner in nodes_of([node]):
+        for inner in nested_nodes([node]):
             if _random(inner) or (inner.domain, inner.op_type) in functions:
                 producers[index] = functions.get((inner.domain, inner.op_type), inner.op_type)
     if not producers:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import onnx
 
+from onnx_migrate.model.graphs import producers
+
 __all__ = ["bounded_outputs", "masked_outputs"]
 
 _BOUNDED = frozenset({"Sigmoid", "HardSigmoid", "Softmax", "Tanh"})
@@ -35,17 +37,17 @@ def masked_outputs(model: onnx.ModelProto) -> dict[str, str]:
 
     A difference that a saturated Sigmoid, an index or a comparison hides is visible in that value.
     """
-    producers = {output: node for node in model.graph.node for output in node.output if output}
+    producer_of = producers(model.graph)
     inputs = {value.name for value in model.graph.input}
     found: dict[str, str] = {}
     for output in model.graph.output:
         name, masked = output.name, False
-        while (node := producers.get(name)) is not None and node.domain in ("", "ai.onnx"):
+        while (node := producer_of.get(name)) is not None and node.domain in ("", "ai.onnx"):
             if node.op_type not in _BOUNDED | _DISCRETE | _TRANSPARENT:
                 break
             masked |= node.op_type not in _TRANSPARENT
             name = node.input[0]
-        if masked and name in producers and name not in inputs:
+        if masked and name in producer_of and name not in inputs:
             found[output.name] = name
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto
 
-from onnx_migrate.verify.model_traits import all_nodes
+from onnx_migrate.model.graphs import all_nodes, initializer_types
 
 __all__ = ["Tolerance", "allowance", "coarsest_eps", "is_quantized"]
 
@@ -50,7 +50,7 @@ def allowance(tolerance: Tolerance, scale: float, noise: float, dtype: np.dtype[
 
 def coarsest_eps(model: onnx.ModelProto) -> float:
     """Return the largest eps of the float types of inputs, constants and casts; 0 without any."""
-    kinds = {tensor.data_type for tensor in model.graph.initializer}
+    kinds = {dtype for _, dtype, _ in initializer_types(model.graph)}
     kinds.update(value.type.tensor_type.elem_type for value in model.graph.input)
     for node in all_nodes(model):
         for attribute in node.attribute:

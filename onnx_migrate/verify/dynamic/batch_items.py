@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.dynamic.declared_shapes import axes_with_symbol, batch_axes_of
 from onnx_migrate.verify.dynamic.requirement import RequirementViolated
 from onnx_migrate.verify.dynamic.sized_runs import SizedRunner, Values
 from onnx_migrate.verify.evaluators import EvaluationError
-from onnx_migrate.verify.inputs.user_inputs import inputs_of
 from onnx_migrate.verify.model_traits import dependents
 
 __all__ = ["independent_batches", "require_independent_items"]
@@ -40,7 +40,7 @@ def require_independent_items(
     symbols of `batch` were frozen at different sizes. Raises RequirementViolated.
     """
     model = runner.model
-    batched = {value.name for value in inputs_of(model) if axes_with_symbol(value, batch)}
+    batched = {value.name for value in fed_inputs(model.graph) if axes_with_symbol(value, batch)}
     dependent = dependents(model, batched)
     frozen = {runner.symbols[symbol] for symbol in batch}
     runs = {size: _run(runner, size, batch) for size in [n for n in (2, 3, 5) if n not in frozen][:2]}

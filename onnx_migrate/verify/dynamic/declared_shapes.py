@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.dynamic.requirement import RequirementViolated
-from onnx_migrate.verify.inputs.user_inputs import inputs_of
 
 __all__ = [
     "axes_with_symbol",
@@ -30,7 +30,7 @@ _MISMATCH = re.compile(
 def inputs_with_sizes(model: onnx.ModelProto, sizes: Mapping[str, int]) -> onnx.ModelProto:
     """Return a model of the declared inputs only, with numbers in place of these symbols."""
     declared = onnx.ModelProto()
-    for value in inputs_of(model):
+    for value in fed_inputs(model.graph):
         copy = declared.graph.input.add()
         copy.CopyFrom(value)
         for dim in copy.type.tensor_type.shape.dim:
@@ -46,7 +46,7 @@ def axes_with_symbol(value: onnx.ValueInfoProto, symbols: Set[str]) -> list[int]
 
 def common_first_axis(model: onnx.ModelProto) -> int | None:
     """Return the number that axis 0 of every input is declared as; None if there is no such number."""
-    leading = [value.type.tensor_type.shape.dim[:1] for value in inputs_of(model)]
+    leading = [value.type.tensor_type.shape.dim[:1] for value in fed_inputs(model.graph)]
     sizes = {dims[0].dim_value if dims else 0 for dims in leading}
     return sizes.pop() or None if len(sizes) == 1 else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -11,12 +11,12 @@ import onnx
 from onnx import AttributeProto, numpy_helper
 
 from onnx_migrate.isolate import mark
+from onnx_migrate.model.graphs import all_nodes, initializer_types, names_read, nested_nodes
 from onnx_migrate.verify.compare.arrays import compare
 from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis
 from onnx_migrate.verify.dynamic.requirement import RequirementViolated
 from onnx_migrate.verify.dynamic.sized_runs import SizedRunner, Values
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model, with_extra_outputs
-from onnx_migrate.verify.model_traits import all_nodes, names_read, nodes_of
 from onnx_migrate.verify.verdict import Blocker
 
 __all__ = ["constant_text", "find_blocker", "named_blocker"]
@@ -145,7 +145,7 @@ def _blocker(model: onnx.ModelProto, node: onnx.NodeProto) -> Blocker:
 def constant_text(model: onnx.ModelProto, name: str) -> str | None:
     """Return the elements of a constant as a list, or type and shape of one with more than 16; None if it is none."""
     tensor = next((t for t in model.graph.initializer if t.name == name), None)
-    for node in nodes_of(model.graph.node):
+    for node in nested_nodes(model.graph.node):
         if tensor is None and node.op_type == "Constant" and node.output[0] == name:
             for attribute in node.attribute:
                 if attribute.type == AttributeProto.TENSOR:
@@ -153,8 +153,12 @@ def constant_text(model: onnx.ModelProto, name: str) -> str | None:
                 elif attribute.type == AttributeProto.INTS:
                     return str(list(attribute.ints))
     if tensor is None:
-        return None
+        sparse = (entry[1:] for entry in initializer_types(model.graph) if entry[0] == name)
+        return next((_type_text(dtype, dims) for dtype, dims in sparse), None)
     if prod(tensor.dims) > 16 or tensor.data_location == onnx.TensorProto.EXTERNAL:
-        kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
-        return f"{kind}[{', '.join(map(str, tensor.dims))}]"
+        return _type_text(tensor.data_type, tensor.dims)
     return str(numpy_helper.to_array(tensor).ravel().tolist())
+
+
+def _type_text(dtype: int, dims: Sequence[int]) -> str:
+    return f"{onnx.TensorProto.DataType.Name(dtype).lower()}[{', '.join(map(str, dims))}]"

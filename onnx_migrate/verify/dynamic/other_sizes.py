@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.dynamic.requirement import RequirementViolated
 from onnx_migrate.verify.dynamic.sized_runs import SizedRunner, Values
 from onnx_migrate.verify.evaluators import EvaluationError
-from onnx_migrate.verify.inputs.user_inputs import inputs_of
 
 __all__ = ["require_all_sizes_at_once", "require_two_sizes"]
 
@@ -75,7 +75,9 @@ def _require_same_batch(
 def _note_fixed_axes(runner: SizedRunner, symbol: str, values: Values, notes: list[str]) -> None:
     """Note the outputs' axes that are as long as `symbol` was, and nothing else was, although that is longer here."""
     size = runner.symbols[symbol]
-    others = [dim.dim_value for value in inputs_of(runner.model) for dim in value.type.tensor_type.shape.dim]
+    others = [
+        dim.dim_value for value in fed_inputs(runner.model.graph) for dim in value.type.tensor_type.shape.dim
+    ]
     if size < 2 or size in others or list(runner.symbols.values()).count(size) > 1:
         return
     for output in runner.model.graph.output:

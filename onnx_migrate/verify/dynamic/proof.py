@@ -11,6 +11,7 @@ import numpy as np
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import Limits, mark
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps
 from onnx_migrate.verify.dynamic.batch_items import independent_batches, require_independent_items
 from onnx_migrate.verify.dynamic.declared_shapes import common_first_axis
@@ -19,7 +20,6 @@ from onnx_migrate.verify.dynamic.other_sizes import require_all_sizes_at_once, r
 from onnx_migrate.verify.dynamic.requirement import RequirementViolated
 from onnx_migrate.verify.dynamic.sized_runs import SizedRunner
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
-from onnx_migrate.verify.inputs.user_inputs import inputs_of
 from onnx_migrate.verify.verdict import Blocker, DynamicProof
 
 __all__ = ["PROVE", "prove", "prove_dynamic"]
@@ -66,7 +66,10 @@ def prove(
     """Do the work of `prove_dynamic`, in whatever process this is."""
     model = result.proto()
     known = {
-        d.dim_param for value in inputs_of(model) for d in value.type.tensor_type.shape.dim if d.dim_param
+        d.dim_param
+        for value in fed_inputs(model.graph)
+        for d in value.type.tensor_type.shape.dim
+        if d.dim_param
     }
     for symbol in symbols:
         if symbol not in known:

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.isolate import captured_output, mark
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import compare, largest_difference
 from onnx_migrate.verify.compare.masking import bounded_outputs, masked_outputs
 from onnx_migrate.verify.compare.noise import perturbed_by_ulp
@@ -31,7 +32,6 @@ from onnx_migrate.verify.evaluators import (
 )
 from onnx_migrate.verify.inputs.generate import generate_feed
 from onnx_migrate.verify.inputs.sizes import size_choices
-from onnx_migrate.verify.inputs.user_inputs import inputs_of
 from onnx_migrate.verify.model_traits import random_outputs
 from onnx_migrate.verify.verdict import Trial
 
@@ -141,7 +141,7 @@ class SizedRunner:
     def item(self, feed: Values, item: int, batch: Set[str]) -> Values:
         """Return the inputs of one item of a feed: a batch of one, on every axis that is one of the symbols `batch`."""
         alone = dict(feed)
-        for value in inputs_of(self.model):
+        for value in fed_inputs(self.model.graph):
             for axis in axes_with_symbol(value, batch):
                 alone[value.name] = np.take(alone[value.name], [item], axis)
         return alone

@@ -16,6 +16,7 @@ import onnx
 
 from onnx_migrate.analysis.onnx_inference import sheltered
 from onnx_migrate.isolate import mark
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import bit_difference, is_float
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.evaluators import (
@@ -129,8 +130,7 @@ def _sizes(model: onnx.ModelProto, feed: Mapping[str, Any]) -> dict[str, int]:
 
 def _hidden(model: onnx.ModelProto) -> Iterator[str]:
     """Yield the values, computed from inputs, that some node reads which may hide a difference in them."""
-    held = {tensor.name for tensor in model.graph.initializer}
-    inputs = {value.name for value in model.graph.input} - held
+    inputs = {value.name for value in fed_inputs(model.graph)}
     computed = dependents(model, inputs) - inputs
     read = (name for node in model.graph.node if node.op_type not in _TRANSPARENT for name in node.input)
     yield from dict.fromkeys(name for name in read if name in computed)

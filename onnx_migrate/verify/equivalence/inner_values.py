@@ -12,9 +12,9 @@ from typing import Any
 
 import onnx
 
+from onnx_migrate.model.graphs import fed_inputs, names_read, producers
 from onnx_migrate.verify.compare.informative import is_informative
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, Evaluator, Runnable, open_model, with_extra_outputs
-from onnx_migrate.verify.model_traits import names_read
 
 __all__ = ["InnerValues", "expose_inner_values"]
 
@@ -69,9 +69,8 @@ class _Upstream:
     """Traversal from values of the main graph to those they are computed from."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        self._producers = {name: node for node in model.graph.node for name in node.output if name}
-        held = {tensor.name for tensor in model.graph.initializer}
-        self._inputs = {value.name for value in model.graph.input} - held
+        self._producers = producers(model.graph)
+        self._inputs = {value.name for value in fed_inputs(model.graph)}
         self._dependent = set(self._inputs)
         for node in model.graph.node:
             if node.op_type not in _SHAPE_OPERATORS and not self._dependent.isdisjoint(names_read(node)):

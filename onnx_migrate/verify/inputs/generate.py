@@ -10,10 +10,10 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.inputs.operator_ranges import Range
 from onnx_migrate.verify.inputs.sizes import SizeChoice, shape_of_input
-from onnx_migrate.verify.inputs.user_inputs import inputs_of
 from onnx_migrate.verify.inputs.value_ranges import input_ranges
 
 __all__ = ["generate_feed"]
@@ -40,7 +40,7 @@ def generate_feed(
     counterparts = {value.name: value for value in other.graph.input} if other is not None else {}
     symbols: dict[str, int] = {}
     feed: dict[str, Any] = {}
-    for value in inputs_of(model):
+    for value in fed_inputs(model.graph):
         kind = value.type
         copies = 1
         if kind.WhichOneof("value") == "optional_type":

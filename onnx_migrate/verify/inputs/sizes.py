@@ -8,7 +8,7 @@ from itertools import product
 import onnx
 from onnx import TypeProto, ValueInfoProto
 
-from onnx_migrate.verify.inputs.user_inputs import inputs_of
+from onnx_migrate.model.graphs import fed_inputs
 
 __all__ = ["SizeChoice", "choice_after_crash", "shape_of_input", "size_choices"]
 
@@ -52,7 +52,7 @@ class SizeChoice:
 
 def size_choices(model: onnx.ModelProto) -> list[SizeChoice]:
     """Return the choices to try, likeliest first, at most 64; one where the model leaves nothing open."""
-    inputs = [value.type.tensor_type for value in inputs_of(model)]
+    inputs = [value.type.tensor_type for value in fed_inputs(model.graph)]
     ranked = all(kind.HasField("shape") for kind in inputs)
     open_dims = [
         (axis, len(kind.shape.dim))

@@ -8,8 +8,8 @@ import onnx
 from onnx import GraphProto, NodeProto
 
 from onnx_migrate.analysis.onnx_inference import sheltered
+from onnx_migrate.model.graphs import initializer_types, nested_nodes
 from onnx_migrate.verify.inputs.operator_ranges import Range, accepted_range, inputs_passed_through
-from onnx_migrate.verify.model_traits import nodes_of
 
 __all__ = ["input_ranges"]
 
@@ -66,7 +66,7 @@ class _Trace:
 
 def _consumers(nodes: Sequence[NodeProto]) -> dict[str, list[tuple[NodeProto, int]]]:
     table: dict[str, list[tuple[NodeProto, int]]] = {}
-    for node in nodes_of(nodes):
+    for node in nested_nodes(nodes):
         for index, name in enumerate(node.input):
             table.setdefault(name, []).append((node, index))
     return table
@@ -77,7 +77,9 @@ class _Lengths:
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._model = model
-        self._dims: dict[str, list[int | None]] = {t.name: list(t.dims) for t in model.graph.initializer}
+        self._dims: dict[str, list[int | None]] = {
+            name: list(dims) for name, _, dims in initializer_types(model.graph)
+        }
         for node in model.graph.node:
             for attribute in node.attribute:
                 if node.op_type == "Constant" and attribute.name == "value":

@@ -98,7 +98,8 @@ def test_unequal_bits_are_told_with_their_size():
     after = X.copy()
     after[3] = np.nextafter(after[3], np.float32(2))
     assert (
-        bit_difference("y", X, after) == "'y': 1 of 101 elements differ, by up to 5.96e-08 (5.96e-08 of the largest)"
+        bit_difference("y", X, after)
+        == "'y': 1 of 101 elements differ, by up to 5.96e-08 (5.96e-08 of the largest)"
     )
     assert "'y': 1 of 1" in bit_difference("y", np.array([0.0]), np.array([-0.0])), "bits, not values"
     assert "shape" in bit_difference("y", X, X[None])

@@ -89,7 +89,8 @@ def test_what_does_not_fit_memory_is_not_made():
 def shapes(text, place=0):
     net = model(text)
     return {
-        name: value.shape for name, value in generate_feed(net, None, size_choices(net)[place], "normal", 0).items()
+        name: value.shape
+        for name, value in generate_feed(net, None, size_choices(net)[place], "normal", 0).items()
     }
 
 
