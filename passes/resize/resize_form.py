@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import onnx
 
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
@@ -42,6 +43,7 @@ class ResizeForm(Pass):
     """
 
     name: ClassVar[str] = "resize_form"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     form: Form = "auto"
     dynamic: DynamicAxes | None = field(default=None)
     """The axes that are made dynamic afterwards."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from onnx_migrate.analysis.shapes import drop_value_info
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
@@ -32,6 +33,7 @@ class ResizeIntent(Pass):
     """
 
     name: ClassVar[str] = "resize_intent"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     changes_numbers: ClassVar[bool] = True
     dynamic: DynamicAxes | None = field(default=None)
     """The axes that are made dynamic afterwards."""
