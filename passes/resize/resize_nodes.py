@@ -108,8 +108,11 @@ class Walk:
         if gone:
             idle = (node for node in nodes if gone.intersection(node.output))
             self._dead_values.update(name for node in idle for name in node.input)
-        if scope.added or gone or len(nodes) != len(scope.body.node):
-            nodes = [*scope.added, *(node for node in nodes if not gone.intersection(node.output))]
+        if scope.leading_constants or gone or len(nodes) != len(scope.body.node):
+            nodes = [
+                *scope.leading_constants,
+                *(node for node in nodes if not gone.intersection(node.output)),
+            ]
             del scope.body.node[:]
             scope.body.node.extend(nodes)
         return changed
