@@ -1,4 +1,4 @@
-"""A dependency file, in which make and ninja read what a result was made from."""
+"""`--depfile FILE`: a dependency file for make and ninja."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["dependencies", "write_depfile"]
 
 
 def dependencies(options: dict[str, Any]) -> list[str]:
-    """Return the files that a migration with these options reads: the model, its weights, inputs, own passes."""
+    """Return the files that a migration with these options reads: model, weights, --input-data, modules of --pass."""
     from onnx import TensorProto
 
     from onnx_migrate.files import load
@@ -41,7 +41,7 @@ def dependencies(options: dict[str, Any]) -> list[str]:
 
 
 def write_depfile(path: str, target: str, sources: list[str]) -> None:
-    """Write the rule `target: sources`, and an empty rule for each source, so that a deleted one stops no make.
+    """Write the rule `target: sources`, and an empty rule for each source, so that make goes on when one is deleted.
 
     Raises SaveError.
     """
