@@ -31,7 +31,7 @@ class Where:
     """The place of a node in a model: its graph or function, its name, its operator, and the operator's versions.
 
     `scope` is the path from the main graph ("graph"), through the sub-graphs of named nodes
-    ("graph/If_3:then_branch"), or from a local function ("function com.acme:Block").
+    ("graph/choose:then_branch"), or from a local function ("function com.acme:Block").
     """
 
     scope: str = ""

@@ -17,7 +17,7 @@ from onnx_migrate.engine.reachability import Survey, survey
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
 from onnx_migrate.files.load import from_file
 from onnx_migrate.migration import default_pipeline
-from onnx_migrate.model.graphs import called, function_key, subgraphs
+from onnx_migrate.model.graphs import bodies, called, function_key
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import MEMORY, Weights, byte_size, tensors
@@ -120,7 +120,10 @@ def inspect(
     model, problems = _load(source)
     proto = model.proto
     found = Counter(_operators(proto))
-    held = proto.graph.initializer
+    graph = proto.graph
+    stored = [*graph.initializer]
+    for sparse in graph.sparse_initializer:
+        stored += [sparse.values, sparse.indices]
     summary = ModelSummary.of(proto)
     reach = survey(model)
     log, refusal, plan = ChangeLog(), None, None
@@ -151,8 +154,8 @@ def inspect(
         summary=summary,
         operators=tuple(Operator(*key, count) for key, count in sorted(found.items(), key=_by_name)),
         functions=tuple(f"{function.domain}:{function.name}" for function in proto.functions),
-        weights=len(held),
-        weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in held),
+        weights=len(graph.initializer) + len(graph.sparse_initializer),
+        weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in stored),
         external_files=_external_files(model),
         problems=problems,
         target=(plan and plan.after.opset) or asked,
@@ -165,7 +168,7 @@ def inspect(
 def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Model, tuple[str, ...]]:
     """Read the structure, also of a model whose external data is not there, and say what is the matter."""
     if isinstance(source, (str, os.PathLike)):
-        source = files.at_hand(source)
+        source = files.ensure_local(source)
     try:
         return files.load(source), ()
     except LoadError as error:
@@ -179,24 +182,15 @@ def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Mod
 
 def _operators(proto: onnx.ModelProto) -> Iterator[tuple[str, str, int | None]]:
     functions = {function_key(function) for function in proto.functions}
-    bodies: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
-    for body in bodies:
-        opsets = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in body.opset_import}
-        opsets.setdefault("", onnx_opset(body.opset_import, ir_version=proto.ir_version) or 0)
-        yield from _nodes(
-            body.graph.node if isinstance(body, onnx.ModelProto) else body.node, opsets, functions
-        )
-
-
-def _nodes(nodes: Any, opsets: dict[str, int], functions: set[Any]) -> Iterator[tuple[str, str, int | None]]:
-    for node in nodes:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        form = (
-            None if called(node) in functions else signature_at(domain, node.op_type, opsets.get(domain, 0))
-        )
-        yield domain, node.op_type, form.since_version if form else None
-        for _, _, graph in subgraphs(node):
-            yield from _nodes(graph.node, opsets, functions)
+    for located in bodies(proto):
+        imports = located.owner.opset_import
+        opsets = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in imports}
+        opsets.setdefault("", onnx_opset(imports, ir_version=proto.ir_version) or 0)
+        for node in located.body.node:
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            opset = opsets.get(domain, 0)
+            form = None if called(node) in functions else signature_at(domain, node.op_type, opset)
+            yield domain, node.op_type, form.since_version if form else None
 
 
 def _by_name(entry: tuple[tuple[str, str, int | None], int]) -> tuple[str, str, int]:

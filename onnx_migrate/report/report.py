@@ -128,7 +128,7 @@ def change_as_dict(change: Change) -> dict[str, Any]:
     old, new = change.attributes
     after = change.after
     return {
-        "pass": change.step,
+        "pass": change.pass_name,
         "scope": change.where.scope,
         "node": change.where.node,
         "before": {
@@ -161,7 +161,7 @@ def change_as_dict(change: Change) -> dict[str, Any]:
 def note_as_dict(note: Note) -> dict[str, Any]:
     """Return a note as JSON's types; see `SCHEMA_VERSION`."""
     return {
-        "step": note.step,
+        "step": note.pass_name,
         "code": note.code,
         "message": note.message,
         "subject": note.subject,
@@ -182,14 +182,14 @@ def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
     }
 
 
-def _constant(sketch: bytes) -> tuple[str, dict[str, Any]]:
+def _constant(summary: bytes) -> tuple[str, dict[str, Any]]:
     """Return the name of a constant, and its type, shape and values as text; no values for a large constant."""
-    name, kind, shape, value = _constant_facts(sketch)
+    name, kind, shape, value = _constant_facts(summary)
     return name, {"type": kind, "shape": list(shape), "value": value}
 
 
 @lru_cache(maxsize=1024)
-def _constant_facts(sketch: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
-    tensor = onnx.TensorProto.FromString(sketch)  # cached, because many nodes read the same constants
+def _constant_facts(summary: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
+    tensor = onnx.TensorProto.FromString(summary)  # cached, because many nodes read the same constants
     kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
     return tensor.name, kind, tuple(tensor.dims), values_text(tensor)
