@@ -13,7 +13,7 @@ __all__ = ["passes"]
 def passes() -> None:
     """List the passes of a migration in the order they run, including those that other packages install."""
     from onnx_migrate.engine.pass_infra import UserPass
-    from onnx_migrate.migration import default_pipeline
+    from onnx_migrate.engine.pipeline import default_pipeline
 
     for item in default_pipeline(dynamic={}):
         source = item.function if isinstance(item, UserPass) else type(item)
