@@ -10,8 +10,9 @@ from onnx_migrate._version import __version__
 if TYPE_CHECKING:
     from onnx_migrate.batching import batch
     from onnx_migrate.comparison import compare
+    from onnx_migrate.engine.model_properties import ModelProperty
     from onnx_migrate.engine.pass_infra import Pass
-    from onnx_migrate.engine.pipeline import Pipeline
+    from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
     from onnx_migrate.errors import (
         CannotMigrate,
         IllegalModel,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
         Where,
     )
     from onnx_migrate.inspection import inspect
-    from onnx_migrate.migration import Migration, convert_version, default_pipeline, migrate
+    from onnx_migrate.migration import Migration, convert_version, migrate
 
 __all__ = [
     "CannotMigrate",
@@ -32,6 +33,7 @@ __all__ = [
     "LoadError",
     "MigrateError",
     "Migration",
+    "ModelProperty",
     "Pass",
     "PassError",
     "Pipeline",
@@ -54,12 +56,13 @@ if not (Path(__file__).parent / "passes").is_dir():
 
 _HOMES = {
     "Migration": "migration",
+    "ModelProperty": "engine.model_properties",
     "Pass": "engine.pass_infra",
     "Pipeline": "engine.pipeline",
     "batch": "batching",
     "compare": "comparison",
     "convert_version": "migration",
-    "default_pipeline": "migration",
+    "default_pipeline": "engine.pipeline",
     "inspect": "inspection",
     "migrate": "migration",
 }

@@ -31,7 +31,7 @@ class Where:
     """A node's place in a model: the body it stands in, its name, its operator and the versions at stake.
 
     `scope` is the path from the main graph ("graph"), through the sub-graphs of named nodes
-    ("graph/If_3:then_branch"), or from a local function ("function com.acme:Block").
+    ("graph/choose:then_branch"), or from a local function ("function com.acme:Block").
     """
 
     scope: str = ""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.remote.upload import check_url
-from onnx_migrate.url import is_url, plain, same_place
+from onnx_migrate.url import is_url, resolve_file_url, same_place
 
-__all__ = ["check_file", "check_target", "check_unread", "refuse_source"]
+__all__ = ["check_file", "check_not_source", "check_target", "refuse_source"]
 
 
 def check_target(
@@ -21,7 +21,8 @@ def check_target(
 
     Raises SaveError (`no-such-folder`, `is-directory`, `in-place`, `cannot-write`).
     """
-    target, origin = plain(os.fspath(path)), None if source is None else plain(os.fspath(source))
+    target = resolve_file_url(os.fspath(path))
+    origin = None if source is None else resolve_file_url(os.fspath(source))
     if is_url(target):
         check_url(target, source=origin, in_place=in_place)
     else:
@@ -54,11 +55,11 @@ def check_file(
     return True
 
 
-def check_unread(targets: Iterable[str | os.PathLike[str]], origin: Iterable[str]) -> None:
+def check_not_source(targets: Iterable[str | os.PathLike[str]], origin: Iterable[str]) -> None:
     """Raise SaveError (`would-overwrite`) for a path or URL to write to that leads to a file of `Model.origin`."""
     read = tuple(origin)
     for target in targets:
-        name = plain(os.fspath(target))
+        name = resolve_file_url(os.fspath(target))
         if is_url(name) or os.path.exists(name):
             refuse_source(name, read)
 

@@ -17,7 +17,7 @@ from onnx import TensorProto
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.file_signatures import HEAD, describe
 from onnx_migrate.files.from_proto import structure_of
-from onnx_migrate.files.remote.download import Fetched, at_hand
+from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
 from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, Malformed, decode_varint
 from onnx_migrate.files.wire.split import split
 from onnx_migrate.model.model import Model
@@ -30,7 +30,7 @@ from onnx_migrate.model.weights import (
     tensors,
 )
 
-__all__ = ["digest", "from_file", "load"]
+__all__ = ["from_file", "load", "structure_digest"]
 
 STRUCTURE_LIMIT = 2**31 - 1
 """Bytes of one message protobuf reads and writes."""
@@ -40,18 +40,19 @@ Source = str | os.PathLike[str] | bytes | onnx.ModelProto
 """What a model is read from: a path, a URL, its bytes, or the message itself."""
 
 
-def load(source: Source, *, absent: bool = False) -> Model:
-    """Read a model; payloads of more than INLINE_LIMIT bytes stay where they are and become references.
+def load(source: Source, *, allow_missing_data: bool = False) -> Model:
+    """Read a model's structure; payloads of more than INLINE_LIMIT bytes stay where they are and become references.
 
-    A path: the file is scanned, not read; external data must lie in the model's folder. A URL: see `fetch`. Bytes and
-    protos are neither changed nor copied, but must not change while the result is in use. With `absent`, a proto may refer
-    to external data that it came without; the references stay, and only who reads such a tensor fails.
+    A file at a path is mapped and scanned, not read as a whole; its external data must be in the model's folder. A model
+    at a URL is downloaded first (see `remote.download`). Bytes and protos are neither changed nor copied, and must not
+    change while the result is in use. With `allow_missing_data`, a proto may refer to external data although it came
+    without a folder: the references stay, and reading such a tensor raises LoadError.
 
-    Raises LoadError with one of the codes `no-such-file`, `is-directory`, `cannot-read`, `empty`,
-    `truncated`, `not-onnx`; for external data `outside-folder`, `missing-data`, `bad-external-data`.
+    Raises LoadError with one of the codes `no-such-file`, `is-directory`, `cannot-read`, `empty`, `truncated`, `not-onnx`;
+    for external data `outside-folder`, `missing-data`, `bad-external-data`.
     """
     start = time.perf_counter()
-    fetched = None
+    downloaded = None
     origin: dict[str, None] = {}
     if isinstance(source, onnx.ModelProto):
         name, weights = "<ModelProto>", Weights()
@@ -61,32 +62,32 @@ def load(source: Source, *, absent: bool = False) -> Model:
         name, weights = "<bytes>", Weights()
         proto = _from_bytes(memoryview(source), name, weights)
     else:
-        source = at_hand(source)
+        source = ensure_local(source)
         path = Path(os.path.abspath(source))
-        fetched = source if isinstance(source, Fetched) else None
+        downloaded = source if isinstance(source, DownloadedModel) else None
         name, weights = str(source), Weights(path.parent, source=path)
         proto = from_file(path, name, weights)
-        origin[str(fetched or path)] = None
-        if fetched:
-            fetched.bring(tensors(proto))
+        origin[str(downloaded or path)] = None
+        if downloaded:
+            downloaded.download_external_data(tensors(proto))
     for tensor in tensors(proto):
         if tensor.data_location == TensorProto.EXTERNAL:
-            if absent and weights.is_absent(tensor):
+            if allow_missing_data and weights.is_absent(tensor):
                 continue
             try:
                 payload = weights.payload(tensor)
             except LoadError as error:
-                reason = fetched.told(error.reason) if fetched else error.reason
+                reason = downloaded.with_url(error.reason) if downloaded else error.reason
                 raise LoadError(f"{name}: {reason}", code=error.code, hint=error.hint) from error
             if isinstance(payload, FilePayload) and payload.path != weights.source:
-                origin[fetched.url_of(payload.path) if fetched else str(payload.path)] = None
+                origin[downloaded.url_of(payload.path) if downloaded else str(payload.path)] = None
     if len(origin) == 1:
-        weights.digest = digest(proto)
+        weights.digest = structure_digest(proto)
     seconds = time.perf_counter() - start
-    return Model(proto, weights, name, keepalive=fetched, origin=tuple(origin), load_seconds=seconds)
+    return Model(proto, weights, name, keepalive=downloaded, origin=tuple(origin), load_seconds=seconds)
 
 
-def digest(proto: onnx.ModelProto) -> bytes:
+def structure_digest(proto: onnx.ModelProto) -> bytes:
     """Return a fingerprint of a structure."""
     return hashlib.blake2b(proto.SerializeToString()).digest()
 

@@ -36,6 +36,7 @@ __all__ = [
     "byte_size",
     "data_field",
     "has_type",
+    "location_of",
     "refer",
     "stamp",
     "tensors",
@@ -218,8 +219,8 @@ class Weights:
 
     def is_absent(self, tensor: TensorProto) -> bool:
         """Tell whether a tensor marked EXTERNAL names a file, and the model came without a folder to find it in."""
-        locations = [entry.value for entry in tensor.external_data if entry.key == "location"]
-        return self.folder is None and any(locations) and not locations[0].startswith(MEMORY)
+        location = location_of(tensor)
+        return self.folder is None and location != "" and not location.startswith(MEMORY)
 
     def payload(self, tensor: TensorProto) -> Payload:
         """Return where the data of a tensor marked EXTERNAL lies.
@@ -361,6 +362,11 @@ def refer(tensor: TensorProto, location: str, offset: int, length: int) -> None:
     for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
         entry = tensor.external_data.add()
         entry.key, entry.value = key, value
+
+
+def location_of(tensor: TensorProto) -> str:
+    """Return the location that a tensor marked EXTERNAL names, an empty string if it names none."""
+    return next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
 
 
 def tensors(proto: onnx.ModelProto) -> Iterator[TensorProto]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import onnx
+
 from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.resize import resized_axes
 
-__all__ = ["ResizeNode"]
+from .origin import ResizeOrigin
+
+__all__ = ["ResizeNode", "axes_of"]
 
 
 @dataclass
@@ -17,8 +22,16 @@ class ResizeNode:
     rw: Rewriter
     known: KnownValues
     producers: Producers
+    origin: ResizeOrigin | None
+    """What an adapter rewrote it from; None for a node that no adapter rewrote."""
 
     @property
     def shape(self) -> tuple[int | None, ...] | None:
         """The shape of the input that is resized; None for a dim that is not known, or if the rank is not."""
         return self.rw.scope.value_type(self.rw.input(0)).shape
+
+
+def axes_of(node: onnx.NodeProto, rank: int) -> list[int]:
+    """Return the axes that the scales and sizes of a Resize are of."""
+    named = next((attribute.ints for attribute in node.attribute if attribute.name == "axes"), ())
+    return resized_axes(named, rank)

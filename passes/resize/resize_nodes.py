@@ -13,7 +13,7 @@ from onnx_migrate.model.dim_requests import DynamicAxes, named_axes
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
-from onnx_migrate.rewrite.change_log import Change, ChangeLog
+from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
@@ -21,6 +21,7 @@ from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import is_onnx, signature_at
 
 from .node_context import ResizeNode
+from .origin import ResizeOrigin
 from .runtime_types import RealTypes, contradicts
 
 __all__ = ["Visit", "Walk", "resizes"]
@@ -45,16 +46,10 @@ class Walk:
         self._dynamic = named_axes(dynamic, Interface.of(model.proto)) if dynamic else {}
         self._dead_values: set[str] = set()
         self._said: set[tuple[str, str]] = set()
-        self.lifted = {
-            (change.where.scope, change.before.output[0]): change
-            for change in log.changes
-            if change.where.operator in ("Resize", "Upsample")
-        }
-        """What the lift did, by scope and the name of the value the node gives."""
 
-    def origin(self, node: ResizeNode) -> Change | None:
-        """Return what the lift did to a node; None for one that came as it is."""
-        return self.lifted.get((node.rw.scope.path, node.rw.node.output[0]))
+    def origin(self, scope: str, output: str) -> ResizeOrigin | None:
+        """Return what an adapter rewrote the node with this output from; None if no adapter rewrote it."""
+        return self.log.fact(ResizeOrigin, scope, output)
 
     def each(self, visit: Visit) -> bool:
         """Call `visit` for each node, in order and inner bodies first; return whether any changed."""
@@ -86,8 +81,8 @@ class _ResizeVisitor(Visitor):
     """Shows the driver's nodes to a `Visit` function."""
 
     def __init__(self, walk: Walk, visit: Visit) -> None:
-        self.log, self.pass_name, self._lifted = walk.log, walk.pass_name, walk.lifted
-        self._visit = visit
+        self.log, self.pass_name = walk.log, walk.pass_name
+        self._walk, self._visit = walk, visit
         self._producers = Producers()
         self._known: list[KnownValues] = []
         """What is known of the values of each body that is being traversed, the innermost last."""
@@ -107,7 +102,8 @@ class _ResizeVisitor(Visitor):
         where = Where(scope.path, node.name or node.output[0], "Resize", since)
         rw = Rewriter(node, scope, version, version, where)
         rw.default_reason = "inputs that hold nothing are left out"
-        rw.supersede(*self._visit(ResizeNode(rw, self._known[-1], self._producers)))
+        origin = self._walk.origin(scope.path, node.output[0])
+        rw.supersede(*self._visit(ResizeNode(rw, self._known[-1], self._producers, origin)))
         return rw
 
     def leave(self, scope: Scope) -> None:
@@ -119,8 +115,10 @@ class _ResizeVisitor(Visitor):
         """Tell whether a node is a Resize, or the last of those that an adapter wrote for one."""
         if node.op_type not in ("Resize", "Gather") or not is_onnx(node.domain):
             return False
-        if node.op_type == "Gather" and (scope.path, node.output[0]) not in self._lifted:
-            return False
+        if node.op_type == "Gather":
+            origin = self._walk.origin(scope.path, node.output[0])
+            if origin is None or not origin.split_in_two:
+                return False
         return not any(attribute.ref_attr_name for attribute in node.attribute)
 
     def _value_info(self, scope: Scope) -> None:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import TensorProto, numpy_helper
 
@@ -19,50 +18,19 @@ from onnx_migrate.analysis.skeleton import skeleton
 from onnx_migrate.analysis.value_types import TypeTable, ValueType
 from onnx_migrate.model.graphs import BodyKey, FunctionKey, called, function_key, nested_bodies
 from onnx_migrate.model.model import Model
+from onnx_migrate.spec.resize import lengths_agree_always, lengths_differ, run_length
 from onnx_migrate.spec.schema import is_onnx
+
+from .node_context import axes_of
 
 __all__ = [
     "RealTypes",
     "contradicts",
-    "disagree",
-    "never_disagrees",
     "real_types",
-    "resized_axes",
-    "run_length",
 ]
-
-Floats = npt.NDArray[np.float32]
 
 _ROUNDS = 32
 """How often shapes are inferred anew. Each round settles all that depends on one more level of Resizes."""
-
-
-def run_length(length: int, scale: float) -> int:
-    """Return how long an axis becomes in ONNX Runtime: the product is float32."""
-    return int(np.float32(scale) * np.float32(length))
-
-
-def disagree(length: int, scale: float) -> bool:
-    """Tell whether onnx from 1.22 on, which infers in float64, finds another length than runs."""
-    return int(float(np.float32(scale)) * length) != run_length(length, scale)
-
-
-def never_disagrees(scales: Floats) -> bool:
-    """Tell whether these scales give one length in float32 and float64, for every axis below a million.
-
-    They do if they have four significant bits at most, as small whole factors, halves and quarters have: the
-    product is then exact.
-    """
-    fractions = np.frexp(scales)[0] * 16
-    return bool((fractions == np.round(fractions)).all())
-
-
-def resized_axes(node: onnx.NodeProto, rank: int) -> list[int]:
-    """Return the axes that scales and sizes are of: all, or those that `axes` names from opset 18 on."""
-    for attribute in node.attribute:
-        if attribute.name == "axes" and attribute.ints:
-            return [axis % rank for axis in attribute.ints]
-    return list(range(rank))
 
 
 @dataclass
@@ -159,15 +127,15 @@ def _correct(place: _Place, known: KnownValues) -> bool:
     shape = place.scope.value_type(place.node.input[0]).shape
     if scales is None or scales.dtype != np.float32:
         return False
-    if place.scope.function is not None and not never_disagrees(scales):
+    if place.scope.function is not None and not lengths_agree_always(scales):
         _hold_known(shape)
     if shape is None:
         return False
-    axes = resized_axes(place.node, len(shape))
+    axes = axes_of(place.node, len(shape))
     if scales.shape != (len(axes),):
         return False
     told = [
-        scale if size is None or not disagree(size, scale) else _telling(size, scale)
+        scale if size is None or not lengths_differ(size, scale) else _telling(size, scale)
         for size, scale in zip((shape[axis] for axis in axes), scales, strict=True)
     ]
     wanted = numpy_helper.from_array(np.array(told, np.float32), f"{place.node.output[0]} scales of its own")

@@ -86,16 +86,20 @@ def migrate(**options: Any) -> int:
     options = configured(options, options["model"])
     model, target, given = options["model"], destination(options), arguments(options)
     from onnx_migrate.errors import MigrateError
-    from onnx_migrate.files import check_target, check_unread, load
+    from onnx_migrate.files import check_not_source, check_target, load
     from onnx_migrate.migration import migrate as run
-    from onnx_migrate.url import is_url, plain
+    from onnx_migrate.url import is_url, resolve_file_url
 
     if options["extra"]:
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
     piped, page = target == STREAM, None
     with Progress(options["quiet"] or options["as_json"]) as progress:
         try:
-            if target is not None and not piped and (is_url(model) or os.path.isfile(plain(model))):
+            if (
+                target is not None
+                and not piped
+                and (is_url(model) or os.path.isfile(resolve_file_url(model)))
+            ):
                 check_target(target, source=model, in_place=options["in_place"])
             if target is not None and not piped:
                 written = [target, f"{target}.data", options["depfile"], options["html"]]
@@ -105,7 +109,7 @@ def migrate(**options: Any) -> int:
             original = load(read_source(model))
             if target is not None and not (piped or options["in_place"]):
                 data = [f"{target}.data"] if options["save_as_external_data"] else []
-                check_unread([*data, target, *filter(None, [options["depfile"]])], original.origin)
+                check_not_source([*data, target, *filter(None, [options["depfile"]])], original.origin)
             migration = with_stdin_name(run(original, **given, progress=progress))
             changes = options["check"] and not migration.same_as_original()
             made_from = dependencies(original, options) if options["depfile"] else []

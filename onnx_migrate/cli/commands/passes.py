@@ -13,7 +13,7 @@ __all__ = ["passes"]
 def passes() -> None:
     """List the passes of the pipeline in the order they run, those of other distributions included."""
     from onnx_migrate.engine.pass_infra import UserPass
-    from onnx_migrate.migration import default_pipeline
+    from onnx_migrate.engine.pipeline import default_pipeline
 
     for item in default_pipeline(dynamic={}):
         source = item.function if isinstance(item, UserPass) else type(item)

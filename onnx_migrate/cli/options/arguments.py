@@ -65,9 +65,9 @@ def _runtime(options: dict[str, Any]) -> Runtime | None:
 
 def _fits(row: Runtime) -> Pass:
     """Return the pass that holds the model against the runtime."""
-    from onnx_migrate.engine.pass_infra import builtin_passes
+    from onnx_migrate.engine.pass_infra import make_pass
 
-    return builtin_passes()["fits_runtime"](runtime=row)  # type: ignore[call-arg]
+    return make_pass("fits_runtime", runtime=row)
 
 
 def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:

@@ -18,7 +18,7 @@ def codes(_context: click.Context, _parameter: click.Parameter, begun: str) -> l
 
 def pass_names(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Return the passes that `--without` can leave out."""
-    from onnx_migrate.migration import default_pipeline
+    from onnx_migrate.engine.pipeline import default_pipeline
 
     return [item.name for item in default_pipeline(dynamic={}) if item.name.startswith(begun)]
 

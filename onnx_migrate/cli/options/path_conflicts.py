@@ -38,6 +38,6 @@ def check_replaceable(path: str, head: bytes, kind: str) -> None:
 
 
 def _same(one: str, other: str) -> bool:
-    from onnx_migrate.url import identity, plain, same_place
+    from onnx_migrate.url import identity, resolve_file_url, same_place
 
-    return identity(one) == identity(other) or same_place(plain(one), plain(other))
+    return identity(one) == identity(other) or same_place(resolve_file_url(one), resolve_file_url(other))

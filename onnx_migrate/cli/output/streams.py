@@ -26,9 +26,9 @@ _NAMELESS, _NAME = "<bytes>", "<stdin>"
 def read_source(model: str) -> Source:
     """Return the path, of a copy if it is a URL, or all that stdin has; then the model is held in memory."""
     if model != STREAM:
-        from onnx_migrate.files import at_hand
+        from onnx_migrate.files import ensure_local
 
-        return at_hand(model)
+        return ensure_local(model)
     if sys.stdin.isatty():
         raise click.UsageError("stdin is a terminal: pipe a model into it")
     return sys.stdin.buffer.read()

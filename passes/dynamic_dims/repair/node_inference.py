@@ -11,6 +11,7 @@ import onnx
 from onnx import AttributeProto, defs, helper, shape_inference
 
 from onnx_migrate.analysis.shape_arithmetic import compute
+from onnx_migrate.spec.resize import run_length
 from onnx_migrate.spec.schema import is_onnx
 
 from .domain import Array, Assignments, Dim, Dims, Value
@@ -165,7 +166,7 @@ def _value_of(name: str, found: list[dict[str, onnx.TypeProto]], given: Sequence
 def _resized(
     node: onnx.NodeProto, given: Sequence[Value | None], outputs: list[Value], assignments: Assignments
 ) -> None:
-    """Give a Resize by scales the lengths it runs to: products in single precision."""
+    """Set the lengths that a Resize by scales has in ONNX Runtime, which onnx infers in another precision."""
     index = {"Resize": 2, "Upsample": 1}.get(node.op_type)
     if index is None or len(given) <= index or given[0] is None or given[0].dims is None:
         return
@@ -178,7 +179,7 @@ def _resized(
             lengths.append(None)
             continue
         sizes = tuple(
-            int(np.float32(scales.data[assignment][axis]) * np.float32(dim.sizes[assignment]))
+            run_length(dim.sizes[assignment], scales.data[assignment][axis])
             for assignment in range(assignments.count)
         )
         lengths.append(dim if sizes == dim.sizes else Dim(sizes))
