@@ -15,10 +15,10 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.file_signatures import HEAD, describe
+from onnx_migrate.files.file_signatures import HEAD, describe, not_a_model
 from onnx_migrate.files.from_proto import structure_of
 from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
-from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, Malformed, decode_varint
+from onnx_migrate.files.wire.protobuf import Buffer, Malformed
 from onnx_migrate.files.wire.split import split
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import (
@@ -158,7 +158,7 @@ def _parse(
     try:
         structure = split(data, counted)
     except Malformed as error:
-        raise _not_onnx(error, head(), len(data), name) from error
+        raise not_a_model(error, head(), len(data), name) from error
     if structure.count(MEMORY.encode()) > kept:
         # Such a location is ours to give; in a file it would lead to another tensor's payload.
         raise LoadError(f"{name}: a tensor lies in {MEMORY!r}, which is no file", code="missing-data")
@@ -170,7 +170,7 @@ def _parse(
     try:
         proto: onnx.ModelProto = onnx.ModelProto.FromString(structure)
     except DecodeError as error:
-        raise _not_onnx(Malformed("damaged within the graph", 0), head(), len(data), name) from error
+        raise not_a_model(Malformed("damaged within the graph", 0), head(), len(data), name) from error
     _require_graph(proto, name, head)
     return proto
 
@@ -182,35 +182,3 @@ def _require_graph(proto: onnx.ModelProto, name: str, source: Callable[[], bytes
         raise LoadError(f"{name} is not an ONNX model: {looks or 'it has no graph'}", hint=hint)
     if proto.ir_version < 1:
         raise LoadError(f"{name} is not a valid ONNX model: its ir_version is {proto.ir_version}")
-
-
-def _not_onnx(error: Malformed, head: bytes, total: int, name: str) -> LoadError:
-    """Say what is the matter with bytes that do not parse."""
-    looks, hint = describe(head)
-    if looks:
-        return LoadError(f"{name} is not an ONNX model: {looks}", hint=hint)
-    if not _starts_as_model(head):
-        return LoadError(f"{name} is not an ONNX model: not a protobuf message")
-    if error.missing:
-        lost = f"{error.missing} bytes are missing" if error.missing > 1 else "the end is missing"
-        return LoadError(
-            f"{name} is truncated: it ends at byte {total} in a field begun at byte {error.at}; {lost}",
-            code="truncated",
-            hint="copy or download it again",
-        )
-    where = f"at byte {error.at}: " if error.at else ""
-    return LoadError(
-        f"{name} is not a valid ONNX model: {where}{error.reason}", hint="copy or download it again"
-    )
-
-
-_FIELDS = {1: VARINT, 5: VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20, 25, 26), BYTES)
-
-
-def _starts_as_model(head: bytes) -> bool:
-    """Tell whether the first field could be one of ModelProto's."""
-    try:
-        tag, _ = decode_varint(head, 0, len(head))
-    except Malformed:
-        return False
-    return _FIELDS.get(tag >> 3) == tag & 7
