@@ -110,7 +110,7 @@ class Scope:
         """Return the scope of one sub-graph of `node`, the body's node number `index` as the model came."""
         return Scope(
             graph,
-            subgraph_path(self.path, node, index, attribute),
+            subgraph_path(self.path, node, attribute, place),
             self.names,
             self.types,
             self.weights,

@@ -118,6 +118,10 @@ class ChangeLog:
         """Return the fact of type `kind` that was recorded of a node, else None."""
         return self.facts.get((kind, scope, output))
 
+    def facts_of(self, kind: type[Fact]) -> list[Fact]:
+        """Return the facts of type `kind`, of all nodes."""
+        return [fact for (type_, _, _), fact in self.facts.items() if type_ is kind]
+
     def note(
         self, pass_name: str, code: str, message: str, *, subject: str = "", severity: str = "info"
     ) -> None:

@@ -9,6 +9,7 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.analysis.shapes import Dims, dims_of, drop_value_info, set_dims, text_of
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.dim_requests import DynamicAxes, batch_axes, batch_symbols, named_axes, one_name
@@ -32,6 +33,8 @@ class DynamicDims(Pass):
     """
 
     name: ClassVar[str] = "dynamic_dims"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    ensures: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.DYNAMIC_DIMS})
     dynamic: DynamicAxes = field(default_factory=dict)
 
     batch: str = ""

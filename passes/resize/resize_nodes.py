@@ -22,6 +22,7 @@ from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import is_onnx, signature_at
 
 from .node_context import ResizeNode
+from .origin import ResizeOrigin
 from .runtime_types import RealTypes, contradicts
 
 __all__ = ["Visit", "Walk", "resizes"]
@@ -46,16 +47,10 @@ class Walk:
         self._dynamic = named_axes(dynamic, Interface.of(model.proto)) if dynamic else {}
         self._dead_values: set[str] = set()
         self._said: set[tuple[str, str]] = set()
-        self.lifted = {
-            (change.where.scope, change.before.output[0]): change
-            for change in log.changes
-            if change.where.operator in ("Resize", "Upsample")
-        }
-        """What the lift did, by scope and the name of the value the node gives."""
 
-    def origin(self, node: ResizeNode) -> Change | None:
-        """Return what the lift did to a node; None for one that came as it is."""
-        return self.lifted.get((node.rw.scope.path, node.rw.node.output[0]))
+    def origin(self, scope: str, output: str) -> ResizeOrigin | None:
+        """Return what an adapter rewrote the node with this output from; None if no adapter rewrote it."""
+        return self.log.fact(ResizeOrigin, scope, output)
 
     def each(self, visit: Visit) -> bool:
         """Show each node, in order and inner bodies first, to `visit`; tell whether any changed."""
@@ -100,7 +95,10 @@ class Walk:
             rw = Rewriter(node, scope, opset, opset, where)
             before = onnx.NodeProto()
             before.CopyFrom(node)
-            gone.update(visit(ResizeNode(rw, known, producers)))
+            origin = self.origin(scope.path, node.output[0])
+            gone.update(visit(ResizeNode(rw, known, producers, origin)))
+            for fact in rw.facts:
+                self.log.record_fact(scope.path, rw.first_output, fact)
             nodes.extend([*rw.preceding, node])
             if node != before:
                 changed = True
@@ -120,8 +118,10 @@ class Walk:
         """Tell whether a node is a Resize, or the last of those that an adapter wrote for one."""
         if node.op_type not in ("Resize", "Gather") or not is_onnx(node.domain):
             return False
-        if node.op_type == "Gather" and (scope.path, node.output[0]) not in self.lifted:
-            return False
+        if node.op_type == "Gather":
+            origin = self.origin(scope.path, node.output[0])
+            if origin is None or not origin.split_in_two:
+                return False
         return not any(attribute.ref_attr_name for attribute in node.attribute)
 
     def _record(self, before: onnx.NodeProto, rw: Rewriter, since: int) -> None:

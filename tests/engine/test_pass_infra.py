@@ -40,7 +40,7 @@ def double_weights(proto: onnx.ModelProto) -> None:
 
 def apply(source: onnx.ModelProto, *items: Any) -> onnx.ModelProto:
     pipeline = Pipeline(tuple(as_pass(item) for item in items))
-    return inline(pipeline.run(load(source), ChangeLog()))
+    return inline(pipeline.run(load(source), ChangeLog()).model)
 
 
 def test_a_pass_of_a_graph() -> None:
