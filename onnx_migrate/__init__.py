@@ -50,11 +50,11 @@ __all__ = [
     "migrate",
 ]
 
-# In a source tree `passes` lies beside the package, in a wheel inside it.
+# `passes` is next to the package in a source tree, and inside it in a wheel.
 if not (Path(__file__).parent / "passes").is_dir():
     __path__.append(str(Path(__file__).parent.parent))
 
-_HOMES = {
+_MODULES = {
     "Migration": "migration",
     "ModelProperty": "engine.model_properties",
     "Pass": "engine.pass_infra",
@@ -69,12 +69,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name's module when the name is first used, so that `--help` need not load onnx."""
+    """Import the module of a public name when the name is first used, so that `--help` does not load onnx."""
     from importlib import import_module
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"onnx_migrate.{_HOMES.get(name, 'errors')}"), name)
+    value = getattr(import_module(f"onnx_migrate.{_MODULES.get(name, 'errors')}"), name)
     globals()[name] = value
     return value
 
