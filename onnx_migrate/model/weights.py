@@ -20,6 +20,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.errors import LoadError
+from onnx_migrate.model.tensor_fields import ATTRIBUTE, DATA_FIELDS, MODEL, TENSOR, MessageType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +57,6 @@ _FLAT_FIELDS: dict[str, tuple[int, ...]] = {
     "float_data": (TensorProto.FLOAT, TensorProto.COMPLEX64),
     "double_data": (TensorProto.DOUBLE, TensorProto.COMPLEX128),
 }
-_DATA_FIELDS = (*_FLAT_FIELDS, "int32_data", "int64_data", "uint64_data", "string_data")
 
 # Bits of one element by TensorProto.DataType; numbers, as an older onnx lacks newer names. No entry: unknown.
 _BITS = dict.fromkeys((2, 3, 9, 17, 18, 19, 20, 24), 8) | dict.fromkeys((4, 5, 10, 16), 16)
@@ -212,7 +212,7 @@ class Weights:
 
     def keep(self, tensor: TensorProto, payload: Payload) -> None:
         """Make `tensor` a reference to `payload`, in place; its own data fields are cleared."""
-        for name in (*_DATA_FIELDS, "external_data"):
+        for name in (*DATA_FIELDS, "external_data"):
             tensor.ClearField(name)
         refer(tensor, f"{MEMORY}{len(self.memory)}", 0, payload.length)
         self.memory.append(payload)
@@ -312,7 +312,7 @@ class Weights:
         payload = self.payload(tensor)
         copy = TensorProto()
         copy.CopyFrom(tensor)
-        for name in (*_DATA_FIELDS, "external_data", "data_location"):
+        for name in (*DATA_FIELDS, "external_data", "data_location"):
             copy.ClearField(name)
         copy.raw_data = payload.read()
         return copy
@@ -370,28 +370,8 @@ def location_of(tensor: TensorProto) -> str:
 
 
 def tensors(proto: onnx.ModelProto) -> Iterator[TensorProto]:
-    """Yield every tensor of a model: initializers and attributes, of all graphs, sub-graphs and functions."""
-    yield from _graph_tensors(proto.graph)
-    for function in proto.functions:
-        for attribute in function.attribute_proto:
-            yield from _attribute_tensors(attribute)
-        for node in function.node:
-            for attribute in node.attribute:
-                yield from _attribute_tensors(attribute)
-    for training in proto.training_info:
-        yield from _graph_tensors(training.initialization)
-        yield from _graph_tensors(training.algorithm)
-
-
-def _graph_tensors(graph: onnx.GraphProto) -> Iterator[TensorProto]:
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield sparse.values
-        yield sparse.indices
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.type not in _SCALARS:
-                yield from _attribute_tensors(attribute)
+    """Yield every tensor of a model, wherever onnx.proto allows one; those of a graph before those of its nodes."""
+    return _tensors_in(proto, MODEL)
 
 
 _SCALARS = frozenset(
@@ -399,20 +379,22 @@ _SCALARS = frozenset(
 )
 
 
-def _attribute_tensors(attribute: onnx.AttributeProto) -> Iterator[TensorProto]:
-    if attribute.type in _SCALARS:
-        return
-    # By what is there, not by `type`, which IR version 1 did not have.
-    if attribute.HasField("t"):
-        yield attribute.t
-    yield from attribute.tensors
-    if attribute.HasField("g"):
-        yield from _graph_tensors(attribute.g)
-    for graph in attribute.graphs:
-        yield from _graph_tensors(graph)
-    if attribute.HasField("sparse_tensor"):
-        yield attribute.sparse_tensor.values
-        yield attribute.sparse_tensor.indices
-    for sparse in attribute.sparse_tensors:
-        yield sparse.values
-        yield sparse.indices
+def _tensors_in(message: Any, message_type: MessageType) -> Iterator[TensorProto]:
+    """Yield the tensors of a message; skips attributes whose type says that they hold numbers or text.
+
+    An attribute without a type, as in models of IR version 1, is searched.
+    """
+    for tensor_field in message_type.tensor_fields.values():
+        inner = tensor_field.message_type
+        if tensor_field.repeated:
+            values = getattr(message, tensor_field.name)
+        elif message.HasField(tensor_field.name):
+            values = (getattr(message, tensor_field.name),)
+        else:
+            continue
+        if inner is TENSOR:
+            yield from values
+            continue
+        for value in values:
+            if inner is not ATTRIBUTE or value.type not in _SCALARS:
+                yield from _tensors_in(value, inner)
