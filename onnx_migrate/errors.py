@@ -31,7 +31,7 @@ class Where:
     """A node's place in a model: the body it stands in, its name, its operator and the versions at stake.
 
     `scope` is the path from the main graph ("graph"), through the sub-graphs of named nodes
-    ("graph/If_3:then_branch"), or from a local function ("function com.acme:Block").
+    ("graph/choose:then_branch"), or from a local function ("function com.acme:Block").
     """
 
     scope: str = ""
@@ -63,8 +63,8 @@ class MigrateError(Exception):
         self.code = code or self.default_code
         self.where = where
         self.hint = hint
-        self.unfinished: object = None
-        """What had been done to the model until then, an `onnx_migrate.report.Unfinished`; None where that is nothing."""
+        self.partial_report: object = None
+        """What had been done to the model until then, an `onnx_migrate.report.PartialReport`; None where that is nothing."""
         super().__init__(reason)
 
     def __str__(self) -> str:

@@ -17,11 +17,11 @@ from onnx_migrate.engine.reachability import Survey, survey
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
 from onnx_migrate.files.load import from_file
 from onnx_migrate.migration import default_pipeline
-from onnx_migrate.model.graphs import called, function_key, subgraphs
+from onnx_migrate.model.graphs import bodies, called, function_key
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import MEMORY, Weights, byte_size, tensors
-from onnx_migrate.report import Report, Side
+from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.runtimes import runtime as release
@@ -58,7 +58,7 @@ class Inspection:
     model: str
     producer: str
     opset: int | None
-    side: Side
+    summary: ModelSummary
     operators: tuple[Operator, ...]
     functions: tuple[str, ...]
     weights: int
@@ -77,18 +77,18 @@ class Inspection:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        side = {"inputs": _ports(self.side.inputs), "outputs": _ports(self.side.outputs)}
+        ports = {"inputs": _ports(self.summary.inputs), "outputs": _ports(self.summary.outputs)}
         plan = self.plan.as_dict() if self.plan else None
         return {
             "model": self.model,
             "producer": self.producer,
-            "ir_version": self.side.ir_version,
+            "ir_version": self.summary.ir_version,
             "opset": self.opset,
-            "opset_imports": dict(self.side.opset_imports),
+            "opset_imports": dict(self.summary.opset_imports),
             "nodes": self.nodes,
             "operators": [asdict(operator) for operator in self.operators],
             "functions": list(self.functions),
-            **side,
+            **ports,
             "weights": self.weights,
             "weight_bytes": self.weight_bytes,
             "external_files": list(self.external_files),
@@ -120,8 +120,11 @@ def inspect(
     model, problems = _load(source)
     proto = model.proto
     found = Counter(_operators(proto))
-    held = proto.graph.initializer
-    side = Side.of(proto)
+    graph = proto.graph
+    stored = [*graph.initializer]
+    for sparse in graph.sparse_initializer:
+        stored += [sparse.values, sparse.indices]
+    summary = ModelSummary.of(proto)
     reach = survey(model)
     log, refusal, plan = ChangeLog(), None, None
     pipeline = default_pipeline(
@@ -137,17 +140,22 @@ def inspect(
         refusal = error
     else:
         plan = Report(
-            model.name, side, Side.of(result.proto), pipeline.names, tuple(log.changes), tuple(log.notes)
+            model.name,
+            summary,
+            ModelSummary.of(result.proto),
+            pipeline.names,
+            tuple(log.changes),
+            tuple(log.notes),
         )
     return Inspection(
         model=model.name,
         producer=" ".join(filter(None, (proto.producer_name, proto.producer_version))),
-        opset=side.opset,
-        side=side,
+        opset=summary.opset,
+        summary=summary,
         operators=tuple(Operator(*key, count) for key, count in sorted(found.items(), key=_by_name)),
         functions=tuple(f"{function.domain}:{function.name}" for function in proto.functions),
-        weights=len(held),
-        weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in held),
+        weights=len(graph.initializer) + len(graph.sparse_initializer),
+        weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in stored),
         external_files=_external_files(model),
         problems=problems,
         target=(plan and plan.after.opset) or asked,
@@ -160,7 +168,7 @@ def inspect(
 def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Model, tuple[str, ...]]:
     """Read the structure, also of a model whose external data is not there, and say what is the matter."""
     if isinstance(source, (str, os.PathLike)):
-        source = files.at_hand(source)
+        source = files.ensure_local(source)
     try:
         return files.load(source), ()
     except LoadError as error:
@@ -174,24 +182,15 @@ def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Mod
 
 def _operators(proto: onnx.ModelProto) -> Iterator[tuple[str, str, int | None]]:
     functions = {function_key(function) for function in proto.functions}
-    bodies: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
-    for body in bodies:
-        opsets = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in body.opset_import}
-        opsets.setdefault("", onnx_opset(body.opset_import, ir_version=proto.ir_version) or 0)
-        yield from _nodes(
-            body.graph.node if isinstance(body, onnx.ModelProto) else body.node, opsets, functions
-        )
-
-
-def _nodes(nodes: Any, opsets: dict[str, int], functions: set[Any]) -> Iterator[tuple[str, str, int | None]]:
-    for node in nodes:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        form = (
-            None if called(node) in functions else signature_at(domain, node.op_type, opsets.get(domain, 0))
-        )
-        yield domain, node.op_type, form.since_version if form else None
-        for _, _, graph in subgraphs(node):
-            yield from _nodes(graph.node, opsets, functions)
+    for located in bodies(proto):
+        imports = located.owner.opset_import
+        opsets = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in imports}
+        opsets.setdefault("", onnx_opset(imports, ir_version=proto.ir_version) or 0)
+        for node in located.body.node:
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            opset = opsets.get(domain, 0)
+            form = None if called(node) in functions else signature_at(domain, node.op_type, opset)
+            yield domain, node.op_type, form.since_version if form else None
 
 
 def _by_name(entry: tuple[tuple[str, str, int | None], int]) -> tuple[str, str, int]:

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["held"]
+__all__ = ["blocked"]
 
 
 @contextmanager
-def held(*numbers: signal.Signals) -> Iterator[None]:
+def blocked(*numbers: signal.Signals) -> Iterator[None]:
     """Keep signals from this thread until the block ends, and from threads and processes that it starts in it.
 
-    Where there are no signal masks, nothing is held.
+    Where there are no signal masks, nothing is blocked.
     """
     if sys.platform == "win32":
         yield

@@ -13,16 +13,16 @@ from onnx_migrate.errors import UsageError
 
 __all__ = [
     "Identity",
-    "bare",
     "basename",
     "identity",
     "is_url",
     "is_web",
     "join",
-    "opened",
-    "plain",
-    "said",
+    "one_line_reason",
+    "open_file_system",
+    "resolve_file_url",
     "same_place",
+    "without_query",
 ]
 
 Identity = tuple[object, str]
@@ -38,7 +38,7 @@ def is_url(name: str) -> bool:
     return scheme is not None and scheme[1].lower() not in _LOCAL
 
 
-def plain(name: str) -> str:
+def resolve_file_url(name: str) -> str:
     """Return the path that a `file:` URL names; all else as it is. Raises UsageError for a file of another host."""
     scheme = _SCHEME.match(name)
     if scheme is None or scheme[1].lower() not in _LOCAL:
@@ -53,7 +53,7 @@ def plain(name: str) -> str:
     return url2pathname(f"/{rest}")
 
 
-def opened(url: str) -> tuple[Any, str]:
+def open_file_system(url: str) -> tuple[Any, str]:
     """Return fsspec's file system for `url`, and what it calls it.
 
     Raises UsageError where fsspec or the protocol's package is not installed, or the URL says nothing to them.
@@ -73,16 +73,16 @@ def opened(url: str) -> tuple[Any, str]:
     except ValueError as error:
         raise UsageError(f"{url}: {error}") from error
     except Exception as error:  # whatever a protocol's package has to say of its settings
-        raise UsageError(f"{url}: cannot be reached: {said(error)}") from error
+        raise UsageError(f"{url}: cannot be reached: {one_line_reason(error)}") from error
     return system, path
 
 
 def identity(name: str) -> Identity:
     """Return what two names of one file, or of one object, have in common; parts of the path lie between /."""
-    name = plain(name)
+    name = resolve_file_url(name)
     if not is_url(name):
         return "", os.path.realpath(name).replace(os.sep, "/")
-    system, path = opened(name)
+    system, path = open_file_system(name)
     return system, path.rstrip("/")
 
 
@@ -98,14 +98,14 @@ def is_web(url: str) -> bool:
     return url.lower().startswith(("http://", "https://"))
 
 
-def bare(url: str) -> str:
+def without_query(url: str) -> str:
     """Return a URL without the query that one of HTTP may have."""
     return re.split("[?#]", url)[0] if is_web(url) else url
 
 
 def basename(url: str) -> str:
     """Return the last part of a URL's path."""
-    return bare(url).partition("://")[2].rpartition("/")[2]
+    return without_query(url).partition("://")[2].rpartition("/")[2]
 
 
 def join(folder: str, relative: str) -> str:
@@ -115,7 +115,7 @@ def join(folder: str, relative: str) -> str:
     return folder + "/" * (not folder.endswith("/")) + relative.replace(os.sep, "/")
 
 
-def said(error: BaseException) -> str:
+def one_line_reason(error: BaseException) -> str:
     """Return what an error of a file system says, in a line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from onnx_migrate.signals import held
+from onnx_migrate.signals import blocked
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal masks there")
@@ -16,7 +16,7 @@ def test_a_signal_comes_when_the_block_ends() -> None:
     came: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, frame: came.append(number))
     try:
-        with held(signal.SIGUSR1):
+        with blocked(signal.SIGUSR1):
             signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)  # other threads do not hold it
             assert came == []
         assert came == [signal.SIGUSR1]

@@ -18,7 +18,7 @@ from typing import Any
 from pebble import ProcessPool
 
 from onnx_migrate.isolate import limit_memory
-from onnx_migrate.signals import held
+from onnx_migrate.signals import blocked
 
 __all__ = ["LocalPool"]
 
@@ -37,7 +37,7 @@ class _Process(SpawnProcess):
         main = sys.modules["__main__"]
         sys.modules["__main__"] = types.ModuleType("__main__")
         try:
-            with held(signal.SIGINT):
+            with blocked(signal.SIGINT):
                 return SpawnProcess._Popen(process_obj)
         finally:
             sys.modules["__main__"] = main

@@ -18,7 +18,7 @@ from onnx_migrate.cli.commands.inspect import inspect
 from onnx_migrate.cli.commands.migrate import migrate
 from onnx_migrate.cli.commands.passes import passes
 from onnx_migrate.cli.commands.verify import verify
-from onnx_migrate.signals import held
+from onnx_migrate.signals import blocked
 
 __all__ = ["app", "run"]
 
@@ -84,7 +84,7 @@ def _loaded(callback: Any) -> Any:
 
     @functools.wraps(callback)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with held(signal.SIGINT, signal.SIGTERM):
+        with blocked(signal.SIGINT, signal.SIGTERM):
             import onnx  # noqa: F401
         return callback(*args, **kwargs)
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
-from onnx_migrate.files.byte_copy import write
-from onnx_migrate.files.wire.protobuf import Piece
+from onnx_migrate.files.byte_copy import write_pieces
+from onnx_migrate.files.wire.rebuild import Piece
 from onnx_migrate.model.weights import Stamp, stamp
 
-__all__ = ["NewFile", "fsync_folder", "tidy"]
+__all__ = ["NewFile", "fsync_folder", "remove_leftovers"]
 
 if sys.platform != "win32":  # there an open file cannot be unlinked: no lock is needed to tidy safely
     import fcntl
@@ -29,7 +29,7 @@ class NewFile:
 
     On Linux the file has no name until it is complete, so nothing that ends the process leaves anything
     behind but in the instant between `link` and `rename`; elsewhere it is `.{name}.{pid}-{n}.tmp` in the
-    target's folder, removed on any exception. `tidy` clears what a killed process left.
+    target's folder, removed on any exception. `remove_leftovers` clears what a killed process left.
     """
 
     def __init__(self, target: Path, pieces: Iterable[Piece]) -> None:
@@ -46,7 +46,7 @@ class NewFile:
                 mode = stat.S_IMODE(target.stat().st_mode)
                 if sys.platform != "win32":
                     os.fchmod(self._fd, mode)
-            write(self._fd, pieces)
+            write_pieces(self._fd, pieces)
             os.fsync(self._fd)
         except BaseException:
             self.discard()
@@ -112,7 +112,7 @@ def fsync_folder(folder: Path) -> None:
             os.close(fd)
 
 
-def tidy(target: Path) -> None:
+def remove_leftovers(target: Path) -> None:
     """Remove temporary files of `target` whose writers are gone: those that nobody holds a lock on."""
     start, end = f".{target.name}.", ".tmp"
     for name in os.listdir(target.parent):

@@ -9,23 +9,23 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.wire.protobuf import Piece
+from onnx_migrate.files.wire.rebuild import Piece
 from onnx_migrate.model.weights import BufferPayload, FilePayload
 
-__all__ = ["write"]
+__all__ = ["write_pieces"]
 
 CHUNK = 1 << 20
 """Bytes moved at once where the platform has no call that copies within the kernel."""
 
-STRETCH = 1 << 26
+WRITEBACK_STEP = 1 << 26
 """Bytes after which the disk is set to work, so that the final fsync has little left to wait for."""
 
-_TRY_ANOTHER = frozenset(
+_UNSUPPORTED = frozenset(
     {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF}
 )
 
 
-def write(fd: int, pieces: Iterable[Piece]) -> None:
+def write_pieces(fd: int, pieces: Iterable[Piece]) -> None:
     """Append `pieces` to the open file `fd`. Raises OSError of the target, LoadError of a payload's file."""
     waiting = bytearray()
     opened: dict[Path, int] = {}
@@ -42,9 +42,9 @@ def write(fd: int, pieces: Iterable[Piece]) -> None:
                 if piece.path not in opened:
                     opened[piece.path] = stack.enter_context(piece.open()).fileno()
                 end = piece.offset + piece.length
-                for start in range(piece.offset, end, STRETCH):
-                    _copy(opened[piece.path], fd, start, min(start + STRETCH, end), piece.path)
-                    begun = _set_to_work(fd, begun)
+                for start in range(piece.offset, end, WRITEBACK_STEP):
+                    _copy(opened[piece.path], fd, start, min(start + WRITEBACK_STEP, end), piece.path)
+                    begun = _start_writeback(fd, begun)
             elif isinstance(piece, BufferPayload):
                 _write(fd, piece.buffer)
             elif not isinstance(piece, bytes):
@@ -52,10 +52,10 @@ def write(fd: int, pieces: Iterable[Piece]) -> None:
         _write(fd, waiting)
 
 
-def _set_to_work(fd: int, begun: int) -> int:
+def _start_writeback(fd: int, begun: int) -> int:
     """Let the disk begin on what was written since `begun`, if a stretch; return where the next begins."""
     at = os.lseek(fd, 0, os.SEEK_CUR)
-    if at - begun < STRETCH:
+    if at - begun < WRITEBACK_STEP:
         return begun
     if hasattr(os, "posix_fadvise"):
         # Linux begins to write out dirty pages that are called unneeded, without dropping them.
@@ -67,7 +67,7 @@ def _write(fd: int, data: bytes | bytearray | memoryview) -> None:
     with memoryview(data) as view:
         done = 0
         while done < len(view):
-            done += os.write(fd, view[done : done + STRETCH])
+            done += os.write(fd, view[done : done + WRITEBACK_STEP])
 
 
 def _copy(source: int, target: int, offset: int, end: int, path: Path) -> None:
@@ -80,7 +80,7 @@ def _copy(source: int, target: int, offset: int, end: int, path: Path) -> None:
                     break  # the file has ended, or this way cannot see it
                 offset += count
         except OSError as error:
-            if error.errno not in _TRY_ANOTHER or way is _read_write:
+            if error.errno not in _UNSUPPORTED or way is _read_write:
                 raise
         if offset == end:
             return

@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from onnx_migrate.errors import SaveError
-from onnx_migrate.files.load import Source, load
 from onnx_migrate.files.remote.upload import check_url
-from onnx_migrate.url import is_url, plain, same_place
+from onnx_migrate.url import is_url, resolve_file_url, same_place
 
-__all__ = ["check_file", "check_target", "check_unread", "refuse_source"]
+__all__ = ["check_file", "check_not_source", "check_target", "refuse_source"]
 
 
 def check_target(
@@ -22,7 +21,8 @@ def check_target(
 
     Raises SaveError (`no-such-folder`, `is-directory`, `in-place`, `cannot-write`).
     """
-    target, origin = plain(os.fspath(path)), None if source is None else plain(os.fspath(source))
+    target = resolve_file_url(os.fspath(path))
+    origin = None if source is None else resolve_file_url(os.fspath(source))
     if is_url(target):
         check_url(target, source=origin, in_place=in_place)
     else:
@@ -55,18 +55,13 @@ def check_file(
     return True
 
 
-def check_unread(targets: Iterable[str | os.PathLike[str]], source: Source) -> None:
-    """Refuse a path or URL to write to that leads to a file `source` is read from: the model, its external data.
-
-    The structure is read only where something may stand at a target. Raises SaveError (`would-overwrite`), and
-    LoadError as `load` does.
-    """
-    names = [plain(os.fspath(target)) for target in targets]
-    names = [name for name in names if is_url(name) or os.path.exists(name)]
-    if names and isinstance(source, (str, os.PathLike)):
-        origin = load(source).origin
-        for name in names:
-            refuse_source(name, origin)
+def check_not_source(targets: Iterable[str | os.PathLike[str]], origin: Iterable[str]) -> None:
+    """Raise SaveError (`would-overwrite`) for a path or URL to write to that leads to a file of `Model.origin`."""
+    read = tuple(origin)
+    for target in targets:
+        name = resolve_file_url(os.fspath(target))
+        if is_url(name) or os.path.exists(name):
+            refuse_source(name, read)
 
 
 def refuse_source(target: str, origin: Iterable[str]) -> None:

@@ -8,11 +8,11 @@ from onnx import TensorProto
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import Payload, tensors
 
-__all__ = ["same"]
+__all__ = ["equal"]
 
 
-def same(a: Model, b: Model) -> bool:
-    """Tell whether the models differ in nothing but the place where their weights lie.
+def equal(a: Model, b: Model) -> bool:
+    """Return whether the models differ in nothing but where their weights are stored.
 
     Weights are read only where the structures are equal and refer to different files. Raises LoadError for
     those that are not there.

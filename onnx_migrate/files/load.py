@@ -6,6 +6,7 @@ import hashlib
 import mmap
 import os
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.file_signatures import HEAD, describe
-from onnx_migrate.files.from_proto import borrow
-from onnx_migrate.files.remote.download import Fetched, at_hand
-from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, Malformed, varint
+from onnx_migrate.files.from_proto import structure_of
+from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
+from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, Malformed, decode_varint
 from onnx_migrate.files.wire.split import split
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import (
@@ -29,7 +30,7 @@ from onnx_migrate.model.weights import (
     tensors,
 )
 
-__all__ = ["digest", "from_file", "load"]
+__all__ = ["from_file", "load", "structure_digest"]
 
 STRUCTURE_LIMIT = 2**31 - 1
 """Bytes of one message protobuf reads and writes."""
@@ -39,51 +40,54 @@ Source = str | os.PathLike[str] | bytes | onnx.ModelProto
 """What a model is read from: a path, a URL, its bytes, or the message itself."""
 
 
-def load(source: Source, *, absent: bool = False) -> Model:
-    """Read a model; payloads of more than INLINE_LIMIT bytes stay where they are and become references.
+def load(source: Source, *, allow_missing_data: bool = False) -> Model:
+    """Read a model's structure; payloads of more than INLINE_LIMIT bytes stay where they are and become references.
 
-    A path: the file is scanned, not read; external data must lie in the model's folder. A URL: see `fetch`. Bytes and
-    protos are neither changed nor copied, but must not change while the result is in use. With `absent`, a proto may refer
-    to external data that it came without; the references stay, and only who reads such a tensor fails.
+    A file at a path is mapped and scanned, not read as a whole; its external data must be in the model's folder. A model
+    at a URL is downloaded first (see `remote.download`). Bytes and protos are neither changed nor copied, and must not
+    change while the result is in use. With `allow_missing_data`, a proto may refer to external data although it came
+    without a folder: the references stay, and reading such a tensor raises LoadError.
 
-    Raises LoadError with one of the codes `no-such-file`, `is-directory`, `cannot-read`, `empty`,
-    `truncated`, `not-onnx`; for external data `outside-folder`, `missing-data`, `bad-external-data`.
+    Raises LoadError with one of the codes `no-such-file`, `is-directory`, `cannot-read`, `empty`, `truncated`, `not-onnx`;
+    for external data `outside-folder`, `missing-data`, `bad-external-data`.
     """
-    fetched = None
+    start = time.perf_counter()
+    downloaded = None
     origin: dict[str, None] = {}
     if isinstance(source, onnx.ModelProto):
         name, weights = "<ModelProto>", Weights()
-        proto = borrow(source, weights)
+        proto = structure_of(source, weights)
         _require_graph(proto, name, source=lambda: b"")
     elif isinstance(source, (bytes, bytearray, memoryview)):
         name, weights = "<bytes>", Weights()
         proto = _from_bytes(memoryview(source), name, weights)
     else:
-        source = at_hand(source)
+        source = ensure_local(source)
         path = Path(os.path.abspath(source))
-        fetched = source if isinstance(source, Fetched) else None
+        downloaded = source if isinstance(source, DownloadedModel) else None
         name, weights = str(source), Weights(path.parent, source=path)
         proto = from_file(path, name, weights)
-        origin[str(fetched or path)] = None
-        if fetched:
-            fetched.bring(tensors(proto))
+        origin[str(downloaded or path)] = None
+        if downloaded:
+            downloaded.download_external_data(tensors(proto))
     for tensor in tensors(proto):
         if tensor.data_location == TensorProto.EXTERNAL:
-            if absent and weights.is_absent(tensor):
+            if allow_missing_data and weights.is_absent(tensor):
                 continue
             try:
                 payload = weights.payload(tensor)
             except LoadError as error:
-                reason = fetched.told(error.reason) if fetched else error.reason
+                reason = downloaded.with_url(error.reason) if downloaded else error.reason
                 raise LoadError(f"{name}: {reason}", code=error.code, hint=error.hint) from error
             if isinstance(payload, FilePayload) and payload.path != weights.source:
-                origin[fetched.url_of(payload.path) if fetched else str(payload.path)] = None
+                origin[downloaded.url_of(payload.path) if downloaded else str(payload.path)] = None
     if len(origin) == 1:
-        weights.digest = digest(proto)
-    return Model(proto, weights, name, keepalive=fetched, origin=tuple(origin))
+        weights.digest = structure_digest(proto)
+    seconds = time.perf_counter() - start
+    return Model(proto, weights, name, keepalive=downloaded, origin=tuple(origin), load_seconds=seconds)
 
 
-def digest(proto: onnx.ModelProto) -> bytes:
+def structure_digest(proto: onnx.ModelProto) -> bytes:
     """Return a fingerprint of a structure."""
     return hashlib.blake2b(proto.SerializeToString()).digest()
 
@@ -108,8 +112,8 @@ def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
             sayable = path.name == path.name.encode("utf-8", "replace").decode()  # else no protobuf string
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
 
-                def keep(offset: int, length: int, field: str, marks: bytes) -> tuple[str, int]:
-                    payload = FilePayload(path, offset, length, field, marks, stamped)
+                def keep(offset: int, length: int, field: str, extra_fields: bytes) -> tuple[str, int]:
+                    payload = FilePayload(path, offset, length, field, extra_fields, stamped)
                     if not sayable:
                         weights.memory.append(payload)
                         return f"{MEMORY}{len(weights.memory) - 1}", 0
@@ -129,8 +133,8 @@ def _from_bytes(data: memoryview, name: str, weights: Weights) -> onnx.ModelProt
         raise LoadError(f"{name} is empty", code="empty")
     data = data.cast("B")
 
-    def keep(offset: int, length: int, field: str, marks: bytes) -> tuple[str, int]:
-        weights.memory.append(BufferPayload(data[offset : offset + length], length, field, marks))
+    def keep(offset: int, length: int, field: str, extra_fields: bytes) -> tuple[str, int]:
+        weights.memory.append(BufferPayload(data[offset : offset + length], length, field, extra_fields))
         return f"{MEMORY}{len(weights.memory) - 1}", 0
 
     return _parse(data, name, keep)
@@ -146,10 +150,10 @@ def _parse(
 
     kept = 0
 
-    def counted(offset: int, length: int, field: str, marks: bytes) -> tuple[str, int]:
+    def counted(offset: int, length: int, field: str, extra_fields: bytes) -> tuple[str, int]:
         nonlocal kept
         kept += 1
-        return keep(offset, length, field, marks)
+        return keep(offset, length, field, extra_fields)
 
     try:
         structure = split(data, counted)
@@ -206,7 +210,7 @@ _FIELDS = {1: VARINT, 5: VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20, 25, 
 def _starts_as_model(head: bytes) -> bool:
     """Tell whether the first field could be one of ModelProto's."""
     try:
-        tag, _ = varint(head, 0, len(head))
+        tag, _ = decode_varint(head, 0, len(head))
     except Malformed:
         return False
     return _FIELDS.get(tag >> 3) == tag & 7

@@ -7,10 +7,10 @@ import tempfile
 import weakref
 from pathlib import Path
 
-__all__ = ["Scratch"]
+__all__ = ["TemporaryFolder"]
 
 
-class Scratch:
+class TemporaryFolder:
     """A folder of our own, removed with the last reference to this object, or at the end of the process."""
 
     def __init__(self) -> None:

@@ -36,6 +36,7 @@ __all__ = [
     "byte_size",
     "data_field",
     "has_type",
+    "location_of",
     "refer",
     "stamp",
     "tensors",
@@ -91,15 +92,15 @@ def data_field(tensor: TensorProto) -> str | None:
 class FilePayload:
     """`length` bytes of `path` from `offset`; little-endian and dense, as `raw_data` would hold them.
 
-    `field` is the TensorProto field they stood in, and `marks` what stood in the tensor's external_data and
-    data_location beside them, as wire bytes; both only for data inside a model, to write it back as it was.
+    `field` is the TensorProto field that held them, and `extra_fields` the tensor's external_data and data_location
+    beside it, serialised; both only for data inside a model, to write it back as it was.
     """
 
     path: Path
     offset: int
     length: int
     field: str = "raw_data"
-    marks: bytes = b""
+    extra_fields: bytes = b""
     stamp: Stamp | None = None
 
     def open(self) -> io.FileIO:
@@ -135,12 +136,12 @@ class FilePayload:
 
 @dataclass(frozen=True)
 class BufferPayload:
-    """A slice of the bytes a model was given as; `field` and `marks` as in FilePayload."""
+    """A slice of the bytes a model was given as; `field` and `extra_fields` as in FilePayload."""
 
     buffer: memoryview
     length: int
     field: str = "raw_data"
-    marks: bytes = b""
+    extra_fields: bytes = b""
 
     def read(self) -> bytes:
         """Return the bytes."""
@@ -163,7 +164,7 @@ class TensorPayload:
         return name
 
     @property
-    def marks(self) -> bytes:
+    def extra_fields(self) -> bytes:
         """The tensor's external_data and data_location; none when it is only waiting to be written out."""
         if self.tensor.data_location == TensorProto.EXTERNAL:
             return b""
@@ -218,8 +219,8 @@ class Weights:
 
     def is_absent(self, tensor: TensorProto) -> bool:
         """Tell whether a tensor marked EXTERNAL names a file, and the model came without a folder to find it in."""
-        locations = [entry.value for entry in tensor.external_data if entry.key == "location"]
-        return self.folder is None and any(locations) and not locations[0].startswith(MEMORY)
+        location = location_of(tensor)
+        return self.folder is None and location != "" and not location.startswith(MEMORY)
 
     def payload(self, tensor: TensorProto) -> Payload:
         """Return where the data of a tensor marked EXTERNAL lies.
@@ -361,6 +362,11 @@ def refer(tensor: TensorProto, location: str, offset: int, length: int) -> None:
     for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
         entry = tensor.external_data.add()
         entry.key, entry.value = key, value
+
+
+def location_of(tensor: TensorProto) -> str:
+    """Return the location that a tensor marked EXTERNAL names, an empty string if it names none."""
+    return next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
 
 
 def tensors(proto: onnx.ModelProto) -> Iterator[TensorProto]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.report.partial_report import Unfinished
-from onnx_migrate.report.report import Report, Side
+from onnx_migrate.report.partial_report import PartialReport
+from onnx_migrate.report.report import ModelSummary, Report
 
-__all__ = ["Report", "Side", "Unfinished"]
+__all__ = ["ModelSummary", "PartialReport", "Report"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import onnx
 from onnx import AttributeProto, TensorProto, numpy_helper
 
-from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.model.graphs import bodies
 from onnx_migrate.model.interface import Port
 from onnx_migrate.rewrite.change_log import attribute_text
 
@@ -76,31 +76,31 @@ def _model(proto: onnx.ModelProto) -> Iterator[_Line]:
     yield _Line("model", "ir_version", f"IR version {proto.ir_version}")
     for item in proto.opset_import:
         yield _Line("model", f"opset {item.domain}", f"opset {item.domain or 'ai.onnx'} {item.version}")
-    yield from _graph(proto.graph, "graph")
-    for function in proto.functions:
-        body = f"function {function.domain}:{function.name}"
-        for item in function.opset_import:
-            yield _Line(body, f"opset {item.domain}", f"opset {item.domain or 'ai.onnx'} {item.version}")
-        yield from _nodes(function.node, body)
+    for located in bodies(proto):
+        if isinstance(located.body, onnx.GraphProto):
+            yield from _declarations(located.body, located.path)
+        else:
+            for item in located.body.opset_import:
+                text = f"opset {item.domain or 'ai.onnx'} {item.version}"
+                yield _Line(located.path, f"opset {item.domain}", text)
+        for node in located.body.node:
+            key = next((name for name in node.output if name), node.name)
+            yield _Line(located.path, f"node {key}", _node(node))
 
 
-def _graph(graph: onnx.GraphProto, body: str) -> Iterator[_Line]:
+def _declarations(graph: onnx.GraphProto, body: str) -> Iterator[_Line]:
+    """Yield a line for each input, output, declared shape and weight."""
     sides = (("input", graph.input), ("output", graph.output), ("shape", graph.value_info))
     for kind, values in sides:
         for value in values:
             yield _Line(body, f"{kind} {value.name}", f"{kind} {Port.of(value)}")
     for tensor in graph.initializer:
         yield _Line(body, f"weight {tensor.name}", f"weight {tensor.name}: {_tensor(tensor)}")
-    yield from _nodes(graph.node, body)
-
-
-def _nodes(nodes: Iterable[onnx.NodeProto], body: str) -> Iterator[_Line]:
-    for node in nodes:
-        key = next((name for name in node.output if name), node.name)
-        yield _Line(body, f"node {key}", _node(node))
-        for attribute, place, graph in subgraphs(node):
-            label = f"{attribute}[{place}]" if place else attribute
-            yield from _graph(graph, f"{body}/{node.name or key}:{label}")
+    for sparse in graph.sparse_initializer:
+        name = sparse.values.name
+        kind = f"{_type(sparse.values.data_type, sparse.dims)} sparse"
+        text = f"weight {name}: {kind}, values {_tensor(sparse.values)}, indices {_tensor(sparse.indices)}"
+        yield _Line(body, f"weight {name}", text)
 
 
 def _node(node: onnx.NodeProto) -> str:
@@ -114,8 +114,12 @@ def _node(node: onnx.NodeProto) -> str:
     return f"{outputs} = {operator}{f' <{attributes}>' if attributes else ''} ({inputs})"
 
 
+def _type(dtype: int, dims: Iterable[int]) -> str:
+    return f"{TensorProto.DataType.Name(dtype).lower()}{list(dims)}"
+
+
 def _tensor(tensor: TensorProto) -> str:
-    kind = f"{TensorProto.DataType.Name(tensor.data_type).lower()}{list(tensor.dims)}"
+    kind = _type(tensor.data_type, tensor.dims)
     if tensor.data_location == TensorProto.EXTERNAL:
         return kind
     elements = 1

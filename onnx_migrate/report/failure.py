@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from onnx_migrate.errors import LoadError, MigrateError, UsageError, VerificationFailed
-from onnx_migrate.report.partial_report import Unfinished
+from onnx_migrate.report.partial_report import PartialReport
 from onnx_migrate.report.report import SCHEMA_VERSION
 
 __all__ = ["exit_code", "failure"]
@@ -27,7 +27,7 @@ def exit_code(error: MigrateError) -> int:
 def failure(error: MigrateError, model: str) -> dict[str, Any]:
     """Return an error as JSON's types, with what had been done to the model until then."""
     where = error.where
-    done = error.unfinished.as_dict() if isinstance(error.unfinished, Unfinished) else _NOTHING
+    done = error.partial_report.as_dict() if isinstance(error.partial_report, PartialReport) else _NOTHING
     return {
         "schema_version": SCHEMA_VERSION,
         "model": model,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -16,14 +16,14 @@ from onnx_migrate.rewrite.constant_summary import values_text
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import signature_at
 
-__all__ = ["SCHEMA_VERSION", "Report", "Side", "change_as_dict", "side_as_dict"]
+__all__ = ["SCHEMA_VERSION", "ModelSummary", "Report", "change_as_dict", "note_as_dict", "summary_as_dict"]
 
 SCHEMA_VERSION = 1
 """Of `Report.as_dict`: rises when a field goes or changes its meaning, not when one is added."""
 
 
 @dataclass(frozen=True)
-class Side:
+class ModelSummary:
     """One of the two models: what it imports, what it shows, how large its graph is."""
 
     opset: int | None
@@ -34,7 +34,7 @@ class Side:
     outputs: tuple[Port, ...]
 
     @classmethod
-    def of(cls, proto: onnx.ModelProto) -> Side:
+    def of(cls, proto: onnx.ModelProto) -> ModelSummary:
         """Describe a model."""
         interface = Interface.of(proto)
         return cls(
@@ -56,8 +56,8 @@ class Report:
     """
 
     model: str
-    before: Side
-    after: Side
+    before: ModelSummary
+    after: ModelSummary
     passes: tuple[str, ...]
     changes: tuple[Change, ...]
     notes: tuple[Note, ...]
@@ -77,26 +77,26 @@ class Report:
             "tool": {"name": "onnx-migrate", "version": __version__, "onnx": onnx.__version__},
             "model": self.model,
             "outcome": self.outcome,
-            "before": side_as_dict(self.before),
-            "after": side_as_dict(self.after),
+            "before": summary_as_dict(self.before),
+            "after": summary_as_dict(self.after),
             "passes": list(self.passes),
             "changes": [change_as_dict(change) for change in self.changes],
-            "notes": [asdict(note) for note in self.notes],
+            "notes": [note_as_dict(note) for note in self.notes],
             "verification": self.verification,
             "dynamic": self.dynamic,
             "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()},
         }
 
 
-def side_as_dict(side: Side) -> dict[str, Any]:
+def summary_as_dict(summary: ModelSummary) -> dict[str, Any]:
     """Return one of the two models as JSON's types; see `SCHEMA_VERSION`."""
     return {
-        "opset": side.opset,
-        "ir_version": side.ir_version,
-        "opset_imports": dict(side.opset_imports),
-        "nodes": side.nodes,
-        "inputs": [_port(port) for port in side.inputs],
-        "outputs": [_port(port) for port in side.outputs],
+        "opset": summary.opset,
+        "ir_version": summary.ir_version,
+        "opset_imports": dict(summary.opset_imports),
+        "nodes": summary.nodes,
+        "inputs": [_port(port) for port in summary.inputs],
+        "outputs": [_port(port) for port in summary.outputs],
     }
 
 
@@ -113,7 +113,7 @@ def change_as_dict(change: Change) -> dict[str, Any]:
     old, new = change.attributes
     after = change.after
     return {
-        "pass": change.step,
+        "pass": change.pass_name,
         "scope": change.where.scope,
         "node": change.where.node,
         "before": {
@@ -143,6 +143,17 @@ def change_as_dict(change: Change) -> dict[str, Any]:
     }
 
 
+def note_as_dict(note: Note) -> dict[str, Any]:
+    """Return a note as JSON's types; see `SCHEMA_VERSION`."""
+    return {
+        "step": note.pass_name,
+        "code": note.code,
+        "message": note.message,
+        "subject": note.subject,
+        "severity": note.severity,
+    }
+
+
 def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
     opset = change.where.to_version or change.version_after
     form = signature_at(node.domain, node.op_type, opset)
@@ -156,14 +167,14 @@ def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
     }
 
 
-def _constant(sketch: bytes) -> tuple[str, dict[str, Any]]:
+def _constant(summary: bytes) -> tuple[str, dict[str, Any]]:
     """Return a constant's name, and its type and shape, and its values as text where they are told."""
-    name, kind, shape, value = _told(sketch)
+    name, kind, shape, value = _constant_facts(summary)
     return name, {"type": kind, "shape": list(shape), "value": value}
 
 
 @lru_cache(maxsize=1024)
-def _told(sketch: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
-    tensor = onnx.TensorProto.FromString(sketch)  # the same for many nodes
+def _constant_facts(summary: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
+    tensor = onnx.TensorProto.FromString(summary)  # the same for many nodes
     kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
     return tensor.name, kind, tuple(tensor.dims), values_text(tensor)

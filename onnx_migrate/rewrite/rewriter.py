@@ -55,7 +55,14 @@ class Rewriter:
         """Words that the standard has dropped and the user wants kept, because a runtime still knows them."""
         self.preceding: list[onnx.NodeProto] = []
         self.following: list[onnx.NodeProto] = []
+        self.superseded: tuple[str, ...] = ()
         self.reasons: list[str] = []
+        self.default_reason = ""
+        """What the report gives as the reason where `note` gave none."""
+        self.facts: list[object] = []
+        """What `record_fact` recorded, for the log."""
+        self.first_output = next((name for name in node.output if name), "")
+        """The first output that the node had before any rewriting, which identifies it in the log's facts."""
         self._base = node.name or next((name for name in node.output if name), node.op_type)
         self.exactness: Exactness | None = None
         self.removed = False
@@ -263,6 +270,10 @@ class Rewriter:
         """Drop the node itself; nodes written before and after it must give its outputs."""
         self.removed = True
 
+    def supersede(self, *outputs: str) -> None:
+        """Drop the other nodes of this body that produce `outputs`, which nothing reads after this rewrite."""
+        self.superseded = (*self.superseded, *outputs)
+
     # Words
 
     def note(self, reason: str, exactness: Exactness | None = None) -> None:
@@ -270,6 +281,10 @@ class Rewriter:
         self.reasons.append(reason)
         if exactness is not None:
             self.exactness = exactness
+
+    def record_fact(self, fact: object) -> None:
+        """Record a value for later passes, of a type of its own; see `ChangeLog.facts`."""
+        self.facts.append(fact)
 
     def refuse(self, reason: str, *, code: str = "cannot-migrate", hint: str = "") -> NoReturn:
         """Refuse the migration for this node."""

@@ -16,8 +16,8 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-from .output_dims import followed_outputs
-from .repair import mend
+from .output_dims import symbolic_outputs
+from .repair import repair
 
 __all__ = ["DynamicDims"]
 
@@ -100,16 +100,16 @@ class DynamicDims(Pass):
         if dropped:
             log.note(self.name, "value-info", f"dropped {dropped} shapes that were noted for the old sizes")
         batch = batch_symbols({name: wish[name] for name in inputs & wish.keys()})
-        batches: dict[str, dict[int, str]] = {}
-        flow: dict[str, tuple[int, int]] = {}
+        batch_axes: dict[str, dict[int, str]] = {}
+        symbol_use: dict[str, tuple[int, int]] = {}
         if frozen:
-            mended = mend(model, frozen, batch, log, self.name)
-            model, batches, flow = mended.model, mended.batches, mended.flow
+            repaired = repair(model, frozen, batch, log, self.name)
+            model, batch_axes, symbol_use = repaired.model, repaired.batch_axes, repaired.symbol_use
             graph = model.proto.graph
-        inferred = followed_outputs(model.proto, frozen, batch)
+        inferred = symbolic_outputs(model.proto, frozen, batch)
         for value in graph.output:
             axes = wish.get(value.name, {}) if value.name in outputs else {}
-            found = _with_batch(inferred.get(value.name), batches.get(value.name, {}))
+            found = _with_batch(inferred.get(value.name), batch_axes.get(value.name, {}))
             dims = self._outputs_dims(value, found, axes)
             if dims is not None and dims != dims_of(value):
                 before = text_of(dims_of(value))
@@ -120,7 +120,7 @@ class DynamicDims(Pass):
                     f"output {value.name}: {before} → {text_of(dims)}",
                     subject=value.name,
                 )
-        for symbol, (through, nodes) in flow.items():
+        for symbol, (through, nodes) in symbol_use.items():
             found_in, found_out = _axes_of(symbol, graph.input), _axes_of(symbol, graph.output)
             log.note(
                 self.name,

@@ -9,15 +9,15 @@ import onnx
 from onnx_migrate.analysis.shapes import Dims, inferred_outputs
 from onnx_migrate.errors import CannotMigrate
 
-__all__ = ["followed_outputs"]
+__all__ = ["symbolic_outputs"]
 
-_STEPS = (1, 2, 31, 32, 63, 64)
+_INCREMENTS = (1, 2, 31, 32, 63, 64)
 """What is added to a frozen size: odd and even, with and without a factor of 32, as strides and pads tell them apart."""
 
 Shapes = Mapping[str, Dims | None]
 
 
-def followed_outputs(
+def symbolic_outputs(
     proto: onnx.ModelProto, frozen: Mapping[str, int], batch: Set[str]
 ) -> dict[str, Dims | None]:
     """Return the outputs' dims: a number, the input's symbol that the dim always equals, or None.
@@ -31,14 +31,16 @@ def followed_outputs(
     if not frozen or all(dims is not None and None not in dims for dims in found.values()):
         return found
     base = inferred_outputs(proto, frozen)
-    trials = {symbol: _trials(proto, frozen, symbol) for symbol in frozen}
+    samples = {symbol: _samples(proto, frozen, symbol) for symbol in frozen}
     only_batch = batch >= frozen.keys()
-    return {name: _settled(name, dims, base.get(name), trials, only_batch) for name, dims in found.items()}
+    return {
+        name: _with_symbols(name, dims, base.get(name), samples, only_batch) for name, dims in found.items()
+    }
 
 
-def _trials(proto: onnx.ModelProto, frozen: Mapping[str, int], symbol: str) -> list[tuple[int, Shapes]]:
+def _samples(proto: onnx.ModelProto, frozen: Mapping[str, int], symbol: str) -> list[tuple[int, Shapes]]:
     found: list[tuple[int, Shapes]] = []
-    for step in _STEPS:
+    for step in _INCREMENTS:
         size = frozen[symbol] + step
         try:
             found.append((size, inferred_outputs(proto, {**frozen, symbol: size})))
@@ -47,11 +49,11 @@ def _trials(proto: onnx.ModelProto, frozen: Mapping[str, int], symbol: str) -> l
     return found
 
 
-def _settled(
+def _with_symbols(
     name: str,
     dims: Dims | None,
     base: Dims | None,
-    trials: Mapping[str, list[tuple[int, Shapes]]],
+    samples: Mapping[str, list[tuple[int, Shapes]]],
     only_batch: bool,
 ) -> Dims | None:
     if base is None:
@@ -60,27 +62,27 @@ def _settled(
     for axis, number in enumerate(base):
         known = dims[axis] if dims is not None and len(dims) == len(base) else None
         if known is None and isinstance(number, int):
-            known = _axis(name, axis, number, trials, only_batch)
+            known = _symbol_of_axis(name, axis, number, samples, only_batch)
         result.append(known)
     return tuple(result)
 
 
-def _axis(
-    name: str, axis: int, number: int, trials: Mapping[str, list[tuple[int, Shapes]]], only_batch: bool
+def _symbol_of_axis(
+    name: str, axis: int, number: int, samples: Mapping[str, list[tuple[int, Shapes]]], only_batch: bool
 ) -> int | str | None:
     """Return the symbol that one dim of an output is at all sizes tried, its number if it never moves, or None."""
-    followed = None
-    for symbol, runs in trials.items():
+    symbol_found = None
+    for symbol, runs in samples.items():
         values = [(size, _dim(shapes.get(name), axis)) for size, shapes in runs]
         values = [(size, value) for size, value in values if value is not None]
         if len(values) < 2:
             return None
         if all(value == number for _, value in values):
             continue
-        if followed is not None or any(value != size for size, value in values):
+        if symbol_found is not None or any(value != size for size, value in values):
             return None
-        followed = symbol
-    return followed or (number if only_batch else None)
+        symbol_found = symbol
+    return symbol_found or (number if only_batch else None)
 
 
 def _dim(dims: Dims | None, axis: int) -> int | None:

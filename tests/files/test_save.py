@@ -19,7 +19,7 @@ from onnx import TensorProto
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files import atomic_file as newfile
 from onnx_migrate.files import byte_copy as copying
-from onnx_migrate.files import check_unread, inline, load, save
+from onnx_migrate.files import check_not_source, inline, load, save
 from onnx_migrate.files import save as save_function
 from onnx_migrate.model.model import Model
 from tests.files.feature_models import UNKNOWN, model, plain, weight, with_external_data
@@ -293,7 +293,7 @@ def test_no_file_of_the_source_is_a_target(
         refusal(code, read(source), target, external=external)
         if external is False and code == "would-overwrite":
             with pytest.raises(SaveError) as caught:
-                check_unread([target], source)
+                check_not_source([target], read(source).origin)
             assert caught.value.code == code
         source.with_name("other").unlink(missing_ok=True)
 
@@ -448,13 +448,13 @@ def test_a_temporary_file_in_use_is_not_tidied(
     target = out.with_name("b.onnx")
     with newfile.NewFile(target, [b"half"]):
         held = names(out.parent)
-        newfile.tidy(target)
+        newfile.remove_leftovers(target)
         assert names(out.parent) == held != set()
     assert names(out.parent) == set()
     stray, alike = out.with_name(".b.onnx.123-4.tmp"), out.with_name(".b.onnx.mine.tmp")
     stray.touch()
     alike.touch()
-    newfile.tidy(target)
+    newfile.remove_leftovers(target)
     assert names(out.parent) == {alike.name}
 
 
@@ -513,7 +513,7 @@ def drained(*args: object, **kwargs: object) -> int:
 def test_every_way_of_copying(
     missing: tuple[str, ...], how: str, source: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copying, "STRETCH", 5000)
+    monkeypatch.setattr(copying, "WRITEBACK_STEP", 5000)
     monkeypatch.setattr(copying, "CHUNK", 700)
     for name in missing:
         if how == "absent":

@@ -53,7 +53,7 @@ def mended(source: Any, **options: Any) -> Any:
 def light(name: str) -> None:
     migration = mended(models("onnx==1.14.1")[f"light_{name}"], dynamic_batch=True)
 
-    assert sum(change.step == "dynamic_dims" for change in migration.report.changes) == LIGHT[name]
+    assert sum(change.pass_name == "dynamic_dims" for change in migration.report.changes) == LIGHT[name]
 
 
 def test_shufflenet() -> None:
@@ -71,7 +71,7 @@ def test_every_light_model(name: str) -> None:
 def test_batch(wheel: str, name: str) -> None:
     migration = mended(models(wheel)[name], dynamic_batch=True)
 
-    found = sum(change.step == "dynamic_dims" for change in migration.report.changes)
+    found = sum(change.pass_name == "dynamic_dims" for change in migration.report.changes)
     assert found == MENDED[wheel, name]["N"]
     assert migration.report.seconds["dynamic_dims"] < 4  # measured at 0.5 s for the largest
 
@@ -102,7 +102,7 @@ def test_frozen_and_mended_back(wheel: str, name: str, tmp_path: Path) -> None:
 def test_height_and_width_before_a_pool_over_all() -> None:
     for name in ("resnet50", "inception_v1", "shufflenet"):
         path = models("onnx==1.14.1")[f"light_{name}"]
-        feed = next(iter(onnx_migrate.inspect(path).side.inputs)).name
+        feed = next(iter(onnx_migrate.inspect(path).summary.inputs)).name
 
         migration = mended(path, dynamic=f"{feed}:N,3,H,W")
 

@@ -10,7 +10,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.errors import MigrateError
-from onnx_migrate.report import Unfinished
+from onnx_migrate.report import PartialReport
 from onnx_migrate.report.failure import failure
 
 MODEL = """<ir_version: 6, opset_import: ["": 9]>
@@ -34,7 +34,7 @@ def test_the_node_in_the_way_is_found_in_its_body(error: MigrateError) -> None:
     told: dict[str, Any] = failure(error, "m.onnx")
 
     blocked = told["blocked"]
-    assert (blocked["node"], blocked["scope"]) == ("p", "graph/If_1:then_branch")
+    assert (blocked["node"], blocked["scope"]) == ("p", "graph/y:then_branch")
     assert blocked["before"]["operator"] == "ATen"
     assert blocked["before"]["inputs"] == ["x", "k"]
     assert blocked["constants"] == {"k": {"type": "float", "shape": [1], "value": "[2]"}}
@@ -51,7 +51,7 @@ def test_a_model_that_cannot_be_read_has_none() -> None:
     with pytest.raises(MigrateError) as caught:
         onnx_migrate.migrate(b"no model")
 
-    assert caught.value.unfinished is None
+    assert caught.value.partial_report is None
     told = failure(caught.value, "m.onnx")
     assert (told["before"], told["changes"], told["blocked"], told["verification"]) == (None, [], None, None)
 
@@ -60,8 +60,8 @@ def test_an_error_that_names_no_node(error: MigrateError) -> None:
     with pytest.raises(MigrateError) as caught:
         onnx_migrate.migrate(onnx.parser.parse_model(MODEL), opset=8)
 
-    assert isinstance(caught.value.unfinished, Unfinished)
-    assert caught.value.unfinished.node is None
+    assert isinstance(caught.value.partial_report, PartialReport)
+    assert caught.value.partial_report.node is None
 
 
 def test_numbers_that_differ_are_told_output_by_output() -> None:

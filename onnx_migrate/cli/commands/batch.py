@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from onnx_migrate.cli.commands.migrate import migrate
 from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.cli.options.cluster import cluster
 from onnx_migrate.cli.options.config import config_option, configured
-from onnx_migrate.cli.options.dynamic_batch_option import BatchNamed
-from onnx_migrate.cli.options.path_conflicts import check_apart
+from onnx_migrate.cli.options.dynamic_batch_option import DynamicBatchCommand
+from onnx_migrate.cli.options.model_options import model_options
+from onnx_migrate.cli.options.path_conflicts import check_path_conflicts
 from onnx_migrate.cli.output.html import html_option
 
 if TYPE_CHECKING:
@@ -24,20 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["batch"]
 
-_OF_ONE_MODEL = {
-    "model", "output", "output_option", "in_place", "check", "dry_run", "diff", "depfile", "timeout",
-    "memory_limit", "as_json", "verbose", "quiet", "config", "html",
-}  # fmt: skip
 
-
-def _options_of_migrate(command: Any) -> Any:
-    """Add the options that say what becomes of a model, as the command for one model has them."""
-    command.params += [item for item in migrate.params if item.name not in _OF_ONE_MODEL]
-    return command
-
-
-@_options_of_migrate
-@click.command(cls=BatchNamed)
+@click.command(cls=DynamicBatchCommand)
 @click.argument("sources", type=click.Path(readable=False), nargs=-1, required=True, metavar="SRC...")
 @click.option(
     "--out-dir", type=click.Path(), metavar="DIR", help="Where results go; folders keep their structure."
@@ -82,6 +70,7 @@ def _options_of_migrate(command: Any) -> Any:
 @html_option
 @config_option
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@model_options
 def batch(**options: Any) -> int:
     """Migrate many models: files, folders and glob patterns, by path or by URL.
 
@@ -100,32 +89,34 @@ def batch(**options: Any) -> int:
     if options["resume"] and options["out_dir"] is None:
         raise click.UsageError("--resume goes by the journal in --out-dir")
     arguments(options)  # what contradicts itself is said before any work
-    from onnx_migrate.cli.output.batch_progress import Live
+    from onnx_migrate.cli.output.batch_progress import BatchProgress
     from onnx_migrate.errors import SaveError, UsageError
 
     if options["extra"]:
         sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
     interrupted = False
     try:
-        check_apart((options["json_lines"], options["html"]), (options["input_data"], options["config"]))
-        live = Live(lines=options["json_lines"], quiet=options["quiet"], html=options["html"])
-        with cluster(options["scheduler"]) as executor, live:
-            _run(options, live, executor)
+        check_path_conflicts(
+            (options["json_lines"], options["html"]), (options["input_data"], options["config"])
+        )
+        progress = BatchProgress(lines=options["json_lines"], quiet=options["quiet"], html=options["html"])
+        with cluster(options["scheduler"]) as executor, progress:
+            _run(options, progress, executor)
     except (UsageError, SaveError) as error:
         return _refused(error)
     except KeyboardInterrupt:
         click.echo("onnx-migrate: interrupted", err=True)
         interrupted = True
-    summary = live.summary
+    summary = progress.summary
     if not options["quiet"]:
-        live.summarise(summary)
+        progress.summarise(summary)
     if interrupted:
         return 130
     wrong = not summary.ok or (options["check"] and summary.outcomes["migrated"])
     return 1 if wrong else 0
 
 
-def _run(options: dict[str, Any], live: Any, executor: Executor | None) -> Summary:
+def _run(options: dict[str, Any], progress: Any, executor: Executor | None) -> Summary:
     from onnx_migrate.batching import Job, batch, find, run
 
     def arguments_of(model: str) -> dict[str, Any]:
@@ -138,7 +129,7 @@ def _run(options: dict[str, Any], live: Any, executor: Executor | None) -> Summa
         "fail_fast": options["fail_fast"],
         "timeout": options["timeout"],
         "memory_limit": arguments(options)["memory_limit"],
-        "watcher": live,
+        "watcher": progress,
     }
     if options["out_dir"] is not None:
         return batch(

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import rich_click as click
 
-__all__ = ["BatchNamed"]
+__all__ = ["DynamicBatchCommand"]
 
 _OPTION = "--dynamic-batch"
 
 
-class BatchNamed(click.RichCommand):
+class DynamicBatchCommand(click.RichCommand):
     """Reads the name after `=` alone. click would take the next word, which may be a model."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable
 from itertools import combinations, product
 
-__all__ = ["check_apart", "check_kind"]
+__all__ = ["check_path_conflicts", "check_replaceable"]
 
 
-def check_apart(written: Iterable[str | None], read: Iterable[str | None] = ()) -> None:
+def check_path_conflicts(written: Iterable[str | None], read: Iterable[str | None] = ()) -> None:
     """Refuse two names of one file among those to write, or of one to write and one to read. Raises UsageError."""
     from onnx_migrate.errors import UsageError
 
@@ -21,7 +21,7 @@ def check_apart(written: Iterable[str | None], read: Iterable[str | None] = ()) 
             raise UsageError(said, hint="what is written needs a name of its own")
 
 
-def check_kind(path: str, head: bytes, kind: str) -> None:
+def check_replaceable(path: str, head: bytes, kind: str) -> None:
     """Refuse to write over a file that does not begin as one of its `kind` does. Raises SaveError."""
     from onnx_migrate.errors import SaveError, saving
 
@@ -38,6 +38,6 @@ def check_kind(path: str, head: bytes, kind: str) -> None:
 
 
 def _same(one: str, other: str) -> bool:
-    from onnx_migrate.url import identity, plain, same_place
+    from onnx_migrate.url import identity, resolve_file_url, same_place
 
-    return identity(one) == identity(other) or same_place(plain(one), plain(other))
+    return identity(one) == identity(other) or same_place(resolve_file_url(one), resolve_file_url(other))

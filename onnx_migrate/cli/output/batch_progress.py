@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import rich_click as click
 from rich.console import Console, Group
-from rich.live import Live as RichLive
+from rich.live import Live
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -26,12 +26,12 @@ from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
 from onnx_migrate.batching.job import MIGRATED
-from onnx_migrate.cli.options.path_conflicts import check_kind
+from onnx_migrate.cli.options.path_conflicts import check_replaceable
 from onnx_migrate.cli.output.failure import line
 from onnx_migrate.cli.output.html import BatchPage
 from onnx_migrate.errors import UsageError, saving
 
-__all__ = ["Live"]
+__all__ = ["BatchProgress"]
 
 _SHOWN = 8
 """Models shown as running."""
@@ -39,7 +39,7 @@ _SHOWN = 8
 _COLOURS = {"migrated": "green", "unchanged": "", "refused": "yellow", "failed": "red"}
 
 
-class Live(Watcher):
+class BatchProgress(Watcher):
     """Shows what runs, the rate and the time left on a terminal's stderr, and each failure in a line there.
 
     Reports go to `lines` as JSON lines ("-" is stdout), and to `html` as a page. Raises UsageError or SaveError where they
@@ -55,24 +55,24 @@ class Live(Watcher):
         self._running: dict[str, None] = {}
         self._would_change: list[str] = []
         self._stack = ExitStack()
-        self._live: RichLive | None = None
+        self._live: Live | None = None
         self._progress = Progress(
             BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn(), TextColumn("{task.description}"),
             console=self._console,
         )  # fmt: skip
         self._task = self._progress.add_task("", total=None)
 
-    def __enter__(self) -> Live:
+    def __enter__(self) -> BatchProgress:
         if self._lines_to == "-":
             self._lines = sys.stdout
         elif self._lines_to is not None:
-            check_kind(self._lines_to, b'{"kind":', "of JSON lines")
+            check_replaceable(self._lines_to, b'{"kind":', "of JSON lines")
             try:
                 self._lines = self._stack.enter_context(open(self._lines_to, "w", encoding="utf-8"))
             except OSError as error:
                 raise UsageError(f"{self._lines_to}: cannot be written: {error.strerror}") from error
         if not self._quiet and self._console.is_terminal:
-            self._live = RichLive(console=self._console, get_renderable=self._picture, transient=True)
+            self._live = Live(console=self._console, get_renderable=self._picture, transient=True)
             self._stack.enter_context(self._live)
         return self
 

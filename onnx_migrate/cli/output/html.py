@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from onnx_migrate.cli.options.path_conflicts import check_kind
+from onnx_migrate.cli.options.path_conflicts import check_replaceable
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
@@ -43,7 +43,7 @@ def check_page(path: str | None) -> None:
     if is_url(path):
         raise UsageError("--html writes a file, and no URL")
     check_target(path)
-    check_kind(path, *_KIND)
+    check_replaceable(path, *_KIND)
 
 
 def write_model_page(path: str, report: Mapping[str, Any], *, model: str, output: str | None) -> None:
@@ -126,7 +126,7 @@ def _write(path: str, pieces: Iterable[str]) -> None:
     from onnx_migrate.errors import saving
     from onnx_migrate.files.atomic_file import NewFile
 
-    check_kind(path, *_KIND)
+    check_replaceable(path, *_KIND)
     encoded = (piece.encode("utf-8", _LENIENT) for piece in pieces)
     with saving(path), NewFile(Path(os.path.abspath(path)), encoded) as file:
         file.put()

@@ -28,7 +28,7 @@ def print_overview(found: Sequence[Inspection], console: Console, *, to: str) ->
         table.add_row(
             escape(item.model),
             str(item.opset or "none"),
-            str(item.side.ir_version),
+            str(item.summary.ir_version),
             str(item.nodes),
             _bytes(item.weight_bytes),
             _span(item.survey.reachable),
@@ -46,9 +46,9 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         console.print(text, highlight=False, soft_wrap=True)
 
     line(f"[bold]{escape(item.model)}[/]")
-    others = ", ".join(f"{domain} {version}" for domain, version in item.side.opset_imports if domain)
+    others = ", ".join(f"{domain} {version}" for domain, version in item.summary.opset_imports if domain)
     line(
-        f"opset {item.opset or 'none'}{escape(f' ({others})' if others else '')}, IR {item.side.ir_version}, "
+        f"opset {item.opset or 'none'}{escape(f' ({others})' if others else '')}, IR {item.summary.ir_version}, "
         f"{_count(item.nodes, 'node')}, {_count(item.weights, 'weight')} of {_bytes(item.weight_bytes)}"
         + (f", made by {escape(item.producer)}" if item.producer else "")
     )
@@ -56,7 +56,7 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         line(f"weights in {escape(name)}")
     for problem in item.problems:
         line(f"[yellow]warning:[/] {escape(problem)}")
-    for title, ports in (("inputs", item.side.inputs), ("outputs", item.side.outputs)):
+    for title, ports in (("inputs", item.summary.inputs), ("outputs", item.summary.outputs)):
         line(f"\n[bold]{title}[/]")
         for port in ports:
             line(f"  {escape(str(port))}")
@@ -77,7 +77,7 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         for note in item.plan.notes:
             line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{escape(note.message)}")
     line(f"\n[bold]reachable[/]: opset {_span(item.survey.reachable)}")
-    refusals = [f"  not {_span(no.opsets)}: {_told(no.error)}" for no in item.survey.refusals]
+    refusals = [f"  not {_span(no.opsets)}: {_error_line(no.error)}" for no in item.survey.refusals]
     _some(refusals, line, everything)
 
 
@@ -92,7 +92,7 @@ def _some(lines: list[str], line: Callable[[str], None], everything: bool) -> No
 def _outlook(item: Inspection) -> str:
     if item.plan is None:
         assert item.refusal is not None
-        return f"[red]refused[/], {_told(item.refusal)}"
+        return f"[red]refused[/], {_error_line(item.refusal)}"
     if item.plan.outcome == "unchanged":
         return "nothing changes"
     severities = Counter(note.severity for note in item.plan.notes)
@@ -109,7 +109,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _told(error: MigrateError) -> str:
+def _error_line(error: MigrateError) -> str:
     return f"{error.code}: {escape(' '.join(str(error).split()))}"
 
 

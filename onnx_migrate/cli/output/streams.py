@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from onnx_migrate.files import Source
     from onnx_migrate.migration import Migration
 
-__all__ = ["STREAM", "from_stdin", "named", "read_source", "to_stdout"]
+__all__ = ["STREAM", "error_with_stdin_name", "read_source", "to_stdout", "with_stdin_name"]
 
 STREAM = "-"
 _NAMELESS, _NAME = "<bytes>", "<stdin>"
@@ -26,22 +26,22 @@ _NAMELESS, _NAME = "<bytes>", "<stdin>"
 def read_source(model: str) -> Source:
     """Return the path, of a copy if it is a URL, or all that stdin has; then the model is held in memory."""
     if model != STREAM:
-        from onnx_migrate.files import at_hand
+        from onnx_migrate.files import ensure_local
 
-        return at_hand(model)
+        return ensure_local(model)
     if sys.stdin.isatty():
         raise click.UsageError("stdin is a terminal: pipe a model into it")
     return sys.stdin.buffer.read()
 
 
-def from_stdin(error: MigrateError) -> MigrateError:
+def error_with_stdin_name(error: MigrateError) -> MigrateError:
     """Return an error that calls what came from stdin so."""
     renamed = copy(error)
     renamed.reason = error.reason.replace(_NAMELESS, _NAME)
     return renamed
 
 
-def named(migration: Migration) -> Migration:
+def with_stdin_name(migration: Migration) -> Migration:
     """Return a migration whose report calls what came from stdin so."""
     if migration.report.model != _NAMELESS:
         return migration

@@ -24,7 +24,7 @@ import onnx
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.digest import file_digest
 from onnx_migrate.model.weights import tensors
-from onnx_migrate.url import basename, is_web, opened, said, same_place
+from onnx_migrate.url import basename, is_web, one_line_reason, open_file_system, same_place
 
 __all__ = ["check_url", "upload"]
 
@@ -34,11 +34,11 @@ _ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"}
 def check_url(url: str, *, source: str | None = None, in_place: bool = False) -> None:
     """Refuse a URL that cannot be written to, or must not: that of the model itself. Asks nothing of the server.
 
-    Raises SaveError (`cannot-write`, `is-directory`, `in-place`), and UsageError as `url.opened` does.
+    Raises SaveError (`cannot-write`, `is-directory`, `in-place`), and UsageError as `url.open_file_system` does.
     """
     if is_web(url):  # fsspec would POST
         raise SaveError(f"{url}: HTTP is only read", hint="s3, gs, az, hf, sftp and others are written to")
-    opened(url)
+    open_file_system(url)
     if basename(url) in ("", ".", ".."):
         raise SaveError(f"{url} is a directory", code="is-directory", hint="give a file name in it")
     if source is not None and not in_place and same_place(source, url):
@@ -47,7 +47,7 @@ def check_url(url: str, *, source: str | None = None, in_place: bool = False) ->
 
 def upload(path: Path, url: str) -> None:
     """Send the model at `path`, and its data file if it has one, to `url`. Raises SaveError."""
-    system, target = opened(url)
+    system, target = open_file_system(url)
     data = path.with_name(f"{path.name}.data")
     try:
         if data.exists():
@@ -56,7 +56,7 @@ def upload(path: Path, url: str) -> None:
             _put(system, data, posixpath.join(posixpath.dirname(target), name))
         _put(system, path, target)
     except Exception as error:  # of whatever library the protocol is spoken by
-        raise SaveError(f"{url}: cannot be written: {said(error)}") from error
+        raise SaveError(f"{url}: cannot be written: {one_line_reason(error)}") from error
 
 
 def _put(system: Any, path: Path, target: str) -> None:

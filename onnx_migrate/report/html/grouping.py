@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onnx_migrate.report.html.node_diagram import Drawing, draw
+from onnx_migrate.report.html.diagram_parts import Drawing
+from onnx_migrate.report.html.node_diagram import draw
 
 __all__ = ["Column", "Form", "Group", "grouped"]
 

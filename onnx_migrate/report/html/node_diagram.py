@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from onnx import defs
 
+from onnx_migrate.report.html.diagram_parts import Attribute, Box, Drawing, Slot, Texts
 from onnx_migrate.spec.schema import is_onnx
 
-__all__ = ["Attribute", "Box", "Drawing", "Slot", "Texts", "draw", "draw_blocked"]
+__all__ = ["draw", "draw_blocked"]
 
 _KINDS = {
     "layer": "Conv ConvTranspose ConvInteger QLinearConv Gemm MatMul LSTM GRU RNN DeformConv Attention Einsum",
@@ -32,79 +32,9 @@ _SLOTS = 12
 """Values drawn that go into a node, or come out; Concat and the like can have hundreds."""
 
 
-@dataclass(frozen=True)
-class Slot:
-    """An input or output: the operator's name for it, what is written there, and what the pointer tells of it.
-
-    `text` and `title` are places in the drawing's `Texts`. `mark` is "gone", "new", "inner" where a node of the same
-    drawing reads it, or "".
-    """
-
-    label: str
-    text: int
-    title: int
-    mark: str = ""
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """An attribute; `value` is a place in the drawing's `Texts`, `mark` is "gone", "new" or ""."""
-
-    name: str
-    value: int
-    mark: str = ""
-
-
-@dataclass(frozen=True)
-class Box:
-    """A node. `constants` are inputs whose value the model fixes, `more` counts inputs and outputs not drawn.
-
-    `version` is 0 where it is not known, as for operators of other domains. `mark` is "gone", "new", "blocked" or "".
-    """
-
-    operator: str
-    version: int
-    kind: str
-    inputs: tuple[Slot, ...]
-    constants: tuple[Slot, ...]
-    attributes: tuple[Attribute, ...]
-    outputs: tuple[Slot, ...]
-    more: int
-    mark: str
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """What stood there, and what stands there now: rows from top to bottom, each of boxes that read from rows above.
-
-    Drawings are equal when they differ in texts alone: in names, and values of constants and attributes.
-    """
-
-    before: Box
-    after: tuple[tuple[Box, ...], ...]
-
-
-class Texts:
-    """The texts of a drawing. What is one thing (a value, an attribute that stays) is one text, however often drawn."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.labels: list[str] = []
-        """What each text is: the name of a slot or an attribute."""
-        self._places: dict[tuple[str, ...], int] = {}
-
-    def place(self, thing: tuple[str, ...], text: str, label: str) -> int:
-        """Return the place of a thing's text."""
-        if thing not in self._places:
-            self._places[thing] = len(self.texts)
-            self.texts.append(text)
-            self.labels.append(label)
-        return self._places[thing]
-
-
 def draw(change: Mapping[str, Any]) -> tuple[Drawing, Texts]:
     """Draw a change of a report's dict. The first three texts are the node's name, the body it stands in and the reason."""
-    pen = _Pen(change)
+    pen = _DiagramBuilder(change)
     old, new = change["before"], change["after"]
     nodes = _in_order(change["helper_nodes"], new)
     was_read, is_read = set(old["inputs"]), {name for node in nodes for name in node["inputs"]}
@@ -126,7 +56,7 @@ def draw(change: Mapping[str, Any]) -> tuple[Drawing, Texts]:
 
 def draw_blocked(change: Mapping[str, Any]) -> tuple[Drawing, Texts]:
     """Draw the node that stood in the way of a migration: a change that was never made."""
-    pen = _Pen(change)
+    pen = _DiagramBuilder(change)
     return Drawing(pen.box(change["before"], mark="blocked"), ()), pen.texts
 
 
@@ -143,7 +73,7 @@ def _in_order(
     return [*helpers[:place], node, *helpers[place:]]
 
 
-class _Pen:
+class _DiagramBuilder:
     """Draws the nodes of one change."""
 
     def __init__(self, change: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx_migrate._version import __version__
 from onnx_migrate.errors import UsageError
-from onnx_migrate.report.html.view_model import Model, Row, anchor
+from onnx_migrate.report.html.view_model import ModelPage, Row, anchor
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -33,13 +33,13 @@ def check_available() -> None:
 def model_page(report: Mapping[str, Any], *, sizes: tuple[str, str] | None = None) -> str:
     """Return the page of one model: a report's or a failure's dict, and the files' sizes before and after."""
     macros = _macros()
-    page = Model.of(report, sizes=sizes, listed=_LISTED)
+    page = ModelPage.of(report, sizes=sizes, listed=_LISTED)
     return f"{macros.top(page.name)}\n{macros.alone(page)}\n{macros.bottom(__version__)}\n"
 
 
 def model_part(report: Mapping[str, Any], *, sizes: tuple[str, str] | None = None) -> str:
     """Return the part of a batch's page that shows one model."""
-    page = Model.of(report, sizes=sizes, listed=_LISTED_IN_BATCH)
+    page = ModelPage.of(report, sizes=sizes, listed=_LISTED_IN_BATCH)
     return f"{_macros().part(page, anchor(page.name))}\n"
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 from onnx_migrate.report.codes import CODES
+from onnx_migrate.report.html.diagram_parts import Drawing
 from onnx_migrate.report.html.grouping import Group, grouped
-from onnx_migrate.report.html.node_diagram import Drawing, draw_blocked
+from onnx_migrate.report.html.node_diagram import draw_blocked
+from onnx_migrate.report.html.verification_view import VerificationView, shape_text
 
-__all__ = ["Fact", "Finding", "Model", "Note", "Port", "Proof", "Row", "Trouble", "anchor"]
+__all__ = ["Fact", "Failure", "ModelPage", "Note", "Port", "Row", "anchor"]
 
 
 @dataclass(frozen=True)
@@ -36,31 +38,6 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What was found of one output: "same", "near" or "differs", and the largest differences as text."""
-
-    output: str
-    kind: str
-    shape: str
-    grade: str
-    text: str
-    largest: str
-    allowed: str
-    differing: str
-
-
-@dataclass(frozen=True)
-class Proof:
-    """How the result was held against the original."""
-
-    kind: str
-    text: str
-    feeds: tuple[str, ...]
-    findings: tuple[Finding, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Note:
     """Something that was done, or found, that is not one node's; `severity` is "info", "warning", "good" or "failed"."""
 
@@ -69,7 +46,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class Failure:
     """Why a model was not migrated, and the node in the way, if it is known."""
 
     code: str
@@ -82,25 +59,25 @@ class Trouble:
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelPage:
     """All that a page shows of one model; what there is nothing to say of is empty or None."""
 
     name: str
     outcome: str
     output: str
     cached: bool
-    trouble: Trouble | None
+    failure: Failure | None
     facts: tuple[Fact, ...]
     ports: tuple[Port, ...]
     changed: int
     groups: tuple[Group, ...]
     notes: tuple[Note, ...]
     trials: tuple[Note, ...]
-    proof: Proof | None
+    verification: VerificationView | None
     seconds: tuple[Fact, ...]
 
     @classmethod
-    def of(cls, report: Mapping[str, Any], *, sizes: tuple[str, str] | None, listed: int) -> Model:
+    def of(cls, report: Mapping[str, Any], *, sizes: tuple[str, str] | None, listed: int) -> ModelPage:
         """Prepare the dict of a report or of a failure; of nodes of one drawing `listed` are told one by one."""
         changes = report.get("changes") or ()
         before, after = report.get("before"), report.get("after")
@@ -111,7 +88,7 @@ class Model:
             outcome=report["outcome"],
             output=report.get("output") or "" if "error" not in report else "",
             cached=bool(report.get("cached")),
-            trouble=_trouble(report) if "error" in report else None,
+            failure=_failure(report) if "error" in report else None,
             facts=(
                 *_facts(before, after, sizes),
                 *([Fact("changed nodes", f"{len(changes):,}")] if before else ()),
@@ -125,7 +102,7 @@ class Model:
                 *map(_trial, dynamic["trials"]),
                 *(Note("info", text) for text in dynamic["notes"]),
             ),
-            proof=_proof(report["verification"]) if report.get("verification") else None,
+            verification=VerificationView.of(report["verification"]) if report.get("verification") else None,
             seconds=tuple(Fact(stage, f"{value:.3f} s") for stage, value in seconds.items()),
         )
 
@@ -192,18 +169,12 @@ def _ports(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> tuple[
     found = []
     for side in ("inputs", "outputs"):
         for old, new in zip_longest(before[side], after[side] if after else ()):
-            now = _shape(new["shape"]) if new else ""
-            found.append(Port(side[:-1], old["name"], old["type"], _shape(old["shape"]), now))
+            now = shape_text(new["shape"]) if new else ""
+            found.append(Port(side[:-1], old["name"], old["type"], shape_text(old["shape"]), now))
     return tuple(found)
 
 
-def _shape(dims: Sequence[int | str | None] | None) -> str:
-    if dims is None:
-        return "any shape"
-    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
-
-
-def _trouble(report: Mapping[str, Any]) -> Trouble:
+def _failure(report: Mapping[str, Any]) -> Failure:
     error, blocked = report["error"], report.get("blocked")
     drawing, texts = draw_blocked(blocked) if blocked else (None, None)
     operator = error["operator"]
@@ -212,7 +183,7 @@ def _trouble(report: Mapping[str, Any]) -> Trouble:
         if error["to_version"] not in (None, error["from_version"]):
             operator += f" → {error['to_version']}"
     scope = f"in {error['scope']}" if error["scope"] not in ("", "graph") else ""
-    return Trouble(
+    return Failure(
         error["code"],
         CODES.get(error["code"], ""),
         " ".join(filter(None, (operator, error["node"], scope))),
@@ -228,45 +199,3 @@ def _trial(trial: Mapping[str, Any]) -> Note:
     if trial["problem"]:
         return Note("failed", f"{sizes}: {trial['problem']}")
     return Note("good", f"{sizes}: runs, and the outputs are as declared")
-
-
-def _proof(verdict: Mapping[str, Any]) -> Proof:
-    evaluator = f"with {verdict['evaluator']}" if verdict["evaluator"] else ""
-    return Proof(
-        verdict["kind"],
-        " ".join(filter(None, (verdict["reason"], evaluator))),
-        tuple(map(_feed, verdict["feeds"])),
-        tuple(map(_finding, verdict["comparisons"])),
-        tuple(verdict["notes"]),
-    )
-
-
-def _feed(feed: Mapping[str, Any]) -> str:
-    origin = "" if feed["seed"] is None else f", seed {feed['seed']}"
-    shapes = ", ".join(f"{name} {_shape(shape)}" for name, shape in feed["shapes"])
-    return f"{feed['name']}{origin}: {shapes}"
-
-
-def _finding(item: Mapping[str, Any]) -> Finding:
-    if item["problem"]:
-        grade, text = "differs", item["problem"]
-    elif item["identical"]:
-        grade, text = "same", "bit for bit the same"
-    else:
-        grade, text = "near", "the same but for rounding"
-    compared = item["elements"] > 0
-    return Finding(
-        item["output"],
-        item["dtype_after"],
-        _shape(item["shape_after"]),
-        grade,
-        text,
-        _figure(item["largest_absolute"]) if compared else "",
-        _figure(item["allowed"]) if compared else "",
-        f"{item['differing']:,} of {item['elements']:,}" if compared else "",
-    )
-
-
-def _figure(value: float | str) -> str:
-    """Return a figure in short; what JSON cannot hold is text already."""
-    return value if isinstance(value, str) else f"{value:.3g}"

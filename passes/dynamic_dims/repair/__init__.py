@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .search import mend
+from .search import repair
 
-__all__ = ["mend"]
+__all__ = ["repair"]

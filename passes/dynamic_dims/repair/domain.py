@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["Array", "Dim", "Dims", "Sizes", "Value", "Worlds", "product"]
+__all__ = ["Array", "Assignments", "Dim", "Dims", "Sizes", "Value", "merged_axis"]
 
 Array = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
@@ -25,7 +25,7 @@ class Dim:
     """One axis: its length in each world, and, if a Reshape put several axes into it, these in row-major order."""
 
     sizes: Sizes
-    parts: tuple[Dim, ...] = field(default=(), compare=False)
+    factors: tuple[Dim, ...] = field(default=(), compare=False)
 
     @property
     def frozen(self) -> int:
@@ -37,25 +37,27 @@ class Dim:
         """Whether the length is another in some world."""
         return self.sizes.count(self.sizes[0]) < len(self.sizes)
 
-    def leaves(self) -> list[Dim]:
+    def flat_factors(self) -> list[Dim]:
         """Return what the axis is made of, in row-major order."""
-        return [leaf for part in self.parts for leaf in part.leaves()] if self.parts else [self]
+        if not self.factors:
+            return [self]
+        return [flat for factor in self.factors for flat in factor.flat_factors()]
 
 
 Dims = tuple[Dim | None, ...]
 
 
-def product(parts: list[Dim], worlds: int) -> Dim:
+def merged_axis(factors: list[Dim], assignments: int) -> Dim:
     """Return the axis that these axes become when they are laid together."""
-    if len(parts) == 1:
-        return parts[0]
-    sizes = tuple(prod(part.sizes[world] for part in parts) for world in range(worlds))
-    kept = tuple(part for part in parts if part.sizes != (1,) * worlds)
-    return Dim(sizes, kept if len(kept) > 1 and any(part.varies for part in kept) else ())
+    if len(factors) == 1:
+        return factors[0]
+    sizes = tuple(prod(factor.sizes[assignment] for factor in factors) for assignment in range(assignments))
+    kept = tuple(factor for factor in factors if factor.sizes != (1,) * assignments)
+    return Dim(sizes, kept if len(kept) > 1 and any(factor.varies for factor in kept) else ())
 
 
 @dataclass(frozen=True)
-class Worlds:
+class Assignments:
     """The sizes of each symbol in each world: as frozen, twice with all of them other, and with the batch alone other.
 
     No two symbols that move have one size in a world that is not the frozen one.
@@ -65,7 +67,7 @@ class Worlds:
     batch: frozenset[str]
 
     @classmethod
-    def of(cls, frozen: Mapping[str, int], batch: Set[str], step: int) -> Worlds:
+    def of(cls, frozen: Mapping[str, int], batch: Set[str], step: int) -> Assignments:
         """Choose worlds in which a symbol that is no batch has grown by multiples of `step`."""
         sizes: dict[str, Sizes] = {}
         taken = set(frozen.values())
@@ -123,22 +125,24 @@ class Value:
         """Whether any axis does."""
         return self.dims is not None and any(dim is not None and dim.varies for dim in self.dims)
 
-    def type_in(self, world: int) -> onnx.TypeProto:
+    def type_in(self, assignment: int) -> onnx.TypeProto:
         """Return the type in one world."""
         if self.types is not None:
-            return self.types[world]
+            return self.types[assignment]
         sizes = (
-            None if self.dims is None else [None if dim is None else dim.sizes[world] for dim in self.dims]
+            None
+            if self.dims is None
+            else [None if dim is None else dim.sizes[assignment] for dim in self.dims]
         )
         return helper.make_tensor_type_proto(self.dtype, sizes)
 
-    def tensor_in(self, world: int) -> TensorProto | None:
+    def tensor_in(self, assignment: int) -> TensorProto | None:
         """Return the elements in one world as onnx's inference takes them."""
         if self.data is None:
             return None
-        if world not in self._tensors:
-            self._tensors[world] = numpy_helper.from_array(self.data[world])
-        return self._tensors[world]
+        if assignment not in self._tensors:
+            self._tensors[assignment] = numpy_helper.from_array(self.data[assignment])
+        return self._tensors[assignment]
 
     def constant(self) -> Array | None:
         """Return the elements if they are the same in all worlds."""

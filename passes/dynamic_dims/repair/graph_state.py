@@ -11,12 +11,12 @@ import onnx
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .domain import Array, Dim, Sizes, Value, Worlds
+from .domain import Array, Assignments, Dim, Sizes, Value
 
-__all__ = ["Body", "Length", "State", "UnknownLengthError"]
+__all__ = ["GraphState", "Length", "LoopState", "UnknownLength"]
 
 
-class UnknownLengthError(Exception):
+class UnknownLength(Exception):
     """No value that is there has an axis of this length."""
 
 
@@ -26,13 +26,13 @@ class Length:
 
     value: str
     axis: int
-    times: int = 1
-    over: int = 1
-    plus: int = 0
+    multiplier: int = 1
+    divisor: int = 1
+    offset: int = 0
 
 
 @dataclass(frozen=True)
-class State:
+class LoopState:
     """A value that a Loop or Scan carries round, by the label of that node and its place among those."""
 
     node: str
@@ -40,55 +40,60 @@ class State:
 
 
 @dataclass
-class Body:
+class GraphState:
     """A graph's or a function's body. What is not found here is looked for in the body around it."""
 
     scope: Scope
-    worlds: Worlds
-    parent: Body | None = None
+    assignments: Assignments
+    parent: GraphState | None = None
     values: dict[str, Value] = field(default_factory=dict)
     sources: dict[Sizes, tuple[str, int]] = field(default_factory=dict)
     """The first value and axis of each length that moves."""
-    makers: dict[str, onnx.NodeProto] = field(default_factory=dict)
-    readers: dict[str, list[onnx.NodeProto]] = field(default_factory=dict)
-    carried: Mapping[str, State] = field(default_factory=dict)
+    producers: dict[str, onnx.NodeProto] = field(default_factory=dict)
+    consumers: dict[str, list[onnx.NodeProto]] = field(default_factory=dict)
+    loop_states: Mapping[str, LoopState] = field(default_factory=dict)
     """Inputs of this body that are states."""
-    _read: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
+    _gathers: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
 
-    def around(self) -> Iterator[Body]:
+    def enclosing(self) -> Iterator[GraphState]:
         """Give this body and those around it, from the inside."""
-        body: Body | None = self
-        while body is not None:
-            yield body
-            body = body.parent
+        graph: GraphState | None = self
+        while graph is not None:
+            yield graph
+            graph = graph.parent
 
     def value(self, name: str) -> Value:
         """Return what is known of a value; small constants are read."""
-        for body in self.around():
-            found = body.values.get(name)
+        for graph in self.enclosing():
+            found = graph.values.get(name)
             if found is not None:
                 return found
         return Value()
 
-    def state(self, name: str) -> State | None:
+    def loop_state(self, name: str) -> LoopState | None:
         """Return the state that a value is, None if it is none."""
-        return next((body.carried[name] for body in self.around() if name in body.carried), None)
+        return next(
+            (graph.loop_states[name] for graph in self.enclosing() if name in graph.loop_states), None
+        )
 
-    def learn(self, name: str, value: Value) -> None:
+    def record(self, name: str, value: Value) -> None:
         """Take note of a value."""
         self.values[name] = value
         for axis, dim in enumerate(value.dims or ()):
             if dim is not None and dim.varies:
                 self.sources.setdefault(dim.sizes, (name, axis))
 
-    def moving(self, frozen: int) -> list[Dim]:
+    def varying_dims(self, frozen: int) -> list[Dim]:
         """Return the lengths that were `frozen` and move, first come first."""
         found = [
-            sizes for body in reversed(list(self.around())) for sizes in body.sources if sizes[0] == frozen
+            sizes
+            for graph in reversed(list(self.enclosing()))
+            for sizes in graph.sources
+            if sizes[0] == frozen
         ]
         return [Dim(sizes) for sizes in dict.fromkeys(found)]
 
-    def length(self, dim: Dim, prefer: Sequence[str] = ()) -> list[Length]:
+    def lengths(self, dim: Dim, prefer: Sequence[str] = ()) -> list[Length]:
         """Return the lengths whose product is `dim`'s, from the values preferred if they have it.
 
         Raises UnknownLengthError.
@@ -97,28 +102,28 @@ class Body:
             for axis, other in enumerate(self.value(name).dims or ()):
                 if other is not None and other.sizes == dim.sizes:
                     return [Length(name, axis)]
-        for body in self.around():
-            if dim.sizes in body.sources:
-                return [Length(*body.sources[dim.sizes])]
-        if dim.parts:
-            moving = [part for part in dim.leaves() if part.varies]
+        for graph in self.enclosing():
+            if dim.sizes in graph.sources:
+                return [Length(*graph.sources[dim.sizes])]
+        if dim.factors:
+            varying_dims = [part for part in dim.flat_factors() if part.varies]
             rest = dim.frozen
             found: list[Length] = []
-            for part in moving:
-                found.extend(self.length(part, prefer))
+            for part in varying_dims:
+                found.extend(self.lengths(part, prefer))
                 rest //= part.frozen
             found[0] = Length(
-                found[0].value, found[0].axis, found[0].times * rest, found[0].over, found[0].plus
+                found[0].value, found[0].axis, found[0].multiplier * rest, found[0].divisor, found[0].offset
             )
             return found
-        for body in self.around():
-            for sizes, (name, axis) in body.sources.items():
+        for graph in self.enclosing():
+            for sizes, (name, axis) in graph.sources.items():
                 made = _linear(sizes, dim.sizes)
                 if made is not None:
                     return [Length(name, axis, *made)]
-        raise UnknownLengthError
+        raise UnknownLength
 
-    def shape(self, rw: Rewriter, entries: Sequence[int | Dim], prefer: Sequence[str] = ()) -> str:
+    def emit_shape(self, rw: Rewriter, entries: Sequence[int | Dim], prefer: Sequence[str] = ()) -> str:
         """Write what gives a vector of lengths and return its name: a constant, or Shape, Gather and Concat."""
         if all(isinstance(entry, int) for entry in entries):
             return rw.constant(np.array(entries, np.int64), "shape")
@@ -131,7 +136,7 @@ class Body:
                 parts.append(rw.constant(np.array(numbers, np.int64), "sizes"))
                 numbers.clear()
             if read:
-                parts.append(self._gathered(rw, read[0].value, tuple(length.axis for length in read)))
+                parts.append(self._emit_gather(rw, read[0].value, tuple(length.axis for length in read)))
                 read.clear()
 
         for entry in entries:
@@ -140,43 +145,43 @@ class Body:
                     close()
                 numbers.append(entry)
                 continue
-            lengths = self.length(entry, prefer)
+            lengths = self.lengths(entry, prefer)
             plain = len(lengths) == 1 and lengths[0] == Length(lengths[0].value, lengths[0].axis)
             if numbers or (read and (not plain or read[0].value != lengths[0].value)):
                 close()
             if plain:
                 read.append(lengths[0])
             else:
-                parts.append(self._computed(rw, lengths))
+                parts.append(self._emit_product(rw, lengths))
         close()
         return parts[0] if len(parts) == 1 else rw.before("Concat", parts, hint="shape", axis=0)
 
-    def scalar(self, rw: Rewriter, dim: Dim, dtype: Array, prefer: Sequence[str] = ()) -> str:
+    def emit_length(self, rw: Rewriter, dim: Dim, dtype: Array, prefer: Sequence[str] = ()) -> str:
         """Write what gives one length as a tensor without axes, of the type of `dtype`."""
-        vector = self.shape(rw, [dim], prefer)
+        vector = self.emit_shape(rw, [dim], prefer)
         scalar = rw.before("Gather", [vector, rw.constant(np.array(0, np.int64), "first")], hint="length")
         if dtype.dtype == np.int64:
             return scalar
         kind = int(onnx.helper.np_dtype_to_tensor_dtype(dtype.dtype))
         return rw.before("Cast", [scalar], hint="length", to=kind)
 
-    def _gathered(self, rw: Rewriter, value: str, axes: tuple[int, ...]) -> str:
-        for body in self.around():
-            if (value, axes) in body._read:
-                return body._read[value, axes]
+    def _emit_gather(self, rw: Rewriter, value: str, axes: tuple[int, ...]) -> str:
+        for graph in self.enclosing():
+            if (value, axes) in graph._gathers:
+                return graph._gathers[value, axes]
         shape = rw.before("Shape", [value])
         name = rw.before("Gather", [shape, rw.constant(np.array(axes, np.int64), "axes")], hint="sizes")
-        self._read[value, axes] = name
+        self._gathers[value, axes] = name
         return name
 
-    def _computed(self, rw: Rewriter, lengths: list[Length]) -> str:
+    def _emit_product(self, rw: Rewriter, lengths: list[Length]) -> str:
         found = ""
         for length in lengths:
-            name = self._gathered(rw, length.value, (length.axis,))
+            name = self._emit_gather(rw, length.value, (length.axis,))
             for operator, number, idle in (
-                ("Mul", length.times, 1),
-                ("Div", length.over, 1),
-                ("Add", length.plus, 0),
+                ("Mul", length.multiplier, 1),
+                ("Div", length.divisor, 1),
+                ("Add", length.offset, 0),
             ):
                 if number != idle:
                     name = rw.before(

@@ -11,28 +11,27 @@ import onnx
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.analysis.shape_arithmetic import LARGEST
 from onnx_migrate.errors import Where
-from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.model.graphs import FunctionKey, called, fed_inputs, function_key, names_read, subgraphs
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.toposort import free_names
 from onnx_migrate.rewrite.change_log import Change
-from onnx_migrate.rewrite.constant_summary import sketches
+from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.schema import is_onnx
 
-from .conflicts import contradiction, misfit, mixture
-from .domain import Array, Dim, Dims, Value, Worlds
-from .graph_state import Body, State
-from .hypotheses import Choices
-from .loop_bodies import common, rounds
-from .node_context import BlockedError, LaidError, MixedError, Place
-from .node_inference import DisagreementError, infer
-from .rules.squeezed_batch import TAKERS
-from .rules.table import MENDERS, OF_CONSTANTS
+from .conflicts import batch_mixing, broadcast_conflict, operand_conflict
+from .domain import Array, Assignments, Dim, Dims, Value
+from .graph_state import GraphState, LoopState
+from .hypotheses import Hypotheses
+from .loop_bodies import iteration_of, join
+from .node_context import BatchMerged, BatchMixed, NodeContext, UnrepairableNode
+from .node_inference import ShapeConflict, infer
+from .rules.squeezed_batch import BATCH_REMOVERS
+from .rules.table import APPLIED_TO_CONSTANTS, RULES
 
-__all__ = ["Walk"]
+__all__ = ["Interpreter"]
 
 
-class Walk:
+class Interpreter:
     """One walk over a model, which is edited in place, under the meanings assumed in `choices`.
 
     Raises BlockedError from `run` at a node that cannot be mended, MixedError at one where items of a batch meet
@@ -43,28 +42,28 @@ class Walk:
     def __init__(
         self,
         model: Model,
-        worlds: Worlds,
-        choices: Choices,
+        assignments: Assignments,
+        hypotheses: Hypotheses,
         pass_name: str,
         tolerated: Set[str] = frozenset(),
-        widened: Collection[tuple[State, int, Dim]] = (),
+        expanded_states: Collection[tuple[LoopState, int, Dim]] = (),
     ) -> None:
         self.changes: list[Change] = []
         self._tolerated = tolerated
-        self._widened = widened
+        self._expanded_states = expanded_states
         self._model = model
-        self._worlds = worlds
-        self._choices = choices
-        self._step = pass_name
+        self._assignments = assignments
+        self._hypotheses = hypotheses
+        self._pass_name = pass_name
         self._outputs = {value.name for value in model.proto.graph.output}
-        self._last: dict[str, Place] = {}
+        self._output_contexts: dict[str, NodeContext] = {}
         self.visited = 0
         """How many nodes were walked over."""
-        self.moved = 0
+        self.varying = 0
         """How many of them give what moves with something else than the batch."""
-        self.flow: Counter[str] = Counter()
+        self.symbol_use: Counter[str] = Counter()
         """How many of them give what has a symbol for an axis, or laid into one."""
-        self.takers: list[Place] = []
+        self.batch_removers: list[NodeContext] = []
         """Nodes that took the batch away, and now lay it with another axis."""
         self.outputs: dict[str, Dims | None] = {}
         """The dims of the graph's outputs, once it is walked."""
@@ -79,255 +78,268 @@ class Walk:
     def run(self) -> None:
         """Walk the main graph and what it calls."""
         proto = self._model.proto
-        given: dict[str, Value] = {}
-        initialised = {tensor.name for tensor in proto.graph.initializer}
-        for value in proto.graph.input:
-            if value.name not in initialised:
-                given[value.name] = self._declared(value)
-        body = self._walk(proto.graph, self._main, given, None, self._imports)
-        self.outputs = {name: body.value(name).dims for name in self._outputs}
-        for name in sorted(self._last):
-            place = self._last[name]
-            for dim in body.value(name).dims or ():
-                if dim is None or dim.sizes in self._worlds.sizes.values():
+        inputs = {value.name: self._input_value(value) for value in fed_inputs(proto.graph)}
+        graph_state = self._interpret_body(proto.graph, self._main, inputs, None, self._imports)
+        self.outputs = {name: graph_state.value(name).dims for name in self._outputs}
+        for name in sorted(self._output_contexts):
+            context = self._output_contexts[name]
+            for dim in graph_state.value(name).dims or ():
+                if dim is None or dim.sizes in self._assignments.sizes.values():
                     continue
-                if self._worlds.carries_batch(dim):
-                    raise LaidError(place, f"it lays the batch with another axis of output {name!r}")
+                if self._assignments.carries_batch(dim):
+                    raise BatchMerged(context, f"it lays the batch with another axis of output {name!r}")
 
-    def _follow(self, outputs: list[Value]) -> None:
+    def _count_symbols(self, outputs: list[Value]) -> None:
         sizes = {
-            leaf.sizes
+            factor.sizes
             for value in outputs
             for dim in value.dims or ()
             if dim is not None
-            for leaf in (dim, *dim.leaves())
+            for factor in (dim, *dim.flat_factors())
         }
-        self.flow.update(symbol for symbol, own in self._worlds.sizes.items() if own in sizes)
+        self.symbol_use.update(symbol for symbol, own in self._assignments.sizes.items() if own in sizes)
 
-    def _moves(self, value: Value) -> bool:
+    def _varies_without_batch(self, value: Value) -> bool:
         return any(
             dim is not None and dim.sizes[0] == dim.sizes[3] != dim.sizes[1] for dim in value.dims or ()
         )
 
-    def _declared(self, value: onnx.ValueInfoProto) -> Value:
+    def _input_value(self, value: onnx.ValueInfoProto) -> Value:
         kind = value.type
         if kind.WhichOneof("value") != "tensor_type":
-            return Value(types=(kind,) * self._worlds.count)
+            return Value(types=(kind,) * self._assignments.count)
         tensor = kind.tensor_type
         if not tensor.HasField("shape"):
             return Value(tensor.elem_type)
         dims: list[Dim | None] = []
         for dim in tensor.shape.dim:
-            if dim.dim_param in self._worlds.sizes:
-                dims.append(Dim(self._worlds.sizes[dim.dim_param]))
+            if dim.dim_param in self._assignments.sizes:
+                dims.append(Dim(self._assignments.sizes[dim.dim_param]))
             else:
-                dims.append(self._worlds.fixed(dim.dim_value) if dim.HasField("dim_value") else None)
+                dims.append(self._assignments.fixed(dim.dim_value) if dim.HasField("dim_value") else None)
         return Value(tensor.elem_type, tuple(dims))
 
-    def _walk(
+    def _interpret_body(
         self,
         graph: onnx.GraphProto | onnx.FunctionProto,
         scope: Scope,
-        given: Mapping[str, Value],
-        parent: Body | None,
+        inputs: Mapping[str, Value],
+        parent: GraphState | None,
         imports: Mapping[str, int],
-        carried: Mapping[str, State] | None = None,
-    ) -> Body:
-        body = Body(scope, self._worlds, parent, carried=carried or {})
+        loop_states: Mapping[str, LoopState] | None = None,
+    ) -> GraphState:
+        graph_state = GraphState(scope, self._assignments, parent, loop_states=loop_states or {})
         for node in graph.node:
             for name in node.output:
-                body.makers[name] = node
-            for name in dict.fromkeys(free_names(node)) if any(subgraphs(node)) else node.input:
-                body.readers.setdefault(name, []).append(node)
-        for name, value in given.items():
-            body.learn(name, value)
+                graph_state.producers[name] = node
+            for name in dict.fromkeys(names_read(node)) if any(subgraphs(node)) else node.input:
+                graph_state.consumers.setdefault(name, []).append(node)
+        for name, value in inputs.items():
+            graph_state.record(name, value)
         if isinstance(graph, onnx.GraphProto):
             for tensor in graph.initializer:
-                if tensor.name not in body.values:
-                    body.values[tensor.name] = self._tensor(tensor)
+                if tensor.name not in graph_state.values:
+                    graph_state.values[tensor.name] = self._tensor(tensor)
             for sparse in graph.sparse_initializer:
-                body.values[sparse.values.name] = Value(
-                    sparse.values.data_type, tuple(map(self._worlds.fixed, sparse.dims))
+                graph_state.values[sparse.values.name] = Value(
+                    sparse.values.data_type, tuple(map(self._assignments.fixed, sparse.dims))
                 )
         nodes: list[onnx.NodeProto] = []
         edited = False
         for index, node in enumerate(graph.node):
-            place = self._place(node, body, index, imports)
-            outputs = self._visit(place, index, imports)
+            context = self._context(node, graph_state, index, imports)
+            outputs = self._interpret_node(context, index, imports)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
-                    body.learn(name, value)
-            self.moved += any(map(self._moves, outputs))
-            self._follow(outputs)
+                    graph_state.record(name, value)
+            self.varying += any(map(self._varies_without_batch, outputs))
+            self._count_symbols(outputs)
             if scope is self._main:
-                self._last.update({name: place for name in node.output if name in self._outputs})
-            nodes.extend([*place.rw.preceding, node, *place.rw.following])
-            if place.before is not None:
+                self._output_contexts.update({name: context for name in node.output if name in self._outputs})
+            nodes.extend([*context.rw.preceding, node, *context.rw.following])
+            if context.before is not None:
                 edited = True
-                self._record(place)
+                self._record(context)
         if edited or scope.added:
             nodes = list(chain(scope.added, nodes))
             copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
             del graph.node[:]
             graph.node.extend(copies)
             scope.added = []
-        return body
+        return graph_state
 
     def _tensor(self, tensor: onnx.TensorProto) -> Value:
-        dims = tuple(map(self._worlds.fixed, tensor.dims))
+        dims = tuple(map(self._assignments.fixed, tensor.dims))
         size = 1
         for length in tensor.dims:
             size *= length
         if size > LARGEST or tensor.data_type == onnx.TensorProto.STRING:
             return Value(tensor.data_type, dims)
         array = self._model.weights.array(tensor)
-        return Value(tensor.data_type, dims, (array,) * self._worlds.count)
+        return Value(tensor.data_type, dims, (array,) * self._assignments.count)
 
-    def _place(self, node: onnx.NodeProto, body: Body, index: int, imports: Mapping[str, int]) -> Place:
+    def _context(
+        self, node: onnx.NodeProto, graph_state: GraphState, index: int, imports: Mapping[str, int]
+    ) -> NodeContext:
         version = imports.get("", imports.get("ai.onnx", 1))
         name = node.name or next((output for output in node.output if output), "")
-        where = Where(scope=body.scope.path, node=name, operator=node.op_type)
-        rw = Rewriter(node, body.scope, version, version, where)
-        given = [body.value(name) if name else None for name in node.input]
-        return Place(node, rw, body, given, self._choices, where)
+        where = Where(scope=graph_state.scope.path, node=name, operator=node.op_type)
+        rw = Rewriter(node, graph_state.scope, version, version, where)
+        inputs = [graph_state.value(name) if name else None for name in node.input]
+        return NodeContext(node, rw, graph_state, inputs, self._hypotheses, where)
 
-    def _visit(self, place: Place, index: int, imports: Mapping[str, int]) -> list[Value]:
-        node = place.node
+    def _interpret_node(self, context: NodeContext, index: int, imports: Mapping[str, int]) -> list[Value]:
+        node = context.node
         self.visited += 1
         if node.op_type == "Constant" and is_onnx(node.domain):
-            return [self._constant(place)]
+            return [self._constant(context)]
         key = called(node)
         if key in self._functions:
-            return self._call(place, *self._functions[key])
+            return self._call(context, *self._functions[key])
         graphs = list(subgraphs(node))
         if graphs:
-            return self._control(place, index, graphs, imports)
+            return self._control(context, index, graphs, imports)
         known: list[Value] | None = None
-        moving = any(value is not None and (value.varies or value.dims is None) for value in place.given)
-        if is_onnx(node.domain) and (moving or node.op_type in OF_CONSTANTS):
-            mender = MENDERS.get(node.op_type)
-            known = mender(place) if mender is not None else None
-            if place.where.operator in TAKERS and node.op_type == "Reshape":
-                self.takers.append(place)
-            if place.rw.preceding:
-                self._learn_written(place, imports)
+        moving = any(value is not None and (value.varies or value.dims is None) for value in context.inputs)
+        if is_onnx(node.domain) and (moving or node.op_type in APPLIED_TO_CONSTANTS):
+            rule = RULES.get(node.op_type)
+            known = rule(context) if rule is not None else None
+            if context.where.operator in BATCH_REMOVERS and node.op_type == "Reshape":
+                self.batch_removers.append(context)
+            if context.rw.preceding:
+                self._infer_emitted(context, imports)
         try:
             outputs = (
-                known if known is not None else infer(node, place.given, imports, self._ir, self._worlds)
+                known
+                if known is not None
+                else infer(node, context.inputs, imports, self._ir, self._assignments)
             )
-        except DisagreementError as error:
-            constant = self._suspect(place)
-            raise BlockedError(place, misfit(place) or f"at other sizes {error}", constant) from error
-        problem = contradiction(place)
+        except ShapeConflict as error:
+            constant = self._suspect(context)
+            raise UnrepairableNode(
+                context, broadcast_conflict(context) or f"at other sizes {error}", constant
+            ) from error
+        problem = operand_conflict(context)
         if problem:
-            raise BlockedError(place, problem, self._suspect(place))
-        mixed = mixture(place, outputs)
-        if mixed and place.label not in self._tolerated:
-            raise MixedError(place, mixed)
+            raise UnrepairableNode(context, problem, self._suspect(context))
+        mixed = batch_mixing(context, outputs)
+        if mixed and context.label not in self._tolerated:
+            raise BatchMixed(context, mixed)
         return outputs
 
     @property
     def _ir(self) -> int:
         return int(self._model.proto.ir_version)
 
-    def _learn_written(self, place: Place, imports: Mapping[str, int]) -> None:
+    def _infer_emitted(self, context: NodeContext, imports: Mapping[str, int]) -> None:
         """Know of nodes written before this one what they give, for those that come after it."""
-        for node in place.rw.preceding:
-            if any(name in place.body.values for name in node.output):
+        for node in context.rw.preceding:
+            if any(name in context.graph_state.values for name in node.output):
                 continue
-            given = [self._written(place.body, name) for name in node.input]
+            inputs = [self._emitted_value(context.graph_state, name) for name in node.input]
             for name, value in zip(
-                node.output, infer(node, given, imports, self._ir, self._worlds), strict=True
+                node.output, infer(node, inputs, imports, self._ir, self._assignments), strict=True
             ):
-                place.body.values[name] = value
+                context.graph_state.values[name] = value
 
-    def _written(self, body: Body, name: str) -> Value:
-        value = body.value(name)
+    def _emitted_value(self, graph_state: GraphState, name: str) -> Value:
+        value = graph_state.value(name)
         if value.dtype or value.types:
             return value
-        array = body.scope.constant(name)
+        array = graph_state.scope.constant(name)
         if array is None:
             return value
         return self._holding(array)
 
     def _holding(self, array: Array) -> Value:
         kind = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
-        return Value(kind, tuple(map(self._worlds.fixed, array.shape)), (array,) * self._worlds.count)
+        return Value(
+            kind, tuple(map(self._assignments.fixed, array.shape)), (array,) * self._assignments.count
+        )
 
-    def _constant(self, place: Place) -> Value:
-        node = place.node
-        held = next((attribute for attribute in node.attribute if attribute.name == "value"), None)
-        if held is not None and not held.ref_attr_name:
-            return self._tensor(held.t)
-        array = place.body.scope.constant(node.output[0])
+    def _constant(self, context: NodeContext) -> Value:
+        node = context.node
+        attribute = next((attribute for attribute in node.attribute if attribute.name == "value"), None)
+        if attribute is not None and not attribute.ref_attr_name:
+            return self._tensor(attribute.t)
+        array = context.graph_state.scope.constant(node.output[0])
         if array is None:
             return Value()
         return self._holding(array)
 
-    def _call(self, place: Place, function: onnx.FunctionProto, scope: Scope) -> list[Value]:
+    def _call(self, context: NodeContext, function: onnx.FunctionProto, scope: Scope) -> list[Value]:
         imports = {entry.domain: entry.version for entry in function.opset_import}
-        given = {
-            name: value for name, value in zip(function.input, place.given, strict=False) if value is not None
+        inputs = {
+            name: value
+            for name, value in zip(function.input, context.inputs, strict=False)
+            if value is not None
         }
-        body = self._walk(function, scope, given, None, imports)
-        return [body.value(name) for name in function.output]
+        graph_state = self._interpret_body(function, scope, inputs, None, imports)
+        return [graph_state.value(name) for name in function.output]
 
     def _control(
         self,
-        place: Place,
+        context: NodeContext,
         index: int,
         graphs: list[tuple[str, int, onnx.GraphProto]],
         imports: Mapping[str, int],
     ) -> list[Value]:
         results: list[list[Value]] = []
         for attribute, number, graph in graphs:
-            scope = place.body.scope.inner(place.node, index, attribute, number, graph)
-            given = {value.name: self._inner(value) for value in graph.input}
-            turn = rounds(place, graph)
-            if turn is not None:
-                given |= turn.begin(self._widened)
-                self._learn_written(place, imports)
-            body = self._walk(graph, scope, given, place.body, imports, turn.carried() if turn else {})
-            results.append([body.value(value.name) for value in graph.output])
-            if turn is not None:
-                return turn.end(results[0])
-        if place.node.op_type == "If" and is_onnx(place.node.domain) and len(results) == 2:
-            return [common(a, b) for a, b in zip(*results, strict=True)]
-        return [Value() for _ in place.node.output]
+            scope = context.graph_state.scope.inner(context.node, index, attribute, number, graph)
+            inputs = {value.name: self._body_input(value) for value in graph.input}
+            iteration = iteration_of(context, graph)
+            if iteration is not None:
+                inputs |= iteration.body_inputs(self._expanded_states)
+                self._infer_emitted(context, imports)
+            graph_state = self._interpret_body(
+                graph,
+                scope,
+                inputs,
+                context.graph_state,
+                imports,
+                iteration.loop_states() if iteration else {},
+            )
+            results.append([graph_state.value(value.name) for value in graph.output])
+            if iteration is not None:
+                return iteration.outputs(results[0])
+        if context.node.op_type == "If" and is_onnx(context.node.domain) and len(results) == 2:
+            return [join(a, b) for a, b in zip(*results, strict=True)]
+        return [Value() for _ in context.node.output]
 
-    def _inner(self, value: onnx.ValueInfoProto) -> Value:
+    def _body_input(self, value: onnx.ValueInfoProto) -> Value:
         tensor = value.type.tensor_type
         return Value(tensor.elem_type) if value.type.WhichOneof("value") == "tensor_type" else Value()
 
-    def _suspect(self, place: Place) -> str:
+    def _suspect(self, context: NodeContext) -> str:
         """Return the input that holds the node fast: a constant, or what is computed from constants alone."""
-        for name, value in zip(place.node.input, place.given, strict=False):
+        for name, value in zip(context.node.input, context.inputs, strict=False):
             if value is not None and value.dims is not None and not value.varies:
                 return name
         return ""
 
-    def _record(self, place: Place) -> None:
-        version = place.rw.version
+    def _record(self, context: NodeContext) -> None:
+        version = context.rw.version
         self.changes.append(
             Change(
-                self._step,
-                place.where,
-                place.before or b"",
+                self._pass_name,
+                context.where,
+                context.before or b"",
                 version,
-                place.node.SerializeToString(deterministic=True),
+                context.node.SerializeToString(deterministic=True),
                 version,
-                tuple(node.op_type for node in place.rw.preceding),
-                "; ".join(place.reasons),
-                place.exactness,
+                tuple(node.op_type for node in context.rw.preceding),
+                "; ".join(context.reasons),
+                context.exactness,
                 serialised_helpers=tuple(
-                    node.SerializeToString(deterministic=True) for node in place.rw.preceding
+                    node.SerializeToString(deterministic=True) for node in context.rw.preceding
                 ),
-                serialised_constants=sketches(
-                    place.rw.scope,
+                serialised_constants=constant_summaries(
+                    context.rw.scope,
                     chain(
-                        onnx.NodeProto.FromString(place.before or b"").input,
-                        place.node.input,
-                        *(node.input for node in place.rw.preceding),
+                        onnx.NodeProto.FromString(context.before or b"").input,
+                        context.node.input,
+                        *(node.input for node in context.rw.preceding),
                     ),
                 ),
             )

@@ -13,52 +13,53 @@ from onnx_migrate.errors import Where
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .domain import Array, Dim, Value, Worlds
-from .graph_state import Body, State, UnknownLengthError
-from .hypotheses import Choices
+from .domain import Array, Assignments, Dim, Value
+from .graph_state import GraphState, LoopState, UnknownLength
+from .hypotheses import Hypotheses
 from .node_inference import attributes_of
 
-__all__ = ["BlockedError", "LaidError", "MixedError", "Place", "StateError", "text"]
+__all__ = ["BatchMerged", "BatchMixed", "LoopStateConflict", "NodeContext", "UnrepairableNode", "text"]
 
 
-class BlockedError(Exception):
+class UnrepairableNode(Exception):
     """A node that no mending makes right at other sizes."""
 
-    def __init__(self, place: Place, reason: str, constant: str = "") -> None:
+    def __init__(self, context: NodeContext, reason: str, constant: str = "") -> None:
         super().__init__(reason)
-        self.place = place
+        self.context = context
         self.reason = reason
         self.constant = constant
 
 
-class MixedError(BlockedError):
+class BatchMixed(UnrepairableNode):
     """A node at which the items of a batch meet."""
 
 
-class LaidError(BlockedError):
+class BatchMerged(UnrepairableNode):
     """A node that gives an output in which no axis is the batch."""
 
 
-class StateError(BlockedError):
+class LoopStateConflict(UnrepairableNode):
     """A state that begins without an axis that moves and has it after a round: `axis` must begin as long as `dim`."""
 
-    def __init__(self, place: Place, state: State, axis: int, dim: Dim) -> None:
+    def __init__(self, context: NodeContext, state: LoopState, axis: int, dim: Dim) -> None:
         what = f"state {state.index} of {state.node!r}"
         super().__init__(
-            place, f"{what} begins as it was, and its axis {axis} follows {place.name_of(dim)} after a round"
+            context,
+            f"{what} begins as it was, and its axis {axis} follows {context.name_of(dim)} after a round",
         )
         self.state, self.axis, self.dim = state, axis, dim
 
 
 @dataclass
-class Place:
+class NodeContext:
     """A node, its body and its inputs' values (None for one that is left out)."""
 
     node: onnx.NodeProto
     rw: Rewriter
-    body: Body
-    given: list[Value | None]
-    choices: Choices
+    graph_state: GraphState
+    inputs: list[Value | None]
+    hypotheses: Hypotheses
     where: Where
     before: bytes | None = None
     reasons: list[str] = field(default_factory=list)
@@ -71,9 +72,9 @@ class Place:
         self.label = next((name for name in self.node.output if name), self.node.name)
 
     @property
-    def worlds(self) -> Worlds:
+    def assignments(self) -> Assignments:
         """The worlds the model is looked at in."""
-        return self.body.worlds
+        return self.graph_state.assignments
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -82,9 +83,9 @@ class Place:
 
     def input(self, index: int) -> Value | None:
         """Return an input's value, None if it is left out."""
-        return self.given[index] if index < len(self.given) else None
+        return self.inputs[index] if index < len(self.inputs) else None
 
-    def numbers(self, index: int) -> Array | None:
+    def integers(self, index: int) -> Array | None:
         """Return what an input holds if that is one vector or number of integers in all worlds."""
         value = self.input(index)
         array = value.constant() if value is not None else None
@@ -109,11 +110,11 @@ class Place:
         """Connect an input anew."""
         self.snapshot()
         self.rw.set_input(index, name)
-        while len(self.given) < len(self.node.input):
-            self.given.append(None)
-        del self.given[len(self.node.input) :]
-        if index < len(self.given):
-            self.given[index] = self.body.value(name) if name else None
+        while len(self.inputs) < len(self.node.input):
+            self.inputs.append(None)
+        del self.inputs[len(self.node.input) :]
+        if index < len(self.inputs):
+            self.inputs[index] = self.graph_state.value(name) if name else None
         self.reasons.append(reason)
 
     def snapshot(self) -> None:
@@ -129,15 +130,17 @@ class Place:
         Raises BlockedError.
         """
         try:
-            name = self.body.shape(self.rw, entries, [*prefer, *(name for name in self.node.input if name)])
-        except UnknownLengthError:
-            self.block("no value before it has an axis as long as this must become", index)
+            name = self.graph_state.emit_shape(
+                self.rw, entries, [*prefer, *(name for name in self.node.input if name)]
+            )
+        except UnknownLength:
+            self.refuse("no value before it has an axis as long as this must become", index)
         self.set_input(index, name, reason)
-        self.given[index] = held(entries, self.worlds)
+        self.inputs[index] = lengths_value(entries, self.assignments)
 
-    def block(self, reason: str, index: int | None = None) -> None:
+    def refuse(self, reason: str, index: int | None = None) -> None:
         """Refuse for this node, naming the constant of one input."""
-        raise BlockedError(self, reason, self.rw.input(index) if index is not None else "")
+        raise UnrepairableNode(self, reason, self.rw.input(index) if index is not None else "")
 
     def text(self, entries: list[int | Dim]) -> str:
         """Return lengths as people write them."""
@@ -146,21 +149,23 @@ class Place:
 
     def name_of(self, dim: Dim) -> str:
         """Return what people call an axis: its symbol, or what it was and moves."""
-        names = [self.worlds.symbol(leaf) or str(leaf.frozen) for leaf in dim.leaves()]
-        told = self.worlds.symbol(dim) or " × ".join(names)
-        return f"{told}, which moves" if dim.varies and all(map(str.isdecimal, names)) else told
+        names = [self.assignments.symbol(factor) or str(factor.frozen) for factor in dim.flat_factors()]
+        symbol = self.assignments.symbol(dim) or " × ".join(names)
+        return f"{symbol}, which moves" if dim.varies and all(map(str.isdecimal, names)) else symbol
 
 
-def held(entries: list[int | Dim], worlds: Worlds) -> Value:
+def lengths_value(entries: list[int | Dim], assignments: Assignments) -> Value:
     """Return the value of a vector of lengths."""
     rows = [
-        np.array([entry if isinstance(entry, int) else entry.sizes[world] for entry in entries], np.int64)
-        for world in range(worlds.count)
+        np.array(
+            [entry if isinstance(entry, int) else entry.sizes[assignment] for entry in entries], np.int64
+        )
+        for assignment in range(assignments.count)
     ]
-    data = (rows[0],) * worlds.count if all(isinstance(entry, int) for entry in entries) else tuple(rows)
-    return Value(onnx.TensorProto.INT64, (worlds.fixed(len(entries)),), data)
+    data = (rows[0],) * assignments.count if all(isinstance(entry, int) for entry in entries) else tuple(rows)
+    return Value(onnx.TensorProto.INT64, (assignments.fixed(len(entries)),), data)
 
 
-def text(numbers: Array) -> str:
+def text(array: Array) -> str:
     """Return numbers as people write them."""
-    return str(numbers.tolist())
+    return str(array.tolist())

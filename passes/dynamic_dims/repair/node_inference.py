@@ -11,16 +11,17 @@ import onnx
 from onnx import AttributeProto, defs, helper, shape_inference
 
 from onnx_migrate.analysis.shape_arithmetic import compute
+from onnx_migrate.spec.resize import run_length
 from onnx_migrate.spec.schema import is_onnx
 
-from .domain import Array, Dim, Dims, Value, Worlds
+from .domain import Array, Assignments, Dim, Dims, Value
 
-__all__ = ["DisagreementError", "attributes_of", "infer"]
+__all__ = ["ShapeConflict", "attributes_of", "infer"]
 
 _ERRORS = (shape_inference.InferenceError, RuntimeError, ValueError)
 
 
-class DisagreementError(Exception):
+class ShapeConflict(Exception):
     """A node that is valid at the frozen sizes and not at others; the message says why, on one line."""
 
 
@@ -39,7 +40,7 @@ def infer(
     given: Sequence[Value | None],
     imports: Mapping[str, int],
     ir_version: int,
-    worlds: Worlds,
+    assignments: Assignments,
 ) -> list[Value]:
     """Return the node's outputs. Raises DisagreementError.
 
@@ -53,7 +54,7 @@ def infer(
         value is not None and not value.dtype and value.types is None for value in given
     ):
         return unknown
-    alike = not any(
+    invariant = not any(
         value is not None and (value.varies or value.types or _data_varies(value)) for value in given
     )
     try:
@@ -61,19 +62,19 @@ def infer(
     except _ERRORS:
         return unknown  # not because of the sizes
     try:
-        others = range(1, worlds.count if not alike else 1)
-        found += [_infer(schema, node, given, imports, ir_version, world) for world in others]
+        others = range(1, assignments.count if not invariant else 1)
+        found += [_infer(schema, node, given, imports, ir_version, assignment) for assignment in others]
     except _ERRORS as error:
-        raise DisagreementError(" ".join(str(error).split())) from error
-    found = found * worlds.count if alike else found
-    outputs = [_merged(name, found, given) for name in node.output]
+        raise ShapeConflict(" ".join(str(error).split())) from error
+    found = found * assignments.count if invariant else found
+    outputs = [_value_of(name, found, given) for name in node.output]
     if is_onnx(node.domain):
-        _resized(node, given, outputs, worlds)
+        _resized(node, given, outputs, assignments)
         _expanded(node, given, outputs)
         if node.op_type == "Split":
-            _split(node, given, outputs, worlds)
+            _split(node, given, outputs, assignments)
         elif len(outputs) == 1:
-            outputs[0].data = _data(node, given, worlds)
+            outputs[0].data = _data(node, given, assignments)
         for output in outputs:
             if output.data is not None and output.dims is None:
                 output.dims = _dims_of_data(output.data)
@@ -90,19 +91,19 @@ def _infer(
     given: Sequence[Value | None],
     imports: Mapping[str, int],
     ir_version: int,
-    world: int,
+    assignment: int,
 ) -> dict[str, onnx.TypeProto]:
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}
     for name, value in zip(node.input, given, strict=True):
         if value is not None:
-            types[name] = value.type_in(world)
-            tensor = value.tensor_in(world)
+            types[name] = value.type_in(assignment)
+            tensor = value.tensor_in(assignment)
             if tensor is not None:
                 data[name] = tensor
     if "" in node.input and _LOOKS_UP_ALL:
         # What shape_inference.infer_node_outputs does, but for asking the type of an input that is left out.
-        told = schema._infer_node_outputs(
+        inferred = schema._infer_node_outputs(
             node.SerializeToString(),
             {name: type_.SerializeToString() for name, type_ in types.items()},
             {name: tensor.SerializeToString() for name, tensor in data.items()},
@@ -110,7 +111,7 @@ def _infer(
             dict(imports),
             ir_version,
         )
-        return {name: onnx.TypeProto.FromString(type_) for name, type_ in told.items()}
+        return {name: onnx.TypeProto.FromString(type_) for name, type_ in inferred.items()}
     opsets = [helper.make_opsetid(domain, version) for domain, version in imports.items()]
     found: dict[str, onnx.TypeProto] = shape_inference.infer_node_outputs(
         schema, node, types, data, opset_imports=opsets, ir_version=ir_version
@@ -136,7 +137,7 @@ def _data_varies(value: Value) -> bool:
     return value.data is not None and value.constant() is None
 
 
-def _merged(name: str, found: list[dict[str, onnx.TypeProto]], given: Sequence[Value | None]) -> Value:
+def _value_of(name: str, found: list[dict[str, onnx.TypeProto]], given: Sequence[Value | None]) -> Value:
     if not name or any(name not in types for types in found):
         return Value()
     types = [each[name] for each in found]
@@ -152,7 +153,7 @@ def _merged(name: str, found: list[dict[str, onnx.TypeProto]], given: Sequence[V
         for value in given
         if value is not None
         for dim in value.dims or ()
-        if dim is not None and dim.parts
+        if dim is not None and dim.factors
     }
     dims: list[Dim | None] = []
     for axis in range(ranks.pop()):
@@ -163,13 +164,13 @@ def _merged(name: str, found: list[dict[str, onnx.TypeProto]], given: Sequence[V
 
 
 def _resized(
-    node: onnx.NodeProto, given: Sequence[Value | None], outputs: list[Value], worlds: Worlds
+    node: onnx.NodeProto, given: Sequence[Value | None], outputs: list[Value], assignments: Assignments
 ) -> None:
-    """Give a Resize by scales the lengths it runs to: products in single precision."""
-    place = {"Resize": 2, "Upsample": 1}.get(node.op_type)
-    if place is None or len(given) <= place or given[0] is None or given[0].dims is None:
+    """Set the lengths that a Resize by scales has in ONNX Runtime, which onnx infers in another precision."""
+    index = {"Resize": 2, "Upsample": 1}.get(node.op_type)
+    if index is None or len(given) <= index or given[0] is None or given[0].dims is None:
         return
-    scales, dims = given[place], given[0].dims
+    scales, dims = given[index], given[0].dims
     if scales is None or scales.data is None or scales.data[0].shape != (len(dims),):
         return
     lengths: list[Dim | None] = []
@@ -178,8 +179,8 @@ def _resized(
             lengths.append(None)
             continue
         sizes = tuple(
-            int(np.float32(scales.data[world][axis]) * np.float32(dim.sizes[world]))
-            for world in range(worlds.count)
+            run_length(dim.sizes[assignment], scales.data[assignment][axis])
+            for assignment in range(assignments.count)
         )
         lengths.append(dim if sizes == dim.sizes else Dim(sizes))
     outputs[0].dims = tuple(lengths)
@@ -198,14 +199,19 @@ def _expanded(node: onnx.NodeProto, given: Sequence[Value | None], outputs: list
         outputs[0].dims = (*(None for _ in range(new)), *stays)
 
 
-def _data(node: onnx.NodeProto, given: Sequence[Value | None], worlds: Worlds) -> tuple[Array, ...] | None:
+def _data(
+    node: onnx.NodeProto, given: Sequence[Value | None], assignments: Assignments
+) -> tuple[Array, ...] | None:
     attributes = attributes_of(node)
     if node.op_type in ("Shape", "Size"):
         dims = given[0].known if given and given[0] is not None else None
         if dims is None:
             return None
         cut = slice(attributes.get("start", 0), attributes.get("end"))
-        shapes = [np.array([dim.sizes[world] for dim in dims], np.int64) for world in range(worlds.count)]
+        shapes = [
+            np.array([dim.sizes[assignment] for dim in dims], np.int64)
+            for assignment in range(assignments.count)
+        ]
         return tuple(
             shape[cut] if node.op_type == "Shape" else np.asarray(np.prod(shape)) for shape in shapes
         )
@@ -219,9 +225,10 @@ def _data(node: onnx.NodeProto, given: Sequence[Value | None], worlds: Worlds) -
     known = [part for part in parts if part is not None]
     if all(len({id(array) for array in part}) == 1 for part in known):
         alone = compute(node.op_type, attributes, [part[0] for part in known])
-        return None if alone is None else (alone,) * worlds.count
+        return None if alone is None else (alone,) * assignments.count
     found = [
-        compute(node.op_type, attributes, [part[world] for part in known]) for world in range(worlds.count)
+        compute(node.op_type, attributes, [part[assignment] for part in known])
+        for assignment in range(assignments.count)
     ]
     return (
         tuple(array for array in found if array is not None)
@@ -230,18 +237,21 @@ def _data(node: onnx.NodeProto, given: Sequence[Value | None], worlds: Worlds) -
     )
 
 
-def _split(node: onnx.NodeProto, given: Sequence[Value | None], outputs: list[Value], worlds: Worlds) -> None:
+def _split(
+    node: onnx.NodeProto, given: Sequence[Value | None], outputs: list[Value], assignments: Assignments
+) -> None:
     x = given[0] if given else None
     axis = attributes_of(node).get("axis", 0)
     lengths = [output.known for output in outputs]
     if x is None or x.data is None or None in lengths:
         return
-    start = [0] * worlds.count
+    start = [0] * assignments.count
     for output, dims in zip(outputs, lengths, strict=True):
         sizes = dims[axis].sizes if dims else ()
         ends = [at + size for at, size in zip(start, sizes, strict=True)]
         output.data = tuple(
-            np.take(array, range(start[world], ends[world]), axis) for world, array in enumerate(x.data)
+            np.take(array, range(start[assignment], ends[assignment]), axis)
+            for assignment, array in enumerate(x.data)
         )
         start = ends
 

@@ -14,7 +14,7 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, run
-from tests.passes.dynamic_dims.repair.batched import mended, text
+from tests.passes.dynamic_dims.repair.batched import repaired, text
 
 NET = """<ir_version: 8, opset_import: ["":17]>
 g (float[1,3,8,8] x) => (float[1,3,16,16] y, float[1,3,1,1] z, int64[4] s) <float[4] k = {1., 1., 2., 2.}> {
@@ -112,7 +112,7 @@ SUM = text("float[1,4] x, float[1,4] z", "float[1,4] y", "y = Add(x, z)")
 
 
 def test_axes_without_names_that_must_be_equal_get_one() -> None:
-    result, log = mended(SUM, {"x": [0], "z": [0]})
+    result, log = repaired(SUM, {"x": [0], "z": [0]})
 
     assert [port.shape for port in Interface.of(result).inputs] == [("x_dim_0", 4), ("x_dim_0", 4)]
     assert "z_dim_0 must equal x_dim_0, and has its name" in [note.message for note in log.notes]
@@ -121,14 +121,14 @@ def test_axes_without_names_that_must_be_equal_get_one() -> None:
 def test_axes_that_could_be_equal_and_need_not_be_keep_their_names() -> None:
     product = text("float[1,4] x, float[1,4] z", "float[1,1] y", "y = Gemm<transB=1>(x, z)")
 
-    result, _ = mended(product, {"x": {0: "N"}, "z": {0: "M"}})
+    result, _ = repaired(product, {"x": {0: "N"}, "z": {0: "M"}})
 
     assert [port.shape for port in Interface.of(result).outputs] == [("N", "M")]
 
 
 def test_names_that_must_be_equal_are_an_error() -> None:
     with pytest.raises(UsageError, match="'B' and 'A' must be equal") as caught:
-        mended(SUM, {"x": {0: "A"}, "z": {0: "B"}})
+        repaired(SUM, {"x": {0: "A"}, "z": {0: "B"}})
     assert caught.value.code == "two-names"
 
 
@@ -136,7 +136,7 @@ def test_axes_that_are_not_asked_for_keep_their_names() -> None:
     """tf2onnx calls what it does not know unk__7, as onnx's inference does."""
     source = model(text("float[1,unk__7] x", "float[1,unk__7] y", "y = Relu(x)"))
 
-    result, _ = mended(source, {"x": {0: "N"}})
+    result, _ = repaired(source, {"x": {0: "N"}})
 
     assert [dim.dim_param for dim in result.graph.input[0].type.tensor_type.shape.dim] == ["N", "unk__7"]
 
@@ -148,7 +148,7 @@ def test_where_each_name_flows_is_told() -> None:
         u = MaxPool<kernel_shape=[2], strides=[2]>(t) z = Transpose<perm=[0,2,1]>(u)""",
     )  # fmt: skip
 
-    _, log = mended(source, {"x": {0: "N", 1: "T"}})
+    _, log = repaired(source, {"x": {0: "N", 1: "T"}})
 
     told = [note.message for note in log.notes if note.code == "flow"]
     assert told == [

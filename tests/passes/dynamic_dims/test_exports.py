@@ -12,7 +12,7 @@ from tests.support.paths import FIXTURES
 
 
 @pytest.mark.parametrize(
-    ("name", "dynamic", "mended", "sizes"),
+    ("name", "dynamic", "repaired", "sizes"),
     [
         ("grid_detector_opset11", "image:N,3,32,48", 3, {"N": {1, 2, 3}}),
         ("grid_detector_opset13", "image:N,3,32,48", 3, {"N": {1, 2, 3}}),
@@ -37,7 +37,7 @@ from tests.support.paths import FIXTURES
         ("detector_sized_opset11", "input:N,3,H,W", 3, {"N": {1, 2, 3}}),
     ],
 )
-def test_runs_at_other_sizes(name: str, dynamic: str, mended: int, sizes: dict[str, set[int]]) -> None:
+def test_runs_at_other_sizes(name: str, dynamic: str, repaired: int, sizes: dict[str, set[int]]) -> None:
     migration = onnx_migrate.migrate(FIXTURES / f"{name}.onnx", dynamic=dynamic)
 
     proof = migration.report.dynamic
@@ -46,7 +46,7 @@ def test_runs_at_other_sizes(name: str, dynamic: str, mended: int, sizes: dict[s
     ran = [dict(trial["sizes"]) for trial in proof["trials"] if not trial["problem"]]
     for symbol, wanted in sizes.items():
         assert wanted <= {trial[symbol] for trial in ran}
-    assert sum(change.step == "dynamic_dims" for change in migration.report.changes) >= mended
+    assert sum(change.pass_name == "dynamic_dims" for change in migration.report.changes) >= repaired
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnx_migrate.report.html.node_diagram import Box, Drawing, Texts, draw, draw_blocked
+from onnx_migrate.report.html.diagram_parts import Box, Drawing, Texts
+from onnx_migrate.report.html.node_diagram import draw, draw_blocked
 
 
 def node(operator: str, version: int, inputs: str, outputs: str, **attributes: str) -> dict[str, Any]:

@@ -306,7 +306,7 @@ def test_a_refusal_shows_the_node_in_the_way(
 ) -> None:
     tab = opened(chromium, model_page(refused), tmp_path)
 
-    words = tab.run("document.querySelector('.trouble').innerText")
+    words = tab.run("document.querySelector('.failure').innerText")
     for text in (
         "no-equal",
         "ATen-9 → 10 gate",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnx_migrate.report.html.view_model import Fact, Model, Note, Port, Row, anchor
+from onnx_migrate.report.html.view_model import Fact, ModelPage, Note, Port, Row, anchor
 
 
 def side(opset: int, *, ml: int | None = None, nodes: int = 2000) -> dict[str, Any]:
@@ -22,8 +22,8 @@ def report(before: dict[str, Any], after: dict[str, Any], **more: Any) -> dict[s
     return {"model": "m.onnx", "outcome": "migrated", "before": before, "after": after, "changes": [], **more}
 
 
-def page(entry: dict[str, Any], sizes: tuple[str, str] | None = None) -> Model:
-    return Model.of(entry, sizes=sizes, listed=10)
+def page(entry: dict[str, Any], sizes: tuple[str, str] | None = None) -> ModelPage:
+    return ModelPage.of(entry, sizes=sizes, listed=10)
 
 
 def test_facts_tell_what_became_another() -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from onnx_migrate.rewrite.change_log import Exactness
 
-from ..node_context import Place
+from ..node_context import NodeContext
 
 __all__ = ["pool"]
 
 _GLOBAL = {"AveragePool": "GlobalAveragePool", "MaxPool": "GlobalMaxPool"}
 
 
-def pool(place: Place) -> None:
+def pool(context: NodeContext) -> None:
     """Let a window that was the whole picture be the whole of any, if a later node takes no more than one place.
 
     ONNX Runtime adds up a window and a whole picture in another order, so an average is as near as rounding allows.
     """
-    x = place.input(0)
+    x = context.input(0)
     dims = x.known if x is not None else None
-    attributes, node = place.attributes, place.node
+    attributes, node = context.attributes, context.node
     if dims is None or len([name for name in node.output if name]) != 1:
         return
     pads = attributes.get("pads") or [0] * (2 * len(dims[2:]))
@@ -31,12 +31,12 @@ def pool(place: Place) -> None:
     if attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
         return
     pattern = (node.op_type, tuple(dim.sizes for dim in dims))
-    if not place.choices.ask(place.label, pattern, 2):
+    if not context.hypotheses.choose(context.label, pattern, 2):
         return
-    place.snapshot()
+    context.snapshot()
     old = node.op_type
-    place.rw.rename(_GLOBAL[old])
-    place.rw.drop(*(attribute.name for attribute in list(node.attribute)))
-    place.reasons.append(f"a window of {attributes['kernel_shape']}, all there was → all there is")
+    context.rw.rename(_GLOBAL[old])
+    context.rw.drop(*(attribute.name for attribute in list(node.attribute)))
+    context.reasons.append(f"a window of {attributes['kernel_shape']}, all there was → all there is")
     if old == "AveragePool":
-        place.exactness = Exactness.EQUIVALENT
+        context.exactness = Exactness.EQUIVALENT

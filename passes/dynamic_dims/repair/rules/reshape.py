@@ -5,49 +5,52 @@ from __future__ import annotations
 from math import prod
 
 from ..domain import Array, Dim, Value
-from ..node_context import Place, text
-from ..reshape_alignment import regroupings
+from ..node_context import NodeContext, text
+from ..reshape_alignment import interpretations
 
-__all__ = ["flatten", "reshape", "write"]
+__all__ = ["flatten", "reshape", "write_reshape"]
 
 
-def reshape(place: Place) -> list[Value] | None:
+def reshape(context: NodeContext) -> list[Value] | None:
     """Write a shape that puts each dynamic axis where the frozen sizes had it.
 
     Least change first: an entry that is right stays, 0 copies an axis of the same place, -1 is the one that is
     left over, and the others are read from the shapes of values that are there.
     """
-    x, shape = place.input(0), place.input(1)
+    x, shape = context.input(0), context.input(1)
     if x is None or shape is None or shape.data is None or not x.dtype:
         return None
     dims = x.known
     if dims is None:
         return None
-    zeros = not place.attributes.get("allowzero")
-    worlds = range(place.worlds.count)
-    as_is = [_resolved(shape.data[world], [dim.sizes[world] for dim in dims], zeros) for world in worlds]
+    zeros = not context.attributes.get("allowzero")
+    assignments = range(context.assignments.count)
+    as_is = [
+        _resolved(shape.data[assignment], [dim.sizes[assignment] for dim in dims], zeros)
+        for assignment in assignments
+    ]
     frozen = as_is[0]
     if frozen is None:
         return None
     given = shape.data[0].tolist()
     free = given.index(-1) if -1 in given else None
-    meanings = regroupings(dims, frozen, free, place.worlds)
-    if not meanings:
+    found = interpretations(dims, frozen, free, context.assignments)
+    if not found:
         if any(each is None for each in as_is):
-            place.block(f"its shape {text(shape.data[0])} does not hold what comes at other sizes", 1)
+            context.refuse(f"its shape {text(shape.data[0])} does not hold what comes at other sizes", 1)
         return None
     pattern = ("Reshape", tuple(dim.sizes for dim in dims), tuple(frozen))
-    meaning = meanings[place.choices.ask(place.label, pattern, len(meanings))]
-    wanted = meaning.dims
-    if meaning.order is not None:
-        return _turned(place, shape.data[0], dims, wanted, meaning.order, x.dtype)
-    if any(each != [dim.sizes[world] for dim in wanted] for world, each in enumerate(as_is)):
-        write(place, f"shape {text(shape.data[0])} →", shape.data[0], dims, wanted, zeros=zeros)
-    return [Value(x.dtype, wanted, _reshaped(x, wanted, place))]
+    interpretation = found[context.hypotheses.choose(context.label, pattern, len(found))]
+    wanted = interpretation.dims
+    if interpretation.order is not None:
+        return _transposed(context, shape.data[0], dims, wanted, interpretation.order, x.dtype)
+    if any(each != [dim.sizes[assignment] for dim in wanted] for assignment, each in enumerate(as_is)):
+        write_reshape(context, f"shape {text(shape.data[0])} →", shape.data[0], dims, wanted, zeros=zeros)
+    return [Value(x.dtype, wanted, _reshaped(x, wanted, context))]
 
 
-def _turned(
-    place: Place,
+def _transposed(
+    context: NodeContext,
     given: Array,
     dims: tuple[Dim, ...],
     wanted: tuple[Dim, ...],
@@ -56,16 +59,22 @@ def _turned(
 ) -> list[Value]:
     """Reshape to the axes in the order of the elements, and transpose: at the frozen sizes the two are one."""
     first = tuple(wanted[axis] for axis in order)
-    write(place, f"shape {text(given)} →", given, dims, first, zeros=True)
-    output = place.node.output[0]
-    raw = place.rw.detach_output(0)
-    place.rw.after("Transpose", [raw], [output], perm=[order.index(axis) for axis in range(len(order))])
-    place.body.learn(output, Value(dtype, wanted))
+    write_reshape(context, f"shape {text(given)} →", given, dims, first, zeros=True)
+    output = context.node.output[0]
+    raw = context.rw.detach_output(0)
+    context.rw.after("Transpose", [raw], [output], perm=[order.index(axis) for axis in range(len(order))])
+    context.graph_state.record(output, Value(dtype, wanted))
     return [Value(dtype, first)]
 
 
-def write(
-    place: Place, what: str, given: Array, dims: tuple[Dim, ...], wanted: tuple[Dim, ...], *, zeros: bool
+def write_reshape(
+    context: NodeContext,
+    what: str,
+    given: Array,
+    dims: tuple[Dim, ...],
+    wanted: tuple[Dim, ...],
+    *,
+    zeros: bool,
 ) -> None:
     """Give a Reshape, whose shape was `given`, one that makes `wanted` of `dims`; the reason begins with `what`."""
     entries: list[int | Dim] = []
@@ -83,11 +92,11 @@ def write(
         free = next((axis for axis in left if axis < len(given) and given[axis] == -1), left[-1])
         entries = [wanted[axis].frozen if entry == -1 else entry for axis, entry in enumerate(entries)]
         entries[free] = -1
-    shown = ", ".join(place.name_of(entry) if isinstance(entry, Dim) else str(entry) for entry in entries)
+    shown = ", ".join(context.name_of(entry) if isinstance(entry, Dim) else str(entry) for entry in entries)
     follows = ", ".join(
-        f"axis {axis} is {place.name_of(dim)}" for axis, dim in enumerate(wanted) if dim.varies
+        f"axis {axis} is {context.name_of(dim)}" for axis, dim in enumerate(wanted) if dim.varies
     )
-    place.write_shape(1, entries, f"{what} [{shown}]: {follows}")
+    context.write_shape(1, entries, f"{what} [{shown}]: {follows}")
 
 
 def _resolved(shape: Array, sizes: list[int], zeros: bool) -> list[int] | None:
@@ -108,25 +117,25 @@ def _resolved(shape: Array, sizes: list[int], zeros: bool) -> list[int] | None:
     return result if prod(result) == total else None
 
 
-def _reshaped(x: Value, wanted: tuple[Dim, ...], place: Place) -> tuple[Array, ...] | None:
+def _reshaped(x: Value, wanted: tuple[Dim, ...], context: NodeContext) -> tuple[Array, ...] | None:
     if x.data is None or any(dim.varies for dim in wanted):
         return None
     sizes = [dim.frozen for dim in wanted]
     if len({id(array) for array in x.data}) == 1:
-        return (x.data[0].reshape(sizes),) * place.worlds.count
+        return (x.data[0].reshape(sizes),) * context.assignments.count
     return tuple(array.reshape(sizes) for array in x.data)
 
 
-def flatten(place: Place) -> list[Value] | None:
+def flatten(context: NodeContext) -> list[Value] | None:
     """Know of the axes that a Flatten lays together what they were; there is nothing to mend."""
-    x = place.input(0)
+    x = context.input(0)
     dims = x.known if x is not None else None
     if x is None or dims is None:
         return None
-    axis = place.attributes.get("axis", 1)
+    axis = context.attributes.get("axis", 1)
     sides = []
     for part in (dims[:axis], dims[axis:]) if axis >= 0 else (dims[: len(dims) + axis], dims[axis:]):
-        leaves = [leaf for dim in part if dim is not None for leaf in dim.leaves()]
-        sides += regroupings(leaves, [prod(dim.frozen for dim in leaves)], 0, place.worlds)[:1]
+        factors = [factor for dim in part if dim is not None for factor in dim.flat_factors()]
+        sides += interpretations(factors, [prod(dim.frozen for dim in factors)], 0, context.assignments)[:1]
     flat = tuple(side.dims[0] for side in sides)
     return [Value(x.dtype, flat)] if len(flat) == 2 else None

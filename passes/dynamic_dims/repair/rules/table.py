@@ -5,44 +5,53 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..domain import Value
-from ..node_context import Place
-from .broadcast import broadcast, concat, elements, grid, normalization, product, recurrent, reverse
+from ..node_context import NodeContext
+from .broadcast import (
+    broadcast,
+    concat,
+    gather_elements,
+    grid_sample,
+    matmul,
+    normalization,
+    recurrent,
+    reverse,
+)
 from .expand_and_fill import constant_of_shape, expand, range_, tile
-from .gather_scatter import gather_nd, rows, scatter_nd
-from .index_constants import positions, positions_of_any
+from .gather_scatter import gather_nd, gather_rows, scatter_nd
+from .index_constants import positions, positions_in_any_input
 from .pool import pool
 from .reshape import flatten, reshape
 from .resize import resize
 from .slice_split import slice_, split
-from .squeezed_batch import item, squeeze, unsqueeze
+from .squeezed_batch import gather_item, squeeze, unsqueeze
 
-__all__ = ["MENDERS", "OF_CONSTANTS", "Mender"]
+__all__ = ["APPLIED_TO_CONSTANTS", "RULES", "RepairRule"]
 
-Mender = Callable[[Place], list[Value] | None] | Callable[[Place], None]
+RepairRule = Callable[[NodeContext], list[Value] | None] | Callable[[NodeContext], None]
 
 
 _COMPARISONS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"})
 
 
-def _gather(place: Place) -> list[Value] | None:
-    found = item(place)
+def _gather(context: NodeContext) -> list[Value] | None:
+    found = gather_item(context)
     if found is None:
-        positions(place, 1)
-        rows(place)
+        positions(context, 1)
+        gather_rows(context)
     return found
 
 
-def _gather_elements(place: Place) -> None:
-    positions(place, 1)
-    elements(place)
+def _gather_elements(context: NodeContext) -> None:
+    positions(context, 1)
+    gather_elements(context)
 
 
-def _broadcast(place: Place) -> None:
-    positions_of_any(place)
-    broadcast(place)
+def _broadcast(context: NodeContext) -> None:
+    positions_in_any_input(context)
+    broadcast(context)
 
 
-MENDERS: Mapping[str, Mender] = {
+RULES: Mapping[str, RepairRule] = {
     "Reshape": reshape,
     "Flatten": flatten,
     "AveragePool": pool,
@@ -60,22 +69,22 @@ MENDERS: Mapping[str, Mender] = {
     "Concat": concat,
     "GatherND": gather_nd,
     "ScatterND": scatter_nd,
-    "GridSample": grid,
+    "GridSample": grid_sample,
     "GatherElements": _gather_elements,
-    "ScatterElements": elements,
-    "MatMul": product,
+    "ScatterElements": gather_elements,
+    "MatMul": matmul,
     "LSTM": recurrent,
     "GRU": recurrent,
     "RNN": recurrent,
     "ReverseSequence": reverse,
     "BatchNormalization": normalization,
     **dict.fromkeys(("Add", "Sub", "Mul"), _broadcast),
-    **dict.fromkeys(_COMPARISONS, positions_of_any),
+    **dict.fromkeys(_COMPARISONS, positions_in_any_input),
     **dict.fromkeys(("Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"), broadcast),
 }
 
 
-OF_CONSTANTS = _COMPARISONS | {
+APPLIED_TO_CONSTANTS = _COMPARISONS | {
     "ConstantOfShape", "Range", "Slice", "Expand", "Tile", "Gather", "GatherElements", "Add", "Sub", "Mul",
 }  # fmt: skip
 """Operators that are mended although nothing that moves goes in: what comes out may have to."""

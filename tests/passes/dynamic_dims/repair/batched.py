@@ -15,7 +15,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from tests.harness import model, random_feeds, run
 
 
-def mended(source: onnx.ModelProto | str, dynamic: Any) -> tuple[onnx.ModelProto, ChangeLog]:
+def repaired(source: onnx.ModelProto | str, dynamic: Any) -> tuple[onnx.ModelProto, ChangeLog]:
     """Return the model with dims made dynamic, and what was changed."""
     log = ChangeLog()
     result = builtin_passes()["dynamic_dims"](dynamic=dynamic).run(Model(model(source)), log).proto  # type: ignore[call-arg]
@@ -25,7 +25,7 @@ def mended(source: onnx.ModelProto | str, dynamic: Any) -> tuple[onnx.ModelProto
     return result, log
 
 
-def held_by_items(
+def check_items(
     source: onnx.ModelProto | str, axes: dict[str, int], outputs: list[int], items: int = 3, rtol: float = 0.0
 ) -> tuple[onnx.ModelProto, list[str]]:
     """Mend the batch, on these axes of inputs and outputs, and hold a batch against its items' own runs.
@@ -33,7 +33,7 @@ def held_by_items(
     Returns the result and the reasons of its changes.
     """
     source = model(source)
-    result, log = mended(source, {name: {axis: "N"} for name, axis in axes.items()})
+    result, log = repaired(source, {name: {axis: "N"} for name, axis in axes.items()})
     singles = [random_feeds(source, seed) for seed in range(items)]
     singles = [singles[0] | {name: single[name] for name in axes} for single in singles]
     batch = dict(singles[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
-from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_the_batch_is_not_put_where_items_would_meet(mix: str) -> None:
         "int64[3] k = {1, 1, 4}, int64 zero = {0}",
     )  # fmt: skip
 
-    _, log = mended(source, {"x": {0: "N"}})
+    _, log = repaired(source, {"x": {0: "N"}})
 
     assert "axis 1 is N" in log.changes[0].reason
 
@@ -35,7 +35,7 @@ def test_what_mixes_in_any_case_changes_no_meaning() -> None:
         "int64[3] k = {1, 1, 4}",
     )  # fmt: skip
 
-    _, log = mended(source, {"x": {0: "N"}})
+    _, log = repaired(source, {"x": {0: "N"}})
 
     assert "axis 0 is N" in log.changes[0].reason
 
@@ -46,14 +46,14 @@ def test_weights_fix_their_axis() -> None:
         "int64[3] k = {1, 1, 4}, float[2,1,1] w = {1, 2}",
     )  # fmt: skip
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
 
 
 def test_a_node_that_cannot_be_is_named() -> None:
     source = text("float[4,1] x", "float[4,2] y", "y = Gemm(x, w)", "float[1,2] w = {1, 2}")
 
     with pytest.raises(CannotMigrate) as caught:
-        mended(source, {"x": {1: "K"}})
+        repaired(source, {"x": {1: "K"}})
 
     assert "Gemm" in str(caught.value)
     assert "'w'" in str(caught.value)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from onnx_migrate.passes.dynamic_dims.repair.domain import Dim, Value, Worlds, product
-from onnx_migrate.passes.dynamic_dims.repair.graph_state import Body, Length, UnknownLengthError
+from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim, Value, merged_axis
+from onnx_migrate.passes.dynamic_dims.repair.graph_state import GraphState, Length, UnknownLength
 
 from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import Where
@@ -13,39 +13,39 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import model
 from tests.passes.dynamic_dims.repair.batched import text
 
-WORLDS = Worlds.of({"N": 1, "H": 12}, {"N"}, 64)
-N, H = Dim(WORLDS.sizes["N"]), Dim(WORLDS.sizes["H"])
+ASSIGNMENTS = Assignments.of({"N": 1, "H": 12}, {"N"}, 64)
+N, H = Dim(ASSIGNMENTS.sizes["N"]), Dim(ASSIGNMENTS.sizes["H"])
 
 
 @pytest.fixture
-def place() -> tuple[Body, Rewriter]:
+def state() -> tuple[GraphState, Rewriter]:
     source = Model(model(text("float[1,12] x", "float[1,12] y", "y = Relu(x)")))
     (scope,) = scopes(source.proto, source.weights, result_ir_version=8)
-    body = Body(scope, WORLDS)
-    body.learn("x", Value(1, (N, H)))
-    return body, Rewriter(source.proto.graph.node[0], scope, 17, 17, Where())
+    graph = GraphState(scope, ASSIGNMENTS)
+    graph.record("x", Value(1, (N, H)))
+    return graph, Rewriter(source.proto.graph.node[0], scope, 17, 17, Where())
 
 
-def test_lengths(place: tuple[Body, Rewriter]) -> None:
-    body, _ = place
+def test_lengths(state: tuple[GraphState, Rewriter]) -> None:
+    graph, _ = state
     half = Dim(tuple(size // 2 for size in H.sizes))
     more = Dim(tuple(size + 1 for size in H.sizes))
-    both = product([N, H], WORLDS.count)
+    both = merged_axis([N, H], ASSIGNMENTS.count)
 
-    assert body.length(H) == [Length("x", 1)]
-    assert body.length(half) == [Length("x", 1, over=2)]
-    assert body.length(more) == [Length("x", 1, plus=1)]
-    assert body.length(Dim(tuple(3 * size for size in H.sizes))) == [Length("x", 1, times=3)]
-    assert body.length(both) == [Length("x", 0), Length("x", 1)]
-    with pytest.raises(UnknownLengthError):
-        body.length(Dim((7, 8, 10, 9)))
+    assert graph.lengths(H) == [Length("x", 1)]
+    assert graph.lengths(half) == [Length("x", 1, divisor=2)]
+    assert graph.lengths(more) == [Length("x", 1, offset=1)]
+    assert graph.lengths(Dim(tuple(3 * size for size in H.sizes))) == [Length("x", 1, multiplier=3)]
+    assert graph.lengths(both) == [Length("x", 0), Length("x", 1)]
+    with pytest.raises(UnknownLength):
+        graph.lengths(Dim((7, 8, 10, 9)))
 
 
-def test_one_shape_is_read_once(place: tuple[Body, Rewriter]) -> None:
-    body, rw = place
+def test_one_shape_is_read_once(state: tuple[GraphState, Rewriter]) -> None:
+    graph, rw = state
 
-    body.shape(rw, [N, 3, H])
-    body.shape(rw, [H, 5])
+    graph.emit_shape(rw, [N, 3, H])
+    graph.emit_shape(rw, [H, 5])
 
     assert [node.op_type for node in rw.preceding] == [
         "Shape",

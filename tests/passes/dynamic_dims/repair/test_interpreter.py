@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.harness import model, run
-from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
 
 
 def test_what_has_nothing_to_mend_stays_as_it_is() -> None:
@@ -14,7 +14,7 @@ def test_what_has_nothing_to_mend_stays_as_it_is() -> None:
     )
     before = [node.SerializeToString() for node in source.graph.node]
 
-    result, log = mended(source, {"x": {0: "N"}})
+    result, log = repaired(source, {"x": {0: "N"}})
 
     assert not log.changes
     assert [node.SerializeToString() for node in result.graph.node] == before
@@ -29,7 +29,7 @@ def test_a_loop_carries_the_batch() -> None:
           r = Reshape(s, k) m = Transpose<perm=[0,2,1]>(r) n = Reshape(m, j) t = Add(n, s) }>""",
     )  # fmt: skip
 
-    _, reasons = held_by_items(source, {"x": 0}, [0])
+    _, reasons = check_items(source, {"x": 0}, [0])
 
     assert len(reasons) == 2
 
@@ -39,7 +39,7 @@ def test_a_function_called_twice() -> None:
 g (float[1,8] x) => (float[1,2,4] y) { a = me.f(x) b = Relu(x) c = me.f(b) y = Add(a, c) }
 <domain: "me", opset_import: ["":17]> f (a) => (b) { k = Constant<value_ints=[1, 2, 4]>() b = Reshape(a, k) }"""
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
 
 
 def test_old_ir_has_constants_as_nodes() -> None:
@@ -48,7 +48,7 @@ def test_old_ir_has_constants_as_nodes() -> None:
 g (float[1,8] x) => (float[1,2,4] y) { k = Constant<value = int64[3] {1, 2, 4}>() y = Reshape(x, k) }"""
     )
 
-    result, _ = mended(source, {"x": {0: "N"}})
+    result, _ = repaired(source, {"x": {0: "N"}})
 
     x = np.ones((3, 8), np.float32)
     assert run(result, {"x": x})[0].shape == (3, 2, 4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
 
 TURN = "trips = Constant<value_int=3>() go = Constant<value = bool {1}>()"
 BODY = "(int64 i, bool c, float[1,4] s) => (bool d, float[1,4] t)"
@@ -19,7 +19,7 @@ def test_a_state_that_begins_as_zeros() -> None:
         "float[1,4] h = {0, 1, 2, 3}",
     )  # fmt: skip
 
-    _, reasons = held_by_items(source, {"x": 0}, [0])
+    _, reasons = check_items(source, {"x": 0}, [0])
 
     assert reasons == ["'h' is repeated for each item: its axis 0 follows N"]
 
@@ -37,7 +37,7 @@ def test_a_state_that_is_written_to() -> None:
         "float[1,4,2] h = {0, 0, 0, 0, 0, 0, 0, 0}",
     )  # fmt: skip
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
 
 
 def test_a_scan_over_time() -> None:
@@ -50,10 +50,10 @@ def test_a_scan_over_time() -> None:
         "float[1,2] h = {1, -1}",
     )  # fmt: skip
 
-    result, reasons = held_by_items(source, {"x": 0}, [0, 0])
+    result, reasons = check_items(source, {"x": 0}, [0, 0])
     assert len(reasons) == 2
 
-    result, _ = mended(source, {"x": {0: "N", 1: "T"}})
+    result, _ = repaired(source, {"x": {0: "N", 1: "T"}})
     x = np.random.default_rng(0).standard_normal((2, 9, 2)).astype(np.float32)
     last, said = run(result, {"x": x})
     assert said.shape == (2, 9, 2)
@@ -71,7 +71,7 @@ def test_a_scan_reads_the_batch_itself(axis: int) -> None:
         "float[2] h = {0, 0}",
     )  # fmt: skip
 
-    result, log = mended(source, {"x": {axis: "N"}})
+    result, log = repaired(source, {"x": {axis: "N"}})
 
     assert not log.changes
     assert [

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from onnx_migrate.passes.dynamic_dims.repair.domain import Dim, Worlds
-from onnx_migrate.passes.dynamic_dims.repair.node_context import held
+from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim
+from onnx_migrate.passes.dynamic_dims.repair.node_context import lengths_value
 
-from tests.passes.dynamic_dims.repair.batched import mended, text
+from tests.passes.dynamic_dims.repair.batched import repaired, text
 
-WORLDS = Worlds.of({"N": 1}, {"N"}, 64)
+ASSIGNMENTS = Assignments.of({"N": 1}, {"N"}, 64)
 
 
 def test_a_change_holds_before_after_and_reason() -> None:
     source = text("float[1,4] x", "float[1,2,2] y", "y = Reshape(x, k)", "int64[3] k = {1, 2, 2}")
 
-    _, log = mended(source, {"x": {0: "N"}})
+    _, log = repaired(source, {"x": {0: "N"}})
 
     (change,) = log.changes
     assert change.before.input[1] == "k"
@@ -24,8 +24,8 @@ def test_a_change_holds_before_after_and_reason() -> None:
 
 
 def test_lengths_as_a_value() -> None:
-    value = held([2, Dim(WORLDS.sizes["N"])], WORLDS)
+    value = lengths_value([2, Dim(ASSIGNMENTS.sizes["N"])], ASSIGNMENTS)
 
     assert value.data is not None
     assert [array.tolist() for array in value.data[:2]] == [[2, 1], [2, 3]]
-    assert held([2, 3], WORLDS).constant() is not None
+    assert lengths_value([2, 3], ASSIGNMENTS).constant() is not None

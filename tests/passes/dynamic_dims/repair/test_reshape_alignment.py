@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from onnx_migrate.passes.dynamic_dims.repair.domain import Dim, Worlds
-from onnx_migrate.passes.dynamic_dims.repair.reshape_alignment import regroupings
+from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim
+from onnx_migrate.passes.dynamic_dims.repair.reshape_alignment import interpretations
 
-WORLDS = Worlds.of({"N": 1, "H": 12}, {"N"}, 64)
-N, H = Dim(WORLDS.sizes["N"]), Dim(WORLDS.sizes["H"])
+ASSIGNMENTS = Assignments.of({"N": 1, "H": 12}, {"N"}, 64)
+N, H = Dim(ASSIGNMENTS.sizes["N"]), Dim(ASSIGNMENTS.sizes["H"])
 
 
 def dims(*sizes: int | Dim) -> list[Dim]:
-    return [WORLDS.fixed(size) if isinstance(size, int) else size for size in sizes]
+    return [ASSIGNMENTS.fixed(size) if isinstance(size, int) else size for size in sizes]
 
 
 def times(*parts: Dim) -> tuple[int, ...]:
-    sizes = [1] * WORLDS.count
+    sizes = [1] * ASSIGNMENTS.count
     for part in parts:
         sizes = [a * b for a, b in zip(sizes, part.sizes, strict=True)]
     return tuple(sizes)
@@ -41,7 +41,7 @@ def times(*parts: Dim) -> tuple[int, ...]:
 def test_axes_go(
     given: list[Dim], frozen: tuple[int, ...], free: int | None, expected: list[tuple[object, ...]]
 ) -> None:
-    found = regroupings(given, frozen, free, WORLDS)
+    found = interpretations(given, frozen, free, ASSIGNMENTS)
 
     plain = [tuple(dim.sizes for dim in way.dims) for way in found if way.order is None]
     wanted = [
@@ -55,13 +55,17 @@ def test_axes_go(
 
 
 def test_what_was_laid_together_comes_apart() -> None:
-    rows, features = regroupings(dims(N, H, 4), (12, 4), None, WORLDS)[0].dims
+    rows, features = interpretations(dims(N, H, 4), (12, 4), None, ASSIGNMENTS)[0].dims
 
-    assert regroupings([rows, features], (1, 12, 4), None, WORLDS)[0].dims == (N, H, WORLDS.fixed(4))
+    assert interpretations([rows, features], (1, 12, 4), None, ASSIGNMENTS)[0].dims == (
+        N,
+        H,
+        ASSIGNMENTS.fixed(4),
+    )
 
 
 def test_the_batch_may_go_past_another_axis() -> None:
-    last = regroupings(dims(N, 5), (5, 1), None, WORLDS)[-1]
+    last = interpretations(dims(N, 5), (5, 1), None, ASSIGNMENTS)[-1]
 
-    assert last.dims == (WORLDS.fixed(5), N)
+    assert last.dims == (ASSIGNMENTS.fixed(5), N)
     assert last.order == (1, 0)

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_migrate.errors import CannotMigrate
-from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
 
 
 def test_layers_cost_one_walk_more_and_not_one_each() -> None:
@@ -29,7 +29,7 @@ def test_layers_cost_one_walk_more_and_not_one_each() -> None:
         graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], constants)
         proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         start = time.perf_counter()
-        _, log = mended(proto, {"x": {1: "N"}})
+        _, log = repaired(proto, {"x": {1: "N"}})
         assert len(log.changes) == 2 * layers
         return time.perf_counter() - start
 
@@ -40,9 +40,9 @@ def test_layers_cost_one_walk_more_and_not_one_each() -> None:
 def test_a_table_baked_for_one_length_is_named() -> None:
     source = text("float[1,3] x", "float[1,3] y", "y = Add(x, positions)", "float[1,3] positions = {1, 2, 3}")
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
     with pytest.raises(CannotMigrate) as caught:
-        mended(source, "x:N,T")
+        repaired(source, "x:N,T")
 
     assert caught.value.code == "frozen-dim"
     assert "'positions'" in str(caught.value)

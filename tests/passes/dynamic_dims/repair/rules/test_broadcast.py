@@ -7,7 +7,7 @@ import pytest
 
 from onnx_migrate.errors import CannotMigrate
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
 
 ROWS = ",".join("0.1" if index % 3 else "-0.2" for index in range(36))
 WEIGHTS = (
@@ -34,7 +34,7 @@ def test_initial_states(states: str) -> None:
         f"{states} y, yh = LSTM<hidden_size=3>(x, w, r, , , h, c)", f"{constants}, {WEIGHTS}",
     )  # fmt: skip
 
-    result, reasons = held_by_items(source, {"x": 1}, [2, 1])
+    result, reasons = check_items(source, {"x": 1}, [2, 1])
 
     assert [node.op_type for node in result.graph.node].count("Expand") == 2
     assert "repeated for each item" in reasons[0]
@@ -45,11 +45,11 @@ def test_states_that_are_equal_for_a_frozen_batch_of_two() -> None:
         "float[4,2,2] x", "float[4,1,2,3] y", "y = LSTM<hidden_size=3>(x, w, r, , , h, c)",
         f"float[1,2,3] h = {{1,2,3,1,2,3}}, float[1,2,3] c = {{0,0,0,0,0,0}}, {WEIGHTS}",
     )  # fmt: skip
-    result, _ = mended(source, {"x": {1: "N"}})
+    result, _ = repaired(source, {"x": {1: "N"}})
     assert [node.op_type for node in result.graph.node].count("Expand") == 2
 
     with pytest.raises(CannotMigrate, match="one row for each of 2 items"):
-        mended(source.replace("{1,2,3,1,2,3}", "{1,2,3,1,2,4}"), {"x": {1: "N"}})
+        repaired(source.replace("{1,2,3,1,2,3}", "{1,2,3,1,2,4}"), {"x": {1: "N"}})
 
 
 def test_a_class_token_is_joined_to_every_item() -> None:
@@ -57,7 +57,7 @@ def test_a_class_token_is_joined_to_every_item() -> None:
         "float[1,3,2] x", "float[1,4,2] y", "y = Concat<axis=1>(token, x)", "float[1,1,2] token = {5, 6}"
     )
 
-    _, reasons = held_by_items(source, {"x": 0}, [0])
+    _, reasons = check_items(source, {"x": 0}, [0])
 
     assert "'token'" in reasons[0]
 
@@ -70,7 +70,7 @@ def test_indices_that_are_the_same_for_every_item() -> None:
         "int64[1,2,2] k = {0, 1, 2, 0}",
     )
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
 
 
 def test_a_constant_that_is_the_same_along_an_axis() -> None:
@@ -80,14 +80,14 @@ def test_a_constant_that_is_the_same_along_an_axis() -> None:
         "float[1,3,2] z = {5, 6, 5, 6, 5, 6}",
     )  # fmt: skip
 
-    result, log = mended(source, {"x": {0: "N", 1: "T"}, "c": {0: "N", 1: "T"}})
+    result, log = repaired(source, {"x": {0: "N", 1: "T"}, "c": {0: "N", 1: "T"}})
 
     assert "one row" in log.changes[0].reason
     x = np.zeros((2, 7, 2), np.float32)
     y = run(result, {"x": x, "c": np.zeros((2, 7, 1), bool)})[0]
     np.testing.assert_array_equal(y, np.broadcast_to(np.array([5, 6], np.float32), (2, 7, 2)))
     with pytest.raises(CannotMigrate, match="'z'"):
-        mended(source.replace("5, 6, 5, 6, 5, 6", "5, 6, 5, 6, 5, 7"), {"x": {1: "T"}, "c": {1: "T"}})
+        repaired(source.replace("5, 6, 5, 6, 5, 6", "5, 6, 5, 6, 5, 7"), {"x": {1: "T"}, "c": {1: "T"}})
 
 
 def test_sequences_sorted_by_length_and_back() -> None:
@@ -98,7 +98,7 @@ def test_sequences_sorted_by_length_and_back() -> None:
         back = ScatterElements<axis=0>(zero, order, zero) y = Gather<axis=0>(b, back)""",
         "int64[1] zero = {0}",
     )  # fmt: skip
-    result, log = mended(source, {"x": {0: "N"}, "lengths": {0: "N"}})
+    result, log = repaired(source, {"x": {0: "N"}, "lengths": {0: "N"}})
 
     x = np.array([[1, -1], [2, -2], [3, -3]], np.float32)
     y = run(result, {"x": x, "lengths": np.array([4, 9, 6])})[0]
@@ -114,6 +114,6 @@ def test_a_constant_for_each_head_is_repeated_where_items_and_heads_lie_together
         "float[2,3,3] heads = {1,2,3,4,5,6,7,8,9,9,8,7,6,5,4,3,2,1}",
     )  # fmt: skip
 
-    _, reasons = held_by_items(source, {"x": 0}, [0])
+    _, reasons = check_items(source, {"x": 0}, [0])
 
     assert "'heads' is repeated for each item: its axis 0 follows N × 2" in reasons

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
 
 
 def ran(source: str, dynamic: str, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    result, log = mended(source, dynamic)
+    result, log = repaired(source, dynamic)
     assert log.changes
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     return x, run(result, {"x": x})[0]
@@ -45,7 +45,7 @@ def test_a_number_that_only_looks_like_a_length_stays() -> None:
         "float[1,1] row = {7}, int64[2] k = {5, 5}, float[5,5] w = {" + ",".join("1" * 25) + "}",
     )  # fmt: skip
 
-    _, log = mended(source, "x:N,T,5")
+    _, log = repaired(source, "x:N,T,5")
 
     assert not log.changes
 
@@ -86,7 +86,7 @@ def test_a_batch_of_zeros_is_one_row() -> None:
         "int64[2] k = {1, 2}",
     )
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
 
 
 def test_positions_counted_for_one_length() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
-from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
 
 
 def test_a_mask_looked_up_by_constant_pairs() -> None:
@@ -15,7 +15,7 @@ def test_a_mask_looked_up_by_constant_pairs() -> None:
         "int64[1,1,1,3,2] k = {0, 2, 0, 0, 0, 1}",
     )  # fmt: skip
 
-    result, reasons = held_by_items(source, {"x": 0}, [0])
+    result, reasons = check_items(source, {"x": 0}, [0])
 
     assert [node.op_type for node in result.graph.node][-2:] == ["Expand", "GatherND"]
     assert reasons == ["axis 0 is N, in which each item picks from its own"]
@@ -29,7 +29,7 @@ def test_what_stands_at_a_place_that_each_item_has_of_its_own() -> None:
         "int64[1,1] zero = {0}",
     )  # fmt: skip
 
-    held_by_items(source, {"x": 0, "score": 0}, [0])
+    check_items(source, {"x": 0, "score": 0}, [0])
 
 
 @pytest.mark.parametrize("kind", ["int64", "int32"])
@@ -40,7 +40,7 @@ def test_a_flat_mask_looked_up_by_numbers(kind: str) -> None:
         f"{kind}[1,1,1,3] k = {{2, 0, 1}}, int64[4] shape = {{1, 1, 1, 3}}",
     )  # fmt: skip
 
-    _, reasons = held_by_items(source, {"x": 0}, [0])
+    _, reasons = check_items(source, {"x": 0}, [0])
 
     assert reasons[0] == "each of N items picks from its own 3 rows"
 
@@ -51,7 +51,7 @@ def test_numbers_that_each_item_has_of_its_own() -> None:
         "f = Reshape(x, k) i = ArgMax<axis=1, keepdims=0>(score) y = Gather<axis=0>(f, i)", "int64[2] k = {-1, 2}",
     )  # fmt: skip
 
-    held_by_items(source, {"x": 0, "score": 0}, [0])
+    check_items(source, {"x": 0, "score": 0}, [0])
 
 
 def test_numbers_that_count_the_items_already_stay() -> None:
@@ -63,7 +63,7 @@ def test_numbers_that_count_the_items_already_stay() -> None:
         "int64[2] k = {-1, 2}, int64 first = {0}, int64 one = {1}",
     )  # fmt: skip
 
-    _, reasons = held_by_items(source, {"x": 0, "score": 0}, [0])
+    _, reasons = check_items(source, {"x": 0, "score": 0}, [0])
 
     assert not reasons
 
@@ -75,7 +75,7 @@ def test_rows_counted_from_the_end_are_refused() -> None:
     )  # fmt: skip
 
     with pytest.raises(CannotMigrate, match="counted from the end"):
-        mended(source, {"x": {0: "N"}})
+        repaired(source, {"x": {0: "N"}})
 
 
 def test_rows_that_are_the_same_for_all_items_are_there_as_often() -> None:
@@ -88,7 +88,7 @@ def test_rows_that_are_the_same_for_all_items_are_there_as_often() -> None:
         float[3] ones = {1, 2, 3}""",
     )  # fmt: skip
 
-    _, reasons = held_by_items(source, {"x": 0}, [0])
+    _, reasons = check_items(source, {"x": 0}, [0])
 
     assert reasons == ["'ones' is repeated for each item: its axis 0 follows N × 3"]
 
@@ -106,7 +106,7 @@ def test_what_is_written_into_a_constant(data: str, index: str, axis: int) -> No
     out = "1,3" if axis == 0 else "3,1"
     source = text(f"float[{shape}] x", f"float[{out}] y", "y = ScatterND(z, k, x)", f"{data}, {index}")
 
-    held_by_items(source, {"x": axis}, [axis])
+    check_items(source, {"x": axis}, [axis])
 
 
 def test_a_constant_that_is_written_into_each_item() -> None:
@@ -115,7 +115,7 @@ def test_a_constant_that_is_written_into_each_item() -> None:
         "int64[1,2,2] k = {0, 2, 0, 0}, float[1,2] u = {5, 6}",
     )  # fmt: skip
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
 
 
 @pytest.mark.parametrize(
@@ -132,13 +132,13 @@ def test_places_that_were_counted_are_refused(shape: str, nodes: str, constants:
     )
 
     with pytest.raises(CannotMigrate, match=r"counted on an axis of 4, and.*'k'"):
-        mended(source, {"x": {shape.split(",").index("4"): "W"}})
+        repaired(source, {"x": {shape.split(",").index("4"): "W"}})
 
 
 def test_a_few_places_at_the_front_stay() -> None:
     """The first of the tokens stands for the sentence."""
     source = text("float[1,6,2] x", "float[1,2] y", "y = Gather<axis=1>(x, k)", "int64 k = {0}")
 
-    _, log = mended(source, {"x": {1: "T"}})
+    _, log = repaired(source, {"x": {1: "T"}})
 
     assert not log.changes

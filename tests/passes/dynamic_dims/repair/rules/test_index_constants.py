@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import mended, text
+from tests.passes.dynamic_dims.repair.batched import repaired, text
 
 TABLE = "float[9,2] table = {0,0, 1,1, 2,2, 3,3, 4,4, 5,5, 6,6, 7,7, 8,8}"
 
@@ -29,7 +29,7 @@ def test_counted(nodes: str, constants: str) -> None:
         constants += ", int32 one = {1}"
     source = text("float[1,5,2] x", "float[1,5,2] y", nodes, f"{TABLE}, {constants}")
 
-    result, log = mended(source, {"x": {1: "T"}})
+    result, log = repaired(source, {"x": {1: "T"}})
 
     assert "0 … 4 → 0 … T - 1" in log.changes[0].reason
     for length in (5, 3, 8):
@@ -45,7 +45,7 @@ def test_a_mask_of_what_comes_after() -> None:
         "int64[4,1] rows = {0,1,2,3}, int64[1,4] columns = {0,1,2,3}, float none = {-9}",
     )  # fmt: skip
 
-    result, _ = mended(source, {"x": {1: "T", 2: "T"}})
+    result, _ = repaired(source, {"x": {1: "T", 2: "T"}})
 
     y = run(result, {"x": np.zeros((1, 6, 6), np.float32)})[0]
     np.testing.assert_array_equal(y[0], np.where(np.tri(6, dtype=bool), 0, -9).astype(np.float32))
@@ -60,7 +60,7 @@ def test_one_number_written_as_often() -> None:
         f"{TABLE}, int64[1,5] k = {{1,1,1,1,1}}",
     )
 
-    result, log = mended(source, {"x": {1: "T"}})
+    result, log = repaired(source, {"x": {1: "T"}})
 
     assert "5 times 1 → T times" in log.changes[0].reason
     np.testing.assert_array_equal(
@@ -74,6 +74,6 @@ def test_what_nothing_contradicts_stays() -> None:
         f"{TABLE}, int64[1,5] k = {{0,1,2,3,4}}",
     )  # fmt: skip
 
-    _, log = mended(source, {"x": {1: "T"}})
+    _, log = repaired(source, {"x": {1: "T"}})
 
     assert not log.changes

@@ -9,7 +9,7 @@ from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from tests.harness import model, run
-from tests.passes.dynamic_dims.repair.batched import mended, text
+from tests.passes.dynamic_dims.repair.batched import repaired, text
 
 HEAD = "float[2,3] w = {1, 2, 3, -1, 5, 6}"
 
@@ -51,7 +51,7 @@ def test_before_weights_it_is_the_whole_of_any(operator: str, window: str) -> No
 def test_where_nothing_takes_one_place_alone_it_stays(window: str, out: str) -> None:
     source = text("float[1,2,4,6] x", f"float[1,2,{out}] y", f"y = AveragePool<{window}>(x)")
 
-    result, log = mended(source, "x:N,2,H,W")
+    result, log = repaired(source, "x:N,2,H,W")
 
     assert not log.changes
     assert result.graph.node[0].op_type == "AveragePool"

@@ -9,7 +9,7 @@ from onnx import numpy_helper
 
 from onnx_migrate.errors import CannotMigrate
 from tests.harness import model, run
-from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
 
 
 def shapes(proto: onnx.ModelProto) -> list[list[int]]:
@@ -32,7 +32,7 @@ def test_the_batch_stays_in_front(shape: str, x: str, y: str, expected: list[int
     source = text(
         f"float[{x}] x", f"float[{y}] y", "r = Reshape(x, k) y = Relu(r)", f"int64[{rank}] k = {{{shape}}}"
     )
-    result, _ = held_by_items(source, {"x": 0}, [0])
+    result, _ = check_items(source, {"x": 0}, [0])
     assert shapes(result) == [expected]
 
 
@@ -43,7 +43,7 @@ def test_a_batch_that_a_head_would_swallow_comes_back() -> None:
         "int64[2] k = {6, 4}, int64[3] j = {1, 6, 2}, float[4,2] w = {1,2,3,4,5,6,7,8}",
     )  # fmt: skip
 
-    result, reasons = held_by_items(source, {"x": 0}, [0])
+    result, reasons = check_items(source, {"x": 0}, [0])
 
     assert shapes(result) == [[-1, 4], [-1, 6, 2]]
     assert "N × 6" in reasons[0]
@@ -56,7 +56,7 @@ def test_steps_of_time_take_the_batch_in() -> None:
         "int64[2] k = {5, 4}, int64[3] j = {5, 1, 2}, float[4,2] w = {1,2,3,4,5,6,7,8}",
     )  # fmt: skip
 
-    result, _ = held_by_items(source, {"x": 1}, [1])
+    result, _ = check_items(source, {"x": 1}, [1])
 
     assert shapes(result) == [[-1, 4], [5, -1, 2]]
 
@@ -70,7 +70,7 @@ def test_heads_take_the_batch_in() -> None:
         "int64[3] k = {5, 2, 4}, int64[3] j = {5, 1, 8}",
     )  # fmt: skip
 
-    result, _ = held_by_items(source, {"x": 1}, [1])
+    result, _ = check_items(source, {"x": 1}, [1])
 
     assert shapes(result) == [[5, -1, 4], [5, -1, 8]]
 
@@ -81,7 +81,7 @@ def test_a_shared_constant_is_copied() -> None:
         "int64[3] k = {1, 2, 2}, float[1,4] w = {1,2,3,4}",
     )  # fmt: skip
 
-    result, log = mended(source, {"x": {0: "N"}})
+    result, log = repaired(source, {"x": {0: "N"}})
 
     assert shapes(result) == [[0, 2, 2], [1, 2, 2]]
     assert len(log.changes) == 1
@@ -93,7 +93,7 @@ def test_two_axes_that_move_are_read_from_a_shape() -> None:
         "t = Transpose<perm=[0,2,3,1]>(x) a = Reshape(t, k) r = Relu(a) y = Reshape(r, j)",
         "int64[2] k = {24, 3}, int64[4] j = {1, 4, 6, 3}",
     )  # fmt: skip
-    result, log = mended(source, "x:N,3,H,W")
+    result, log = repaired(source, "x:N,3,H,W")
 
     x = np.random.default_rng(0).standard_normal((2, 3, 5, 7)).astype(np.float32)
     np.testing.assert_array_equal(run(result, {"x": x})[0], np.maximum(x.transpose(0, 2, 3, 1), 0))
@@ -109,7 +109,7 @@ def test_through_constant_nodes_and_folded_shapes() -> None:
         )
     )  # fmt: skip
 
-    result, _ = held_by_items(source, {"x": 0}, [0])
+    result, _ = check_items(source, {"x": 0}, [0])
 
     assert shapes(result) == [[0, 2, 4]]
 
@@ -121,13 +121,13 @@ def test_in_a_branch_and_in_a_function() -> None:
           then_branch = t () => (float[1,2,4] a) { k = Constant<value_ints=[1, 2, 4]>() a = Reshape(x, k) },
           else_branch = e () => (float[1,2,4] b) { j = Constant<value_ints=[1, 2, 4]>() n = Neg(x) b = Reshape(n, j) }>""",
     )  # fmt: skip
-    result, reasons = held_by_items(branch, {"x": 0}, [0])
+    result, reasons = check_items(branch, {"x": 0}, [0])
     assert len(reasons) == 2
 
     function = """<ir_version: 8, opset_import: ["":17, "me":1]>
 g (float[1,8] x) => (float[1,2,4] y) { y = me.f(x) }
 <domain: "me", opset_import: ["":17]> f (a) => (b) { k = Constant<value_ints=[1, 2, 4]>() b = Reshape(a, k) }"""
-    result, reasons = held_by_items(function, {"x": 0}, [0])
+    result, reasons = check_items(function, {"x": 0}, [0])
     assert len(reasons) == 1
     assert result.functions
 
@@ -139,7 +139,7 @@ def test_a_transposed_batch() -> None:
         "int64[2] k = {4, 1}, int64[2] j = {1, 2}, float[2,4] w = {1,2,3,4,5,6,7,8}",
     )  # fmt: skip
 
-    result, _ = held_by_items(source, {"x": 0}, [0], rtol=1e-6)
+    result, _ = check_items(source, {"x": 0}, [0], rtol=1e-6)
 
     assert [node.op_type for node in result.graph.node] == [
         "Reshape",
@@ -157,7 +157,7 @@ def test_what_cannot_be_told_is_refused_by_name() -> None:
     )  # fmt: skip
 
     with pytest.raises(CannotMigrate) as caught:
-        mended(source, {"x": {0: "N"}})
+        repaired(source, {"x": {0: "N"}})
 
     assert caught.value.code == "frozen-dim"
     assert "'w'" in str(caught.value) or "'y'" in str(caught.value)

@@ -7,7 +7,7 @@ import pytest
 
 from onnx_migrate.errors import CannotMigrate
 from tests.harness import model, run
-from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
 
 RESIZE = 'Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">'
 DOWN = "d = MaxPool<kernel_shape=[2,2], strides=[2,2], ceil_mode=1>(x)"
@@ -18,7 +18,7 @@ def test_the_batch_alone_needs_no_shape() -> None:
         "float[1,1,4,6] x", "float[1,1,8,12] y", f"y = {RESIZE}(x, , , k)", "int64[4] k = {1,1,8,12}"
     )
 
-    result, reasons = held_by_items(source, {"x": 0}, [0])
+    result, reasons = check_items(source, {"x": 0}, [0])
 
     assert reasons == ["sizes [1, 1, 8, 12] → scales [1.0, 1.0, 2.0, 2.0]"]
     assert len(result.graph.node) == 1
@@ -27,7 +27,7 @@ def test_the_batch_alone_needs_no_shape() -> None:
 def test_a_broken_ratio_reads_the_batch_from_the_shape() -> None:
     source = text("float[1,1,4,6] x", "float[1,1,7,9] y", f"y = {RESIZE}(x, , , k)", "int64[4] k = {1,1,7,9}")
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
 
 
 @pytest.mark.parametrize("join", ["Concat<axis=1>(s, u)", "Add(u, s)"])
@@ -39,7 +39,7 @@ def test_the_skip_connection(join: str, late: bool) -> None:
     channels = 2 if "Concat" in join else 1
     source = text("float[1,1,4,6] x", f"float[1,{channels},4,6] y", nodes, "int64[4] k = {1,1,4,6}")
 
-    result, _ = mended(source, "x:N,1,H,W")
+    result, _ = repaired(source, "x:N,1,H,W")
 
     x = np.random.default_rng(0).standard_normal((2, 1, 5, 7)).astype(np.float32)
     y = run(result, {"x": x})[0]
@@ -54,7 +54,7 @@ def test_back_to_the_size_of_the_input() -> None:
         "float[1,1,4,6] x", "float[1,1,4,6] y", f"{DOWN} y = {RESIZE}(d, , , k)", "int64[4] k = {1,1,4,6}"
     )
 
-    result, _ = mended(source, "x:N,1,H,W")
+    result, _ = repaired(source, "x:N,1,H,W")
 
     assert run(result, {"x": np.zeros((2, 1, 5, 7), np.float32)})[0].shape == (2, 1, 5, 7)
 
@@ -63,7 +63,7 @@ def test_sizes_that_follow_nothing_are_refused() -> None:
     source = text("float[1,1,4,6] x", "float[1,1,7,9] y", f"y = {RESIZE}(x, , , k)", "int64[4] k = {1,1,7,9}")
 
     with pytest.raises(CannotMigrate, match="'k'"):
-        mended(source, "x:N,1,H,W")
+        repaired(source, "x:N,1,H,W")
 
 
 @pytest.mark.parametrize("by", ["sizes", "scales"])
@@ -75,7 +75,7 @@ def test_what_was_pooled_is_laid_over_what_it_is_joined_with(by: str) -> None:
         "float[1,1,4,6] x", "float[1,2,4,6] y", f"p = GlobalAveragePool(x) u = {RESIZE}{given} y = Concat<axis=1>(x, u)", held,
     )  # fmt: skip
 
-    result, log = mended(source, "x:N,1,H,W")
+    result, log = repaired(source, "x:N,1,H,W")
 
     assert len(log.changes) == 1
     x = np.random.default_rng(0).standard_normal((2, 1, 7, 5)).astype(np.float32)
@@ -92,6 +92,6 @@ def test_what_was_pooled_keeps_its_sizes_where_only_the_batch_moves() -> None:
         "int64[4] k = {1,1,4,6}",
     )  # fmt: skip
 
-    _, reasons = held_by_items(source, {"x": 0}, [0])
+    _, reasons = check_items(source, {"x": 0}, [0])
 
     assert reasons == ["sizes [1, 1, 4, 6] → scales [1.0, 1.0, 4.0, 6.0]"]

@@ -7,7 +7,7 @@ import pytest
 
 from onnx_migrate.errors import CannotMigrate
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
 
 
 @pytest.mark.parametrize("end", [1, 2, 1000])
@@ -17,7 +17,7 @@ def test_a_slice_of_the_whole_batch_stays_whole(end: int) -> None:
         f"int64[2] b = {{0, 1}}, int64[2] e = {{{end}, 3}}, int64[2] a = {{0, 1}}",
     )  # fmt: skip
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
 
 
 def test_a_table_is_cut_to_the_length_of_the_sentence() -> None:
@@ -27,7 +27,7 @@ def test_a_table_is_cut_to_the_length_of_the_sentence() -> None:
         f"float[1,20] t = {{{table}}}, int64[1] b = {{0}}, int64[1] e = {{5}}, int64[1] a = {{1}}",
     )  # fmt: skip
 
-    result, log = mended(source, "x:N,T")
+    result, log = repaired(source, "x:N,T")
 
     x = np.zeros((2, 9), np.float32)
     np.testing.assert_array_equal(run(result, {"x": x})[0], np.tile(np.arange(9, dtype=np.float32), (2, 1)))
@@ -42,7 +42,7 @@ def test_what_is_cut_off_stays_cut_off() -> None:
         "int64[1] b = {0}, int64[1] e = {5}, int64[1] a = {2}, int64[1] c = {1}, int64[1] m = {9223372036854775807}",
     )  # fmt: skip
 
-    result, _ = mended(source, "x:N,1,W")
+    result, _ = repaired(source, "x:N,1,W")
 
     x = np.random.default_rng(0).standard_normal((2, 1, 9)).astype(np.float32)
     np.testing.assert_array_equal(run(result, {"x": x})[0], np.concatenate([x[:, :, :-1], x[:, :, 1:]], 1))
@@ -56,7 +56,7 @@ def test_equal_parts_stay_equal(opset: int) -> None:
         "float[1,6] x", "float[1,3] y", f"p, q = Split{form}({given}) y = Add(p, q)", constants, opset
     )
 
-    result, _ = mended(source, "x:N,W")
+    result, _ = repaired(source, "x:N,W")
 
     x = np.random.default_rng(0).standard_normal((2, 8)).astype(np.float32)
     np.testing.assert_array_equal(run(result, {"x": x})[0], x[:, :4] + x[:, 4:])
@@ -68,4 +68,4 @@ def test_unequal_parts_are_refused() -> None:
     )
 
     with pytest.raises(CannotMigrate, match="'k'"):
-        mended(source, "x:N,W")
+        repaired(source, "x:N,W")

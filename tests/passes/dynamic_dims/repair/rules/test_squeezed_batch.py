@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
-from tests.passes.dynamic_dims.repair.batched import held_by_items, mended, text
+from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
 
 MATRIX = "float[4,2] m = {1, 2, -3, 4, 5, -6, 7, 8}, int64[1] zero = {0}, int64[1] one = {1}"
 TAKEN = {
@@ -25,7 +25,7 @@ def test_away_and_back(taken: str) -> None:
         MATRIX,
     )
 
-    result, reasons = held_by_items(source, {"x": 0}, [0])
+    result, reasons = check_items(source, {"x": 0}, [0])
 
     assert {node.op_type for node in result.graph.node}.isdisjoint({"Squeeze", "Unsqueeze", "Gather"})
     assert any("→ Reshape to" in reason for reason in reasons)
@@ -37,13 +37,13 @@ def test_back_by_a_reshape() -> None:
         f"{MATRIX}, int64[2] k = {{1, 6}}",
     )  # fmt: skip
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
 
 
 def test_one_item_by_a_vector() -> None:
     source = text("float[1,4] x", "float[1,2] y", "a = Gather<axis=0>(x, zero) y = MatMul(a, m)", MATRIX)
 
-    result, _ = held_by_items(source, {"x": 0}, [0])
+    result, _ = check_items(source, {"x": 0}, [0])
 
     assert result.graph.node[0].op_type == "Identity"
 
@@ -54,7 +54,7 @@ def test_up_to_opset_12_axes_are_attributes() -> None:
         "a = Squeeze<axes=[0]>(x) b = MatMul(a, m) y = Unsqueeze<axes=[0]>(b)", MATRIX, opset=11,
     )  # fmt: skip
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
 
 
 def test_an_axis_that_is_brought_in_and_is_no_batch() -> None:
@@ -64,7 +64,7 @@ def test_an_axis_that_is_brought_in_and_is_no_batch() -> None:
         "a = Squeeze(x, zero) b = Unsqueeze(a, one) c = Squeeze(b, one) d = MatMul(c, m) y = Unsqueeze(d, zero)", MATRIX,
     )  # fmt: skip
 
-    held_by_items(source, {"x": 0}, [0])
+    check_items(source, {"x": 0}, [0])
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_gives_no_batch_back_is_refused(nodes: str, output: str) -> None:
     with pytest.raises(
         CannotMigrate, match=r"^Squeeze '.*out of its batch, and nothing brings it back; at "
     ) as caught:
-        mended(source, {"x": {0: "N"}})
+        repaired(source, {"x": {0: "N"}})
     assert caught.value.code == "frozen-dim"
 
 
@@ -93,4 +93,4 @@ def test_a_single_number_is_left() -> None:
     source = text("float[1,1] x", "float y", "y = Squeeze(x)", MATRIX)
 
     with pytest.raises(CannotMigrate, match="no axis is left"):
-        mended(source, {"x": {0: "N"}})
+        repaired(source, {"x": {0: "N"}})

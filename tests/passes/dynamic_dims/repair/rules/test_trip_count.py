@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import mended, text
+from tests.passes.dynamic_dims.repair.batched import repaired, text
 
 READ = "v = Gather<axis=0>(x, i) t = Add(s, v) o = Relu(t)"
 KEPT = "(int64 i, bool c, float[2] s) => (bool d, float[2] t, float[2] o)"
@@ -43,7 +43,7 @@ def counting(way: str) -> str:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_to_the_end_of_what_is_read(way: str) -> None:
-    result, log = mended(counting(way), {"x": {0: "T"}})
+    result, log = repaired(counting(way), {"x": {0: "T"}})
 
     assert len(log.changes) == 1
     for length in (5, 3, 9):
@@ -62,7 +62,7 @@ def test_a_number_of_rounds_that_reads_nothing_by_its_counter_stays() -> None:
         "int64 five = {5}, bool go = {1}",
     )  # fmt: skip
 
-    result, log = mended(source, {"x": {0: "T"}})
+    result, log = repaired(source, {"x": {0: "T"}})
 
     assert not log.changes
     np.testing.assert_array_equal(run(result, {"x": np.ones(3, np.float32)})[0], np.full(3, 32, np.float32))

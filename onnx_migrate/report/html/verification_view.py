@@ -1,0 +1,87 @@
+"""What a page shows of a verification: the verdict, and each output with its largest differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Finding", "VerificationView", "shape_text"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result for one output; `grade` is "same", "near" or "differs", the largest differences are text.
+
+    The figures are "" where no elements were compared.
+    """
+
+    output: str
+    kind: str
+    shape: str
+    grade: str
+    text: str
+    largest: str
+    allowed: str
+    differing: str
+
+
+@dataclass(frozen=True)
+class VerificationView:
+    """How the result was compared with the original: the verdict and its reason, the inputs, and each output."""
+
+    kind: str
+    text: str
+    feeds: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, verdict: Mapping[str, Any]) -> VerificationView:
+        """Prepare a verdict, as `Verdict.as_dict` returns it."""
+        evaluator = f"with {verdict['evaluator']}" if verdict["evaluator"] else ""
+        return cls(
+            verdict["kind"],
+            " ".join(filter(None, (verdict["reason"], evaluator))),
+            tuple(map(_feed, verdict["feeds"])),
+            tuple(map(_finding, verdict["comparisons"])),
+            tuple(verdict["notes"]),
+        )
+
+
+def shape_text(dims: Sequence[int | str | None] | None) -> str:
+    """Return the shape of a value, as in "[N, 3, ?]"."""
+    if dims is None:
+        return "any shape"
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
+
+
+def _feed(feed: Mapping[str, Any]) -> str:
+    origin = "" if feed["seed"] is None else f", seed {feed['seed']}"
+    shapes = ", ".join(f"{name} {shape_text(shape)}" for name, shape in feed["shapes"])
+    return f"{feed['name']}{origin}: {shapes}"
+
+
+def _finding(item: Mapping[str, Any]) -> Finding:
+    if item["problem"]:
+        grade, text = "differs", item["problem"]
+    elif item["identical"]:
+        grade, text = "same", "bit for bit the same"
+    else:
+        grade, text = "near", "the same but for rounding"
+    compared = item["elements"] > 0
+    return Finding(
+        item["output"],
+        item["dtype_after"],
+        shape_text(item["shape_after"]),
+        grade,
+        text,
+        _figure(item["largest_absolute"]) if compared else "",
+        _figure(item["allowed"]) if compared else "",
+        f"{item['differing']:,} of {item['elements']:,}" if compared else "",
+    )
+
+
+def _figure(value: float | str) -> str:
+    """Return a number with three digits; infinity and NaN, which JSON cannot hold, are text already."""
+    return value if isinstance(value, str) else f"{value:.3g}"
