@@ -12,11 +12,11 @@ from typing import Any
 import onnx
 
 from onnx_migrate import files
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pipeline import default_pipeline
 from onnx_migrate.engine.reachability import Survey, survey
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
 from onnx_migrate.files.load import from_file
-from onnx_migrate.migration import default_pipeline
 from onnx_migrate.model.graphs import bodies, called, function_key
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
@@ -131,9 +131,9 @@ def inspect(
         opset=asked, simplify=False, resize_form="auto" if row is None else row.resize_form
     )
     if row is not None:
-        pipeline = pipeline.add(builtin_passes()["fits_runtime"](runtime=row))  # type: ignore[call-arg]
+        pipeline = pipeline.add(make_pass("fits_runtime", runtime=row))
     try:
-        result = pipeline.run(model.copy(), log)
+        result = pipeline.run(model, log).model
     except UsageError:
         raise
     except MigrateError as error:

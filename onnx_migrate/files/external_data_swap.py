@@ -61,11 +61,13 @@ class ExternalDataSwap:
     def check_replaceable(self) -> None:
         """Raise SaveError (`would-overwrite`) if the data file is needed for the new model or is not known to be owned."""
         if self.data.exists() and (self._is_needed or not self._is_owned()):
-            owner = "the weights of the model itself" if self._is_needed else "something else's data"
+            holds = (
+                "holds weights of the source model" if self._is_needed else f"does not belong to {self.label}"
+            )
             raise SaveError(
-                f"{self.data} exists and holds {owner}",
+                f"{self.label}: its external data would be written to {self.data}, which exists and {holds}",
                 code="would-overwrite",
-                hint="move it away or choose another name",
+                hint="move that file away or choose another output path",
             )
 
     def remove_leftovers(self) -> None:

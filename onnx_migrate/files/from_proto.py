@@ -1,4 +1,4 @@
-"""The structure of a model that the caller holds in memory, with references to the payloads in the caller's tensors."""
+"""Copies the structure of a ModelProto; large payloads stay in the caller's tensors and are referred to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's structure and its weights in one protobuf."""
+"""Puts a model's structure and its weights into one ModelProto."""
 
 from __future__ import annotations
 

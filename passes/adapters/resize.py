@@ -12,7 +12,6 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.resize import may_keep_all_lengths, run_length, scale_of_size
 
 from ..resize.inputs import (
-    FROM_CONVERTER,
     check_choice,
     check_roi,
     emptiness,
@@ -20,6 +19,7 @@ from ..resize.inputs import (
     read_scales,
     read_sizes,
 )
+from ..resize.origin import ResizeOrigin
 
 __all__ = ["explicit", "no_roi"]
 
@@ -49,6 +49,9 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """
     mode = check_choice(rw, "mode")
     scales = read_scales(rw, node.input[1])
+    one_way = scales is not None and bool((scales >= 1).all() or (scales <= 1).all())
+    split = mode == "nearest" and not one_way
+    rw.record_fact(ResizeOrigin(version=10, name=node.name, split_in_two=split))
     if mode != "nearest" or (scales is not None and bool((scales >= 1).all())):
         explicit(rw, node.input[1], "floor")
     elif scales is None:
@@ -156,12 +159,16 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     check_choice(rw, "mode")
     coordinates = check_choice(rw, "coordinate_transformation_mode")
     rounding = check_choice(rw, "nearest_mode")
+    converted = is_from_converter(rw)
+    rw.record_fact(ResizeOrigin(version=11, name=node.name, written_by_converter=converted))
     if coordinates == "tf_crop_and_resize":
         check_roi(rw, rw.input(1))
     elif rw.input(1):
         rw.note("roi is dropped: only tf_crop_and_resize reads it")
-        if is_from_converter(rw):
-            rw.note(FROM_CONVERTER)
+        if converted:
+            rw.note(
+                "its roi [0…, 1…] without coordinates is what onnx's version converter makes of an older Resize"
+            )
         rw.set_input(1, "")
     scales = sizes = None
     no_scales, no_sizes = emptiness(rw, rw.input(2)), emptiness(rw, rw.input(3))

@@ -10,6 +10,7 @@ from onnx_migrate.engine.registry import adapter
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from ..resize.inputs import read_scales
+from ..resize.origin import ResizeOrigin
 from .resize import explicit
 
 
@@ -55,6 +56,7 @@ def upsample_10(node: onnx.NodeProto, rw: Rewriter) -> None:
     """
     mode = _mode(rw)
     scales = read_scales(rw, node.input[1])
+    rw.record_fact(ResizeOrigin(version=9, name=node.name))
     rw.rename("Resize")
     rw.set("mode", mode)
     if rw.target >= 11:

@@ -10,33 +10,27 @@ import onnx
 
 from onnx_migrate.analysis.known_values import Producers
 from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.rewrite.change_log import Change, Exactness
+from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.resize import run_length, scale_of_size
 from onnx_migrate.spec.schema import is_onnx
 
+from .inputs import is_from_converter
 from .node_context import ResizeNode
+from .origin import ResizeOrigin
 from .scales_and_sizes import sizes_at_run_time, write_sizes
 
 __all__ = [
     "Pair",
     "as_before_converter",
     "as_pytorch",
-    "from_before_11",
+    "converted",
     "join_pair",
     "meant_lengths",
     "pair_of",
 ]
 
 Floats = npt.NDArray[np.float32]
-
-
-def from_before_11(change: Change | None) -> bool:
-    """Tell whether what the lift did, if anything, was to an Upsample or to a Resize of version 10."""
-    if change is None:
-        return False
-    operator = change.before.op_type
-    return operator == "Upsample" or (operator == "Resize" and change.version_before == 10)
 
 
 @dataclass(frozen=True)
@@ -49,11 +43,16 @@ class Pair:
     """The value it took its scales from, or the scales, where they were constant."""
 
 
-def pair_of(node: ResizeNode, change: Change | None) -> Pair | None:
-    """Return the pair that the lift made of one node and that ends here."""
-    if change is None or not from_before_11(change) or "Resize" not in change.emitted:
-        return None  # not two of the model's own in a row
+def pair_of(node: ResizeNode) -> Pair | None:
+    """Return the pair that the adapter wrote for one node, if `node` is its last one."""
+    if node.origin is None or not node.origin.split_in_two:
+        return None  # two in a row may be the model's own
     return _find_pair(node.rw.scope, node.producers, node.rw.node)
+
+
+def converted(node: ResizeNode) -> bool:
+    """Return whether onnx's version converter made a Resize of an older one and lost its coordinates."""
+    return is_from_converter(node.rw) or (node.origin is not None and node.origin.written_by_converter)
 
 
 def _find_pair(scope: Scope, producers: Producers, last: onnx.NodeProto) -> Pair | None:
@@ -139,16 +138,17 @@ def meant_lengths(scales: Floats, shape: tuple[int | None, ...]) -> list[int | N
     return found if differs else None
 
 
-def join_pair(rw: Rewriter, pair: Pair, source: onnx.NodeProto, nearest_mode: str) -> set[str]:
-    """Make the last node of a pair the one Resize that it came from, `source`.
+def join_pair(rw: Rewriter, pair: Pair, origin: ResizeOrigin, nearest_mode: str) -> set[str]:
+    """Make the last node of a pair the one Resize that it came from.
 
     Returns the outputs of the nodes that are no longer needed.
     """
     roi = pair.nodes[-1].input[1]
     rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
     rw.rename("Resize")
-    rw.node.name = source.name
-    rw.where = replace(rw.where, node=source.name or source.output[0])
+    rw.node.name = origin.name
+    rw.where = replace(rw.where, node=origin.name or rw.first_output)
+    rw.record_fact(replace(origin, split_in_two=False))
     scales = pair.scales if isinstance(pair.scales, str) else rw.constant(pair.scales, "scales")
     del rw.node.input[:]
     rw.node.input.extend([pair.source, roi, scales])
@@ -158,7 +158,7 @@ def join_pair(rw: Rewriter, pair: Pair, source: onnx.NodeProto, nearest_mode: st
     return {output for node in pair.nodes[1:] for output in node.output}
 
 
-def as_pytorch(node: ResizeNode, pair: Pair | None, source: onnx.NodeProto) -> tuple[set[str], bool]:
+def as_pytorch(node: ResizeNode, pair: Pair | None, origin: ResizeOrigin) -> tuple[set[str], bool]:
     """Write what PyTorch's interpolate computes; its exporter up to opset 10 had no word for it.
 
     Returns the outputs of nodes that are no longer needed, and whether lengths may have changed.
@@ -166,7 +166,7 @@ def as_pytorch(node: ResizeNode, pair: Pair | None, source: onnx.NodeProto) -> t
     rw = node.rw
     gone: set[str] = set()
     if pair is not None:
-        gone = join_pair(rw, pair, source, "floor")
+        gone = join_pair(rw, pair, origin, "floor")
         rw.note("PyTorch's nearest rounds down on every axis", Exactness.ASSUMED)
     elif rw.get("mode", "nearest") == "nearest" and rw.get("nearest_mode") == "ceil":
         rw.set("nearest_mode", "floor")
@@ -219,3 +219,5 @@ def as_before_converter(node: ResizeNode, *, pytorch: bool) -> None:
     rw.set("coordinate_transformation_mode", "asymmetric")
     rw.set_input(1, "" if rw.version >= 13 else rw.constant(np.zeros(0, np.float32), "roi"))
     rw.note("computes again what it did before onnx's version converter", Exactness.ASSUMED)
+    if node.origin is not None:
+        rw.record_fact(replace(node.origin, written_by_converter=False))

@@ -1,4 +1,4 @@
-"""Assembling the bytes of a model file from a structure and references to its payloads."""
+"""Assembles the bytes of a model file from a structure and references to its payloads."""
 
 from __future__ import annotations
 

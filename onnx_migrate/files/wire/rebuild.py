@@ -1,4 +1,4 @@
-"""Replacing tensors in a serialised model without parsing the rest.
+"""Replaces tensors in a serialised model without parsing the rest.
 
 Only messages that can contain a tensor are parsed. All other bytes, unknown fields included, are copied as they are.
 `split` uses this to leave large payloads out of a model, `assemble` to put them back.

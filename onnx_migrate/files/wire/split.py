@@ -1,4 +1,4 @@
-"""Splitting a serialised model into its structure and references to its large payloads."""
+"""Splits a serialised model into its structure and references to its large payloads."""
 
 from __future__ import annotations
 

@@ -331,6 +331,7 @@ class Interpreter:
                 tuple(node.op_type for node in context.rw.preceding),
                 "; ".join(context.reasons),
                 context.exactness,
+                version,
                 serialised_helpers=tuple(
                     node.SerializeToString(deterministic=True) for node in context.rw.preceding
                 ),
