@@ -24,9 +24,7 @@ class Cleanup(Pass):
 
     name: ClassVar[str] = "cleanup"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
-    ensures: ClassVar[frozenset[ModelProperty]] = frozenset(
-        {ModelProperty.NO_DEAD_NODES, ModelProperty.UNIQUE_NODE_NAMES}
-    )
+    ensures: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.UNIQUE_NODE_NAMES})
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Tidy `model` in place."""

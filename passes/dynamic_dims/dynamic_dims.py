@@ -48,15 +48,10 @@ class DynamicDims(Pass):
             return self._as_one(model, named, log)
         first: CannotMigrate | None = None
         for axes in batch_axes(interface, self.batch):
-            trial, attempt = ChangeLog(), model.copy()
-            try:
-                result = self._run(attempt, axes | named, trial)
-            except CannotMigrate as error:
-                first = first or error  # the likeliest way's is the one to tell
-                continue
-            log.changes.extend(trial.changes)
-            log.notes.extend(trial.notes)
-            return result
+            result = self._attempt(model, axes | named, log)
+            if isinstance(result, Model):
+                return result
+            first = first or result  # the axes come most likely first
         if first is not None:
             raise first
         log.note(self.name, "open-dims", "the batch is open already")
@@ -67,28 +62,32 @@ class DynamicDims(Pass):
         merged, others = one_name(wish, Interface.of(model.proto))
         if not others:
             return self._run(model, wish, log)
-        trial = ChangeLog()
-        try:
-            result = self._run(model.copy(), wish, trial)
-        except CannotMigrate as error:
-            trial = ChangeLog()
-            try:
-                result = self._run(model.copy(), merged, trial)
-            except CannotMigrate:
-                raise error from None
+        result = self._attempt(model, wish, log)
+        if isinstance(result, Model):
+            return result
+        with log.trial():
+            with_one_name = self._attempt(model, merged, log)
+            if not isinstance(with_one_name, Model):
+                raise result
             for name, other in others.items():
                 if not _is_made(name, wish):
                     raise UsageError(
-                        f"{name!r} and {other!r} must be equal: {error}",
+                        f"{name!r} and {other!r} must be equal: {result}",
                         code="two-names",
                         hint="give both the same name",
-                    ) from error
-                trial.note(
-                    self.name, "one-name", f"{name} must equal {other}, and has its name", subject=name
-                )
-        log.changes.extend(trial.changes)
-        log.notes.extend(trial.notes)
-        return result
+                    ) from result
+                log.note(self.name, "one-name", f"{name} must equal {other}, and has its name", subject=name)
+        return with_one_name
+
+    def _attempt(
+        self, model: Model, wish: Mapping[str, Mapping[int, str]], log: ChangeLog
+    ) -> Model | CannotMigrate:
+        """Run on a copy of the model; return the error where that fails, which leaves no trace in the log."""
+        try:
+            with log.trial():
+                return self._run(model.copy(), wish, log)
+        except CannotMigrate as error:
+            return error
 
     def _run(self, model: Model, wish: Mapping[str, Mapping[int, str]], log: ChangeLog) -> Model:
         graph = model.proto.graph
