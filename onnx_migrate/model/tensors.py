@@ -8,7 +8,7 @@ from typing import Any
 import onnx
 from onnx import AttributeProto, TensorProto
 
-from onnx_migrate.model.tensor_fields import MODEL, TENSOR, MessageType
+from onnx_migrate.model.tensor_fields import ATTRIBUTE, MODEL, TENSOR, MessageType
 
 __all__ = ["byte_size", "data_field", "has_type", "location_of", "mark_external", "packed_bytes", "tensors"]
 
@@ -46,8 +46,8 @@ def _tensors(message: Any, message_type: MessageType) -> Iterator[TensorProto]:
             yield from inner
             continue
         for item in inner:
-            # Most attributes are numbers. By `type`, which IR version 1 leaves UNDEFINED: then the fields are read.
-            if not (isinstance(item, AttributeProto) and item.type in _WITHOUT_TENSORS):
+            # Attributes of numbers and text are skipped by their type; one without a type, as in IR version 1, is searched.
+            if field.message_type is not ATTRIBUTE or item.type not in _WITHOUT_TENSORS:
                 yield from _tensors(item, field.message_type)
 
 
