@@ -160,12 +160,12 @@ class Interpreter:
             if context.before is not None:
                 edited = True
                 self._record(context)
-        if edited or scope.added:
-            nodes = list(chain(scope.added, nodes))
+        if edited or scope.leading_constants:
+            nodes = list(chain(scope.leading_constants, nodes))
             copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
             del graph.node[:]
             graph.node.extend(copies)
-            scope.added = []
+            scope.leading_constants = []
         return graph_state
 
     def _tensor(self, tensor: onnx.TensorProto) -> Value:
