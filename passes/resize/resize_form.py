@@ -17,10 +17,11 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.resize import lengths_agree_always
 
-from .exporter_intent import converted, join_pair, pair_of
+from .exporter_intent import converted
 from .inputs import check_choice, check_roi, emptiness, read_scales, read_sizes
 from .node_context import ResizeNode
 from .origin import ResizeOrigin
+from .pairs import join_pair, pair_of
 from .resize_nodes import Walk, resizes
 from .scales_and_sizes import lengths_disagree, scales_to_sizes, sizes_to_scales
 

@@ -12,8 +12,9 @@ from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-from .exporter_intent import as_before_converter, as_pytorch, converted, pair_of
+from .exporter_intent import as_before_converter, as_pytorch, converted
 from .node_context import ResizeNode
+from .pairs import pair_of
 from .resize_nodes import Walk, resizes
 
 __all__ = ["ResizeIntent"]
