@@ -17,7 +17,7 @@ from onnx_migrate.engine.reachability import Survey, survey
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
 from onnx_migrate.files.load import from_file
 from onnx_migrate.migration import default_pipeline
-from onnx_migrate.model.graphs import called, function_key, subgraphs
+from onnx_migrate.model.graphs import bodies, called, function_key
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import MEMORY, Weights, byte_size, tensors
@@ -179,24 +179,15 @@ def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Mod
 
 def _operators(proto: onnx.ModelProto) -> Iterator[tuple[str, str, int | None]]:
     functions = {function_key(function) for function in proto.functions}
-    bodies: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
-    for body in bodies:
-        opsets = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in body.opset_import}
-        opsets.setdefault("", onnx_opset(body.opset_import, ir_version=proto.ir_version) or 0)
-        yield from _nodes(
-            body.graph.node if isinstance(body, onnx.ModelProto) else body.node, opsets, functions
-        )
-
-
-def _nodes(nodes: Any, opsets: dict[str, int], functions: set[Any]) -> Iterator[tuple[str, str, int | None]]:
-    for node in nodes:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        form = (
-            None if called(node) in functions else signature_at(domain, node.op_type, opsets.get(domain, 0))
-        )
-        yield domain, node.op_type, form.since_version if form else None
-        for _, _, graph in subgraphs(node):
-            yield from _nodes(graph.node, opsets, functions)
+    for located in bodies(proto):
+        imports = located.owner.opset_import
+        opsets = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in imports}
+        opsets.setdefault("", onnx_opset(imports, ir_version=proto.ir_version) or 0)
+        for node in located.body.node:
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            opset = opsets.get(domain, 0)
+            form = None if called(node) in functions else signature_at(domain, node.op_type, opset)
+            yield domain, node.op_type, form.since_version if form else None
 
 
 def _by_name(entry: tuple[tuple[str, str, int | None], int]) -> tuple[str, str, int]:

@@ -38,6 +38,8 @@ class Migration:
     """A model that reached its target, and the report of how."""
 
     report: Report
+    original: Model = field(repr=False)
+    """The model as it was read, unchanged."""
     _model: Model = field(repr=False)
 
     @cached_property
@@ -50,9 +52,9 @@ class Migration:
         """The result with its large weights left where they are, marked as external data; not to be changed."""
         return self._model.proto
 
-    def same_as(self, source: files.Source) -> bool:
-        """Tell whether the result is what `source` holds, weights included; they are read only where moved."""
-        return files.same(files.load(source), self._model)
+    def same_as_original(self) -> bool:
+        """Return whether the result equals the original, weights included; they are read only where moved."""
+        return files.same(self.original, self._model)
 
     def save(self, path: str | os.PathLike[str], *, external: bool = False, in_place: bool = False) -> None:
         """Write the result to `path`, which may be a URL, atomically; weights go from file to file.
@@ -110,7 +112,7 @@ def default_pipeline(
 
 
 def migrate(
-    source: files.Source,
+    source: files.Source | Model,
     *,
     opset: Opset = "17+",
     dynamic: DynamicAxes | None = None,
@@ -137,7 +139,7 @@ def migrate(
     """Bring a model to an opset, make dims dynamic, simplify it and prove that it computes the same.
 
     Args:
-        source: a path, a URL that fsspec knows, the bytes of a model, or a ModelProto (which is not touched).
+        source: a path, a URL that fsspec knows, the bytes of a model, or a ModelProto or loaded Model (not touched).
         opset: the ai.onnx opset to reach; "17+" is 17, or the model's own where that is newer; "latest" is the newest
             that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of ai.onnx
             and ai.onnx.ml; what it does not name stays.
@@ -192,8 +194,12 @@ def migrate(
         pipeline = pipeline.add(item, before="simplify" if "simplify" in pipeline.names else None)
     pipeline = pipeline.without(*without)
     clock = _Clock(progress or (lambda stage: None))
-    with clock("load"):
-        original = files.load(source)
+    if isinstance(source, Model):
+        original = source
+    else:
+        with clock("load"):
+            original = files.load(source)
+    clock.seconds["load"] = original.load_seconds
     log = ChangeLog()
     with _attaching_partial_report(original, log, clock):
         course = _run(pipeline, original, log, clock, required=simplify == "require")
@@ -225,7 +231,7 @@ def migrate(
                 "the model was not run at other sizes, which alone shows that its dims are free: verification was left out",
                 severity="warning",
             )
-    return Migration(_report(original, model, pipeline, log, clock, proof), model)
+    return Migration(_report(original, model, pipeline, log, clock, proof), original, model)
 
 
 @contextmanager

@@ -9,14 +9,11 @@ import onnx
 
 from onnx_migrate.analysis.scope import Names
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.model.graphs import Body, bodies, initializer_names, names_read, output_names
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.toposort import free_names
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["Cleanup"]
-
-Body = onnx.GraphProto | onnx.FunctionProto
 
 
 @register_pass
@@ -29,31 +26,22 @@ class Cleanup(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Tidy `model` in place."""
         names = Names(model.proto)
-        self._body(model.proto.graph, "graph", names, log)
-        for function in model.proto.functions:
-            self._body(function, f"function {function.domain}:{function.name}", names, log)
+        for located in bodies(model.proto):
+            body, path = located.body, located.path
+            self._remove_dead(body, path, log)
+            self._rename_duplicates(body, path, names, log)
+            if isinstance(body, onnx.GraphProto):
+                self._drop_value_info(body, path, log)
         return model
-
-    def _body(self, body: Body, path: str, names: Names, log: ChangeLog) -> None:
-        self._remove_dead(body, path, log)
-        self._rename_duplicates(body, path, names, log)
-        if isinstance(body, onnx.GraphProto):
-            self._drop_value_info(body, path, log)
-        for node in body.node:
-            for attribute, _, graph in subgraphs(node):
-                self._body(graph, f"{path}/{node.name or node.op_type}:{attribute}", names, log)
 
     def _remove_dead(self, body: Body, path: str, log: ChangeLog) -> None:
         """Walk from the last node to the first: in topological order, a reader is always met before what it reads."""
-        if isinstance(body, onnx.GraphProto):  # noqa: SIM108 - mypy tells the two apart only so
-            read = {value.name for value in body.output}
-        else:
-            read = set(body.output)
+        read = set(output_names(body))
         live = []
         for node in reversed(body.node):
             if not read.isdisjoint(node.output) or not any(node.output):
                 live.append(node)
-                read.update(free_names(node))
+                read.update(names_read(node))
         dead = len(body.node) - len(live)
         if dead:
             _replace(body.node, live[::-1])
@@ -68,9 +56,11 @@ class Cleanup(Pass):
         read.update(value.name for value in body.input)
         read.update(name for note in body.quantization_annotation for name in _annotated(note))
         used = [tensor for tensor in body.initializer if tensor.name in read]
-        unused = len(body.initializer) - len(used)
+        used_sparse = [sparse for sparse in body.sparse_initializer if sparse.values.name in read]
+        unused = len(body.initializer) + len(body.sparse_initializer) - len(used) - len(used_sparse)
         if unused:
             _replace(body.initializer, used)
+            _replace(body.sparse_initializer, used_sparse)
             log.note(
                 self.name,
                 "dead-weights",
@@ -102,7 +92,7 @@ class Cleanup(Pass):
             return
         known = {name for node in graph.node for name in node.output}
         known.difference_update(value.name for value in (*graph.input, *graph.output))
-        known.difference_update(tensor.name for tensor in graph.initializer)
+        known -= initializer_names(graph)
         kept = []
         for value in graph.value_info:
             if value.name in known and value.type.WhichOneof("value"):

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import onnx
 
 from onnx_migrate.analysis.shapes import Dims, dims_of, inferred_shapes, set_dims, text_of
@@ -14,6 +13,7 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.resize import lengths_differ
 
 __all__ = ["DeclaredShapes"]
 
@@ -116,12 +116,13 @@ def _doubtful(
             values[node.output[0]] = model.weights.array(node.attribute[0].t)
     for name, value in values.items():
         dims = found.get(scales[name].input[0])
-        if dims is not None and len(dims) == value.size and any(map(_lengths_differ, dims, value)):
+        if (
+            dims is not None
+            and len(dims) == value.size
+            and any(
+                isinstance(size, int) and lengths_differ(size, scale)
+                for size, scale in zip(dims, value, strict=True)
+            )
+        ):
             return scales[name]
     return None
-
-
-def _lengths_differ(size: int | str | None, scale: np.float32) -> bool:
-    if not isinstance(size, int):
-        return False
-    return int(np.float32(scale) * np.float32(size)) != int(np.float64(scale) * size)

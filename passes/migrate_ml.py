@@ -15,7 +15,8 @@ from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.rewrite.dead_values import remove_orphans
+from onnx_migrate.rewrite.dead_values import remove_dead_values
+from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.spec.opsets import imported, minimal_ir_version, onnx_opset, set_onnx_opset
 from onnx_migrate.spec.schema import is_onnx, newest_opset
 
@@ -67,12 +68,12 @@ class MigrateMl(Pass):
         for path in sort_model(proto):
             log.note(self.name, "sorted", f"put the nodes of {path} in topological order", subject=path)
         ir_version = max(proto.ir_version, minimal_ir_version(target, DOMAIN))
-        lift = Lift(proto, target, log, domain=DOMAIN, name=self.name)
+        driver = Driver(Lift(proto, target, log, domain=DOMAIN, pass_name=self.name))
         bodies = scopes(proto, model.weights, result_ir_version=ir_version)
         for scope, owner, version in zip(bodies, owners, versions, strict=True):
             if version is None or version == target:
                 continue
-            lift.body(scope, version)
+            driver.body(scope, version)
             for entry in owner.opset_import:
                 if entry.domain == DOMAIN:
                     entry.version = target
@@ -86,6 +87,6 @@ class MigrateMl(Pass):
                 self.name, "ir-version", f"IR version {proto.ir_version} became {ir_version}", subject="model"
             )
             proto.ir_version = ir_version
-        remove_orphans(proto, lift.orphans)
+        remove_dead_values(proto, driver.dead_values)
         check_legal(proto, DOMAIN)
         return model

@@ -15,7 +15,8 @@ from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.rewrite.dead_values import remove_orphans
+from onnx_migrate.rewrite.dead_values import remove_dead_values
+from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.spec.opsets import minimal_ir_version, onnx_opset, set_onnx_opset
 from onnx_migrate.spec.schema import newest_opset
 
@@ -83,12 +84,14 @@ class MigrateOpset(Pass):
         ir_version = proto.ir_version
         if newest is not None and newest < target:
             ir_version = max(ir_version, minimal_ir_version(target))
-        lift = Lift(proto, target, log, keep=self.keep)
+        driver = Driver(Lift(proto, target, log, keep=self.keep))
         for scope, (owner, version) in zip(
             scopes(proto, model.weights, result_ir_version=ir_version), bodies, strict=True
         ):
             if version is not None:
-                lift.body(scope, version)  # at the target too: nodes may have an older form than their stamp
+                driver.body(
+                    scope, version
+                )  # at the target too: nodes may have an older form than their stamp
                 if version < target:
                     set_onnx_opset(owner, target)
         if ir_version != proto.ir_version:
@@ -102,5 +105,5 @@ class MigrateOpset(Pass):
                 log.note(
                     self.name, "unlisted", f"took {len(gone)} initializers out of the inputs", subject=gone[0]
                 )
-        remove_orphans(proto, lift.orphans)
+        remove_dead_values(proto, driver.dead_values)
         return model

@@ -9,6 +9,7 @@ import onnx
 
 from onnx_migrate.analysis.shapes import dims_of, text_of
 from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
@@ -31,10 +32,8 @@ class HonestDims(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Name the dims of `model` in place."""
         graph = model.proto.graph
-        given = {tensor.name for tensor in graph.initializer}
-        for value in graph.input:
-            if value.name not in given:
-                self._name(value, "input", 0, log)
+        for value in fed_inputs(graph):
+            self._name(value, "input", 0, log)
         for value in graph.output:
             self._name(value, "output", -1, log)  # an output may be empty
         return model

@@ -10,7 +10,7 @@ import onnx
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.graphs import Body, subgraphs
+from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
@@ -18,7 +18,7 @@ from onnx_migrate.spec.runtimes import Runtime
 from onnx_migrate.spec.schema import is_onnx
 
 from .resize.all_axes import name_all_axes
-from .resize.known import Place
+from .resize.node_context import ResizeNode
 from .resize.resize_nodes import Walk, resizes
 
 __all__ = ["FitsRuntime"]
@@ -66,35 +66,28 @@ class FitsRuntime(Pass):
             attribute.name == "axes" for node in resizes(model) for attribute in node.attribute
         ):
             walk = Walk(self.name, model, log, None)
-            walk.each(lambda place: self._name_all_axes(walk, place))
+            walk.each(lambda node: self._name_all_axes(walk, node))
             walk.end()
         return model
 
-    def _name_all_axes(self, walk: Walk, place: Place) -> set[str]:
-        rw = place.rw
+    def _name_all_axes(self, walk: Walk, node: ResizeNode) -> set[str]:
+        rw = node.rw
         if rw.node.op_type == "Resize" and rw.attribute("axes") is not None:
-            kept = name_all_axes(rw, place.shape)
+            kept = name_all_axes(rw, node.shape)
             if kept is None:
                 rw.note(f"names all axes: {self.runtime} does not know the attribute axes")
             else:
                 told = f"keeps the attribute axes, which {self.runtime} does not know: {kept}"
-                walk.warn(place, told, code="resize-kept")
+                walk.warn(node, told, code="resize-kept")
         return set()
 
     def _faults(self, proto: onnx.ModelProto, opset: int) -> Iterator[onnx.NodeProto]:
         """Give the nodes, of all bodies, that this release was seen to compute wrong."""
         if self.runtime.name != "onnxruntime" or not (1, 21) <= self.runtime.release <= (1, 24) or opset < 19:
             return
-        bodies: list[Body] = [proto.graph, *proto.functions]
-        while bodies:
-            for node in bodies.pop().node:
-                bodies += [graph for _, _, graph in subgraphs(node)]
-                if (
-                    node.op_type == "AveragePool"
-                    and is_onnx(node.domain)
-                    and _counts_padding_at_the_end(node)
-                ):
-                    yield node
+        for node in all_nodes(proto):
+            if node.op_type == "AveragePool" and is_onnx(node.domain) and _counts_padding_at_the_end(node):
+                yield node
 
 
 def _counts_padding_at_the_end(node: onnx.NodeProto) -> bool:

@@ -13,6 +13,7 @@ from onnx_migrate import files, isolate
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import PassError
 from onnx_migrate.files.temporary import Scratch
+from onnx_migrate.model.graphs import initializer_names, initializer_types, producers
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
@@ -100,11 +101,8 @@ def _same(simplified: onnx.GraphProto, before: onnx.GraphProto) -> bool:
     """Tell whether nothing was folded or fused: then the nodes are the same, and the weights the same by name."""
     if len(simplified.node) != len(before.node) or len(simplified.initializer) != len(before.initializer):
         return False
-    kinds = [
-        {(tensor.name, tensor.data_type, tuple(tensor.dims)) for tensor in graph.initializer}
-        for graph in (simplified, before)
-    ]
-    return kinds[0] == kinds[1] and all(map(eq, simplified.node, before.node))
+    same_weights = set(initializer_types(simplified)) == set(initializer_types(before))
+    return same_weights and all(map(eq, simplified.node, before.node))
 
 
 def _bytes_on_disk(path: Path) -> int:
@@ -113,8 +111,8 @@ def _bytes_on_disk(path: Path) -> int:
 
 
 def _refuse_overridable(proto: onnx.ModelProto) -> None:
-    listed = {value.name for value in proto.graph.input}
-    name = next((tensor.name for tensor in proto.graph.initializer if tensor.name in listed), None)
+    given = initializer_names(proto.graph)
+    name = next((value.name for value in proto.graph.input if value.name in given), None)
     if name is not None:
         raise PassError(
             f"onnxsim would take {name!r} for a constant, and a caller may override it: it is listed as an input",
@@ -127,12 +125,12 @@ def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
     graph = onnx.GraphProto()
     graph.CopyFrom(simplified.graph)
     _put_in_order(graph, before.graph)
-    nodes = {name: node for node in before.graph.node for name in node.output}
+    nodes = producers(before.graph)
     simplified.CopyFrom(before)
     for name in ("node", "initializer", "sparse_initializer", "value_info"):
         simplified.graph.ClearField(name)
         getattr(simplified.graph, name).extend(getattr(graph, name))
-    alive = {tensor.name for tensor in graph.initializer}
+    alive = initializer_names(graph)
     alive.update(name for node in graph.node for name in node.output)
     alive.update(value.name for value in graph.input)
     notes = [note for note in before.graph.quantization_annotation if note.tensor_name in alive]

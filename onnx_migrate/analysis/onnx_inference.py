@@ -7,7 +7,7 @@ from collections.abc import Iterable, Set
 import onnx
 from onnx import shape_inference
 
-from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.model.graphs import nested_bodies, nested_nodes
 
 __all__ = ["InferenceError", "infer_shapes", "sheltered"]
 
@@ -78,13 +78,11 @@ def _hide(proto: onnx.ModelProto, hidden: list[onnx.TensorProto]) -> onnx.ModelP
 
 def _count(graph: onnx.GraphProto) -> None:
     """Write lengths that got a name as numbers again."""
-    for value in (*graph.value_info, *graph.output):
-        for dim in value.type.tensor_type.shape.dim:
-            if dim.dim_param.startswith(_NAMED):
-                dim.dim_value = int(dim.dim_param.removeprefix(_NAMED))
-    for node in graph.node:
-        for _, _, inner in subgraphs(node):
-            _count(inner)
+    for _, body in nested_bodies(graph):
+        for value in (*body.value_info, *body.output):
+            for dim in value.type.tensor_type.shape.dim:
+                if dim.dim_param.startswith(_NAMED):
+                    dim.dim_value = int(dim.dim_param.removeprefix(_NAMED))
 
 
 def sheltered(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -104,8 +102,6 @@ def sheltered(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _rename(nodes: Iterable[onnx.NodeProto], typed: Set[str]) -> None:
-    for node in nodes:
+    for node in nested_nodes(nodes):
         if node.op_type in FRAGILE and node.domain == "ai.onnx.ml" and not set(node.input) <= typed:
             node.op_type += "_of_unknown_type"
-        for _, _, graph in subgraphs(node):
-            _rename(graph.node, typed)

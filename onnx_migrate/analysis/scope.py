@@ -6,13 +6,25 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import onnx
 from onnx import AttributeProto, TensorProto
 
-from onnx_migrate.analysis.value_types import BodyKey, TypeTable, ValueType
-from onnx_migrate.model.graphs import FunctionKey, function_key, subgraphs
+from onnx_migrate.analysis.value_types import TypeTable, ValueType
+from onnx_migrate.model.graphs import (
+    Body,
+    BodyKey,
+    FunctionKey,
+    function_key,
+    function_path,
+    initializer_names,
+    nested_bodies,
+    output_names,
+    subgraph_path,
+    subgraphs,
+)
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.spec.schema import is_onnx
 
@@ -52,27 +64,19 @@ class Names:
 
 def _names(proto: onnx.ModelProto) -> set[str]:
     found: set[str] = set()
-    _add_names(proto.graph, found)
-    for function in proto.functions:
-        found.update(function.input)
-        _add_node_names(function.node, found)
+    tops: list[Body] = [proto.graph, *proto.functions]
+    for top in tops:
+        for _, body in nested_bodies(top):
+            if isinstance(body, onnx.GraphProto):
+                found.update(value.name for value in (*body.input, *body.output))
+                found |= initializer_names(body)
+            else:
+                found.update(body.input)
+            for node in body.node:
+                found.add(node.name)
+                found.update(node.input)
+                found.update(node.output)
     return found
-
-
-def _add_names(graph: onnx.GraphProto, found: set[str]) -> None:
-    for values in (graph.input, graph.output, graph.initializer):
-        found.update(value.name for value in values)
-    found.update(sparse.values.name for sparse in graph.sparse_initializer)
-    _add_node_names(graph.node, found)
-
-
-def _add_node_names(nodes: Any, found: set[str]) -> None:
-    for node in nodes:
-        found.add(node.name)
-        found.update(node.input)
-        found.update(node.output)
-        for _, _, graph in subgraphs(node):
-            _add_names(graph, found)
 
 
 @dataclass
@@ -95,8 +99,8 @@ class Scope:
     _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict, repr=False)
     _reads: set[str] = field(default_factory=set, repr=False)
     _reads_body: bool = field(default=False, repr=False)
-    sketched: dict[str, bytes] = field(default_factory=dict, repr=False)
-    """What reports say of the constants that nodes were seen to read, by name (see `sketches`)."""
+    constant_summaries: dict[str, bytes] = field(default_factory=dict, repr=False)
+    """What reports say of the constants that nodes were seen to read, by name (see `rewrite.constant_summary`)."""
     added: list[onnx.NodeProto] = field(default_factory=list, repr=False)
     """Constant nodes to go in front of the body; used where there can be no initializers."""
 
@@ -104,10 +108,9 @@ class Scope:
         self, node: onnx.NodeProto, index: int, attribute: str, place: int, graph: onnx.GraphProto
     ) -> Scope:
         """Return the scope of one sub-graph of `node`, the body's node number `index` as the model came."""
-        label = f"{node.name or node.op_type + '_' + str(index)}:{attribute}"
         return Scope(
             graph,
-            f"{self.path}/{label}",
+            subgraph_path(self.path, node, index, attribute),
             self.names,
             self.types,
             self.weights,
@@ -117,6 +120,13 @@ class Scope:
             self.function,
             self,
         )
+
+    def nested(self) -> Iterator[Scope]:
+        """Yield this scope and then those of all sub-graphs inside it, each before the ones inside it."""
+        yield self
+        for index, node in enumerate(self.body.node):
+            for attribute, place, graph in subgraphs(node):
+                yield from self.inner(node, index, attribute, place, graph).nested()
 
     def value_type(self, name: str) -> ValueType:
         """Return what is known of a value's element type and shape."""
@@ -181,7 +191,9 @@ class Scope:
         May say so of a value that has lost its last reader since.
         """
         if not self._reads_body:
-            self._reads.update(_reads(self.body))
+            for _, body in nested_bodies(self.body):
+                self._reads.update(output_names(body))
+                self._reads.update(chain.from_iterable(node.input for node in body.node))
             self._reads_body = True
         return name in self._reads
 
@@ -208,20 +220,10 @@ def scopes(
     overridable, initializers = proto.ir_version >= 4, result_ir_version >= 4
     found = [Scope(proto.graph, "graph", names, types, weights, overridable, initializers)]
     for function in proto.functions:
-        path = f"function {function.domain}:{function.name}"
-        scope = Scope(function, path, names, types, weights, overridable, initializers)
+        scope = Scope(function, function_path(function), names, types, weights, overridable, initializers)
         scope.function = function_key(function)
         found.append(scope)
     return found
-
-
-def _reads(body: onnx.GraphProto | onnx.FunctionProto) -> Iterator[str]:
-    for output in body.output:
-        yield output if isinstance(output, str) else output.name
-    for node in body.node:
-        yield from node.input
-        for _, _, graph in subgraphs(node):
-            yield from _reads(graph)
 
 
 def _is_constant(node: onnx.NodeProto) -> bool:

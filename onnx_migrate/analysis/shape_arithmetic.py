@@ -1,75 +1,109 @@
-"""What shape arithmetic makes of known numbers: the few operators that exporters compute shapes with."""
+"""The evaluator of shape arithmetic: the operators that exporters compute shapes, scales and sizes with.
+
+Each operator computes in the element type of its operands, as ONNX Runtime's kernels do: float32 products are rounded
+to float32, integers are divided towards zero.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import helper
+from onnx import helper, numpy_helper
 
-__all__ = ["LARGEST", "compute"]
+__all__ = ["ELEMENTWISE", "LARGEST", "MOVEMENT", "compute"]
 
 Array = np.ndarray[Any, Any]
+Function = Callable[..., Array]
 
 LARGEST = 1024
-"""Elements above which no shape, size or scale is meant."""
+"""The largest number of elements, of the inputs together and of the output, that is evaluated."""
 
 
 def _divide(a: Array, b: Array) -> Array:
     if a.dtype.kind == "f":
         return np.asarray(a / b)
-    quotient = np.abs(a) // np.abs(b)  # towards zero, as C++ does
+    _reject_zeros(b)
+    quotient = np.abs(a) // np.abs(b)
     return np.asarray(np.where((a < 0) != (b < 0), -quotient, quotient), a.dtype)
 
 
-def _constant_of_shape(attributes: dict[str, Any], shape: Array) -> Array:
-    value = attributes.get("value")
-    fill = np.zeros(1, np.float32) if value is None else _elements(value)
-    return np.full(shape.tolist(), fill.reshape(-1)[0], fill.dtype)
+def _modulo(attributes: dict[str, Any], a: Array, b: Array) -> Array:
+    if a.dtype.kind != "f":
+        _reject_zeros(b)
+    return np.asarray(np.fmod(a, b) if attributes.get("fmod") else np.mod(a, b))
 
 
-def _elements(tensor: Any) -> Array:
-    """Return a small tensor's elements."""
-    from onnx import numpy_helper
-
-    return np.asarray(numpy_helper.to_array(tensor))
+def _reject_zeros(divisor: Array) -> None:
+    if bool((divisor == 0).any()):
+        raise ZeroDivisionError  # undefined for integers, for which numpy returns 0
 
 
-def _slice(attributes: dict[str, Any], x: Array, *rest: Array) -> Array:
+def _slice(attributes: dict[str, Any], x: Array, *rest: Array | None) -> Array:
     if "starts" in attributes:
-        starts, ends = attributes["starts"], attributes["ends"]
-        axes, steps = attributes.get("axes"), None
+        starts, ends, axes = attributes["starts"], attributes["ends"], attributes.get("axes")
+        steps = None
     else:
-        given = [part.tolist() for part in rest]
-        starts, ends = given[0], given[1]
-        axes = given[2] if len(given) > 2 else None
-        steps = given[3] if len(given) > 3 else None
+        starts, ends, axes, steps = (
+            None if part is None else part.tolist() for part in (*rest, None, None, None, None)[:4]
+        )
+    axes = axes or range(len(starts))
     cuts = [slice(None)] * x.ndim
-    for index, axis in enumerate(axes if axes is not None else range(len(starts))):
-        step = steps[index] if steps else 1
-        whole = step < 0 and ends[index] < -x.shape[axis]  # which numpy writes as no end
-        cuts[axis] = slice(starts[index], None if whole else ends[index], step)
+    for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts), strict=True):
+        lowest = -x.shape[axis] if step < 0 else start  # a negative step starts at the first element at least
+        cuts[axis] = slice(max(start, lowest), end, step)
     return x[tuple(cuts)]
 
 
 def _axes(attributes: dict[str, Any], rest: tuple[Array, ...]) -> tuple[int, ...] | None:
+    """Return the axes of an attribute (up to opset 12 or 17) or of an input, None for the default."""
     if attributes.get("axes") is not None:
         return tuple(attributes["axes"])
     return tuple(rest[0].tolist()) if rest else None
 
 
+def _reduction(function: Callable[..., Any], **extra: Any) -> Function:
+    def reduced(attributes: dict[str, Any], x: Array, *rest: Array) -> Array:
+        axes = _axes(attributes, rest)
+        if axes == () and not attributes.get("noop_with_empty_axes"):
+            axes = None
+        found = function(x, axes, keepdims=bool(attributes.get("keepdims", 1)), **extra)
+        return np.asarray(found, x.dtype)
+
+    return reduced
+
+
 def _reshape(attributes: dict[str, Any], x: Array, shape: Array) -> Array:
-    sizes = [x.shape[axis] if size == 0 else size for axis, size in enumerate(shape.tolist())]
-    return x.reshape(sizes)
+    if attributes.get("allowzero"):
+        return x.reshape(shape.tolist())
+    return x.reshape([x.shape[axis] if size == 0 else size for axis, size in enumerate(shape.tolist())])
 
 
-_OPERATORS: dict[str, Callable[..., Array]] = {
+def _constant_of_shape(attributes: dict[str, Any], shape: Array) -> Array:
+    value = attributes.get("value")
+    fill = np.zeros(1, np.float32) if value is None else np.asarray(numpy_helper.to_array(value))
+    return np.full(shape.tolist(), fill.reshape(-1)[0], fill.dtype)
+
+
+_MOVEMENT: dict[str, Function] = {
+    "Identity": lambda _, x: x,
+    "Concat": lambda at, *parts: np.concatenate(parts, at["axis"]),
+    "Gather": lambda at, x, index: np.take(x, index, at.get("axis", 0)),
+    "Slice": _slice,
+    "Squeeze": lambda at, x, *rest: np.squeeze(x, _axes(at, rest) or None),
+    "Unsqueeze": lambda at, x, *rest: np.expand_dims(x, _axes(at, rest) or ()),
+    "Reshape": _reshape,
+    "Transpose": lambda at, x: np.transpose(x, at.get("perm")),
+    "Expand": lambda _, x, shape: x * np.ones(shape.tolist(), x.dtype),
+}
+
+_ELEMENTWISE: dict[str, Function] = {
     "Add": lambda _, a, b: a + b,
     "Sub": lambda _, a, b: a - b,
     "Mul": lambda _, a, b: a * b,
     "Div": lambda _, a, b: _divide(a, b),
-    "Mod": lambda at, a, b: np.fmod(a, b) if at.get("fmod") else np.mod(a, b),
+    "Mod": _modulo,
     "Min": lambda _, *parts: np.minimum.reduce(np.broadcast_arrays(*parts)),
     "Max": lambda _, *parts: np.maximum.reduce(np.broadcast_arrays(*parts)),
     "Neg": lambda _, x: -x,
@@ -86,37 +120,49 @@ _OPERATORS: dict[str, Callable[..., Array]] = {
     "And": lambda _, a, b: a & b,
     "Or": lambda _, a, b: a | b,
     "Where": lambda _, c, a, b: np.asarray(np.where(c, a, b)),
-    "Identity": lambda _, x: x,
     "Cast": lambda at, x: x.astype(helper.tensor_dtype_to_np_dtype(at["to"])),
-    "Concat": lambda at, *parts: np.concatenate(parts, at["axis"]),
-    "Gather": lambda at, x, index: np.take(x, index, at.get("axis", 0)),
-    "Slice": _slice,
-    "Squeeze": lambda at, x, *rest: np.squeeze(x, _axes(at, rest)),
-    "Unsqueeze": lambda at, x, *rest: np.expand_dims(x, _axes(at, rest) or ()),
-    "Reshape": _reshape,
-    "Transpose": lambda at, x: np.transpose(x, at.get("perm")),
+}
+
+_OTHER: dict[str, Function] = {
     "ConstantOfShape": _constant_of_shape,
-    "Expand": lambda _, x, shape: x * np.ones(shape.tolist(), x.dtype),
     "Range": lambda _, start, limit, delta: np.asarray(range(int(start), int(limit), int(delta)), start.dtype),
-    "ReduceProd": lambda at, x, *rest: np.prod(x, _axes(at, rest), keepdims=bool(at.get("keepdims", 1)), dtype=x.dtype),
-    "ReduceSum": lambda at, x, *rest: np.sum(x, _axes(at, rest), keepdims=bool(at.get("keepdims", 1)), dtype=x.dtype),
-    "ReduceMin": lambda at, x, *rest: np.min(x, _axes(at, rest), keepdims=bool(at.get("keepdims", 1))),
-    "ReduceMax": lambda at, x, *rest: np.max(x, _axes(at, rest), keepdims=bool(at.get("keepdims", 1))),
+    "ReduceProd": _reduction(np.prod),
+    "ReduceSum": _reduction(np.sum),
+    "ReduceMin": _reduction(np.min),
+    "ReduceMax": _reduction(np.max),
 }  # fmt: skip
 
+MOVEMENT = frozenset(_MOVEMENT)
+"""Operators whose output holds elements of the first input (Concat: of all inputs), unchanged, at other indices."""
 
-def compute(operator: str, attributes: dict[str, Any], given: list[Array]) -> Array | None:
-    """Return what a node gives, or None for what is no shape arithmetic, not valid, or large."""
+ELEMENTWISE = frozenset(_ELEMENTWISE)
+"""Operators of which each output element depends on one element of each input, after broadcasting."""
+
+_OPERATORS = _MOVEMENT | _ELEMENTWISE | _OTHER
+
+
+def compute(operator: str, attributes: dict[str, Any], given: Sequence[Array | None]) -> Array | None:
+    """Return the first output of a node; None stands for an input that is left out.
+
+    Returns None for an operator that is no shape arithmetic, a node that is not valid, an integer division by zero,
+    and more than LARGEST elements.
+    """
     function = _OPERATORS.get(operator)
-    if function is None or sum(part.size for part in given) > LARGEST:
+    parts = list(given)
+    while parts and parts[-1] is None:
+        parts.pop()
+    known = [part for part in parts if part is not None]
+    if function is None or sum(part.size for part in known) > LARGEST:
         return None
-    if operator in ("ConstantOfShape", "Expand") and np.prod(given[-1].astype(float)) > LARGEST:
+    if len(known) < len(parts) and operator != "Slice":
+        return None  # no other operator has an optional input in front of a given one
+    if operator in ("ConstantOfShape", "Expand") and np.prod(known[-1].astype(float)) > LARGEST:
         return None
-    if operator == "Range" and abs(given[1].item() - given[0].item()) > LARGEST:
+    if operator == "Range" and abs(known[1].item() - known[0].item()) > LARGEST:
         return None
     try:
         with np.errstate(all="ignore"):
-            found = np.asarray(function(attributes, *given))
+            found = np.asarray(function(attributes, *parts))
     except (ValueError, IndexError, TypeError, KeyError, ZeroDivisionError, OverflowError):
-        return None  # not a valid node; others say so
+        return None
     return found if found.size <= LARGEST else None

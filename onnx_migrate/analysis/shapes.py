@@ -9,7 +9,7 @@ import onnx
 from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes
 from onnx_migrate.analysis.skeleton import skeleton
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.model.graphs import nested_nodes, subgraphs
 from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["Dims", "dims_of", "drop_value_info", "inferred_outputs", "inferred_shapes", "set_dims", "text_of"]
@@ -21,9 +21,10 @@ def drop_value_info(graph: onnx.GraphProto) -> int:
     """Forget every shape noted between inputs and outputs, and all of sub-graphs; return how many there were."""
     count = len(graph.value_info)
     graph.ClearField("value_info")
-    for node in graph.node:
+    for node in nested_nodes(graph.node):
         for _, _, inner in subgraphs(node):
-            count += drop_value_info(inner)
+            count += len(inner.value_info)
+            inner.ClearField("value_info")
             # ONNX Runtime asks for the shapes of a Loop's counter and condition, which no size of a model moves.
             fixed = node.op_type == "Loop" and is_onnx(node.domain)
             for value in (*inner.input[2 if fixed else 0 :], *inner.output[1 if fixed else 0 :]):

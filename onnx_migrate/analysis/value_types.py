@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import onnx
@@ -11,14 +11,20 @@ from onnx import AttributeProto
 
 from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes
 from onnx_migrate.analysis.skeleton import skeleton
-from onnx_migrate.model.graphs import Body, FunctionKey, called, function_key, subgraphs
+from onnx_migrate.model.graphs import (
+    BodyKey,
+    FunctionKey,
+    bodies,
+    called,
+    function_key,
+    initializer_types,
+    nested_bodies,
+    nested_nodes,
+)
 from onnx_migrate.spec.experimental_ops import stand_in
 from onnx_migrate.spec.opsets import onnx_opset
 
-__all__ = ["BodyKey", "TypeTable", "ValueType"]
-
-BodyKey = tuple[int | str, ...]
-"""Where a body stands: () is the main graph; each sub-graph adds its node's index, attribute and place."""
+__all__ = ["TypeTable", "ValueType"]
 
 
 @dataclass(frozen=True)
@@ -76,9 +82,9 @@ class TypeTable:
         self._functions = {function_key(function): function for function in proto.functions}
         self._ir_version = proto.ir_version
         inferred = _infer_shapes(proto)
-        self._collect(None, (), inferred.graph)
+        self._collect(None, inferred.graph)
         seen: set[tuple[FunctionKey, bytes]] = set()
-        queue = list(self._calls(None, (), inferred.graph))
+        queue = list(self._calls(inferred.graph))
         while queue:
             key, given, attributes = queue.pop()
             signature = (
@@ -89,46 +95,43 @@ class TypeTable:
                 continue
             seen.add(signature)
             graph = _infer_shapes(self._instance(key, given, attributes)).graph
-            self._collect(key, (), graph)
-            queue.extend(self._calls(key, (), graph))
+            self._collect(key, graph)
+            queue.extend(self._calls(graph))
 
-    def _collect(self, function: FunctionKey | None, body: BodyKey, graph: onnx.GraphProto) -> None:
+    def _collect(self, function: FunctionKey | None, main: onnx.GraphProto) -> None:
         seen: dict[bytes, ValueType] = {}
-        found: dict[str, ValueType] = {}
-        for value in _declared(graph):
-            key = value.type.SerializeToString()  # many values have one type, and to read it out costs more
-            if key not in seen:
-                seen[key] = _value_type(value.type)
-            found[value.name] = seen[key]
-        for tensor in graph.initializer:
-            found[tensor.name] = ValueType(tensor.data_type, tuple(tensor.dims))
-        table = self._tables.setdefault((function, body), {})
-        for name, known in found.items():
-            table[name] = table[name].meet(known) if name in table else known
-        for index, node in enumerate(graph.node):
-            for attribute, place, inner in subgraphs(node):
-                self._collect(function, (*body, index, attribute, place), inner)
+        for position, graph in _graphs(main):
+            found: dict[str, ValueType] = {}
+            for value in _declared(graph):
+                key = (
+                    value.type.SerializeToString()
+                )  # many values have one type, and to read it out costs more
+                if key not in seen:
+                    seen[key] = _value_type(value.type)
+                found[value.name] = seen[key]
+            for name, dtype, dims in initializer_types(graph):
+                found[name] = ValueType(dtype, dims)
+            table = self._tables.setdefault((function, position), {})
+            for name, known in found.items():
+                table[name] = table[name].meet(known) if name in table else known
 
     def _calls(
-        self,
-        function: FunctionKey | None,
-        body: BodyKey,
-        graph: onnx.GraphProto,
-        outer: MutableMapping[str, onnx.TypeProto] | None = None,
+        self, main: onnx.GraphProto
     ) -> Iterator[tuple[FunctionKey, list[onnx.TypeProto], list[AttributeProto]]]:
         if not self._functions:
             return
-        own = {value.name: value.type for value in _declared(graph)}
-        for tensor in graph.initializer:
-            own[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
-        types = ChainMap(own, outer if outer is not None else {})
-        for index, node in enumerate(graph.node):
-            key = called(node)
-            if key in self._functions:
-                given = [types.get(name, onnx.TypeProto()) for name in node.input]
-                yield key, given, list(node.attribute)
-            for attribute, place, inner in subgraphs(node):
-                yield from self._calls(function, (*body, index, attribute, place), inner, types)
+        visible: dict[BodyKey, ChainMap[str, onnx.TypeProto]] = {}
+        for position, graph in _graphs(main):
+            own = {value.name: value.type for value in _declared(graph)}
+            for name, dtype, dims in initializer_types(graph):
+                own[name] = onnx.helper.make_tensor_type_proto(dtype, dims)
+            outer = visible[position[:-3]] if position else ChainMap[str, onnx.TypeProto]()
+            types = visible[position] = outer.new_child(own)
+            for node in graph.node:
+                key = called(node)
+                if key in self._functions:
+                    given = [types.get(name, onnx.TypeProto()) for name in node.input]
+                    yield key, given, list(node.attribute)
 
     def _instance(
         self, key: FunctionKey, given: list[onnx.TypeProto], attributes: list[AttributeProto]
@@ -143,8 +146,7 @@ class TypeTable:
             model.graph.input.add(name=name).type.CopyFrom(type_)
         model.graph.node.extend(function.node)
         bound = {attribute.name: attribute for attribute in (*function.attribute_proto, *attributes)}
-        for node in model.graph.node:
-            _bind(node, bound)
+        _bind(model.graph.node, bound)
         for name in function.output:
             model.graph.output.add(name=name)
         return model
@@ -163,14 +165,10 @@ class TypeTable:
 
 def _stand_in(proto: onnx.ModelProto) -> None:
     """Let onnx infer what follows operators that it has dropped."""
-    bodies: list[tuple[Body, onnx.ModelProto | onnx.FunctionProto]] = [(proto.graph, proto)]
-    bodies += [(function, function) for function in proto.functions]
-    while bodies:
-        body, owner = bodies.pop()
-        opset = onnx_opset(owner.opset_import, ir_version=proto.ir_version)
+    for located in bodies(proto):
+        opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
         if opset is not None:
-            stand_in(body.node, opset)
-            bodies.extend((inner, owner) for node in body.node for _, _, inner in subgraphs(node))
+            stand_in(located.body.node, opset)
 
 
 def _infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -179,6 +177,13 @@ def _infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     except InferenceError:
         # What cannot be inferred is unknown: an adapter that needs it refuses by name.
         return proto
+
+
+def _graphs(main: onnx.GraphProto) -> Iterator[tuple[BodyKey, onnx.GraphProto]]:
+    """Yield a graph and its sub-graphs with their keys."""
+    for position, body in nested_bodies(main):
+        if isinstance(body, onnx.GraphProto):
+            yield position, body
 
 
 def _declared(graph: onnx.GraphProto) -> Iterable[onnx.ValueInfoProto]:
@@ -197,17 +202,15 @@ def _value_type(type_: onnx.TypeProto) -> ValueType:
     return ValueType(tensor.elem_type or None, shape)
 
 
-def _bind(node: onnx.NodeProto, bound: dict[str, AttributeProto]) -> None:
-    """Put the values of a call in the place of references to the function's attributes."""
-    for index in range(len(node.attribute) - 1, -1, -1):
-        attribute = node.attribute[index]
-        if attribute.ref_attr_name:
-            name, value = attribute.name, bound.get(attribute.ref_attr_name)
-            if value is None:
-                del node.attribute[index]
-            else:
-                attribute.CopyFrom(value)
-                attribute.name = name
-        for _, _, graph in subgraphs(node):
-            for inner in graph.node:
-                _bind(inner, bound)
+def _bind(nodes: Iterable[onnx.NodeProto], bound: dict[str, AttributeProto]) -> None:
+    """Put the values of a call in the place of references to the function's attributes, in sub-graphs too."""
+    for node in nested_nodes(nodes):
+        for index in range(len(node.attribute) - 1, -1, -1):
+            attribute = node.attribute[index]
+            if attribute.ref_attr_name:
+                name, value = attribute.name, bound.get(attribute.ref_attr_name)
+                if value is None:
+                    del node.attribute[index]
+                else:
+                    attribute.CopyFrom(value)
+                    attribute.name = name

@@ -11,15 +11,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from onnx import TensorProto
-
-from onnx_migrate import files
 from onnx_migrate._version import __version__
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes
 from onnx_migrate.errors import saving
 from onnx_migrate.files.atomic_file import NewFile
 from onnx_migrate.files.digest import file_digest
-from onnx_migrate.model.weights import FilePayload, tensors
+from onnx_migrate.model.model import Model
 
 __all__ = ["NAME", "Journal", "content", "key", "whole", "written"]
 
@@ -127,16 +124,9 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def content(source: str | os.PathLike[str]) -> dict[str, str]:
+def content(model: Model) -> dict[str, str]:
     """Return the digests of the model's file and of those its weights lie in, by name. Raises LoadError."""
-    model = files.load(source)
-    paths = {Path(source).name: Path(source)}
-    for tensor in tensors(model.proto):
-        if tensor.data_location == TensorProto.EXTERNAL:
-            payload = model.weights.payload(tensor)
-            if isinstance(payload, FilePayload) and payload.path != model.weights.source:
-                paths[os.path.relpath(payload.path, model.weights.folder)] = payload.path
-    return {name: file_digest(path) for name, path in sorted(paths.items())}
+    return {name: file_digest(path) for name, path in sorted(model.files.items())}
 
 
 def written(output: str) -> dict[str, str]:

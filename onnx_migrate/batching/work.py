@@ -14,6 +14,7 @@ from onnx_migrate.batching.job import FAILED, MIGRATED, REFUSED, UNCHANGED, Job,
 from onnx_migrate.batching.journal import content, key, whole, written
 from onnx_migrate.errors import MigrateError, SaveError
 from onnx_migrate.migration import Migration, migrate
+from onnx_migrate.model.model import Model
 from onnx_migrate.report.failure import exit_code, failure
 from onnx_migrate.url import is_url
 
@@ -87,9 +88,9 @@ def _run(job: Job) -> _Ended:
         return _look_or_replace(job)
     if elsewhere or os.path.isdir(job.output):
         files.check_target(job.output)
-    source = files.at_hand(job.source)
+    original = files.load(job.source)
     if settings is not None:
-        digests = content(source)
+        digests = content(original)
         known = job.known or {}
         if (
             known.get("content") == digests
@@ -97,8 +98,8 @@ def _run(job: Job) -> _Ended:
             and whole(job.output, known["written"])
         ):
             return _Ended(known["outcome"], {}, known, cached=True)
-    files.check_unread([job.output], source)
-    migration = _migrate(job, source)
+    files.check_unread([job.output], original.origin)
+    migration = _migrate(job, original)
     folder = "" if elsewhere else os.path.dirname(job.output)
     try:
         os.makedirs(folder or ".", exist_ok=True)
@@ -122,14 +123,13 @@ def _look_or_replace(job: Job) -> _Ended:
     """Migrate for the answer alone, or over the source, and then only where that changes it."""
     if job.output is not None:
         files.check_target(job.output, source=job.source, in_place=True)
-    source = files.at_hand(job.source)
-    migration = _migrate(job, source)
-    if migration.same_as(source):
+    migration = _migrate(job, job.source)
+    if migration.same_as_original():
         return _Ended(UNCHANGED, migration.report.as_dict())
     if job.output is not None:
         migration.save(job.output, external=job.external, in_place=True)
     return _Ended(MIGRATED, migration.report.as_dict())
 
 
-def _migrate(job: Job, source: str | os.PathLike[str]) -> Migration:
+def _migrate(job: Job, source: str | Model) -> Migration:
     return migrate(source, **{**job.arguments, "isolated": job.isolated})

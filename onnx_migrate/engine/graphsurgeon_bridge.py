@@ -6,7 +6,7 @@ drops, and leaves the rest to the pipeline's own check of interface and legality
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import onnx
@@ -14,7 +14,7 @@ from onnx import AttributeProto
 
 from onnx_migrate.errors import PassError, Where
 from onnx_migrate.files import inline, load
-from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.model.graphs import bodies, initializer_names, nested_nodes
 from onnx_migrate.model.model import Model
 
 __all__ = ["run_on_graph", "run_on_proto"]
@@ -73,15 +73,20 @@ def _refuse_what_is_dropped(proto: onnx.ModelProto) -> None:
         kind = value.type.WhichOneof("value")
         if kind != "tensor_type":
             raise _unheld(f"{value.name!r} is a {str(kind).removesuffix('_type')}", None)
-    for path, node in _nodes(proto.graph, "graph"):
-        where = Where(path, node.name, node.op_type)
-        if getattr(node, "overload", ""):
-            raise _unheld("calls an overload", where)
-        for attribute in node.attribute:
-            if attribute.type in _DROPPED:
-                raise _unheld(f"{attribute.name!r} is {_DROPPED[attribute.type]}", where)
-            if attribute.type == AttributeProto.STRING and not _is_text(attribute.s):
-                raise _unheld(f"{attribute.name!r} is not UTF-8", where)
+    for located in bodies(proto):
+        if isinstance(located.owner, onnx.ModelProto):
+            for node in located.body.node:
+                _refuse_node(node, Where(located.path, node.name, node.op_type))
+
+
+def _refuse_node(node: onnx.NodeProto, where: Where) -> None:
+    if getattr(node, "overload", ""):
+        raise _unheld("calls an overload", where)
+    for attribute in node.attribute:
+        if attribute.type in _DROPPED:
+            raise _unheld(f"{attribute.name!r} is {_DROPPED[attribute.type]}", where)
+        if attribute.type == AttributeProto.STRING and not _is_text(attribute.s):
+            raise _unheld(f"{attribute.name!r} is not UTF-8", where)
 
 
 def _unheld(reason: str, where: Where | None) -> PassError:
@@ -101,13 +106,6 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-def _nodes(graph: onnx.GraphProto, path: str) -> Iterator[tuple[str, onnx.NodeProto]]:
-    for node in graph.node:
-        yield path, node
-        for attribute, _, inner in subgraphs(node):
-            yield from _nodes(inner, f"{path}/{node.name or node.op_type}:{attribute}")
-
-
 def _grafted(before: onnx.ModelProto, after: onnx.ModelProto) -> onnx.ModelProto:
     """Return the old model with the new graph's nodes, weights and shapes in it."""
     result = onnx.ModelProto()
@@ -119,10 +117,10 @@ def _grafted(before: onnx.ModelProto, after: onnx.ModelProto) -> onnx.ModelProto
 
 
 def _graft_graph(graph: onnx.GraphProto, new: onnx.GraphProto) -> None:
-    words = {node.output[0]: node for _, node in _nodes(graph, "") if node.output}
+    words = {node.output[0]: node for node in nested_nodes(graph.node) if node.output}
     words = {name: _copy(node) for name, node in words.items()}
     listed = [value.name for value in graph.input]
-    given = {tensor.name for tensor in graph.initializer}
+    given = initializer_names(graph)
     for field, source, wanted in (
         (graph.input, new.input, [name for name in listed if name not in given]),
         (graph.output, new.output, [value.name for value in graph.output]),
@@ -145,7 +143,7 @@ def _graft_graph(graph: onnx.GraphProto, new: onnx.GraphProto) -> None:
             new.initializer.extend(overridable)
         graph.ClearField(name)
         getattr(graph, name).extend(getattr(new, name))
-    for _, node in _nodes(graph, ""):
+    for node in nested_nodes(graph.node):
         old = words.get(node.output[0]) if node.output else None
         if old is not None and old.op_type == node.op_type:
             node.doc_string = old.doc_string

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from onnx_migrate.engine.gc_pause import paused_collector
+from onnx_migrate.engine.gc_pause import paused_garbage_collection
 from onnx_migrate.engine.pass_infra import Pass, as_pass
 from onnx_migrate.errors import MigrateError, PassError, UsageError
 from onnx_migrate.model.interface import Interface
@@ -86,7 +86,7 @@ class Pipeline:
         """
         before = Interface.of(model.proto)
         try:
-            with paused_collector():
+            with paused_garbage_collection():
                 result = item.run(model, log)
         except MigrateError:
             raise

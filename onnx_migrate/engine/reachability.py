@@ -14,6 +14,7 @@ from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.opsets import minimal_ir_version, onnx_opset
 from onnx_migrate.spec.schema import newest_opset
@@ -89,10 +90,11 @@ def _lift(model: Model, target: int, only: Set[Place] | None) -> _Onward:
     sort_model(copy.proto)
     ir_version = max(copy.proto.ir_version, minimal_ir_version(target))
     lift = _Onward(copy.proto, target, ChangeLog(), only=only)
+    driver = Driver(lift)
     bodies = scopes(copy.proto, copy.weights, result_ir_version=ir_version)
     for scope, version in zip(bodies, _versions(copy.proto), strict=True):
         if version is not None and version < target:
-            lift.body(scope, version)
+            driver.body(scope, version)
     return lift
 
 
@@ -123,25 +125,20 @@ class _Onward(Lift):
     asked: set[Place] = field(default_factory=set)
     """The nodes whose rewriting depends on the target."""
 
-    def _true_version(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int:
-        place = scope.path, _output(node)
-        if self.only is not None and place not in self.only:
-            return self.target
+    def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
+        """Return what `Lift` does; None for a node that is refused or is none of `only`."""
+        self._place = scope.path, _output(node)
+        if self.only is not None and self._place not in self.only:
+            return None
         try:
-            return super()._true_version(node, scope, opset)
+            return super().start(node, scope, opset)
         except MigrateError as error:
-            self.refusals[place] = error
-            return self.target
+            self.refuse(error)
+            return None
 
-    def _node(self, node: onnx.NodeProto, start: int, scope: Scope, result: list[onnx.NodeProto]) -> None:
-        place = self._place = scope.path, _output(node)
-        kept = len(result)
-        try:
-            super()._node(node, start, scope, result)
-        except MigrateError as error:
-            self.refusals[place] = error
-            del result[kept:]
-            result.append(node)
+    def refuse(self, error: MigrateError) -> None:
+        """Record the error, so that the lift goes on with the next node."""
+        self.refusals[self._place] = error
 
     def _rewriter(self, node: onnx.NodeProto, scope: Scope, to: int, where: Where) -> Rewriter:
         place = self._place

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from onnx_migrate.files.byte_copy import write
-from onnx_migrate.files.wire.protobuf import Piece
+from onnx_migrate.files.wire.rebuild import Piece
 from onnx_migrate.model.weights import Stamp, stamp
 
 __all__ = ["NewFile", "fsync_folder", "tidy"]

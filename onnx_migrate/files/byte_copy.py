@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.wire.protobuf import Piece
+from onnx_migrate.files.wire.rebuild import Piece
 from onnx_migrate.model.weights import BufferPayload, FilePayload
 
 __all__ = ["write"]

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from onnx_migrate.errors import SaveError
-from onnx_migrate.files.load import Source, load
 from onnx_migrate.files.remote.upload import check_url
 from onnx_migrate.url import is_url, plain, same_place
 
@@ -55,18 +54,13 @@ def check_file(
     return True
 
 
-def check_unread(targets: Iterable[str | os.PathLike[str]], source: Source) -> None:
-    """Refuse a path or URL to write to that leads to a file `source` is read from: the model, its external data.
-
-    The structure is read only where something may stand at a target. Raises SaveError (`would-overwrite`), and
-    LoadError as `load` does.
-    """
-    names = [plain(os.fspath(target)) for target in targets]
-    names = [name for name in names if is_url(name) or os.path.exists(name)]
-    if names and isinstance(source, (str, os.PathLike)):
-        origin = load(source).origin
-        for name in names:
-            refuse_source(name, origin)
+def check_unread(targets: Iterable[str | os.PathLike[str]], origin: Iterable[str]) -> None:
+    """Raise SaveError (`would-overwrite`) for a path or URL to write to that leads to a file of `Model.origin`."""
+    read = tuple(origin)
+    for target in targets:
+        name = plain(os.fspath(target))
+        if is_url(name) or os.path.exists(name):
+            refuse_source(name, read)
 
 
 def refuse_source(target: str, origin: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""The structure of a model the caller has in memory, referring to the payloads in the caller's tensors."""
+"""The structure of a model that the caller holds in memory, with references to the payloads in the caller's tensors."""
 
 from __future__ import annotations
 
@@ -9,58 +9,62 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import TensorProto
 
-from onnx_migrate.files.wire.protobuf import BYTES, FIXED32, FIXED64, GROUP, GROUP_END, VARINT, encoded
+from onnx_migrate.files.wire.protobuf import BYTES, FIXED32, FIXED64, GROUP, GROUP_END, VARINT, encode_varint
+from onnx_migrate.model.tensor_fields import DATA_FIELDS, MODEL, TENSOR, MessageType
 from onnx_migrate.model.weights import INLINE_LIMIT, TensorPayload, Weights, byte_size, data_field
 
-__all__ = ["borrow"]
+__all__ = ["structure_of"]
 
-_HOLDERS = frozenset(
-    f"onnx.{name}Proto"
-    for name in ("Model", "Graph", "Node", "Attribute", "Tensor", "SparseTensor", "Function", "TrainingInfo")
-)
-_DATA = frozenset({"raw_data", "float_data", "double_data", "external_data", "data_location"})
+_REPLACED = frozenset({"raw_data", "float_data", "double_data", "external_data", "data_location"})
+"""The fields of a tensor that a reference replaces."""
+
+_TYPED_DATA = tuple(name for name in DATA_FIELDS if name != "raw_data")
 
 
-def borrow(proto: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
-    """Return a copy of `proto`, itself unchanged, with large payloads as references that `weights` keeps.
+def structure_of(proto: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
+    """Return a copy of `proto` in which large payloads are references that `weights` resolves; `proto` is not changed.
 
-    No payload is copied, so a proto of more than 2 GB is fine. A tensor that is marked EXTERNAL and still has
-    its `raw_data`, as onnx.external_data_helper.convert_model_to_external_data leaves it, is taken by that.
+    No payload is copied, so a proto of more than 2 GB is fine. A tensor that is marked EXTERNAL and still has its
+    `raw_data`, as onnx.external_data_helper.convert_model_to_external_data leaves it, keeps the data it has.
     """
-    copy = onnx.ModelProto()
-    _copy(proto, copy, weights)
-    return copy
+    structure = onnx.ModelProto()
+    _copy(proto, structure, MODEL, weights)
+    return structure
 
 
-def _copy(source: Message, target: Message, weights: Weights) -> None:
-    """Copy `source` into the empty `target`; whole where nothing is to be left out, else field by field."""
-    if not _split(source):
+def _copy(source: Message, target: Message, message_type: MessageType, weights: Weights) -> None:
+    """Copy `source` into the empty `target`: as a whole if no payload in it becomes a reference, else by field."""
+    if not _has_payload(source, message_type):
         target.CopyFrom(source)
         return
     if isinstance(source, TensorProto) and isinstance(target, TensorProto):
         _copy_tensor(source, target, weights)
     else:
         for field, value in source.ListFields():
-            _copy_field(field, value, target, weights)
-    unknown = _wire_bytes(UnknownFieldSet(source))
+            _copy_field(field, value, target, message_type, weights)
+    unknown = _serialise(UnknownFieldSet(source))
     if unknown:
         target.MergeFromString(unknown)
 
 
-def _copy_field(field: Any, value: Any, target: Message, weights: Weights) -> None:
-    """Set one field of `target` to `value`, looking into messages that may hold a tensor."""
-    holder = field.message_type is not None and field.message_type.full_name in _HOLDERS
+def _copy_field(field: Any, value: Any, target: Message, message_type: MessageType, weights: Weights) -> None:
+    """Set one field of `target`, a message of `message_type`, to `value`; payloads in it become references."""
+    inner_type = (
+        message_type.tensor_fields[field.number].message_type
+        if field.number in message_type.tensor_fields
+        else None
+    )
     if isinstance(value, Message):
         inner = getattr(target, field.name)
         inner.SetInParent()
-        if holder:
-            _copy(value, inner, weights)
-        else:
+        if inner_type is None:
             inner.CopyFrom(value)
-    elif holder:
+        else:
+            _copy(value, inner, inner_type, weights)
+    elif inner_type is not None:
         added = getattr(target, field.name)
         for item in value:
-            _copy(item, added.add(), weights)
+            _copy(item, added.add(), inner_type, weights)
     elif hasattr(value, "MergeFrom"):
         getattr(target, field.name).MergeFrom(value)
     else:
@@ -68,65 +72,49 @@ def _copy_field(field: Any, value: Any, target: Message, weights: Weights) -> No
 
 
 def _copy_tensor(source: TensorProto, target: TensorProto, weights: Weights) -> None:
-    """Copy all but the data, which becomes a reference (or stays, if it is small)."""
+    """Copy all fields but the data, which becomes a reference, or stays if it is small."""
     for field in TensorProto.DESCRIPTOR.fields:
-        if field.name in _DATA:
+        if field.name in _REPLACED:
             continue
         value = getattr(source, field.name)  # cheap: the large fields are not read
         if hasattr(value, "MergeFrom") and not isinstance(value, Message):
             getattr(target, field.name).MergeFrom(value)
         elif source.HasField(field.name):
-            _copy_field(field, value, target, weights)
-    length = _length(source)
+            _copy_field(field, value, target, TENSOR, weights)
+    length = _payload_length(source)
     if length > INLINE_LIMIT:
         weights.keep(target, TensorPayload(source, length))
     else:
         target.raw_data = source.raw_data
 
 
-def _split(message: Message) -> bool:
-    """Tell whether something in `message` must not be copied as it is."""
-    if isinstance(message, TensorProto):
-        return _length(message) > INLINE_LIMIT or _waiting(message)
-    if isinstance(message, onnx.NodeProto):
-        return any(_split(attribute) for attribute in message.attribute)
-    if isinstance(message, onnx.AttributeProto):
-        return (
-            any(
-                message.HasField(name) and _split(getattr(message, name))
-                for name in ("t", "g", "sparse_tensor")
-            )
-            or any(_split(tensor) for tensor in message.tensors)
-            or any(_split(graph) for graph in message.graphs)
-            or any(_split(sparse) for sparse in message.sparse_tensors)
-        )
-    if isinstance(message, onnx.SparseTensorProto):
-        return _split(message.values) or _split(message.indices)
-    if isinstance(message, onnx.FunctionProto):
-        return any(map(_split, message.attribute_proto)) or any(map(_split, message.node))
-    if isinstance(message, onnx.GraphProto):
-        return (
-            any(map(_split, message.initializer))
-            or any(map(_split, message.sparse_initializer))
-            or any(map(_split, message.node))
-        )
-    return True  # the model, its training: two levels that are cheap to copy by field
+def _has_payload(message: Any, message_type: MessageType) -> bool:
+    """Return whether a tensor in `message`, a message of `message_type`, must not be copied as it is."""
+    if message_type is TENSOR:
+        return _payload_length(message) > INLINE_LIMIT or _awaits_external_data(message)
+    for field in message_type.tensor_fields.values():
+        if field.repeated:
+            if any(_has_payload(item, field.message_type) for item in getattr(message, field.name)):
+                return True
+        elif message.HasField(field.name) and _has_payload(getattr(message, field.name), field.message_type):
+            return True
+    return False
 
 
-def _waiting(tensor: TensorProto) -> bool:
-    """Tell whether a tensor held in memory is marked to be written as external data and has not been."""
+def _awaits_external_data(tensor: TensorProto) -> bool:
+    """Return whether a tensor that holds its data is marked EXTERNAL, to be written as external data by onnx.save."""
     return tensor.data_location == TensorProto.EXTERNAL and tensor.HasField("raw_data")
 
 
-def _length(tensor: TensorProto) -> int:
-    """Return how many bytes of data the tensor holds itself in a way that can be referred to, else 0."""
+def _payload_length(tensor: TensorProto) -> int:
+    """Return how many bytes of raw data the tensor holds that a TensorPayload can refer to; 0 if there are none."""
     if tensor.data_type in (TensorProto.UNDEFINED, TensorProto.STRING):
         return 0
-    lists = [len(getattr(tensor, name)) for name in _LISTS]
+    lists = [len(getattr(tensor, name)) for name in _TYPED_DATA]
     if tensor.HasField("raw_data"):
         if any(lists):
             return 0
-        # By dims and type: to ask raw_data for its length is to copy it. `TensorPayload.read` compares.
+        # From dims and type, as reading raw_data to take its length would copy it. `TensorPayload.read` compares the two.
         length = byte_size(tensor.dims, tensor.data_type)
         return len(tensor.raw_data) if length is None else length
     name = data_field(tensor)
@@ -135,20 +123,17 @@ def _length(tensor: TensorProto) -> int:
     return len(getattr(tensor, name)) * (4 if name == "float_data" else 8)
 
 
-_LISTS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
-
-
-def _wire_bytes(unknown: Any) -> bytes:
-    """Serialise a set of unknown fields, in order."""
+def _serialise(unknown: Any) -> bytes:
+    """Return the wire bytes of a set of unknown fields, in order."""
     out = bytearray()
     for field in unknown:
-        out += encoded(field.field_number << 3 | field.wire_type)
+        out += encode_varint(field.field_number << 3 | field.wire_type)
         if field.wire_type == VARINT:
-            out += encoded(field.data)
+            out += encode_varint(field.data)
         elif field.wire_type == BYTES:
-            out += encoded(len(field.data)) + field.data
+            out += encode_varint(len(field.data)) + field.data
         elif field.wire_type == GROUP:
-            out += _wire_bytes(field.data) + encoded(field.field_number << 3 | GROUP_END)
+            out += _serialise(field.data) + encode_varint(field.field_number << 3 | GROUP_END)
         else:
             out += field.data.to_bytes({FIXED32: 4, FIXED64: 8}[field.wire_type], "little")
     return bytes(out)

@@ -6,6 +6,7 @@ import hashlib
 import mmap
 import os
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.file_signatures import HEAD, describe
-from onnx_migrate.files.from_proto import borrow
+from onnx_migrate.files.from_proto import structure_of
 from onnx_migrate.files.remote.download import Fetched, at_hand
-from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, Malformed, varint
+from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, Malformed, decode_varint
 from onnx_migrate.files.wire.split import split
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import (
@@ -49,11 +50,12 @@ def load(source: Source, *, absent: bool = False) -> Model:
     Raises LoadError with one of the codes `no-such-file`, `is-directory`, `cannot-read`, `empty`,
     `truncated`, `not-onnx`; for external data `outside-folder`, `missing-data`, `bad-external-data`.
     """
+    start = time.perf_counter()
     fetched = None
     origin: dict[str, None] = {}
     if isinstance(source, onnx.ModelProto):
         name, weights = "<ModelProto>", Weights()
-        proto = borrow(source, weights)
+        proto = structure_of(source, weights)
         _require_graph(proto, name, source=lambda: b"")
     elif isinstance(source, (bytes, bytearray, memoryview)):
         name, weights = "<bytes>", Weights()
@@ -80,7 +82,8 @@ def load(source: Source, *, absent: bool = False) -> Model:
                 origin[fetched.url_of(payload.path) if fetched else str(payload.path)] = None
     if len(origin) == 1:
         weights.digest = digest(proto)
-    return Model(proto, weights, name, keepalive=fetched, origin=tuple(origin))
+    seconds = time.perf_counter() - start
+    return Model(proto, weights, name, keepalive=fetched, origin=tuple(origin), load_seconds=seconds)
 
 
 def digest(proto: onnx.ModelProto) -> bytes:
@@ -108,8 +111,8 @@ def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
             sayable = path.name == path.name.encode("utf-8", "replace").decode()  # else no protobuf string
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
 
-                def keep(offset: int, length: int, field: str, marks: bytes) -> tuple[str, int]:
-                    payload = FilePayload(path, offset, length, field, marks, stamped)
+                def keep(offset: int, length: int, field: str, extra_fields: bytes) -> tuple[str, int]:
+                    payload = FilePayload(path, offset, length, field, extra_fields, stamped)
                     if not sayable:
                         weights.memory.append(payload)
                         return f"{MEMORY}{len(weights.memory) - 1}", 0
@@ -129,8 +132,8 @@ def _from_bytes(data: memoryview, name: str, weights: Weights) -> onnx.ModelProt
         raise LoadError(f"{name} is empty", code="empty")
     data = data.cast("B")
 
-    def keep(offset: int, length: int, field: str, marks: bytes) -> tuple[str, int]:
-        weights.memory.append(BufferPayload(data[offset : offset + length], length, field, marks))
+    def keep(offset: int, length: int, field: str, extra_fields: bytes) -> tuple[str, int]:
+        weights.memory.append(BufferPayload(data[offset : offset + length], length, field, extra_fields))
         return f"{MEMORY}{len(weights.memory) - 1}", 0
 
     return _parse(data, name, keep)
@@ -146,10 +149,10 @@ def _parse(
 
     kept = 0
 
-    def counted(offset: int, length: int, field: str, marks: bytes) -> tuple[str, int]:
+    def counted(offset: int, length: int, field: str, extra_fields: bytes) -> tuple[str, int]:
         nonlocal kept
         kept += 1
-        return keep(offset, length, field, marks)
+        return keep(offset, length, field, extra_fields)
 
     try:
         structure = split(data, counted)
@@ -206,7 +209,7 @@ _FIELDS = {1: VARINT, 5: VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20, 25, 
 def _starts_as_model(head: bytes) -> bool:
     """Tell whether the first field could be one of ModelProto's."""
     try:
-        tag, _ = varint(head, 0, len(head))
+        tag, _ = decode_varint(head, 0, len(head))
     except Malformed:
         return False
     return _FIELDS.get(tag >> 3) == tag & 7

@@ -19,8 +19,8 @@ from onnx_migrate.files.atomic_file import NewFile, fsync_folder, tidy
 from onnx_migrate.files.destination import check_file, refuse_source
 from onnx_migrate.files.load import digest, from_file
 from onnx_migrate.files.remote.upload import check_url, upload
-from onnx_migrate.files.wire.assemble import Elsewhere, emit
-from onnx_migrate.files.wire.protobuf import Piece, size
+from onnx_migrate.files.wire.assemble import ExternalLocation, assemble
+from onnx_migrate.files.wire.rebuild import Piece, total_size
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, FilePayload, Payload, Weights, stamp, tensors
 from onnx_migrate.url import basename, is_url, plain, same_place
@@ -133,15 +133,15 @@ def _lay_out(
         if file is not None and file.stamp is not None and file.stamp[2] <= ONE_FILE_LIMIT:
             return [FilePayload(file.path, 0, file.stamp[2], stamp=file.stamp)], [], {file.path}
 
-    pieces = [] if external else emit(model.proto, find)
-    if pieces and size(pieces) <= ONE_FILE_LIMIT:
+    pieces = [] if external else assemble(model.proto, find)
+    if pieces and total_size(pieces) <= ONE_FILE_LIMIT:
         return pieces, [], used
 
-    regions: dict[tuple[str, str, str], Elsewhere] = {}
+    regions: dict[tuple[str, str, str], ExternalLocation] = {}
     data: list[Region] = []
     end = 0
 
-    def place(tensor: TensorProto) -> Payload | Elsewhere | None:
+    def place(tensor: TensorProto) -> Payload | ExternalLocation | None:
         nonlocal end
         payload = find(tensor)
         if payload is None or payload.length <= INLINE_LIMIT:
@@ -150,15 +150,15 @@ def _lay_out(
         shared = entries["location"], entries.get("offset", "0"), str(payload.length)
         if shared not in regions:
             offset = -(-end // (step := PAGE if payload.length >= LARGE else LINE)) * step
-            regions[shared] = name, offset, payload.length
+            regions[shared] = ExternalLocation(name, offset, payload.length)
             data.append((offset, payload))
             end = offset + payload.length
         return regions[shared]
 
-    pieces = emit(model.proto, place)
-    if size(pieces) > ONE_FILE_LIMIT:
+    pieces = assemble(model.proto, place)
+    if total_size(pieces) > ONE_FILE_LIMIT:
         raise SaveError(
-            f"{name.removesuffix('.data')}: {size(pieces)} bytes besides the weights, more than 2 GB"
+            f"{name.removesuffix('.data')}: {total_size(pieces)} bytes besides the weights, more than 2 GB"
         )
     return pieces, data, used
 
@@ -222,7 +222,7 @@ class _Beside:
                 for entry in tensor.external_data:
                     if entry.key == "location" and os.path.normpath(entry.value) == self.data.name:
                         entry.value = self.backup.name
-            with NewFile(self.target, emit(self._old, self._inside)) as repointed:
+            with NewFile(self.target, assemble(self._old, self._inside)) as repointed:
                 # From here to `unlink` the data has two names, which onnx.load refuses: all is ready before.
                 self.backup.unlink(missing_ok=True)  # of an earlier, killed save; no model refers to it
                 _link_or_copy(self.data, self.backup)

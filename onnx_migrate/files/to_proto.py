@@ -7,18 +7,17 @@ from onnx import TensorProto
 
 from onnx_migrate.files.wire.protobuf import header
 from onnx_migrate.model.model import Model
+from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.weights import has_type, tensors
 
-__all__ = ["FIELD_NUMBER", "inline"]
-
-FIELD_NUMBER = {"float_data": 4, "raw_data": 9, "double_data": 10}
+__all__ = ["inline"]
 
 
 def inline(model: Model) -> onnx.ModelProto:
-    """Return a complete copy of the model with all its data inside, each tensor's in the field it came in.
+    """Return a complete copy of the model that holds all its data, each payload in the field that it was read from.
 
-    Takes the memory of all weights. What the model came without (see `load`) stays a reference. Raises LoadError
-    when a file they lie in has changed or is gone.
+    Takes as much memory as all weights. A reference to a file that the model was loaded without stays a reference (see
+    `load`). Raises LoadError if a file that holds payloads has changed since it was read or is missing.
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(model.proto)
@@ -31,6 +30,6 @@ def inline(model: Model) -> onnx.ModelProto:
             if payload.field == "raw_data" or not has_type(payload.field, tensor.data_type):
                 tensor.raw_data = payload.read()
             else:
-                tensor.MergeFromString(header(FIELD_NUMBER[payload.field], payload.length) + payload.read())
-            tensor.MergeFromString(payload.marks)
+                tensor.MergeFromString(header(DATA_FIELDS[payload.field], payload.length) + payload.read())
+            tensor.MergeFromString(payload.extra_fields)
     return proto

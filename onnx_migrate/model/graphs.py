@@ -1,8 +1,14 @@
-"""The bodies of nodes in a model: sub-graphs that nodes hold, and local functions that nodes call."""
+"""Traversal of a model: its bodies, their nodes, the names they read and produce, initializers and inputs.
+
+A *body* is a list of nodes with inputs and outputs: the main graph, a sub-graph (an attribute of an If, Loop, Scan or
+of a custom operator), or a local function. Every other module asks here, so that none forgets sub-graphs, functions
+or sparse initializers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import onnx
@@ -10,12 +16,48 @@ from onnx import AttributeProto
 
 from onnx_migrate.spec.schema import is_onnx, signature, versions
 
-__all__ = ["Body", "FunctionKey", "called", "function_key", "subgraphs"]
+__all__ = [
+    "Body",
+    "BodyKey",
+    "FunctionKey",
+    "LocatedBody",
+    "all_nodes",
+    "bodies",
+    "called",
+    "fed_inputs",
+    "function_key",
+    "function_path",
+    "initializer_names",
+    "initializer_types",
+    "names_read",
+    "nested_bodies",
+    "nested_nodes",
+    "output_names",
+    "producers",
+    "subgraph_path",
+    "subgraphs",
+]
 
 Body = onnx.GraphProto | onnx.FunctionProto
 
+BodyKey = tuple[int | str, ...]
+"""Position of a body in a main graph or function: () is that itself; each sub-graph appends the index of its node,
+the attribute's name, and its place among the attribute's graphs (0 for a single graph)."""
+
 FunctionKey = tuple[str, str, str]
 """A local function's domain, name and overload."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedBody:
+    """A body and where it stands in the model."""
+
+    body: Body
+    path: str
+    """The path that messages show, as in "graph/If_3:then_branch" or "function com.acme:Block"."""
+    key: BodyKey
+    owner: onnx.ModelProto | onnx.FunctionProto
+    """Whose opset imports hold in the body: the model's, or those of the function that it is or stands in."""
 
 
 _NONE: tuple[tuple[str, int, onnx.GraphProto], ...] = ()
@@ -31,8 +73,18 @@ def called(node: onnx.NodeProto) -> FunctionKey:
     return node.domain, node.op_type, getattr(node, "overload", "")
 
 
+def function_path(function: onnx.FunctionProto) -> str:
+    """Return the path of a local function's body, as messages show it."""
+    return f"function {function.domain}:{function.name}"
+
+
+def subgraph_path(path: str, node: onnx.NodeProto, index: int, attribute: str) -> str:
+    """Return the path of a sub-graph of `node`, which is node number `index` of the body at `path`."""
+    return f"{path}/{node.name or f'{node.op_type}_{index}'}:{attribute}"
+
+
 def subgraphs(node: onnx.NodeProto) -> Iterable[tuple[str, int, onnx.GraphProto]]:
-    """Give the attribute name, place and graph of each sub-graph of a node."""
+    """Return the attribute's name, place in the attribute, and graph of each sub-graph of one node."""
     return _graphs(node) if _may_hold_graphs(node.domain, node.op_type) else _NONE
 
 
@@ -47,9 +99,114 @@ def _graphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
 
 @cache
 def _may_hold_graphs(domain: str, operator: str) -> bool:
-    """Tell whether an operator may have a graph as an attribute; looking at all nodes' attributes costs too much."""
+    """Return whether an operator may have a graph as an attribute; reading all attributes of all nodes is slower."""
     if not is_onnx(domain):
         return True
     known = versions(domain, operator)
     kinds = {kind for version in known for kind in signature(domain, operator, version).attributes.values()}
     return not known or not kinds.isdisjoint((AttributeProto.GRAPH, AttributeProto.GRAPHS))
+
+
+def bodies(proto: onnx.ModelProto) -> Iterator[LocatedBody]:
+    """Yield every body of a model: the main graph, then each local function, each before the sub-graphs inside it.
+
+    Sub-graphs of a body are looked up after it was yielded, so its list of nodes may be edited in the meantime.
+    """
+    yield from _located(proto.graph, "graph", (), proto)
+    for function in proto.functions:
+        yield from _located(function, function_path(function), (), function)
+
+
+def _located(
+    body: Body, path: str, key: BodyKey, owner: onnx.ModelProto | onnx.FunctionProto
+) -> Iterator[LocatedBody]:
+    yield LocatedBody(body, path, key, owner)
+    for index, node, attribute, place, graph in _directly_inside(body):
+        inner = subgraph_path(path, node, index, attribute)
+        yield from _located(graph, inner, (*key, index, attribute, place), owner)
+
+
+def _directly_inside(body: Body) -> Iterator[tuple[int, onnx.NodeProto, str, int, onnx.GraphProto]]:
+    for index, node in enumerate(body.node):
+        if _may_hold_graphs(node.domain, node.op_type):
+            for attribute, place, graph in _graphs(node):
+                yield index, node, attribute, place, graph
+
+
+def nested_bodies(body: Body) -> Iterator[tuple[BodyKey, Body]]:
+    """Yield one body and all sub-graphs inside it in the order of `bodies`, each with its key."""
+    return _nested(body, ())
+
+
+def _nested(body: Body, key: BodyKey) -> Iterator[tuple[BodyKey, Body]]:
+    yield key, body
+    for index, _, attribute, place, graph in _directly_inside(body):
+        yield from _nested(graph, (*key, index, attribute, place))
+
+
+def all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yield every node of a model: of the main graph, of local functions, and of sub-graphs."""
+    yield from nested_nodes(proto.graph.node)
+    for function in proto.functions:
+        yield from nested_nodes(function.node)
+
+
+def nested_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Yield these nodes in order, each followed by the nodes of its sub-graphs."""
+    for node in nodes:
+        yield node
+        if _may_hold_graphs(node.domain, node.op_type):
+            for _, _, graph in _graphs(node):
+                yield from nested_nodes(graph.node)
+
+
+def names_read(node: onnx.NodeProto) -> list[str]:
+    """Return the names a node reads, once for each read: its inputs, and the free names of its sub-graphs.
+
+    A name is free in a sub-graph that reads it, or returns it as an output, without an input, an initializer or a
+    node of its own that defines it.
+    """
+    names = [name for name in node.input if name]
+    if not _may_hold_graphs(node.domain, node.op_type):
+        return names
+    for _, _, graph in _graphs(node):
+        own = {value.name for value in graph.input} | initializer_names(graph)
+        own.update(name for inner in graph.node for name in inner.output)
+        names.extend(name for inner in graph.node for name in names_read(inner) if name not in own)
+        names.extend(value.name for value in graph.output if value.name not in own)
+    return names
+
+
+def producers(body: Body) -> dict[str, onnx.NodeProto]:
+    """Return the node that computes each value of a body, by the value's name; sub-graphs are not included."""
+    return {name: node for node in body.node for name in node.output if name}
+
+
+def output_names(body: Body) -> list[str]:
+    """Return the names of a body's outputs, in order."""
+    return [value.name for value in body.output] if isinstance(body, onnx.GraphProto) else list(body.output)
+
+
+def initializer_types(graph: onnx.GraphProto) -> Iterator[tuple[str, int, tuple[int, ...]]]:
+    """Yield the name, element type and shape of each initializer, of sparse ones the dense type and shape.
+
+    A sparse initializer is named by its `values` (SparseTensorProto in onnx.proto); runtimes expand it to a dense
+    tensor when they load the model.
+    """
+    for tensor in graph.initializer:
+        yield tensor.name, tensor.data_type, tuple(tensor.dims)
+    for sparse in graph.sparse_initializer:
+        yield sparse.values.name, sparse.values.data_type, tuple(sparse.dims)
+
+
+def initializer_names(graph: onnx.GraphProto) -> set[str]:
+    """Return the names of a graph's initializers, of sparse ones too."""
+    names = {tensor.name for tensor in graph.initializer}
+    names.update(sparse.values.name for sparse in graph.sparse_initializer)
+    return names
+
+
+def fed_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """Return the inputs that a caller must feed, in order: those that are not initializers as well."""
+    given = initializer_names(graph)
+    return [value for value in graph.input if value.name not in given]

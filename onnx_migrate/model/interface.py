@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.model.graphs import fed_inputs, initializer_names
+
 __all__ = ["Interface", "Port", "unlist_initializers"]
 
 
@@ -41,10 +43,8 @@ class Interface:
     @classmethod
     def of(cls, proto: onnx.ModelProto) -> Interface:
         """Read a model's interface."""
-        given = {tensor.name for tensor in proto.graph.initializer}
-        given.update(sparse.values.name for sparse in proto.graph.sparse_initializer)
-        inputs = tuple(Port.of(value) for value in proto.graph.input if value.name not in given)
-        return cls(inputs, tuple(Port.of(value) for value in proto.graph.output))
+        inputs = tuple(map(Port.of, fed_inputs(proto.graph)))
+        return cls(inputs, tuple(map(Port.of, proto.graph.output)))
 
     def difference(self, other: Interface) -> str | None:
         """Say how the names, kinds or order of `other` differ, or None when they are the same; dims may differ."""
@@ -66,11 +66,10 @@ def unlist_initializers(graph: onnx.GraphProto) -> list[str]:
 
     An initializer that is listed can be overridden by a caller, and is therefore no constant to a runtime.
     """
-    given = {tensor.name for tensor in graph.initializer}
-    given.update(sparse.values.name for sparse in graph.sparse_initializer)
-    kept = [value for value in graph.input if value.name not in given]
+    given = initializer_names(graph)
     gone = [value.name for value in graph.input if value.name in given]
     if gone:
+        kept = fed_inputs(graph)
         del graph.input[:]
         graph.input.extend(kept)
     return gone

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import onnx
 
 from onnx_migrate.errors import IllegalModel, Where
-from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.model.graphs import LocatedBody, bodies, called, function_key
 from onnx_migrate.spec.opsets import imported, onnx_opset
 from onnx_migrate.spec.schema import is_onnx, misfit, signature_at
 
@@ -21,32 +19,26 @@ def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
     are not judged.
     """
     functions = {function_key(function) for function in proto.functions}
-    bodies: list[tuple[str, Iterable[onnx.NodeProto], onnx.ModelProto | onnx.FunctionProto]]
-    bodies = [("graph", proto.graph.node, proto)]
-    bodies += [(f"function {item.domain}:{item.name}", item.node, item) for item in proto.functions]
-    for path, nodes, owner in bodies:
-        if domain:
-            opset = imported(owner.opset_import, domain)
-        else:
-            opset = onnx_opset(owner.opset_import, ir_version=proto.ir_version, name=path)
-        _check(nodes, path, opset, functions, domain)
+    for located in bodies(proto):
+        opset = _opset(located, proto.ir_version, domain)
+        for node in located.body.node:
+            other = node.domain != domain if domain else not is_onnx(node.domain)
+            if other or (functions and called(node) in functions):
+                continue
+            complaint = _complaint(node, opset, domain)
+            if complaint:
+                raise IllegalModel(complaint, where=Where(located.path, node.name, node.op_type, opset))
 
 
-def _check(
-    nodes: Iterable[onnx.NodeProto], path: str, opset: int | None, functions: set[FunctionKey], domain: str
-) -> None:
-    for node in nodes:
-        for attribute, _, graph in subgraphs(node):
-            _check(graph.node, f"{path}/{node.name or node.op_type}:{attribute}", opset, functions, domain)
-        other = node.domain != domain if domain else not is_onnx(node.domain)
-        if other or (functions and called(node) in functions):
-            continue
-        if opset is None:
-            raise IllegalModel(
-                f"stands in a body that does not import {domain or 'ai.onnx'}",
-                where=Where(path, node.name, node.op_type),
-            )
-        form = signature_at(node.domain, node.op_type, opset)
-        complaint = misfit(node, form) if form else f"is not an operator of opset {opset}"
-        if complaint:
-            raise IllegalModel(complaint, where=Where(path, node.name, node.op_type, opset))
+def _complaint(node: onnx.NodeProto, opset: int | None, domain: str) -> str | None:
+    if opset is None:
+        return f"stands in a body that does not import {domain or 'ai.onnx'}"
+    form = signature_at(node.domain, node.op_type, opset)
+    return misfit(node, form) if form else f"is not an operator of opset {opset}"
+
+
+def _opset(located: LocatedBody, ir_version: int, domain: str) -> int | None:
+    imports = located.owner.opset_import
+    if domain:
+        return imported(imports, domain)
+    return onnx_opset(imports, ir_version=ir_version, name=located.path)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import onnx
 
@@ -19,6 +21,7 @@ class Model:
     `name` is what messages call the model: its path, or "<bytes>", "<ModelProto>".
     `keepalive` holds what the references need to stay readable, such as a temporary directory.
     `origin` names the files it was read from, by path or URL: its own, then those of its external data.
+    `load_seconds` is how long reading it took.
     """
 
     proto: onnx.ModelProto
@@ -26,9 +29,27 @@ class Model:
     name: str = "<ModelProto>"
     keepalive: object = None
     origin: tuple[str, ...] = ()
+    load_seconds: float = 0.0
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files of `origin` on this machine, by their paths relative to the model's folder, its own first.
+
+        For a model that was read from a URL these are the downloaded copies. Empty for bytes and protos.
+        """
+        own = self.weights.source
+        if not self.origin or own is None:
+            return {}
+        folder, separator, _ = self.origin[0].rpartition("/")
+        is_url = "://" in folder
+        others = [
+            name.removeprefix(folder + separator) if is_url else os.path.relpath(name, own.parent)
+            for name in self.origin[1:]
+        ]
+        return {own.name: own, **{name: own.parent / name for name in others}}
 
     def copy(self) -> Model:
         """Return a second structure over the same weights; costs grow with the graph, not the weights."""
         proto = onnx.ModelProto()
         proto.CopyFrom(self.proto)
-        return Model(proto, self.weights.copy(), self.name, self.keepalive, self.origin)
+        return replace(self, proto=proto, weights=self.weights.copy())

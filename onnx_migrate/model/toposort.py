@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping
 
 import onnx
 
 from onnx_migrate.errors import CannotMigrate, Where
-from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.model.graphs import Body, LocatedBody, bodies, names_read
 
-__all__ = ["free_names", "sort_model"]
-
-Body = onnx.GraphProto | onnx.FunctionProto
-
-
-def free_names(node: onnx.NodeProto) -> list[str]:
-    """Return the names a node reads: its inputs, and what its sub-graphs read from around them."""
-    names = [name for name in node.input if name]
-    for _, _, graph in subgraphs(node):
-        own = {value.name for value in graph.input}
-        own.update(tensor.name for tensor in graph.initializer)
-        own.update(sparse.values.name for sparse in graph.sparse_initializer)
-        own.update(name for inner in graph.node for name in inner.output)
-        names.extend(name for inner in graph.node for name in free_names(inner) if name not in own)
-        names.extend(value.name for value in graph.output if value.name not in own)
-    return names
+__all__ = ["sort_model"]
 
 
 def sort_model(proto: onnx.ModelProto) -> list[str]:
@@ -33,33 +19,31 @@ def sort_model(proto: onnx.ModelProto) -> list[str]:
     Returns the paths of the bodies that had to be sorted. Raises CannotMigrate for a cycle and for a value that
     two nodes of one body give.
     """
-    changed: list[str] = []
-    _sort(proto.graph, "graph", changed)
-    for function in proto.functions:
-        _sort(function, f"function {function.domain}:{function.name}", changed)
-    return changed
+    return [located.path for located in bodies(proto) if _sort(located)]
 
 
-def _sort(body: Body, path: str, changed: list[str]) -> None:
-    nodes = body.node
+def _sort(located: LocatedBody) -> bool:
+    """Sort one body in place; return whether it had to be."""
+    nodes = located.body.node
     producer: dict[str, int] = {}
     for index, node in enumerate(nodes):
         for name in node.output:
             if name and producer.setdefault(name, index) != index:
-                where = Where(path, node.name, node.op_type)
+                where = Where(located.path, node.name, node.op_type)
                 raise CannotMigrate(f"{name!r} is given by two nodes", code="not-ssa", where=where)
-    ordered = True
+    if _is_sorted(nodes, producer):
+        return False
+    needs = [[producer[name] for name in names_read(node) if name in producer] for node in nodes]
+    _reorder(located.body, needs, located.path)
+    return True
+
+
+def _is_sorted(nodes: Iterable[onnx.NodeProto], producer: Mapping[str, int]) -> bool:
     for index, node in enumerate(nodes):
-        for attribute, _, graph in subgraphs(node):
-            _sort(graph, f"{path}/{node.name or node.op_type}:{attribute}", changed)
-        for name in free_names(node):
-            ordered = ordered and producer.get(name, -1) < index
-    if ordered:
-        return
-    _reorder(
-        body, [[producer[name] for name in free_names(node) if name in producer] for node in nodes], path
-    )
-    changed.append(path)
+        for name in names_read(node):
+            if producer.get(name, -1) >= index:
+                return False
+    return True
 
 
 def _reorder(body: Body, needs: list[list[int]], path: str) -> None:

@@ -91,15 +91,15 @@ def data_field(tensor: TensorProto) -> str | None:
 class FilePayload:
     """`length` bytes of `path` from `offset`; little-endian and dense, as `raw_data` would hold them.
 
-    `field` is the TensorProto field they stood in, and `marks` what stood in the tensor's external_data and
-    data_location beside them, as wire bytes; both only for data inside a model, to write it back as it was.
+    `field` is the TensorProto field that held them, and `extra_fields` the tensor's external_data and data_location
+    beside it, serialised; both only for data inside a model, to write it back as it was.
     """
 
     path: Path
     offset: int
     length: int
     field: str = "raw_data"
-    marks: bytes = b""
+    extra_fields: bytes = b""
     stamp: Stamp | None = None
 
     def open(self) -> io.FileIO:
@@ -135,12 +135,12 @@ class FilePayload:
 
 @dataclass(frozen=True)
 class BufferPayload:
-    """A slice of the bytes a model was given as; `field` and `marks` as in FilePayload."""
+    """A slice of the bytes a model was given as; `field` and `extra_fields` as in FilePayload."""
 
     buffer: memoryview
     length: int
     field: str = "raw_data"
-    marks: bytes = b""
+    extra_fields: bytes = b""
 
     def read(self) -> bytes:
         """Return the bytes."""
@@ -163,7 +163,7 @@ class TensorPayload:
         return name
 
     @property
-    def marks(self) -> bytes:
+    def extra_fields(self) -> bytes:
         """The tensor's external_data and data_location; none when it is only waiting to be written out."""
         if self.tensor.data_location == TensorProto.EXTERNAL:
             return b""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import onnx
 
-from onnx_migrate.analysis.scope import Scope, scopes
+from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import Where
-from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.report import ModelSummary, change_as_dict, note_as_dict, summary_as_dict
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
-from onnx_migrate.rewrite.constant_summary import sketches
+from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.spec.schema import is_onnx, signature_at
 
 __all__ = ["PartialReport"]
@@ -59,13 +59,14 @@ class PartialReport:
 
 def _found(model: Model, where: Where) -> Change | None:
     """Return the node that an error names, as it came."""
-    for top in scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version):
-        for scope, node in _nodes(top):
+    tops = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
+    for scope in chain.from_iterable(top.nested() for top in tops):
+        for node in scope.body.node:
             named = where.node in (node.name, *node.output[:1])
             if not named or where.scope not in ("", scope.path) or where.operator not in ("", node.op_type):
                 continue
             return Change(
-                step="",
+                pass_name="",
                 where=where,
                 serialised_before=node.SerializeToString(deterministic=True),
                 version_before=where.from_version or _since(node, model.proto),
@@ -73,7 +74,7 @@ def _found(model: Model, where: Where) -> Change | None:
                 version_after=where.to_version or 0,
                 emitted=(),
                 reason="",
-                serialised_constants=sketches(scope, node.input),
+                serialised_constants=constant_summaries(scope, node.input),
             )
     return None
 
@@ -87,10 +88,3 @@ def _since(node: onnx.NodeProto, proto: onnx.ModelProto) -> int:
 
 def _same(domain: str, other: str) -> bool:
     return domain == other or (is_onnx(domain) and is_onnx(other))
-
-
-def _nodes(scope: Scope) -> Iterator[tuple[Scope, onnx.NodeProto]]:
-    for index, node in enumerate(scope.body.node):
-        yield scope, node
-        for attribute, place, graph in subgraphs(node):
-            yield from _nodes(scope.inner(node, index, attribute, place, graph))

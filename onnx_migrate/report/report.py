@@ -113,7 +113,7 @@ def change_as_dict(change: Change) -> dict[str, Any]:
     old, new = change.attributes
     after = change.after
     return {
-        "pass": change.step,
+        "pass": change.pass_name,
         "scope": change.where.scope,
         "node": change.where.node,
         "before": {
@@ -146,7 +146,7 @@ def change_as_dict(change: Change) -> dict[str, Any]:
 def note_as_dict(note: Note) -> dict[str, Any]:
     """Return a note as JSON's types; see `SCHEMA_VERSION`."""
     return {
-        "step": note.step,
+        "step": note.pass_name,
         "code": note.code,
         "message": note.message,
         "subject": note.subject,
@@ -167,14 +167,14 @@ def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
     }
 
 
-def _constant(sketch: bytes) -> tuple[str, dict[str, Any]]:
+def _constant(summary: bytes) -> tuple[str, dict[str, Any]]:
     """Return a constant's name, and its type and shape, and its values as text where they are told."""
-    name, kind, shape, value = _constant_facts(sketch)
+    name, kind, shape, value = _constant_facts(summary)
     return name, {"type": kind, "shape": list(shape), "value": value}
 
 
 @lru_cache(maxsize=1024)
-def _constant_facts(sketch: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
-    tensor = onnx.TensorProto.FromString(sketch)  # the same for many nodes
+def _constant_facts(summary: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
+    tensor = onnx.TensorProto.FromString(summary)  # the same for many nodes
     kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
     return tensor.name, kind, tuple(tensor.dims), values_text(tensor)

@@ -12,7 +12,7 @@ from onnx import AttributeProto, TensorProto, helper
 
 from onnx_migrate.errors import Where
 
-__all__ = ["Change", "ChangeLog", "Exactness", "Note"]
+__all__ = ["Change", "ChangeLog", "Exactness", "Note", "Trial"]
 
 Fact = TypeVar("Fact")
 
@@ -32,10 +32,10 @@ class Change:
     `version_*` are the since_versions of the operator's schema, `emitted` the operators of the helper nodes written
     beside the node. The nodes are kept serialised, a tenth of the memory of messages of their own;
     `serialised_after` is None when other nodes took the node's place. `serialised_helpers` are the helper nodes that
-    stand there in the end, `serialised_constants` the constants that all these nodes read (see `sketches`).
+    stand there in the end, `serialised_constants` the constants that all these nodes read (see `constant_summaries`).
     """
 
-    step: str
+    pass_name: str
     where: Where
     serialised_before: bytes
     version_before: int
@@ -92,7 +92,7 @@ class Note:
     `code` is a stable slug, `severity` one of "info" and "warning".
     """
 
-    step: str
+    pass_name: str
     code: str
     message: str
     subject: str = ""
@@ -118,9 +118,47 @@ class ChangeLog:
         """Return the fact of type `kind` that was recorded of a node, else None."""
         return self.facts.get((kind, scope, output))
 
-    def note(self, step: str, code: str, message: str, *, subject: str = "", severity: str = "info") -> None:
+    def note(
+        self, pass_name: str, code: str, message: str, *, subject: str = "", severity: str = "info"
+    ) -> None:
         """Add a `Note`."""
-        self.notes.append(Note(step, code, message, subject, severity))
+        self.notes.append(Note(pass_name, code, message, subject, severity))
+
+    def trial(self) -> Trial:
+        """Return a mark of where the log ends, to which an attempt that is given up rolls back."""
+        return Trial(self, len(self.changes), len(self.notes), dict(self.facts))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The log of an attempt: everything that was logged since `ChangeLog.trial`.
+
+    As a context manager it rolls back when an exception leaves the block; an attempt that is given up later, or
+    without an exception, calls `roll_back`.
+    """
+
+    log: ChangeLog
+    first_change: int
+    first_note: int
+    facts: dict[tuple[type, str, str], Any]
+    """The facts that were recorded before the attempt."""
+
+    @property
+    def changes(self) -> list[Change]:
+        """The changes of the attempt."""
+        return self.log.changes[self.first_change :]
+
+    def roll_back(self) -> None:
+        """Remove from the log everything that the attempt added."""
+        del self.log.changes[self.first_change :], self.log.notes[self.first_note :]
+        self.log.facts = dict(self.facts)
+
+    def __enter__(self) -> Trial:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:
+        if kind is not None:
+            self.roll_back()
 
 
 def attribute_texts(node: onnx.NodeProto) -> dict[str, str]:

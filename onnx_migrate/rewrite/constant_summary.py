@@ -11,13 +11,15 @@ from onnx import TensorProto
 
 from onnx_migrate.analysis.scope import Scope
 
-__all__ = ["sketches", "values_text"]
+__all__ = ["constant_summaries", "values_text"]
 
 _LARGEST = 8
 """Elements of a constant up to which its values are told."""
 
 
-def sketches(scope: Scope, names: Iterable[str], kept: dict[str, bytes] | None = None) -> tuple[bytes, ...]:
+def constant_summaries(
+    scope: Scope, names: Iterable[str], kept: dict[str, bytes] | None = None
+) -> tuple[bytes, ...]:
     """Return those of the values that are constants, as serialised tensors; where the values of one are not
     told, because they are many or lie in a file, it says that they lie elsewhere.
 
@@ -33,18 +35,18 @@ def sketches(scope: Scope, names: Iterable[str], kept: dict[str, bytes] | None =
                 holder = _held(holder, scope, name)
             if holder is None:
                 continue
-            kept[name] = _sketch(holder, name)
+            kept[name] = _summary(holder, name)
         found.append(kept[name])
     return tuple(found)
 
 
-def values_text(sketch: TensorProto) -> str | None:
-    """Return the values of a sketch as short text, as in "[1, 0.5]"; None where it has none."""
-    if sketch.data_location == TensorProto.EXTERNAL:
+def values_text(summary: TensorProto) -> str | None:
+    """Return the values of a summary as short text, as in "[1, 0.5]"; None where it has none."""
+    if summary.data_location == TensorProto.EXTERNAL:
         return None
-    array = onnx.numpy_helper.to_array(sketch)
+    array = onnx.numpy_helper.to_array(summary)
     words = [_word(value) for value in array.reshape(-1)]
-    return f"[{', '.join(words)}]" if sketch.dims else words[0]
+    return f"[{', '.join(words)}]" if summary.dims else words[0]
 
 
 def _word(value: Any) -> str:
@@ -67,13 +69,15 @@ def _held(node: onnx.NodeProto, scope: Scope, name: str) -> TensorProto | None:
     return None if array is None else onnx.numpy_helper.from_array(array)
 
 
-def _sketch(tensor: TensorProto, name: str) -> bytes:
+def _summary(tensor: TensorProto, name: str) -> bytes:
     if math.prod(tensor.dims) <= _LARGEST and tensor.data_location != TensorProto.EXTERNAL:
-        sketch = TensorProto()
-        sketch.CopyFrom(tensor)
-        sketch.name = name
-        sketch.ClearField("doc_string")
+        summary = TensorProto()
+        summary.CopyFrom(tensor)
+        summary.name = name
+        summary.ClearField("doc_string")
     else:
         elsewhere = TensorProto.EXTERNAL
-        sketch = TensorProto(name=name, data_type=tensor.data_type, dims=tensor.dims, data_location=elsewhere)
-    return sketch.SerializeToString(deterministic=True)
+        summary = TensorProto(
+            name=name, data_type=tensor.data_type, dims=tensor.dims, data_location=elsewhere
+        )
+    return summary.SerializeToString(deterministic=True)

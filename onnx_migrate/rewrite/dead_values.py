@@ -8,15 +8,12 @@ from typing import Any
 
 import onnx
 
-from onnx_migrate.model.graphs import subgraphs
-from onnx_migrate.model.toposort import free_names
+from onnx_migrate.model.graphs import Body, names_read, nested_bodies, output_names
 
-__all__ = ["remove_orphans"]
-
-Body = onnx.GraphProto | onnx.FunctionProto
+__all__ = ["remove_dead_values"]
 
 
-def remove_orphans(proto: onnx.ModelProto, names: set[str]) -> list[str]:
+def remove_dead_values(proto: onnx.ModelProto, names: set[str]) -> list[str]:
     """Remove the producers of those of `names` that nothing reads, and what only they read; return what went.
 
     Only what has lost its last reader goes: a dead end that came with the model is left to the clean-up.
@@ -38,22 +35,18 @@ class _Body:
         self.root = body
         self.reads: Counter[str] = Counter()
         self.givers: dict[str, list[tuple[Body, onnx.NodeProto | None]]] = {}
-        self._walk(body)
-
-    def _walk(self, body: Body) -> None:
-        if isinstance(body, onnx.GraphProto):
-            self.reads.update(value.name for value in body.output)
-            self.reads.update(value.name for value in body.input)
-            for tensor in body.initializer:
-                self.givers.setdefault(tensor.name, []).append((body, None))
-        else:
-            self.reads.update(body.output)
-        self.reads.update(chain.from_iterable(node.input for node in body.node))
-        for node in body.node:
-            for name in node.output:
-                self.givers.setdefault(name, []).append((body, node))
-            for _, _, graph in subgraphs(node):
-                self._walk(graph)
+        for _, inner in nested_bodies(body):
+            self.reads.update(output_names(inner))
+            if isinstance(inner, onnx.GraphProto):
+                self.reads.update(value.name for value in inner.input)
+                for tensor in inner.initializer:
+                    self.givers.setdefault(tensor.name, []).append((inner, None))
+                for sparse in inner.sparse_initializer:
+                    self.givers.setdefault(sparse.values.name, []).append((inner, None))
+            self.reads.update(chain.from_iterable(node.input for node in inner.node))
+            for node in inner.node:
+                for name in node.output:
+                    self.givers.setdefault(name, []).append((inner, node))
 
     def remove(self, names: set[str], gone: list[str]) -> None:
         """Take away every giver of `names`, and then of what it read, that has no reader left."""
@@ -71,7 +64,7 @@ class _Body:
                     dead_tensors.add(name)
                 elif id(node) not in dead_nodes and not any(self.reads[output] for output in node.output):
                     dead_nodes.add(id(node))
-                    read = free_names(node)
+                    read = names_read(node)
                     self.reads.subtract(read)
                     queue.extend(source for source in read if source in self.givers)
                 else:
@@ -87,6 +80,8 @@ def _keep(body: Body, dead_nodes: set[int], dead_tensors: set[str]) -> None:
     _replace(body.node, [node for node in nodes if id(node) not in dead_nodes])
     if isinstance(body, onnx.GraphProto):
         _replace(body.initializer, [tensor for tensor in body.initializer if tensor.name not in dead_tensors])
+        alive = [sparse for sparse in body.sparse_initializer if sparse.values.name not in dead_tensors]
+        _replace(body.sparse_initializer, alive)
         _replace(body.value_info, [value for value in body.value_info if value.name not in names])
 
 

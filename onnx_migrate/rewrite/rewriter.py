@@ -55,7 +55,10 @@ class Rewriter:
         """Words that the standard has dropped and the user wants kept, because a runtime still knows them."""
         self.preceding: list[onnx.NodeProto] = []
         self.following: list[onnx.NodeProto] = []
+        self.superseded: tuple[str, ...] = ()
         self.reasons: list[str] = []
+        self.default_reason = ""
+        """What the report gives as the reason where `note` gave none."""
         self.facts: list[object] = []
         """What `record_fact` recorded, for the log."""
         self.first_output = next((name for name in node.output if name), "")
@@ -266,6 +269,10 @@ class Rewriter:
     def remove(self) -> None:
         """Drop the node itself; nodes written before and after it must give its outputs."""
         self.removed = True
+
+    def supersede(self, *outputs: str) -> None:
+        """Drop the other nodes of this body that produce `outputs`, which nothing reads after this rewrite."""
+        self.superseded = (*self.superseded, *outputs)
 
     # Words
 

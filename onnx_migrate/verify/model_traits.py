@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto
 
+from onnx_migrate.model.graphs import all_nodes, initializer_types, names_read, nested_nodes, producers
 from onnx_migrate.verify.evaluators import Runnable
-from onnx_migrate.verify.inputs.value_ranges import nodes_of
 
 __all__ = [
-    "all_nodes",
     "blurred",
     "coarsest_eps",
     "dependents",
     "exposing",
     "is_random",
-    "names_read",
     "nudged",
     "quantized",
     "random_outputs",
@@ -55,21 +53,6 @@ _EPS: dict[int, float] = {
 }
 
 
-def all_nodes(model: onnx.ModelProto) -> Iterator[NodeProto]:
-    """Yield every node: main graph, sub-graphs, functions."""
-    yield from nodes_of(model.graph.node)
-    for function in model.functions:
-        yield from nodes_of(function.node)
-
-
-def names_read(node: NodeProto) -> set[str]:
-    """Return the values a node reads, those its sub-graphs capture included."""
-    names = {name for name in node.input if name}
-    for inner in nodes_of([node]):
-        names.update(name for name in inner.input if name)
-    return names
-
-
 def dependents(model: onnx.ModelProto, sources: set[str], makers: frozenset[int] = frozenset()) -> set[str]:
     """Return the main graph's values that depend on `sources` or on the nodes at the positions `makers`."""
     reached = set(sources)
@@ -84,12 +67,12 @@ def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
     functions = {
         (f.domain, f.name): operator
         for f in model.functions
-        for operator in [next((n.op_type for n in nodes_of(f.node) if _random(n)), "")]
+        for operator in [next((n.op_type for n in nested_nodes(f.node) if _random(n)), "")]
         if operator
     }
     makers: dict[int, str] = {}
     for index, node in enumerate(model.graph.node):
-        for inner in nodes_of([node]):
+        for inner in nested_nodes([node]):
             if _random(inner) or (inner.domain, inner.op_type) in functions:
                 makers[index] = functions.get((inner.domain, inner.op_type), inner.op_type)
     if not makers:
@@ -126,7 +109,7 @@ def quantized(model: onnx.ModelProto) -> bool:
 
 def coarsest_eps(model: onnx.ModelProto) -> float:
     """Return the spacing at 1 of the coarsest float type of inputs, constants and casts; 0 without any."""
-    kinds = {tensor.data_type for tensor in model.graph.initializer}
+    kinds = {dtype for _, dtype, _ in initializer_types(model.graph)}
     kinds.update(value.type.tensor_type.elem_type for value in model.graph.input)
     for node in all_nodes(model):
         for attribute in node.attribute:
@@ -142,7 +125,7 @@ def blurred(model: onnx.ModelProto) -> dict[str, str]:
 
     A Sigmoid where it is saturated, an index, a comparison: what goes in tells more than what comes out.
     """
-    makers = {output: node for node in model.graph.node for output in node.output if output}
+    makers = producers(model.graph)
     given = {value.name for value in model.graph.input}
     found: dict[str, str] = {}
     for output in model.graph.output:

@@ -9,6 +9,7 @@ import onnx
 from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.resize import may_keep_all_lengths, run_length, scale_of_size
 
 from ..resize.inputs import (
     FROM_CONVERTER,
@@ -57,7 +58,7 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     else:
         one = np.float32(1)
         grow = np.maximum(scales, one)
-        guard = np.array([2], np.float32) if _may_be_copied(grow) else None
+        guard = np.array([2], np.float32) if may_keep_all_lengths(grow) else None
         _pair(
             rw, rw.constant(np.minimum(scales, one), "shrink"), _prepend(rw, guard, grow), guard is not None
         )
@@ -83,16 +84,6 @@ def no_roi(rw: Rewriter) -> str:
     if rw.version == 13:
         return ""
     return rw.constant(np.zeros(0, np.float32), "roi")
-
-
-def _may_be_copied(scales: Floats) -> bool:
-    """Tell whether these scales, all 1 or more, can leave all lengths as they are and still move elements.
-
-    A scale of 2 or more lengthens every axis. One of 1.5 or more lengthens all but those of length 1, which
-    have one index only.
-    """
-    growing = scales[scales > 1]
-    return bool((growing < 1.5).any() and (growing < 2).all())
 
 
 def _prepend(rw: Rewriter, guard: Floats | None, scales: Floats) -> str:
@@ -199,8 +190,8 @@ def _scales_of(sizes: npt.NDArray[np.int64], shape: tuple[int | None, ...] | Non
     """Return the scales that sizes come to, as ONNX Runtime computes them; None when a length is unknown."""
     if shape is None or None in shape:
         return None
-    lengths = np.array(shape, np.float32)
-    return np.divide(sizes.astype(np.float32), lengths, out=np.ones_like(lengths), where=lengths != 0)
+    pairs = zip(shape, sizes.tolist(), strict=True)
+    return np.array([scale_of_size(length or 0, size) for length, size in pairs], np.float32)
 
 
 def _half_pixel_for_nn(
@@ -242,14 +233,14 @@ def _copies(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -
     """Tell whether no length changes, so that ONNX Runtime copies; None when unknown lengths decide."""
     if bool((scales == 1).all()):
         return True
-    if bool((scales < 1).any()) or not _may_be_copied(scales):
+    if bool((scales < 1).any()) or not may_keep_all_lengths(scales):
         return False
     shape = rw.shape(rw.input(0))
     if shape is None or None in shape:
         return None
-    lengths = np.array(shape, np.int64)
-    after = sizes if sizes is not None else (scales * lengths.astype(np.float32)).astype(np.int64)
-    return bool((after == lengths).all())
+    if sizes is not None:
+        return bool((sizes == np.array(shape)).all())
+    return all(run_length(length or 0, scale) == length for length, scale in zip(shape, scales, strict=True))
 
 
 def _odd_positions(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> None:
@@ -258,7 +249,7 @@ def _odd_positions(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | 
     rw.set("coordinate_transformation_mode", "asymmetric")
     rw.version = max(rw.version, 13)
     twice = scales * factor.astype(np.float32)
-    guarded = bool((twice >= 1).all()) and _may_be_copied(twice)
+    guarded = bool((twice >= 1).all()) and may_keep_all_lengths(twice)
     if sizes is None:
         wide: npt.NDArray[np.float32] | npt.NDArray[np.int64] = twice
     else:

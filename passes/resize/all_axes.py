@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.resize import sizes_are_lengths
 
-from .runtime_types import resized_axes
+from .node_context import axes_of
 from .scales_and_sizes import Shape
 
 __all__ = ["name_all_axes"]
@@ -22,9 +23,9 @@ def name_all_axes(rw: Rewriter, shape: Shape | None) -> str | None:
         return "the number of axes of its input is not known"
     if rw.input(1):
         return "its roi is of these axes"
-    if rw.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+    if not sizes_are_lengths(rw.get("keep_aspect_ratio_policy", "stretch")):
         return "sizes come under a keep_aspect_ratio_policy"
-    axes = resized_axes(rw.node, len(shape))
+    axes = axes_of(rw.node, len(shape))
     index, hint = (3, "sizes") if rw.input(3) else (2, "scales")
     given = rw.constant_value(rw.input(index))
     others = [shape[axis] if index == 3 else 1 for axis in range(len(shape)) if axis not in axes]

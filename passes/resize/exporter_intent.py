@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from onnx_migrate.analysis.known_values import Producers
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.rewrite.change_log import Change, Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.resize import run_length, scale_of_size
 from onnx_migrate.spec.schema import is_onnx
 
-from .known import Place, Producers
-from .runtime_types import run_length
+from .node_context import ResizeNode
 from .scales_and_sizes import sizes_at_run_time, write_sizes
 
 __all__ = [
@@ -48,11 +49,11 @@ class Pair:
     """The value it took its scales from, or the scales, where they were constant."""
 
 
-def pair_of(place: Place, change: Change | None) -> Pair | None:
+def pair_of(node: ResizeNode, change: Change | None) -> Pair | None:
     """Return the pair that the lift made of one node and that ends here."""
     if change is None or not from_before_11(change) or "Resize" not in change.emitted:
         return None  # not two of the model's own in a row
-    return _find_pair(place.rw.scope, place.producers, place.rw.node)
+    return _find_pair(node.rw.scope, node.producers, node.rw.node)
 
 
 def _find_pair(scope: Scope, producers: Producers, last: onnx.NodeProto) -> Pair | None:
@@ -132,7 +133,7 @@ def meant_lengths(scales: Floats, shape: tuple[int | None, ...]) -> list[int | N
             continue
         out = run_length(length, scale)
         near = int(np.rint(np.float64(scale) * length))
-        if near != out and length and np.float32(near) / np.float32(length) == scale:
+        if near != out and scale_of_size(length, near) == scale:
             differs, out = True, near
         found.append(out)
     return found if differs else None
@@ -157,12 +158,12 @@ def join_pair(rw: Rewriter, pair: Pair, source: onnx.NodeProto, nearest_mode: st
     return {output for node in pair.nodes[1:] for output in node.output}
 
 
-def as_pytorch(place: Place, pair: Pair | None, source: onnx.NodeProto) -> tuple[set[str], bool]:
+def as_pytorch(node: ResizeNode, pair: Pair | None, source: onnx.NodeProto) -> tuple[set[str], bool]:
     """Write what PyTorch's interpolate computes; its exporter up to opset 10 had no word for it.
 
     Returns the outputs of nodes that are no longer needed, and whether lengths may have changed.
     """
-    rw = place.rw
+    rw = node.rw
     gone: set[str] = set()
     if pair is not None:
         gone = join_pair(rw, pair, source, "floor")
@@ -173,17 +174,17 @@ def as_pytorch(place: Place, pair: Pair | None, source: onnx.NodeProto) -> tuple
     elif rw.get("mode") == "linear" and rw.get("coordinate_transformation_mode") == "asymmetric":
         rw.set("coordinate_transformation_mode", "half_pixel")
         rw.note("PyTorch's linear interpolation is half_pixel without align_corners", Exactness.ASSUMED)
-    return gone, _meant_sizes(place)
+    return gone, _meant_sizes(node)
 
 
-def _meant_sizes(place: Place) -> bool:
-    rw, shape = place.rw, place.shape
+def _meant_sizes(node: ResizeNode) -> bool:
+    rw, shape = node.rw, node.shape
     if not rw.input(2) or rw.input(3):
         return False
-    wanted = _wanted_sizes(rw.scope, place.producers, rw.input(2), rw.input(0))
+    wanted = _wanted_sizes(rw.scope, node.producers, rw.input(2), rw.input(0))
     if wanted is not None:
         ones, name = wanted
-        lengths = place.known.value(name)
+        lengths = node.known.value(name)
         if lengths is not None:
             sizes = [None] * ones + [int(length) for length in lengths]
             known = list(shape[:ones]) if shape is not None else [None] * ones
@@ -192,7 +193,7 @@ def _meant_sizes(place: Place) -> bool:
             sizes_at_run_time(rw, ones, name)
         rw.note("the scales were computed from a size, and the size is what was meant", Exactness.ASSUMED)
         return True
-    scales = place.known.value(rw.input(2))
+    scales = node.known.value(rw.input(2))
     if scales is None or shape is None or len(scales) != len(shape):
         return False
     meant = meant_lengths(scales, shape)
@@ -203,14 +204,14 @@ def _meant_sizes(place: Place) -> bool:
     return True
 
 
-def as_before_converter(place: Place, *, pytorch: bool) -> None:
+def as_before_converter(node: ResizeNode, *, pytorch: bool) -> None:
     """Write what a node computed before onnx's version converter, where its roi still tells."""
-    rw = place.rw
+    rw = node.rw
     mode = rw.get("mode", "nearest")
     if mode not in ("nearest", "linear") or (mode == "linear" and pytorch):
         return  # PyTorch's linear is half_pixel: the converter put right what the exporter had lost
     if mode == "nearest":
-        scales = place.known.value(rw.input(2)) if rw.input(2) else None
+        scales = node.known.value(rw.input(2)) if rw.input(2) else None
         down = scales is not None and bool((scales < 1).any()) and not pytorch
         if scales is None or (down and bool((scales > 1).any())):
             return  # two roundings, or nobody knows which: the older model is needed

@@ -14,12 +14,12 @@ from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.resize import lengths_agree_always
 
 from .exporter_intent import join_pair, pair_of
 from .inputs import FROM_CONVERTER, check_choice, check_roi, converted, emptiness, read_scales, read_sizes
-from .known import Place
+from .node_context import ResizeNode
 from .resize_nodes import Walk, resizes
-from .runtime_types import never_disagrees
 from .scales_and_sizes import lengths_disagree, scales_to_sizes, sizes_to_scales
 
 __all__ = ["ResizeForm"]
@@ -82,7 +82,9 @@ class _Work:
             return True
         wanted = {node.input[2] for node in nodes} - {value.name for value in graph.input}
         held = [tensor for tensor in graph.initializer if tensor.name in wanted and 0 not in tensor.dims]
-        agreed = {tensor.name for tensor in held if never_disagrees(self.walk.model.weights.array(tensor))}
+        agreed = {
+            tensor.name for tensor in held if lengths_agree_always(self.walk.model.weights.array(tensor))
+        }
         return any(node.input[2] not in agreed for node in nodes)
 
     def _unsettled(self, node: onnx.NodeProto) -> bool:
@@ -91,67 +93,67 @@ class _Work:
             len(node.input) != 3 or bool(node.input[1]) or ("graph", node.output[0]) not in self.walk.lifted
         )
 
-    def join(self, place: Place) -> set[str]:
+    def join(self, node: ResizeNode) -> set[str]:
         """Write one node for two of the lift where it shows, from shapes, that all axes go the same way."""
-        rw = place.rw
-        change = self.walk.origin(place)
-        pair = pair_of(place, change)
+        rw = node.rw
+        change = self.walk.origin(node)
+        pair = pair_of(node, change)
         if pair is None or change is None:
             if rw.node.op_type == "Resize" and converted(rw, change):
                 told = "made by onnx's version converter from one that computed asymmetric coordinates; this computes half_pixel"
                 if rw.get("mode", "nearest") == "linear" and self.pytorch:
                     told += ", as it happens what PyTorch's interpolate computes"
-                self.walk.warn(place, told, code="converted-resize")
+                self.walk.warn(node, told, code="converted-resize")
             return set()
-        scales = place.known.value(pair.scales) if isinstance(pair.scales, str) else pair.scales
+        scales = node.known.value(pair.scales) if isinstance(pair.scales, str) else pair.scales
         if scales is None or (bool((scales < 1).any()) and bool((scales > 1).any())):
             return set()
         rw.note("its scales follow from known shapes, and go one way: one node does")
         return join_pair(rw, pair, change.before, "floor" if bool((scales >= 1).all()) else "ceil")
 
-    def shape(self, place: Place) -> set[str]:
+    def shape(self, node: ResizeNode) -> set[str]:
         """Hold a Resize's inputs valid, and give it the form that is wanted."""
-        rw = place.rw
+        rw = node.rw
         if rw.node.op_type != "Resize":
             return set()
         _leave_out_empties(rw)
-        if self.walk.origin(place) is None:
+        if self.walk.origin(node) is None:
             _check(rw)  # an adapter has checked the others
-        scales, sizes = _settle(place, 2), _settle(place, 3)
-        if self.form == "auto" and (scales is None or never_disagrees(scales)):
+        scales, sizes = _settle(node, 2), _settle(node, 3)
+        if self.form == "auto" and (scales is None or lengths_agree_always(scales)):
             return set()
-        shape = place.shape
+        shape = node.shape
         if shape is None:
             return set()
         if scales is not None and not rw.input(3):
             disagree = lengths_disagree(rw, scales, shape)
             if disagree and self.form == "scales":
-                self._say(place, "scales were asked for", "sizes", disagree)
+                self._say(node, "scales were asked for", "sizes", disagree)
             elif disagree or self.form == "sizes":
-                self._say(place, scales_to_sizes(rw, scales, shape), "sizes", disagree)
+                self._say(node, scales_to_sizes(rw, scales, shape), "sizes", disagree)
         elif sizes is not None and self.form == "scales":
-            self._say(place, sizes_to_scales(rw, sizes, shape), "scales", False)
+            self._say(node, sizes_to_scales(rw, sizes, shape), "scales", False)
         return set()
 
-    def _say(self, place: Place, kept: str | None, form: str, disagree: bool) -> None:
+    def _say(self, node: ResizeNode, kept: str | None, form: str, disagree: bool) -> None:
         why = "onnx infers another length from its scales than runs, and such a model may not load"
         if kept is None:
-            place.rw.note(why if disagree else f"written by {form}, as asked")
+            node.rw.note(why if disagree else f"written by {form}, as asked")
         elif disagree:
-            self.walk.warn(place, f"{why}; not written by sizes: {kept}", code="resize-length")
+            self.walk.warn(node, f"{why}; not written by sizes: {kept}", code="resize-length")
         else:
-            self.walk.warn(place, f"is not written by {form}: {kept}", code="resize-kept")
+            self.walk.warn(node, f"is not written by {form}: {kept}", code="resize-kept")
 
 
-def _settle(place: Place, index: int) -> np.ndarray[Any, Any] | None:
+def _settle(node: ResizeNode, index: int) -> np.ndarray[Any, Any] | None:
     """Return scales or sizes that are known, as a constant of the node."""
-    rw = place.rw
+    rw = node.rw
     name = rw.input(index)
     if not name:
         return None
     value = rw.constant_value(name)
     if value is None:
-        value = place.known.value(name)
+        value = node.known.value(name)
         if value is not None and value.size:
             rw.set_input(index, rw.constant(value, "scales" if index == 2 else "sizes"))
             rw.note("what it computed from known shapes became a constant")

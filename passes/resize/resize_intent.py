@@ -13,7 +13,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .exporter_intent import as_before_converter, as_pytorch, from_before_11, pair_of
 from .inputs import converted
-from .known import Place
+from .node_context import ResizeNode
 from .resize_nodes import Walk, resizes
 
 __all__ = ["ResizeIntent"]
@@ -44,18 +44,18 @@ class ResizeIntent(Pass):
         walk = Walk(self.name, model, log, self.dynamic)
         pytorch = model.proto.producer_name == "pytorch"
 
-        def mean(place: Place) -> set[str]:
-            change = walk.origin(place)
-            pair = pair_of(place, change)
-            if place.rw.node.op_type == "Gather" and pair is None:
+        def mean(node: ResizeNode) -> set[str]:
+            change = walk.origin(node)
+            pair = pair_of(node, change)
+            if node.rw.node.op_type == "Gather" and pair is None:
                 return set()
             if pytorch and change is not None and from_before_11(change):
-                gone, longer = as_pytorch(place, pair, change.before)
+                gone, longer = as_pytorch(node, pair, change.before)
                 if longer:
                     drop_value_info(model.proto.graph)
                 return gone
-            if pair is None and converted(place.rw, change):
-                as_before_converter(place, pytorch=pytorch)
+            if pair is None and converted(node.rw, change):
+                as_before_converter(node, pytorch=pytorch)
             return set()
 
         for _ in range(_ROUNDS):

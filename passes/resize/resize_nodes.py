@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import chain
 
 import onnx
 
+from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import Where
 from onnx_migrate.model.dim_requests import DynamicAxes, named_axes
-from onnx_migrate.model.graphs import Body, subgraphs
+from onnx_migrate.model.graphs import all_nodes, subgraphs
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
-from onnx_migrate.rewrite.constant_summary import sketches
-from onnx_migrate.rewrite.dead_values import remove_orphans
+from onnx_migrate.rewrite.constant_summary import constant_summaries
+from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import is_onnx, signature_at
 
-from .known import Known, Place, Producers
+from .node_context import ResizeNode
 from .runtime_types import RealTypes, contradicts
 
 __all__ = ["Visit", "Walk", "resizes"]
 
-Visit = Callable[[Place], set[str]]
+Visit = Callable[[ResizeNode], set[str]]
 """Rewrites one node, and returns the outputs of nodes that are no longer needed."""
 
 
 def resizes(model: Model) -> list[onnx.NodeProto]:
     """Return the Resizes of all bodies of the model."""
-    bodies: list[Body] = [model.proto.graph, *model.proto.functions]
-    return [node for body in bodies for node in _resizes(body)]
-
-
-def _resizes(body: Body) -> Iterator[onnx.NodeProto]:
-    for node in body.node:
-        if node.op_type == "Resize":
-            yield node
-        for _, _, graph in subgraphs(node):
-            yield from _resizes(graph)
+    return [node for node in all_nodes(model.proto) if node.op_type == "Resize"]
 
 
 class Walk:
@@ -49,10 +41,10 @@ class Walk:
     `dynamic` are the axes that are made dynamic afterwards, and so are not known.
     """
 
-    def __init__(self, step: str, model: Model, log: ChangeLog, dynamic: DynamicAxes | None) -> None:
-        self.step, self.model, self.log = step, model, log
+    def __init__(self, pass_name: str, model: Model, log: ChangeLog, dynamic: DynamicAxes | None) -> None:
+        self.pass_name, self.model, self.log = pass_name, model, log
         self._dynamic = named_axes(dynamic, Interface.of(model.proto)) if dynamic else {}
-        self._orphans: set[str] = set()
+        self._dead_values: set[str] = set()
         self._said: set[tuple[str, str]] = set()
         self.lifted = {
             (change.where.scope, change.before.output[0]): change
@@ -61,9 +53,9 @@ class Walk:
         }
         """What the lift did, by scope and the name of the value the node gives."""
 
-    def origin(self, place: Place) -> Change | None:
+    def origin(self, node: ResizeNode) -> Change | None:
         """Return what the lift did to a node; None for one that came as it is."""
-        return self.lifted.get((place.rw.scope.path, place.rw.node.output[0]))
+        return self.lifted.get((node.rw.scope.path, node.rw.node.output[0]))
 
     def each(self, visit: Visit) -> bool:
         """Show each node, in order and inner bodies first, to `visit`; tell whether any changed."""
@@ -81,18 +73,18 @@ class Walk:
 
     def end(self) -> None:
         """Take away what has lost its last reader."""
-        remove_orphans(self.model.proto, self._orphans)
+        remove_dead_values(self.model.proto, self._dead_values)
 
-    def warn(self, place: Place, message: str, *, code: str) -> None:
+    def warn(self, node: ResizeNode, message: str, *, code: str) -> None:
         """Note something of a node once."""
-        where = place.rw.where
+        where = node.rw.where
         if (str(where), code) not in self._said:
             self._said.add((str(where), code))
-            self.log.note(self.step, code, f"{where}: {message}", subject=where.node, severity="warning")
+            self.log.note(self.pass_name, code, f"{where}: {message}", subject=where.node, severity="warning")
 
     def _body(self, scope: Scope, opset: int, producers: Producers, visit: Visit) -> bool:
         changed = False
-        known = Known(scope, producers)
+        known = KnownValues(scope, producers)
         nodes: list[onnx.NodeProto] = []
         gone: set[str] = set()
         for index, node in enumerate(scope.body.node):
@@ -108,16 +100,16 @@ class Walk:
             rw = Rewriter(node, scope, opset, opset, where)
             before = onnx.NodeProto()
             before.CopyFrom(node)
-            gone.update(visit(Place(rw, known, producers)))
+            gone.update(visit(ResizeNode(rw, known, producers)))
             nodes.extend([*rw.preceding, node])
             if node != before:
                 changed = True
-                self._orphans.update(name for name in before.input if name and name not in node.input)
+                self._dead_values.update(name for name in before.input if name and name not in node.input)
                 self._record(before, rw, since)
         self._value_info(scope)
         if gone:
             idle = (node for node in nodes if gone.intersection(node.output))
-            self._orphans.update(name for node in idle for name in node.input)
+            self._dead_values.update(name for node in idle for name in node.input)
         if scope.added or gone or len(nodes) != len(scope.body.node):
             nodes = [*scope.added, *(node for node in nodes if not gone.intersection(node.output))]
             del scope.body.node[:]
@@ -135,7 +127,7 @@ class Walk:
     def _record(self, before: onnx.NodeProto, rw: Rewriter, since: int) -> None:
         self.log.changes.append(
             Change(
-                step=self.step,
+                pass_name=self.pass_name,
                 where=rw.where,
                 serialised_before=before.SerializeToString(),
                 version_before=since,
@@ -145,7 +137,7 @@ class Walk:
                 reason="; ".join(dict.fromkeys(rw.reasons)) or "inputs that hold nothing are left out",
                 exactness=rw.exactness or Exactness.EXACT,
                 serialised_helpers=tuple(node.SerializeToString() for node in rw.preceding),
-                serialised_constants=sketches(
+                serialised_constants=constant_summaries(
                     rw.scope, chain(before.input, rw.node.input, *(node.input for node in rw.preceding))
                 ),
             )
@@ -161,6 +153,6 @@ class Walk:
         count = len(body.value_info) - len(kept)
         if count:
             message = f"dropped {count} noted shapes that are not what runs"
-            self.log.note(self.step, "value-info", message)
+            self.log.note(self.pass_name, "value-info", message)
             del body.value_info[:]
             body.value_info.extend(kept)

@@ -8,62 +8,29 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import TensorProto, numpy_helper
 
+from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.analysis.shapes import dims_of
 from onnx_migrate.analysis.skeleton import skeleton
-from onnx_migrate.analysis.value_types import BodyKey, TypeTable, ValueType
-from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.analysis.value_types import TypeTable, ValueType
+from onnx_migrate.model.graphs import BodyKey, FunctionKey, called, function_key, nested_bodies
 from onnx_migrate.model.model import Model
+from onnx_migrate.spec.resize import lengths_agree_always, lengths_differ, run_length
 from onnx_migrate.spec.schema import is_onnx
 
-from .known import Known, Producers
+from .node_context import axes_of
 
 __all__ = [
     "RealTypes",
     "contradicts",
-    "disagree",
-    "never_disagrees",
     "real_types",
-    "resized_axes",
-    "run_length",
 ]
-
-Floats = npt.NDArray[np.float32]
 
 _ROUNDS = 32
 """How often shapes are inferred anew. Each round settles all that depends on one more level of Resizes."""
-
-
-def run_length(length: int, scale: float) -> int:
-    """Return how long an axis becomes in ONNX Runtime: the product is float32."""
-    return int(np.float32(scale) * np.float32(length))
-
-
-def disagree(length: int, scale: float) -> bool:
-    """Tell whether onnx from 1.22 on, which infers in float64, finds another length than runs."""
-    return int(float(np.float32(scale)) * length) != run_length(length, scale)
-
-
-def never_disagrees(scales: Floats) -> bool:
-    """Tell whether these scales give one length in float32 and float64, for every axis below a million.
-
-    They do if they have four significant bits at most, as small whole factors, halves and quarters have: the
-    product is then exact.
-    """
-    fractions = np.frexp(scales)[0] * 16
-    return bool((fractions == np.round(fractions)).all())
-
-
-def resized_axes(node: onnx.NodeProto, rank: int) -> list[int]:
-    """Return the axes that scales and sizes are of: all, or those that `axes` names from opset 18 on."""
-    for attribute in node.attribute:
-        if attribute.name == "axes" and attribute.ints:
-            return [axis % rank for axis in attribute.ints]
-    return list(range(rank))
 
 
 @dataclass
@@ -103,11 +70,11 @@ def real_types(model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> TypeTa
     places = list(_places(model, twin, types))
     for _ in range(_ROUNDS):
         changed = False
-        known: dict[int, Known] = {}
+        known: dict[int, KnownValues] = {}
         producers = Producers()
         for place in places:
             place.scope.types = types
-            at = known.setdefault(id(place.scope.body), Known(place.scope, producers))
+            at = known.setdefault(id(place.scope.body), KnownValues(place.scope, producers))
             try:
                 changed |= _correct(place, at)
             except _UnsettledError:
@@ -118,7 +85,13 @@ def real_types(model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> TypeTa
     return None
 
 
-def _forget(graph: onnx.GraphProto, functions: set[FunctionKey], *, everything: bool) -> None:
+def _forget(main: onnx.GraphProto, functions: set[FunctionKey], *, everything: bool) -> None:
+    for _, graph in nested_bodies(main):
+        if isinstance(graph, onnx.GraphProto):
+            _forget_shapes(graph, functions, everything=everything)
+
+
+def _forget_shapes(graph: onnx.GraphProto, functions: set[FunctionKey], *, everything: bool) -> None:
     foreign = {
         name
         for node in graph.node
@@ -131,9 +104,6 @@ def _forget(graph: onnx.GraphProto, functions: set[FunctionKey], *, everything: 
     for value in graph.output:
         if value.type.WhichOneof("value") == "tensor_type":
             value.type.tensor_type.ClearField("shape")
-    for node in graph.node:
-        for _, _, inner in subgraphs(node):
-            _forget(inner, functions, everything=everything)
 
 
 def _places(model: Model, twin: onnx.ModelProto, types: TypeTable) -> Iterator[_Place]:
@@ -143,31 +113,29 @@ def _places(model: Model, twin: onnx.ModelProto, types: TypeTable) -> Iterator[_
         yield from _in_body(scope, body)
 
 
-def _in_body(scope: Scope, twin: onnx.GraphProto | onnx.FunctionProto) -> Iterator[_Place]:
-    for index, (node, other) in enumerate(zip(scope.body.node, twin.node, strict=True)):
-        inner = zip(subgraphs(node), subgraphs(other), strict=True)
-        for (attribute, number, graph), (_, _, copy) in inner:
-            yield from _in_body(scope.inner(node, index, attribute, number, graph), copy)
-        if node.op_type == "Resize" and is_onnx(node.domain) and len(node.input) > 2 and node.input[2]:
-            yield _Place(node, other, twin, scope)
+def _in_body(top: Scope, twin: onnx.GraphProto | onnx.FunctionProto) -> Iterator[_Place]:
+    for scope, (_, copy) in zip(top.nested(), nested_bodies(twin), strict=True):
+        for node, other in zip(scope.body.node, copy.node, strict=True):
+            if node.op_type == "Resize" and is_onnx(node.domain) and len(node.input) > 2 and node.input[2]:
+                yield _Place(node, other, copy, scope)
 
 
-def _correct(place: _Place, known: Known) -> bool:
+def _correct(place: _Place, known: KnownValues) -> bool:
     """Give the copy scales that inference makes the right lengths of; tell whether that changed them."""
     name = place.node.input[2]
     scales = known.value(name)
     shape = place.scope.value_type(place.node.input[0]).shape
     if scales is None or scales.dtype != np.float32:
         return False
-    if place.scope.function is not None and not never_disagrees(scales):
+    if place.scope.function is not None and not lengths_agree_always(scales):
         _hold_known(shape)
     if shape is None:
         return False
-    axes = resized_axes(place.node, len(shape))
+    axes = axes_of(place.node, len(shape))
     if scales.shape != (len(axes),):
         return False
     told = [
-        scale if size is None or not disagree(size, scale) else _telling(size, scale)
+        scale if size is None or not lengths_differ(size, scale) else _telling(size, scale)
         for size, scale in zip((shape[axis] for axis in axes), scales, strict=True)
     ]
     wanted = numpy_helper.from_array(np.array(told, np.float32), f"{place.node.output[0]} scales of its own")

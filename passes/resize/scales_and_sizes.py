@@ -7,8 +7,15 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.resize import (
+    lengths_differ,
+    run_length,
+    samples_alike,
+    scale_of_size,
+    sizes_are_lengths,
+)
 
-from .runtime_types import disagree, resized_axes, run_length
+from .node_context import axes_of
 
 __all__ = [
     "lengths_disagree",
@@ -21,15 +28,12 @@ __all__ = [
 Floats = npt.NDArray[np.float32]
 Shape = tuple[int | None, ...]
 
-_BY_LENGTHS = ("align_corners", "tf_crop_and_resize")
-"""Coordinate transformations that read lengths and no scale; but a scale of 1 leaves an axis as it is."""
-
 
 def lengths_disagree(rw: Rewriter, scales: Floats, shape: Shape) -> bool:
     """Tell whether onnx infers another length for one of the axes than it has when run."""
-    axes = resized_axes(rw.node, len(shape))
+    axes = axes_of(rw.node, len(shape))
     known = [(shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
-    return any(length is not None and disagree(length, scale) for length, scale in known)
+    return any(length is not None and lengths_differ(length, scale) for length, scale in known)
 
 
 def scales_to_sizes(rw: Rewriter, scales: Floats, shape: Shape) -> str | None:
@@ -37,7 +41,7 @@ def scales_to_sizes(rw: Rewriter, scales: Floats, shape: Shape) -> str | None:
 
     A length that is not known is multiplied at run time if its scale is whole; no other will do.
     """
-    axes = resized_axes(rw.node, len(shape))
+    axes = axes_of(rw.node, len(shape))
     coordinates = rw.get("coordinate_transformation_mode", "half_pixel")
     sizes: list[int | None] = []
     for axis, scale in zip(axes, scales, strict=True):
@@ -48,8 +52,7 @@ def scales_to_sizes(rw: Rewriter, scales: Floats, shape: Shape) -> str | None:
             sizes.append(None)
             continue
         out = run_length(length, scale)
-        again = np.float32(out) / np.float32(length) if length else np.float32(1)
-        if again != scale and not (coordinates in _BY_LENGTHS and again != 1 and scale != 1):
+        if not samples_alike(length, scale, coordinates):
             return f"{length} by {scale:g} gives {out}, and {out} / {length} is another scale"
         sizes.append(out)
     write_sizes(rw, sizes, [int(scale) if scale == np.round(scale) else 0 for scale in scales], shape)
@@ -62,7 +65,7 @@ def write_sizes(rw: Rewriter, sizes: list[int | None], factors: list[int], shape
     Where one is None it is the length at run time times its factor. If all of these have the factor 1, and
     the opset has `axes`, only the other axes are named; else shape arithmetic is written before the node.
     """
-    axes = resized_axes(rw.node, len(shape))
+    axes = axes_of(rw.node, len(shape))
     open_axes = [place for place, size in enumerate(sizes) if size is None]
     known = [(axis, size) for axis, size in zip(axes, sizes, strict=True) if size is not None]
     if not open_axes:
@@ -112,18 +115,18 @@ def known_none(sizes: list[int | None]) -> bool:
 
 def sizes_to_scales(rw: Rewriter, sizes: npt.NDArray[np.int64], shape: Shape) -> str | None:
     """Write the node by scales; return why not where that is not exact."""
-    if rw.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+    if not sizes_are_lengths(rw.get("keep_aspect_ratio_policy", "stretch")):
         return "sizes come under a keep_aspect_ratio_policy"
-    axes = resized_axes(rw.node, len(shape))
+    axes = axes_of(rw.node, len(shape))
     scales: list[float] = []
     for axis, size in zip(axes, sizes.tolist(), strict=True):
         length = shape[axis]
         if length is None:
             return f"axis {axis} has no known length, and sizes fix what it becomes"
-        scale = float(np.float32(size) / np.float32(length)) if length else 1.0
+        scale = float(scale_of_size(length, size))
         if run_length(length, scale) != size:
             return f"{length} by {scale:g} would give {run_length(length, scale)}, and {size} is wanted"
-        if disagree(length, scale):
+        if lengths_differ(length, scale):
             return f"onnx would infer another length than {size} from {length} by {scale:g}"
         scales.append(scale)
     rw.set_input(2, rw.constant(np.array(scales, np.float32), "scales"))

@@ -181,10 +181,35 @@ def unusual() -> onnx.ModelProto:
     return proto
 
 
+def everywhere() -> onnx.ModelProto:
+    """A large tensor in each field of onnx.proto that can hold one, found from the descriptors, six fields deep."""
+    proto = model()
+    fill(proto, 6)
+    return proto
+
+
+def fill(message: Any, depth: int) -> bool:
+    """Set each field of a message through which a tensor can be reached; return whether there was one."""
+    if isinstance(message, TensorProto):
+        message.CopyFrom(weight("w", depth))
+        return True
+    filled = False
+    for field in message.DESCRIPTOR.fields:
+        if field.message_type is None or not depth:
+            continue
+        value = type(message)()
+        inner = getattr(value, field.name)
+        if fill(inner.add() if hasattr(inner, "add") else inner, depth - 1):
+            message.MergeFrom(value)
+            filled = True
+    return filled
+
+
 FEATURES: dict[str, Callable[[], onnx.ModelProto]] = {
     make.__name__: make
     for make in (
-        plain, typed, signalling_nan, marked, sparse, nested, functions, training, annotated, future, unusual
+        plain, typed, signalling_nan, marked, sparse, nested, functions, training, annotated, future, unusual,
+        everywhere
     )
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto
 
 from onnx_migrate.files import inline, load, save
-from onnx_migrate.files.wire.assemble import emit
+from onnx_migrate.files.wire.assemble import assemble
 from onnx_migrate.model.weights import INLINE_LIMIT, tensors
 from tests.files.feature_models import FEATURES, UNKNOWN, plain, with_external_data
 
@@ -207,4 +207,4 @@ def test_onnx_external_data_is_inlined_where_it_fits(tmp_path: Path) -> None:
 def test_a_structure_without_references_is_its_own_bytes() -> None:
     proto = FEATURES["annotated"]()
     del proto.graph.initializer[:]
-    assert emit(proto, lambda tensor: pytest.fail("nothing to place")) == [proto.SerializeToString()]
+    assert assemble(proto, lambda tensor: pytest.fail("nothing to place")) == [proto.SerializeToString()]

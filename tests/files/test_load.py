@@ -18,7 +18,7 @@ from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files import load, save
-from onnx_migrate.files.wire.protobuf import encoded, header
+from onnx_migrate.files.wire.protobuf import encode_varint, header
 from onnx_migrate.model.weights import MEMORY
 from tests.files.feature_models import model, plain, weight, with_external_data
 
@@ -126,7 +126,7 @@ def test_a_truncated_file_is_called_so_wherever_it_was_cut(tmp_path: Path) -> No
 
 def nest(depth: int) -> bytes:
     """An If in an If in an If … padded so that each level is looked into."""
-    graph = b"\x12\x01g" + b"\x52" + encoded(5000) + bytes(5000)
+    graph = b"\x12\x01g" + b"\x52" + encode_varint(5000) + bytes(5000)
     for _ in range(depth):
         attribute = header(6, len(graph)) + graph
         node = header(5, len(attribute)) + attribute
@@ -138,12 +138,14 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "nested too deep": lambda: nest(40),
     "nested 20,000 deep": lambda: nest(20_000),
     "eleven bytes of varint": lambda: b"\x08" + b"\xff" * 10 + b"\x01",
-    "length of 2**63": lambda: b"\x08\x08\x3a" + encoded(2**63) + b"x",
-    "length of 2**64 - 1": lambda: b"\x08\x08\x3a" + encoded(2**64 - 1) + bytes(9000),
+    "length of 2**63": lambda: b"\x08\x08\x3a" + encode_varint(2**63) + b"x",
+    "length of 2**64 - 1": lambda: b"\x08\x08\x3a" + encode_varint(2**64 - 1) + bytes(9000),
     "field number 0": lambda: b"\x08\x08\x02\x00",
     "a group without end": lambda: b"\x08\x08\x0b" * 10_000,
     "a group's end alone": lambda: b"\x08\x08\x0c",
-    "a lying inner length": lambda: b"\x08\x08\x3a" + encoded(9000) + b"\x2a" + encoded(2**40) + bytes(9000),
+    "a lying inner length": lambda: (
+        b"\x08\x08\x3a" + encode_varint(9000) + b"\x2a" + encode_varint(2**40) + bytes(9000)
+    ),
 }
 
 

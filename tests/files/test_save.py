@@ -293,7 +293,7 @@ def test_no_file_of_the_source_is_a_target(
         refusal(code, read(source), target, external=external)
         if external is False and code == "would-overwrite":
             with pytest.raises(SaveError) as caught:
-                check_unread([target], source)
+                check_unread([target], read(source).origin)
             assert caught.value.code == code
         source.with_name("other").unlink(missing_ok=True)
 

@@ -130,7 +130,7 @@ def test_the_form_of_another_version_is_recognised() -> None:
     )
     result, log = migrate_ml(source, opset=4)
     assert "other-version" in [note.code for note in log.notes]
-    assert [note.step for note in log.notes if note.code == "other-version"] == ["migrate_ml"]
+    assert [note.pass_name for note in log.notes if note.code == "other-version"] == ["migrate_ml"]
     plain, _ = migrate_ml(model(ENCODER), opset=4)
     same(run(plain, FEEDS), run(result, FEEDS), "other version")
 

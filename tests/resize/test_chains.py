@@ -100,7 +100,7 @@ def hold(count: int, seed: int) -> int:
             result = Model(onnx.ModelProto.FromString(source.SerializeToString()))
             builtin_passes()["migrate_opset"](opset=target).run(result, log)  # type: ignore[call-arg]
             builtin_passes()["resize_form"](form=form).run(result, log)  # type: ignore[call-arg]
-            changed += any(change.step == "resize_form" for change in log.changes)
+            changed += any(change.pass_name == "resize_form" for change in log.changes)
             if any(note.code == "resize-length" for note in log.notes):
                 continue  # may not load, and the report says so
             for batch, wanted in zip(batches, expected, strict=True):

@@ -11,14 +11,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.model.weights import Weights
-from onnx_migrate.rewrite.constant_summary import sketches, values_text
+from onnx_migrate.rewrite.constant_summary import constant_summaries, values_text
 
 
 def told(tensors: list[TensorProto], nodes: list[onnx.NodeProto], *names: str) -> list[TensorProto]:
     graph = helper.make_graph(nodes, "g", [], [], tensors)
     proto = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
     (scope,) = scopes(proto, Weights(), result_ir_version=8)
-    return [TensorProto.FromString(item) for item in sketches(scope, names)]
+    return [TensorProto.FromString(item) for item in constant_summaries(scope, names)]
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,10 @@ def told(tensors: list[TensorProto], nodes: list[onnx.NodeProto], *names: str) -
     ids=str,
 )
 def test_values_in_short(array: Any, text: str) -> None:
-    (sketch,) = told([numpy_helper.from_array(array, "k")], [], "k")
+    (summary,) = told([numpy_helper.from_array(array, "k")], [], "k")
 
-    assert (sketch.name, list(sketch.dims)) == ("k", list(array.shape))
-    assert values_text(sketch) == text
+    assert (summary.name, list(summary.dims)) == ("k", list(array.shape))
+    assert values_text(summary) == text
 
 
 @pytest.mark.parametrize(
@@ -48,19 +48,19 @@ def test_values_in_short(array: Any, text: str) -> None:
 )
 def test_types_that_numpy_has_not(kind: int, text: str) -> None:
     values = [b"a", b"b"] if kind == TensorProto.STRING else [1.0, 2.0]
-    (sketch,) = told([helper.make_tensor("k", kind, [2], values)], [], "k")
+    (summary,) = told([helper.make_tensor("k", kind, [2], values)], [], "k")
 
-    assert values_text(sketch) == text
+    assert values_text(summary) == text
 
 
 def test_large_ones_are_told_by_type_and_shape() -> None:
     large = numpy_helper.from_array(np.zeros((3, 3), np.float32), "large")
     elsewhere = TensorProto(name="far", data_type=1, dims=[2], data_location=TensorProto.EXTERNAL)
 
-    for sketch in told([large, elsewhere], [], "large", "far"):
-        assert values_text(sketch) is None
-        assert sketch.data_type == TensorProto.FLOAT
-        assert sketch.ByteSize() < 20
+    for summary in told([large, elsewhere], [], "large", "far"):
+        assert values_text(summary) is None
+        assert summary.data_type == TensorProto.FLOAT
+        assert summary.ByteSize() < 20
 
 
 def test_only_constants_are_told_each_once() -> None:
@@ -80,7 +80,7 @@ def test_what_was_made_before_is_not_made_again(monkeypatch: pytest.MonkeyPatch)
     graph = helper.make_graph([], "g", [], [], [numpy_helper.from_array(np.ones(2), "k")])
     (scope,) = scopes(helper.make_model(graph), Weights(), result_ir_version=8)
     kept: dict[str, bytes] = {}
-    first = sketches(scope, ["k", "x", ""], kept)
-    monkeypatch.delattr("onnx_migrate.rewrite.constant_summary._sketch")
+    first = constant_summaries(scope, ["k", "x", ""], kept)
+    monkeypatch.delattr("onnx_migrate.rewrite.constant_summary._summary")
 
-    assert sketches(scope, ["x", "k"], kept) == first == (kept["k"],)
+    assert constant_summaries(scope, ["x", "k"], kept) == first == (kept["k"],)

@@ -86,7 +86,7 @@ def migrate(**options: Any) -> int:
     options = configured(options, options["model"])
     model, target, given = options["model"], destination(options), arguments(options)
     from onnx_migrate.errors import MigrateError
-    from onnx_migrate.files import check_target, check_unread
+    from onnx_migrate.files import check_target, check_unread, load
     from onnx_migrate.migration import migrate as run
     from onnx_migrate.url import is_url, plain
 
@@ -102,14 +102,14 @@ def migrate(**options: Any) -> int:
                 check_path_conflicts(written, (options["input_data"], options["config"]))
             check_page(options["html"])
             page = options["html"]
-            source = read_source(model)
+            original = load(read_source(model))
             if target is not None and not (piped or options["in_place"]):
                 data = [f"{target}.data"] if options["save_as_external_data"] else []
-                check_unread([*data, target, *filter(None, [options["depfile"]])], source)
-            migration = with_stdin_name(run(source, **given, progress=progress))
-            changes = options["check"] and not migration.same_as(source)
-            made_from = dependencies(options) if options["depfile"] else []
-            lines = diff_lines(source, migration, target=target) if options["diff"] else []
+                check_unread([*data, target, *filter(None, [options["depfile"]])], original.origin)
+            migration = with_stdin_name(run(original, **given, progress=progress))
+            changes = options["check"] and not migration.same_as_original()
+            made_from = dependencies(original, options) if options["depfile"] else []
+            lines = diff_lines(migration, target=target) if options["diff"] else []
             if piped:
                 to_stdout(migration)
             elif target is not None:

@@ -5,28 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnx_migrate.model.model import Model
 
 __all__ = ["dependencies", "write_depfile"]
 
 
-def dependencies(options: dict[str, Any]) -> list[str]:
-    """Return the files that a migration with these options reads: the model, its weights, inputs, own passes."""
-    from onnx import TensorProto
-
-    from onnx_migrate.files import load
-    from onnx_migrate.model.weights import FilePayload, tensors
-
-    model = str(options["model"])
-    found = [model]
-    loaded = load(model)
-    for tensor in tensors(loaded.proto):
-        if tensor.data_location == TensorProto.EXTERNAL:
-            payload = loaded.weights.payload(tensor)
-            if isinstance(payload, FilePayload) and payload.path != loaded.weights.source:
-                found.append(
-                    os.path.join(os.path.dirname(model), os.path.relpath(payload.path, loaded.weights.folder))
-                )
+def dependencies(original: Model, options: dict[str, Any]) -> list[str]:
+    """Return the files that a migration of `original` reads: the model, its weights, the inputs, the user's passes."""
+    folder = os.path.dirname(str(options["model"]))
+    found = [os.path.join(folder, name) for name in original.files]
     data = options["input_data"]
     if data is not None:
         found += (

@@ -11,7 +11,6 @@ import rich_click as click
 from onnx_migrate.cli.output.streams import STREAM
 
 if TYPE_CHECKING:
-    from onnx_migrate.files import Source
     from onnx_migrate.migration import Migration
 
 __all__ = ["destination", "diff_lines", "print_diff"]
@@ -45,16 +44,13 @@ def destination(options: dict[str, Any]) -> str | None:
     return str(given[0])
 
 
-def diff_lines(source: Source, migration: Migration, *, target: str | None) -> list[str]:
-    """Return what differs between the model at `source` and the result; to be asked before that is saved over it.
-
-    Raises LoadError.
-    """
-    from onnx_migrate.files import load
+def diff_lines(migration: Migration, *, target: str | None) -> list[str]:
+    """Return the lines of a diff from the original to the result; `target` is where the result will be written."""
     from onnx_migrate.report.diff import diff
 
     after = target if target not in (None, STREAM) else "migrated"
-    return list(diff(load(source).proto, migration.structure, names=(migration.report.model, str(after))))
+    names = migration.report.model, str(after)
+    return list(diff(migration.original.proto, migration.structure, names=names))
 
 
 def print_diff(lines: Iterable[str], *, err: bool) -> None:

@@ -1,36 +1,54 @@
-"""Turning a structure into the bytes of a model file, payloads by reference."""
+"""Assembling the bytes of a model file from a structure and references to its payloads."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections.abc import Callable
+from typing import NamedTuple
 
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.files.to_proto import FIELD_NUMBER
-from onnx_migrate.files.wire.protobuf import Piece, fields, header, rebuild
+from onnx_migrate.files.wire.protobuf import BYTES, encode_varint, header, parse_fields
+from onnx_migrate.files.wire.rebuild import Piece, rebuild
+from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.weights import Payload, has_type, refer
 
-__all__ = ["Elsewhere", "emit"]
-
-Elsewhere = tuple[str, int, int]
-"""Location, offset and length in a file of external data."""
-
-# How every reference begins on the wire: external_data's key, then its value.
-_MARKER = re.compile(rb"\x0a\x08location\x12")
-_TENSOR_FIELDS = frozenset(TensorProto.DESCRIPTOR.fields_by_number)
+__all__ = ["ExternalLocation", "assemble"]
 
 
-def emit(proto: onnx.ModelProto, place: Callable[[TensorProto], Payload | Elsewhere | None]) -> list[Piece]:
-    """Return the pieces of `proto` as a file, in the order protobuf's own serialiser would write them.
+class ExternalLocation(NamedTuple):
+    """Where a payload is in a file of external data: the file relative to the model's folder, offset and length."""
 
-    `place` is asked of each tensor marked EXTERNAL and answers with the payload to write in its place, with
-    where in an external file it shall be, or with None to leave the reference as it is.
+    location: str
+    offset: int
+    length: int
+
+
+_ENTRY = onnx.StringStringEntryProto.DESCRIPTOR.fields_by_name
+# How each reference begins on the wire: the key of the first entry of external_data, then the tag of its value.
+_REFERENCE = re.compile(
+    re.escape(header(_ENTRY["key"].number, len(b"location")) + b"location")
+    + re.escape(encode_varint(_ENTRY["value"].number << 3 | BYTES))
+)
+_TENSOR_FIELDS = TensorProto.DESCRIPTOR.fields_by_number
+_EXTERNAL_DATA = TensorProto.DESCRIPTOR.fields_by_name["external_data"].number
+
+
+def assemble(
+    proto: onnx.ModelProto, place: Callable[[TensorProto], Payload | ExternalLocation | None]
+) -> list[Piece]:
+    """Return the pieces of `proto` as a file, in the order in which protobuf's own serialiser writes them.
+
+    `place` is called with each tensor marked EXTERNAL. It returns the payload to write into the tensor, or the place in
+    a file of external data to refer to, or None to leave the reference as it is.
     """
     data = proto.SerializeToString()
-    marks = [match.start() for match in _MARKER.finditer(data)]
+    references = [match.start() for match in _REFERENCE.finditer(data)]
+
+    def has_reference(start: int, end: int) -> bool:
+        return bisect_left(references, start) < bisect_left(references, end)
 
     def replace(start: int, end: int) -> list[Piece] | None:
         tensor = TensorProto.FromString(data[start:end])
@@ -41,32 +59,30 @@ def emit(proto: onnx.ModelProto, place: Callable[[TensorProto], Payload | Elsewh
             return None
         for name in ("external_data", "data_location", "raw_data"):
             tensor.ClearField(name)
-        if isinstance(answer, tuple):
+        if isinstance(answer, ExternalLocation):
             refer(tensor, *answer)
             return [tensor.SerializeToString()]
-        return _spliced(tensor, answer)
+        return _with_payload(tensor, answer)
 
-    return rebuild(
-        data, 0, len(data), lambda start, end: bisect_left(marks, start) < bisect_left(marks, end), replace
-    ) or [data]
+    return rebuild(data, 0, len(data), has_reference, replace) or [data]
 
 
-def _spliced(tensor: TensorProto, payload: Payload) -> list[Piece]:
-    """Return a tensor without data with `payload` at its place among the fields."""
-    number = FIELD_NUMBER[payload.field if has_type(payload.field, tensor.data_type) else "raw_data"]
+def _with_payload(tensor: TensorProto, payload: Payload) -> list[Piece]:
+    """Return the pieces of a tensor that has no data, with `payload` inserted where its field belongs."""
+    number = DATA_FIELDS[payload.field if has_type(payload.field, tensor.data_type) else "raw_data"]
     data = tensor.SerializeToString()
-    before, after = _place(data, number), _place(data, 13)  # 13: external_data, before data_location
+    before, after = _insertion_point(data, number), _insertion_point(data, _EXTERNAL_DATA)
     return [
         data[:before] + header(number, payload.length),
         payload,
-        data[before:after] + payload.marks + data[after:],
+        data[before:after] + payload.extra_fields + data[after:],
     ]
 
 
-def _place(data: bytes, number: int) -> int:
-    """Return where field `number` belongs in a serialised tensor: fields ascend, unknown ones come last."""
+def _insertion_point(data: bytes, number: int) -> int:
+    """Return the offset of field `number` in a serialised tensor: serialisers write fields by number, unknown ones last."""
     at = last = 0
-    for field in fields(data, 0, len(data)):
+    for field in parse_fields(data, 0, len(data)):
         if not last <= field.number < number or field.number not in _TENSOR_FIELDS:
             break
         at, last = field.end, field.number

@@ -1,37 +1,34 @@
-"""Protobuf's wire format, as far as finding the tensors of a model needs it.
+"""Protobuf's wire format: reading the fields of a message without its schema, and encoding tags and lengths.
 
-`rebuild` is the one walk: reading leaves large payloads out of a model's bytes with it, writing puts them
-back. It parses no more than the fields of messages that can hold a tensor, and copies everything else,
-unknown fields included, byte for byte.
+Knows nothing of ONNX. Source: https://protobuf.dev/programming-guides/encoding/
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple, Protocol, overload
 
-from onnx_migrate.model.weights import Payload
-
 __all__ = [
-    "MODEL",
-    "TENSOR",
+    "BYTES",
+    "FIXED32",
+    "FIXED64",
+    "GROUP",
+    "GROUP_END",
+    "MAX_DEPTH",
+    "VARINT",
     "Buffer",
     "Field",
-    "Kind",
     "Malformed",
-    "Piece",
-    "encoded",
-    "fields",
+    "decode_varint",
+    "encode_varint",
     "header",
-    "rebuild",
-    "size",
-    "varint",
+    "parse_fields",
 ]
 
 VARINT, FIXED64, BYTES, GROUP, GROUP_END, FIXED32 = range(6)
+"""Wire types: the low three bits of a tag. BYTES is LEN in the specification, GROUP is SGROUP, GROUP_END is EGROUP."""
 
 MAX_DEPTH = 100
-"""How deep protobuf's own parsers follow messages within messages."""
+"""How deep messages may be nested: the default recursion limit of protobuf's own parsers."""
 
 
 class Buffer(Protocol):
@@ -44,12 +41,11 @@ class Buffer(Protocol):
     def __getitem__(self, key: slice, /) -> bytes | memoryview: ...
 
 
-Piece = bytes | Payload
-"""A stretch of output: at hand, or still where it lies."""
-
-
 class Malformed(Exception):
-    """Not the wire format, at byte `at`; `missing`: bytes the whole buffer is short, if that is it."""
+    """Bytes that are not a protobuf message: `reason` says what is wrong at byte `at`.
+
+    `missing` is how many bytes the whole buffer lacks for the field at `at` to end in it, 0 where the buffer is not cut.
+    """
 
     def __init__(self, reason: str, at: int, missing: int = 0) -> None:
         super().__init__(reason)
@@ -59,7 +55,7 @@ class Malformed(Exception):
 
 
 class Field(NamedTuple):
-    """One field of a message: its tag begins at `start`, its value spans `value` to `end`."""
+    """One field of a message, by offsets into the buffer: its tag begins at `start`, its value spans `value` to `end`."""
 
     number: int
     wire_type: int
@@ -68,34 +64,8 @@ class Field(NamedTuple):
     end: int
 
 
-class Kind:
-    """A message type: the type of each of its fields that can lead to a tensor, and whether it repeats."""
-
-    def __init__(self) -> None:
-        self.children: dict[int, tuple[Kind, bool]] = {}
-
-
-MODEL, TENSOR = Kind(), Kind()
-_GRAPH, _NODE, _ATTRIBUTE, _FUNCTION, _TRAINING, _SPARSE = (Kind() for _ in range(6))
-# Field numbers of onnx.proto; a test compares them with onnx's descriptors.
-MODEL.children = {7: (_GRAPH, False), 20: (_TRAINING, True), 25: (_FUNCTION, True)}
-_GRAPH.children = {1: (_NODE, True), 5: (TENSOR, True), 15: (_SPARSE, True)}
-_NODE.children = {5: (_ATTRIBUTE, True)}
-_ATTRIBUTE.children = {
-    5: (TENSOR, False),
-    6: (_GRAPH, False),
-    10: (TENSOR, True),
-    11: (_GRAPH, True),
-    22: (_SPARSE, False),
-    23: (_SPARSE, True),
-}
-_FUNCTION.children = {7: (_NODE, True), 11: (_ATTRIBUTE, True)}
-_TRAINING.children = {1: (_GRAPH, False), 2: (_GRAPH, False)}
-_SPARSE.children = {1: (TENSOR, False), 2: (TENSOR, False)}
-
-
-def varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
-    """Return the value of the varint at `at` (modulo 2**64, as protobuf reads it) and where it ends."""
+def decode_varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
+    """Return the value of the varint at `at`, modulo 2**64 as in protobuf, and the offset after it. Raises Malformed."""
     value = shift = 0
     start = at
     while at < end:
@@ -110,7 +80,7 @@ def varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
     raise Malformed("ends within a number", start, missing=int(end == len(data)))
 
 
-def fields(data: Buffer, start: int, end: int) -> list[Field]:
+def parse_fields(data: Buffer, start: int, end: int) -> list[Field]:
     """Return the fields of the message in `data[start:end]`. Raises Malformed."""
     found = []
     at = start
@@ -120,16 +90,16 @@ def fields(data: Buffer, start: int, end: int) -> list[Field]:
         if tag < 0x80:
             at += 1
         else:
-            tag, at = varint(data, at, end)
+            tag, at = decode_varint(data, at, end)
         number, wire_type = tag >> 3, tag & 7
         if not 0 < number < 1 << 29:
             raise Malformed(f"field number {number}", begin)
         value = at
         if wire_type == BYTES:
-            length, value = varint(data, at, end)
+            length, value = decode_varint(data, at, end)
             at = value + length
         elif wire_type == VARINT:
-            _, at = varint(data, at, end)
+            _, at = decode_varint(data, at, end)
         elif wire_type == FIXED32:
             at += 4
         elif wire_type == FIXED64:
@@ -146,11 +116,11 @@ def fields(data: Buffer, start: int, end: int) -> list[Field]:
 
 
 def _group_end(data: Buffer, at: int, end: int) -> int:
-    """Return where the group (protobuf's oldest form of a message) whose tag is at `at` ends."""
+    """Return the offset after the group (a deprecated form of nested message) whose start tag is at `at`."""
     begin = at
     open_groups: list[int] = []
     while at < end:
-        tag, at = varint(data, at, end)
+        tag, at = decode_varint(data, at, end)
         number, wire_type = tag >> 3, tag & 7
         if wire_type == GROUP:
             open_groups.append(number)
@@ -162,10 +132,10 @@ def _group_end(data: Buffer, at: int, end: int) -> int:
             if not open_groups:
                 return at
         elif wire_type == BYTES:
-            length, at = varint(data, at, end)
+            length, at = decode_varint(data, at, end)
             at += length
         elif wire_type == VARINT:
-            _, at = varint(data, at, end)
+            _, at = decode_varint(data, at, end)
         elif wire_type in (FIXED32, FIXED64):
             at += 4 if wire_type == FIXED32 else 8
         else:
@@ -173,7 +143,7 @@ def _group_end(data: Buffer, at: int, end: int) -> int:
     raise Malformed("a group without an end", begin)
 
 
-def encoded(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
     """Return a non-negative integer as a varint."""
     out = bytearray()
     while value > 0x7F:
@@ -185,46 +155,4 @@ def encoded(value: int) -> bytes:
 
 def header(number: int, length: int) -> bytes:
     """Return the tag and the length that precede a length-delimited field's `length` bytes."""
-    return encoded(number << 3 | BYTES) + encoded(length)
-
-
-def size(pieces: list[Piece]) -> int:
-    """Return how many bytes `pieces` make."""
-    return sum(len(piece) if isinstance(piece, bytes) else piece.length for piece in pieces)
-
-
-def rebuild(
-    data: Buffer,
-    start: int,
-    end: int,
-    wants: Callable[[int, int], bool],
-    replace: Callable[[int, int], list[Piece] | None],
-    kind: Kind = MODEL,
-    depth: int = 1,
-) -> list[Piece] | None:
-    """Return the message `data[start:end]` with some of its tensors replaced; None if none was.
-
-    `wants(start, end)` says whether to look into a stretch; `replace(start, end)` gives a tensor's new bytes,
-    or None to leave it. Raises Malformed.
-    """
-    if kind is TENSOR:
-        return replace(start, end)
-    if depth > MAX_DEPTH:
-        raise Malformed(f"messages nested more than {MAX_DEPTH} deep", start)
-    nested = [f for f in fields(data, start, end) if f.wire_type == BYTES and f.number in kind.children]
-    single = [f.number for f in nested if not kind.children[f.number][1]]
-    pieces: list[Piece] = []
-    done = start
-    for field in nested:
-        child, repeated = kind.children[field.number]
-        # A singular message that is there twice is to be merged, which is the parser's business.
-        if not wants(field.value, field.end) or not (repeated or single.count(field.number) == 1):
-            continue
-        inner = rebuild(data, field.value, field.end, wants, replace, child, depth + 1)
-        if inner is not None:
-            pieces += (bytes(data[done : field.start]), header(field.number, size(inner)), *inner)
-            done = field.end
-    if not pieces:
-        return None
-    pieces.append(bytes(data[done:end]))
-    return pieces
+    return encode_varint(number << 3 | BYTES) + encode_varint(length)

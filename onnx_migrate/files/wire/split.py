@@ -6,53 +6,57 @@ from collections.abc import Callable
 
 from onnx import TensorProto
 
-from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, Piece, fields, rebuild, varint
+from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, decode_varint, parse_fields
+from onnx_migrate.files.wire.rebuild import Piece, rebuild
+from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.weights import INLINE_LIMIT, has_type, refer
 
 __all__ = ["split"]
 
-_NUMBER = {name: number for number, name in ((4, "float_data"), (9, "raw_data"), (10, "double_data"))}
-_NAME = {number: name for name, number in _NUMBER.items()}
-_ALL_DATA = {4, 5, 6, 7, 9, 10, 11}
-_DATA_TYPE, _EXTERNAL_DATA, _DATA_LOCATION = 2, 13, 14
+ELEMENT_SIZE = {"raw_data": 1, "float_data": 4, "double_data": 8}
+"""Bytes of an element on the wire in the fields whose bytes are the tensor's raw data (see `has_type`)."""
+
+_NAMES = {number: name for name, number in DATA_FIELDS.items()}
+_DATA_TYPE, _EXTERNAL_DATA, _DATA_LOCATION = (
+    TensorProto.DESCRIPTOR.fields_by_name[name].number
+    for name in ("data_type", "external_data", "data_location")
+)
 
 
 def split(data: Buffer, keep: Callable[[int, int, str, bytes], tuple[str, int]]) -> bytes:
-    """Return the bytes of the model in `data`, each payload of more than INLINE_LIMIT bytes made a reference.
+    """Return the bytes of the model in `data`, each payload of more than INLINE_LIMIT bytes replaced by a reference.
 
-    `keep(offset, length, field, marks)` is told of each, as in `FilePayload`, and answers with the location
-    and offset to refer to it by. Raises Malformed where `data` is not protobuf's wire format; only stretches
-    that could hold a large payload are looked at, the rest is for protobuf's parser to judge.
+    `keep(offset, length, field, extra_fields)` is called for each such payload, with arguments as in `FilePayload`, and
+    returns the location and offset of the reference. Raises Malformed where `data` is not protobuf's wire format. Only
+    messages that are long enough to contain a large payload are checked; protobuf's parser checks the rest.
     """
 
     def replace(start: int, end: int) -> list[Piece] | None:
-        found = fields(data, start, end)
-        payloads = [f for f in found if f.number in _ALL_DATA]
+        fields = parse_fields(data, start, end)
+        payloads = [f for f in fields if f.number in _NAMES]
         if len(payloads) != 1:
             return None
         (payload,) = payloads
-        length = payload.end - payload.value
-        if payload.wire_type != BYTES or payload.number not in _NAME or length <= INLINE_LIMIT:
+        name, length = _NAMES[payload.number], payload.end - payload.value
+        if payload.wire_type != BYTES or name not in ELEMENT_SIZE or length <= INLINE_LIMIT:
             return None
         data_type = location = 0
-        for f in found:
+        for f in fields:
             if f.wire_type == VARINT and f.number in (_DATA_TYPE, _DATA_LOCATION):
-                value, _ = varint(data, f.value, f.end)
+                value, _ = decode_varint(data, f.value, f.end)
                 data_type, location = (value, location) if f.number == _DATA_TYPE else (data_type, value)
-        name = _NAME[payload.number]
-        whole = length % {"raw_data": 1, "float_data": 4, "double_data": 8}[name] == 0
         if location == TensorProto.EXTERNAL or data_type in (0, TensorProto.STRING):
             return None
-        if not (whole and has_type(name, data_type)):
+        if length % ELEMENT_SIZE[name] or not has_type(name, data_type):
             return None
-        rest, marks = bytearray(), bytearray()
-        for f in found:
+        rest, extra = bytearray(), bytearray()
+        for f in fields:
             if f is not payload:
                 # A field of that number and another wire type is unknown to protobuf and stays.
-                aside = (f.number, f.wire_type) in ((_EXTERNAL_DATA, BYTES), (_DATA_LOCATION, VARINT))
-                (marks if aside else rest).extend(data[f.start : f.end])
+                is_extra = (f.number, f.wire_type) in ((_EXTERNAL_DATA, BYTES), (_DATA_LOCATION, VARINT))
+                (extra if is_extra else rest).extend(data[f.start : f.end])
         reference = TensorProto()
-        ordered = TensorProto.FromString(bytes(marks)).SerializeToString() if marks else b""
+        ordered = TensorProto.FromString(bytes(extra)).SerializeToString() if extra else b""
         refer(reference, *keep(payload.value, length, name, ordered), length)
         return [bytes(rest), reference.SerializeToString()]
 

@@ -9,11 +9,12 @@ import numpy as np
 import onnx
 
 from onnx_migrate.isolate import mark
+from onnx_migrate.model.graphs import all_nodes, names_read
 from onnx_migrate.verify.compare.arrays import compare
 from onnx_migrate.verify.dynamic.sized_runs import Bench, BrokenError, Values, carriers
 from onnx_migrate.verify.evaluators import EvaluationError, open_model
 from onnx_migrate.verify.inputs.value_ranges import constant_text
-from onnx_migrate.verify.model_traits import all_nodes, exposing, names_read
+from onnx_migrate.verify.model_traits import exposing
 from onnx_migrate.verify.verdict import Blocker
 
 __all__ = ["find_blocker", "named_blocker"]

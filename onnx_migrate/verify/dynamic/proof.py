@@ -12,11 +12,11 @@ import onnx
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import Limits, mark
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array, Tolerance
 from onnx_migrate.verify.dynamic.fault_localization import find_blocker, named_blocker
 from onnx_migrate.verify.dynamic.sized_runs import Bench, BrokenError, Values, carriers
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
-from onnx_migrate.verify.inputs.user_inputs import inputs_of
 from onnx_migrate.verify.model_traits import coarsest_eps, dependents
 from onnx_migrate.verify.verdict import Blocker, DynamicProof
 
@@ -66,7 +66,10 @@ def prove(
     """Do the work of `prove_dynamic`, in whatever process this is."""
     model = result.proto()
     known = {
-        d.dim_param for value in inputs_of(model) for d in value.type.tensor_type.shape.dim if d.dim_param
+        d.dim_param
+        for value in fed_inputs(model.graph)
+        for d in value.type.tensor_type.shape.dim
+        if d.dim_param
     }
     for symbol in symbols:
         if symbol not in known:
@@ -154,7 +157,7 @@ class _Proof:
     def _batches(self, batch: frozenset[str]) -> None:
         """Run batches of two and three, and every item on its own."""
         bench = self._bench
-        carrying = {value.name for value in inputs_of(self._model) if bench.axes(value, batch)}
+        carrying = {value.name for value in fed_inputs(self._model.graph) if bench.axes(value, batch)}
         reached = dependents(self._model, carrying)
         frozen = {bench.symbols[symbol] for symbol in batch}
         runs: dict[int, tuple[Values, Values]] = {}
@@ -226,7 +229,9 @@ class _Proof:
         """Say which outputs have an axis that was as long as `symbol`, and nothing else, and is so still."""
         size = self._bench.symbols[symbol]
         others = [
-            dim.dim_value for value in inputs_of(self._model) for dim in value.type.tensor_type.shape.dim
+            dim.dim_value
+            for value in fed_inputs(self._model.graph)
+            for dim in value.type.tensor_type.shape.dim
         ]
         if size < 2 or size in others or list(self._bench.symbols.values()).count(size) > 1:
             return

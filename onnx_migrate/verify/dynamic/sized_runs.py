@@ -11,10 +11,10 @@ import numpy as np
 import onnx
 
 from onnx_migrate.isolate import captured_output, mark
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Tolerance, compare, noise
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
 from onnx_migrate.verify.inputs.generate import make_feed, size_plans
-from onnx_migrate.verify.inputs.user_inputs import inputs_of
 from onnx_migrate.verify.model_traits import blurred, exposing, nudged, random_outputs, squashed
 from onnx_migrate.verify.verdict import Trial
 
@@ -120,7 +120,7 @@ class Bench:
     def _twin(self, sizes: Mapping[str, int]) -> onnx.ModelProto:
         """Return the inputs' declarations with numbers for these symbols."""
         twin = onnx.ModelProto()
-        for value in inputs_of(self.model):
+        for value in fed_inputs(self.model.graph):
             copy = twin.graph.input.add()
             copy.CopyFrom(value)
             for dim in copy.type.tensor_type.shape.dim:
@@ -199,14 +199,14 @@ class Bench:
     def item(self, feed: Values, item: int, batch: Set[str]) -> Values:
         """Return the inputs of one item of these symbols' batch."""
         alone = dict(feed)
-        for value in inputs_of(self.model):
+        for value in fed_inputs(self.model.graph):
             for axis in self.axes(value, batch):
                 alone[value.name] = np.take(alone[value.name], [item], axis)
         return alone
 
     def common_batch(self) -> int | None:
         """Return the number that axis 0 of every input is; None if there is no such."""
-        leading = [value.type.tensor_type.shape.dim[:1] for value in inputs_of(self.model)]
+        leading = [value.type.tensor_type.shape.dim[:1] for value in fed_inputs(self.model.graph)]
         sizes = {dims[0].dim_value if dims else 0 for dims in leading}
         return sizes.pop() or None if len(sizes) == 1 else None
 

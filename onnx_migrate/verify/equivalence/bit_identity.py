@@ -16,6 +16,7 @@ import onnx
 
 from onnx_migrate.analysis.onnx_inference import sheltered
 from onnx_migrate.isolate import mark
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import is_float, unequal
 from onnx_migrate.verify.equivalence.findings import Judge
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
@@ -120,8 +121,7 @@ def _sizes(model: onnx.ModelProto, feed: Mapping[str, Any]) -> dict[str, int]:
 
 def _hidden(model: onnx.ModelProto) -> Iterator[str]:
     """Yield the computed values that nodes read which may hide a difference."""
-    held = {tensor.name for tensor in model.graph.initializer}
-    inputs = {value.name for value in model.graph.input} - held
+    inputs = {value.name for value in fed_inputs(model.graph)}
     fed = dependents(model, inputs) - inputs
     read = (name for node in model.graph.node if node.op_type not in _TELLING for name in node.input)
     yield from dict.fromkeys(name for name in read if name in fed)

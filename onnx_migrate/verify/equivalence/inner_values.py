@@ -13,9 +13,10 @@ from typing import Any
 
 import onnx
 
+from onnx_migrate.model.graphs import fed_inputs, names_read, producers
 from onnx_migrate.verify.compare.informative import told
 from onnx_migrate.verify.evaluators import Evaluator, Runnable, open_model
-from onnx_migrate.verify.model_traits import exposing, names_read
+from onnx_migrate.verify.model_traits import exposing
 
 __all__ = ["Inner", "look_inside"]
 
@@ -61,9 +62,8 @@ def look_inside(
 
 class _Walk:
     def __init__(self, model: onnx.ModelProto) -> None:
-        self._makers = {name: node for node in model.graph.node for name in node.output if name}
-        held = {tensor.name for tensor in model.graph.initializer}
-        self._inputs = {value.name for value in model.graph.input} - held
+        self._makers = producers(model.graph)
+        self._inputs = {value.name for value in fed_inputs(model.graph)}
         self._fed = set(self._inputs)
         for node in model.graph.node:
             if node.op_type not in _SHAPES and not self._fed.isdisjoint(names_read(node)):

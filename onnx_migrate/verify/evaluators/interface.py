@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 
 from onnx_migrate.analysis.shapes import drop_value_info
+from onnx_migrate.model.graphs import fed_inputs
 
 __all__ = ["EvaluationError", "Evaluator", "Runnable", "one_line", "without_static_shapes"]
 
@@ -77,9 +78,8 @@ def without_static_shapes(runnable: Runnable) -> Runnable:
     model with fixed lengths may not load.
     """
     model = runnable.proto()
-    held = {tensor.name for tensor in model.graph.initializer}
-    for value in model.graph.input:
-        if value.name not in held and value.type.WhichOneof("value") == "tensor_type":
+    for value in fed_inputs(model.graph):
+        if value.type.WhichOneof("value") == "tensor_type":
             for dim in value.type.tensor_type.shape.dim:
                 dim.Clear()
     drop_value_info(model.graph)

@@ -12,8 +12,8 @@ import onnx
 from onnx import TensorProto, TypeProto, ValueInfoProto
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array
-from onnx_migrate.verify.inputs.user_inputs import inputs_of
 from onnx_migrate.verify.inputs.value_ranges import Range, input_ranges
 
 __all__ = ["Sizes", "make_feed", "plan_behind", "size_plans"]
@@ -55,7 +55,7 @@ class Sizes:
 
 def size_plans(model: onnx.ModelProto) -> list[Sizes]:
     """Return the choices of sizes to try, best first; only one where the model leaves nothing open."""
-    inputs = [value.type.tensor_type for value in inputs_of(model)]
+    inputs = [value.type.tensor_type for value in fed_inputs(model.graph)]
     ranked = all(kind.HasField("shape") for kind in inputs)
     open_dims = [
         (axis, len(kind.shape.dim))
@@ -98,7 +98,7 @@ def make_feed(
     twin = {value.name: value for value in other.graph.input} if other is not None else {}
     symbols: dict[str, int] = {}
     feed: dict[str, Any] = {}
-    for value in inputs_of(model):
+    for value in fed_inputs(model.graph):
         kind = value.type
         copies = 1
         if kind.WhichOneof("value") == "optional_type":

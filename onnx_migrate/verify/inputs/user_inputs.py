@@ -13,8 +13,9 @@ import onnx
 from onnx import TensorProto, ValueInfoProto, numpy_helper
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.model.graphs import fed_inputs
 
-__all__ = ["Feed", "Feeds", "check_feed", "inputs_of"]
+__all__ = ["Feed", "Feeds", "check_feed"]
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,9 @@ class Feeds:
             ) from error
 
 
-def inputs_of(model: onnx.ModelProto) -> list[ValueInfoProto]:
-    """Return the inputs that must be fed: those without an initializer."""
-    held = {t.name for t in model.graph.initializer} | {s.values.name for s in model.graph.sparse_initializer}
-    return [value for value in model.graph.input if value.name not in held]
-
-
 def check_feed(model: onnx.ModelProto, feed: Feed) -> Feed:
     """Return the user's feed, positions turned into names. Raises UsageError that says what was expected."""
-    inputs = inputs_of(model)
+    inputs = fed_inputs(model.graph)
     given = _named(feed.inputs, [value.name for value in inputs], f"{feed.name}: input")
     expected = _named(feed.expected, [value.name for value in model.graph.output], f"{feed.name}: output")
     declared = {value.name: value for value in model.graph.input}

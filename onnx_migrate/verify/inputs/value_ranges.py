@@ -10,8 +10,9 @@ import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, numpy_helper
 
 from onnx_migrate.analysis.onnx_inference import sheltered
+from onnx_migrate.model.graphs import initializer_types, nested_nodes
 
-__all__ = ["Range", "constant_text", "input_ranges", "nodes_of"]
+__all__ = ["Range", "constant_text", "input_ranges"]
 
 
 @dataclass(frozen=True)
@@ -102,17 +103,6 @@ _REDUCTIONS = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"
 _FIXED.update({(operator, 1): Range(0, 0) for operator in _REDUCTIONS})
 
 
-def nodes_of(nodes: Sequence[NodeProto]) -> Iterator[NodeProto]:
-    """Yield the nodes and those of their sub-graphs."""
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                yield from nodes_of(attribute.g.node)
-            for graph in attribute.graphs:
-                yield from nodes_of(graph.node)
-
-
 def input_ranges(model: onnx.ModelProto) -> dict[str, Range]:
     """Return what is known of each graph input's values; an input of which nothing is known is left out."""
     lengths = _Lengths(model)
@@ -152,7 +142,7 @@ def input_ranges(model: onnx.ModelProto) -> dict[str, Range]:
 
 def _consumers(nodes: Sequence[NodeProto]) -> dict[str, list[tuple[NodeProto, int]]]:
     table: dict[str, list[tuple[NodeProto, int]]] = {}
-    for node in nodes_of(nodes):
+    for node in nested_nodes(nodes):
         for index, name in enumerate(node.input):
             table.setdefault(name, []).append((node, index))
     return table
@@ -181,7 +171,9 @@ class _Lengths:
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._model = model
-        self._dims: dict[str, list[int | None]] = {t.name: list(t.dims) for t in model.graph.initializer}
+        self._dims: dict[str, list[int | None]] = {
+            name: list(dims) for name, _, dims in initializer_types(model.graph)
+        }
         for node in model.graph.node:
             for attribute in node.attribute:
                 if node.op_type == "Constant" and attribute.name == "value":
@@ -217,7 +209,7 @@ def _values(graph: GraphProto) -> Iterator[onnx.ValueInfoProto]:
 def constant_text(model: onnx.ModelProto, name: str) -> str | None:
     """Return what a constant holds, or its type and shape where that is much; None if it is none."""
     tensor = next((t for t in model.graph.initializer if t.name == name), None)
-    for node in nodes_of(model.graph.node):
+    for node in nested_nodes(model.graph.node):
         if tensor is None and node.op_type == "Constant" and node.output[0] == name:
             for attribute in node.attribute:
                 if attribute.type == AttributeProto.TENSOR:

@@ -11,11 +11,10 @@ import onnx
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.analysis.shape_arithmetic import LARGEST
 from onnx_migrate.errors import Where
-from onnx_migrate.model.graphs import FunctionKey, called, function_key, subgraphs
+from onnx_migrate.model.graphs import FunctionKey, called, fed_inputs, function_key, names_read, subgraphs
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.toposort import free_names
 from onnx_migrate.rewrite.change_log import Change
-from onnx_migrate.rewrite.constant_summary import sketches
+from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.schema import is_onnx
 
@@ -79,11 +78,7 @@ class Interpreter:
     def run(self) -> None:
         """Walk the main graph and what it calls."""
         proto = self._model.proto
-        inputs: dict[str, Value] = {}
-        initialised = {tensor.name for tensor in proto.graph.initializer}
-        for value in proto.graph.input:
-            if value.name not in initialised:
-                inputs[value.name] = self._input_value(value)
+        inputs = {value.name: self._input_value(value) for value in fed_inputs(proto.graph)}
         graph_state = self._interpret_body(proto.graph, self._main, inputs, None, self._imports)
         self.outputs = {name: graph_state.value(name).dims for name in self._outputs}
         for name in sorted(self._output_contexts):
@@ -137,7 +132,7 @@ class Interpreter:
         for node in graph.node:
             for name in node.output:
                 graph_state.producers[name] = node
-            for name in dict.fromkeys(free_names(node)) if any(subgraphs(node)) else node.input:
+            for name in dict.fromkeys(names_read(node)) if any(subgraphs(node)) else node.input:
                 graph_state.consumers.setdefault(name, []).append(node)
         for name, value in inputs.items():
             graph_state.record(name, value)
@@ -339,7 +334,7 @@ class Interpreter:
                 serialised_helpers=tuple(
                     node.SerializeToString(deterministic=True) for node in context.rw.preceding
                 ),
-                serialised_constants=sketches(
+                serialised_constants=constant_summaries(
                     context.rw.scope,
                     chain(
                         onnx.NodeProto.FromString(context.before or b"").input,

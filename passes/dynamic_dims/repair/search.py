@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import onnx
 
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.graphs import fed_inputs, names_read, producers
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.toposort import free_names
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .domain import Assignments, Dim
@@ -90,8 +90,7 @@ def _symbol_use(interpreter: Interpreter, frozen: Mapping[str, int]) -> dict[str
 
 def _open_symbols(proto: onnx.ModelProto, frozen: Mapping[str, int]) -> list[str]:
     """Return the symbols of inputs that were open before."""
-    initialised = {tensor.name for tensor in proto.graph.initializer}
-    values = [value for value in proto.graph.input if value.name not in initialised]
+    values = fed_inputs(proto.graph)
     names = [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
     return [name for name in dict.fromkeys(names) if name and name not in frozen]
 
@@ -175,7 +174,7 @@ def _upstream(proto: onnx.ModelProto, error: UnrepairableNode) -> set[str]:
     """Return the places whose meaning a node depends on: all but those the main graph shows not to be before it."""
     if error.context.graph_state.parent is not None or proto.functions:
         return _AllLabels()
-    producers = {name: node for node in proto.graph.node for name in node.output}
+    producer_of = producers(proto.graph)
     seen: set[str] = set()
     queue = [error.context.label]
     while queue:
@@ -183,8 +182,8 @@ def _upstream(proto: onnx.ModelProto, error: UnrepairableNode) -> set[str]:
         if name in seen:
             continue
         seen.add(name)
-        if name in producers:
-            queue.extend(free_names(producers[name]))
+        if name in producer_of:
+            queue.extend(names_read(producer_of[name]))
     return _Labels(seen)
 
 

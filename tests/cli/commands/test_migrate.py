@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -341,3 +342,29 @@ g (int64[N] x) => (string[N] y) { t = Abs (x)  y = ai.onnx.ml.LabelEncoder <clas
 
     result = onnx.load(folder / "out.onnx")
     assert {entry.domain: entry.version for entry in result.opset_import} == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("small.onnx", "out.onnx", "--diff", "--depfile", "out.d"),
+        ("small.onnx", "--check", "--diff"),
+        ("small.onnx", "--in-place", "--diff"),
+    ],
+)
+def test_a_command_reads_its_model_once(
+    cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    loading = importlib.import_module("onnx_migrate.files.load")
+    read, from_file = [], loading.from_file
+
+    def counted(path: Path, *arguments: Any) -> onnx.ModelProto:
+        read.append(path.name)
+        return from_file(path, *arguments)
+
+    monkeypatch.setattr(loading, "from_file", counted)
+    (folder / "out.onnx").write_bytes(b"what an earlier run wrote")
+
+    assert cli(*options, *FAST).code == ("--check" in options)
+
+    assert read == ["small.onnx"]

@@ -175,7 +175,7 @@ def test_the_external_data_of_the_model_is_no_target(location: str, store: Any) 
         for act in (
             lambda url: save(read, url),
             lambda url: save(moved, url),
-            lambda url: check_unread([url], URL),
+            lambda url: check_unread([url], read.origin),
         ):
             with pytest.raises(SaveError) as caught:
                 act(url)

@@ -46,7 +46,7 @@ def test_runs_at_other_sizes(name: str, dynamic: str, repaired: int, sizes: dict
     ran = [dict(trial["sizes"]) for trial in proof["trials"] if not trial["problem"]]
     for symbol, wanted in sizes.items():
         assert wanted <= {trial[symbol] for trial in ran}
-    assert sum(change.step == "dynamic_dims" for change in migration.report.changes) >= repaired
+    assert sum(change.pass_name == "dynamic_dims" for change in migration.report.changes) >= repaired
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_a_change_is_noted_and_what_it_no_longer_reads_goes() -> None:
 
     assert going.each(unscale)
     going.end()
-    assert [(str(c.where.scope), c.where.node, c.step, c.reason) for c in log.changes] == [
+    assert [(str(c.where.scope), c.where.node, c.pass_name, c.reason) for c in log.changes] == [
         ("graph", "outer", "step", "because"),
         ("graph/choose:then_branch", "inner", "step", "because"),
     ]

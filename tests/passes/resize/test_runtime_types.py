@@ -9,38 +9,8 @@ import onnx
 import pytest
 
 from onnx_migrate.model.model import Model
-from tests.harness import run
 
-lengths = importlib.import_module("onnx_migrate.passes.resize.runtime_types")
-
-
-@pytest.mark.parametrize(("length", "scale", "out"), [(5, 1.8, 9), (13, 25 / 13, 25), (7, 31 / 7, 30)])
-def test_length_that_runs(length: int, scale: float, out: int) -> None:
-    scale = float(np.float32(scale))
-    source = onnx.parser.parse_model(f"""<ir_version: 7, opset_import: ["":13]>
-g (float[1,{length}] x) => (float[a,b] y) <float[2] s = {{1., {scale!r}}}> {{ y = Resize(x, , s) }}""")
-
-    assert run(source, {"x": np.zeros((1, length), np.float32)})[0].shape == (1, out)
-    assert lengths.run_length(length, scale) == out
-
-
-@pytest.mark.skipif(
-    tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 22), reason="onnx inferred with 32 bits until 1.22"
-)
-def test_disagreement_is_onnx_inference_against_the_run() -> None:
-    for length in range(1, 40):
-        for out in range(1, 40):
-            scale = float(np.float32(out / length))
-            source = onnx.parser.parse_model(f"""<ir_version: 7, opset_import: ["":13]>
-g (float[1,{length}] x) => (float[a,b] z) <float[2] s = {{1., {scale!r}}}> {{
-  y = Resize(x, , s)
-  z = Relu(y)
-}}""")
-            inferred = onnx.shape_inference.infer_shapes(source).graph.value_info[0].type.tensor_type.shape
-            told = inferred.dim[1].dim_value
-
-            runs = lengths.run_length(length, scale)
-            assert lengths.disagree(length, scale) == (told != runs), (length, out)
+runtime_types = importlib.import_module("onnx_migrate.passes.resize.runtime_types")
 
 
 @pytest.mark.parametrize("odd", [0, -1])
@@ -49,7 +19,7 @@ def test_dims_that_are_no_sizes_are_not_known(odd: int) -> None:
 g (float[1,13] x) => (float[a,b] y) <float[2] s = {1., 1.3}> { y = Resize(x, , s) }""")
     proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = odd
 
-    assert lengths.real_types(Model(proto), {}).lookup(None, (), "y").shape == (1, None)
+    assert runtime_types.real_types(Model(proto), {}).lookup(None, (), "y").shape == (1, None)
 
 
 def calls(body: str, *sizes: int) -> onnx.ModelProto:
@@ -70,10 +40,12 @@ def test_types_behind_a_function() -> None:
     constant = f"s = Constant<value = float[2] {{1., {up!r}}}>()"
     plain = "s = Constant<value = float[2] {1., 2.}>()"
 
-    once = lengths.real_types(Model(calls(f"{constant} w = Resize(v, , s)", 13)), {})
-    twice = lengths.real_types(Model(calls(f"{constant} w = Resize(v, , s)", 13, 9)), {})
-    shared = lengths.real_types(Model(calls(f"{constant} u = Resize(v, , s) w = Resize(u, , s)", 13)), {})
-    harmless = lengths.real_types(Model(calls(f"{plain} w = Resize(v, , s)", 13, 9)), {})
+    once = runtime_types.real_types(Model(calls(f"{constant} w = Resize(v, , s)", 13)), {})
+    twice = runtime_types.real_types(Model(calls(f"{constant} w = Resize(v, , s)", 13, 9)), {})
+    shared = runtime_types.real_types(
+        Model(calls(f"{constant} u = Resize(v, , s) w = Resize(u, , s)", 13)), {}
+    )
+    harmless = runtime_types.real_types(Model(calls(f"{plain} w = Resize(v, , s)", 13, 9)), {})
 
     assert once.lookup(None, (), "y0").shape == (1, 25)
     assert twice is None
@@ -89,8 +61,8 @@ g (float[1,13] x) => (float[a,b] z) <float[2] s = {{1., {up!r}}}, float[2] t = {
   z = Resize(y, , t)
 }}""")
 
-    types = lengths.real_types(Model(proto), {})
-    later = lengths.real_types(Model(proto), {"x": {1: "W"}})
+    types = runtime_types.real_types(Model(proto), {})
+    later = runtime_types.real_types(Model(proto), {"x": {1: "W"}})
 
     assert types.lookup(None, (), "y").shape == (1, 25)
     assert types.lookup(None, (), "z").shape == (1, 31)

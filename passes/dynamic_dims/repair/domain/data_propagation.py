@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.analysis.shape_arithmetic import compute
+from onnx_migrate.spec.resize import run_length
 
 from .attributes import attributes_of
 from .dims import Assignments, Dim, Dims
@@ -34,7 +35,7 @@ def complete_outputs(
 def _resized(
     node: onnx.NodeProto, inputs: Sequence[Value | None], outputs: list[Value], assignments: Assignments
 ) -> None:
-    """Set the lengths of a Resize by scales: floor(length * scale) in single precision, as ONNX Runtime computes it."""
+    """Set the lengths that a Resize by scales has in ONNX Runtime, which onnx infers in another precision."""
     index = {"Resize": 2, "Upsample": 1}.get(node.op_type)
     if index is None or len(inputs) <= index or inputs[0] is None or inputs[0].dims is None:
         return
@@ -47,7 +48,7 @@ def _resized(
             lengths.append(None)
             continue
         sizes = tuple(
-            int(np.float32(scales.data[assignment][axis]) * np.float32(dim.sizes[assignment]))
+            run_length(dim.sizes[assignment], scales.data[assignment][axis])
             for assignment in range(assignments.count)
         )
         lengths.append(dim if sizes == dim.sizes else Dim(sizes))

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import onnx
 
+from onnx_migrate.spec.resize import exact_length, resized_axes, sizes_are_lengths
+
 from ..domain import Array, Dim, Dims, Value
 from ..node_context import NodeContext
 
@@ -38,10 +40,10 @@ def resize(context: NodeContext) -> None:
         sizes = _of_scales(context, x)
     if sizes is None:
         return
-    if context.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
+    if not sizes_are_lengths(context.attributes.get("keep_aspect_ratio_policy", b"stretch").decode()):
         return
     rank = len(x.dims)
-    axes = [axis % rank for axis in context.attributes.get("axes") or range(rank)]
+    axes = resized_axes(context.attributes.get("axes", ()), rank)
     if len(axes) != len(sizes):
         return
     dims = [x.dims[axis] for axis in axes]
@@ -92,10 +94,11 @@ def _of_scales(context: NodeContext, x: Value) -> list[int | Dim] | None:
     for dim, scale in zip(dims, scales.tolist(), strict=True):
         if scale == 1:
             sizes.append(dim if dim.varies else dim.frozen)
-        elif dim.varies or dim.frozen * scale != int(dim.frozen * scale):
+            continue
+        length = None if dim.varies else exact_length(dim.frozen, scale)
+        if length is None:
             return None
-        else:
-            sizes.append(int(dim.frozen * scale))
+        sizes.append(length)
     return sizes
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 import onnx
 import pytest
 
+from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.model.weights import Weights
 from tests.harness import run
-
-known = importlib.import_module("onnx_migrate.passes.resize.known")
 
 
 def of(body: str, weights: str = "", shape: str = "2,3,5,7") -> tuple[onnx.ModelProto, object]:
@@ -22,7 +19,7 @@ g (float[{shape}] x) => (float[k] y)
  float[2] wanted = {{9., 4.}}, int64[2] minus = {{-7, 3}}{weights}> {{ {body} }}"""
     proto = onnx.parser.parse_model(text)
     scope = scopes(proto, Weights(), result_ir_version=8)[0]
-    return proto, known.Known(scope, known.Producers())
+    return proto, KnownValues(scope, Producers())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,194 @@
+"""The rewrite driver: traverses a body and its sub-graphs while a visitor rewrites nodes, and puts in what it wrote.
+
+A visitor decides what becomes of one node and writes it with a `Rewriter`. All else is the driver's: it opens the
+scopes of sub-graphs, replaces a node by the nodes written before it, itself unless it was removed, and the nodes
+written after it, puts added constants in front of the body, records a `Change` for each node that became another, and
+collects the values that may have lost their last reader. A traversal is linear in the number of nodes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import ClassVar
+
+import onnx
+
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.errors import MigrateError, Where
+from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
+from onnx_migrate.rewrite.constant_summary import constant_summaries
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.schema import signature_at
+
+__all__ = ["Driver", "Visitor"]
+
+_GRADES = list(Exactness)
+
+
+class Visitor(ABC):
+    """What a rewrite does at the nodes of a body; `Driver` calls the methods in the order in which they stand here."""
+
+    log: ChangeLog
+    """The log that the driver writes to."""
+    pass_name: str
+    """The pass that recorded changes name."""
+    opens_subgraphs: ClassVar[bool] = False
+    """Whether `rewrite` traverses the sub-graphs of its node by itself; otherwise the driver does, before the node."""
+    repeats: ClassVar[bool] = False
+    """Whether the nodes of a rewrite are rewritten in turn, depth first, until `rewrite` returns None for each."""
+
+    def enter(self, scope: Scope) -> None:  # noqa: B027 - most visitors keep nothing for a body
+        """Prepare for a body, before its first node."""
+
+    @abstractmethod
+    def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
+        """Return the version from which a node of a body of this opset is rewritten, None to leave it as it is."""
+
+    @abstractmethod
+    def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter | None:
+        """Rewrite a node in place and return the Rewriter that holds what was written beside it; None for no rewrite."""
+
+    def result_version(self, opset: int) -> int:
+        """Return the opset that rewritten nodes of a body of this opset have in the end."""
+        return opset
+
+    def refuse(self, error: MigrateError) -> None:
+        """Handle the error that rewriting a node raised: raise it, or return to keep the node and go on."""
+        raise error
+
+    def leave(self, scope: Scope) -> None:  # noqa: B027 - as `enter`
+        """Finish a body, after its last node."""
+
+
+@dataclass
+class _NewBody:
+    """The nodes that a body gets."""
+
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    differs: bool = False
+    """Whether these are other nodes than those of the body, or in another order."""
+    superseded: set[str] = field(default_factory=set)
+    """Outputs of nodes of the body that rewrites made unnecessary."""
+
+
+@dataclass
+class Driver:
+    """One traversal of one or several bodies of a model, which are edited in place."""
+
+    visitor: Visitor
+    dead_values: set[str] = field(default_factory=set)
+    """Values that rewritten and dropped nodes read before; some may have lost their last reader."""
+
+    def body(self, scope: Scope, opset: int) -> bool:
+        """Rewrite a body whose ai.onnx (or other migrated) domain has this opset; return whether any node changed.
+
+        Raises the MigrateError of a rewrite, unless the visitor handles it; the model is then half rewritten.
+        """
+        visitor, new, changed = self.visitor, _NewBody(), False
+        visitor.enter(scope)
+        for index, node in enumerate(scope.body.node):
+            if not visitor.opens_subgraphs:
+                for attribute, place, graph in subgraphs(node):
+                    changed |= self.body(scope.inner(node, index, attribute, place, graph), opset)
+            version = visitor.start(node, scope, opset)
+            if version is None:
+                new.nodes.append(node)
+            else:
+                changed |= self._node(node, scope, version, visitor.result_version(opset), new)
+        visitor.leave(scope)
+        if new.superseded:
+            self._drop_superseded(new)
+        if new.differs or scope.added:
+            del scope.body.node[:]
+            scope.body.node.extend([*scope.added, *new.nodes])
+            scope.added.clear()
+        return changed
+
+    def _node(
+        self, node: onnx.NodeProto, scope: Scope, version: int, result_version: int, new: _NewBody
+    ) -> bool:
+        """Rewrite one node of a body, and what is written for it if the visitor repeats; return whether it changed."""
+        before, inputs = node.SerializeToString(deterministic=True), list(node.input)
+        version_before = _since_version(node, version)
+        first = len(new.nodes)
+        try:
+            rewriters = self._rewrite(node, scope, version, new)
+        except MigrateError as error:
+            self.visitor.refuse(error)
+            new.nodes[first:] = [node]
+            return False
+        if not rewriters:
+            return False
+        removed = any(rewriter.removed and rewriter.node is node for rewriter in rewriters)
+        kept = () if removed else set(node.input)
+        self.dead_values.update(name for name in inputs if name and name not in kept)
+        emitted = [
+            item.op_type for rewriter in rewriters for item in (*rewriter.preceding, *rewriter.following)
+        ]
+        new.differs |= removed or bool(emitted)
+        exactness = {rewriter.exactness or Exactness.EXACT for rewriter in rewriters}
+        after = node.SerializeToString(deterministic=True)
+        noted = any(rewriter.reasons for rewriter in rewriters)
+        if before == after and not (removed or emitted or noted) and exactness <= {Exactness.EXACT}:
+            return False
+        where = rewriters[0].where
+        own = [rewriter for rewriter in rewriters if rewriter.node is node]
+        reasons = [reason for rewriter in own for reason in (rewriter.reasons or [rewriter.default_reason])]
+        helpers = [item for item in new.nodes[first:] if item is not node]
+        self.visitor.log.changes.append(
+            Change(
+                pass_name=self.visitor.pass_name,
+                where=Where(where.scope, where.node, where.operator, version_before, result_version),
+                serialised_before=before,
+                version_before=version_before,
+                serialised_after=None if removed else after,
+                version_after=_since_version(node, result_version),
+                emitted=tuple(emitted),
+                reason="; ".join(dict.fromkeys(reasons)),
+                exactness=max(exactness, key=_GRADES.index),
+                serialised_helpers=tuple(item.SerializeToString(deterministic=True) for item in helpers),
+                serialised_constants=constant_summaries(
+                    scope,
+                    chain(inputs, node.input, *(item.input for item in helpers)),
+                    scope.constant_summaries,
+                ),
+            )
+        )
+        return True
+
+    def _rewrite(self, node: onnx.NodeProto, scope: Scope, version: int, new: _NewBody) -> list[Rewriter]:
+        """Append to `new` what a node becomes, and return the rewriters that wrote it, in the order of their work."""
+        visitor = self.visitor
+        rewriters: list[Rewriter] = []
+        pending = [(node, version)]
+        while pending:
+            current, version = pending.pop()
+            rewriter = visitor.rewrite(current, scope, version)
+            if rewriter is None:
+                new.nodes.append(current)
+                continue
+            rewriters.append(rewriter)
+            for fact in rewriter.facts:
+                visitor.log.record_fact(scope.path, rewriter.first_output, fact)
+            new.superseded.update(rewriter.superseded)
+            written = [*rewriter.preceding, *([] if rewriter.removed else [current]), *rewriter.following]
+            if visitor.repeats:
+                pending.extend((item, rewriter.version) for item in reversed(written))
+            else:
+                new.nodes.extend(written)
+        return rewriters
+
+    def _drop_superseded(self, new: _NewBody) -> None:
+        dropped = [node for node in new.nodes if not new.superseded.isdisjoint(node.output)]
+        self.dead_values.update(name for node in dropped for name in node.input if name)
+        new.nodes = [node for node in new.nodes if new.superseded.isdisjoint(node.output)]
+        new.differs |= bool(dropped)
+
+
+def _since_version(node: onnx.NodeProto, opset: int) -> int:
+    """Return the since_version of a node's operator at an opset; the opset for an operator that onnx does not know."""
+    form = signature_at(node.domain, node.op_type, opset)
+    return form.since_version if form else opset

@@ -1,0 +1,124 @@
+"""Traversal: bodies and nodes of a model, what a node reads, and what counts as an initializer."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from onnx_migrate.model.graphs import (
+    all_nodes,
+    bodies,
+    fed_inputs,
+    initializer_names,
+    initializer_types,
+    names_read,
+    nested_bodies,
+    producers,
+)
+from tests.harness import model
+
+NESTED = """<ir_version: 8, opset_import: ["": 17, "f": 1]>
+g (bool c, float[2] x) => (float[2] y) <float[2] w = {1., 2.}> {
+    a = Add(x, w)
+    y = If(c) <
+        then_branch = t () => (float[2] p) {
+            q = If(c) <then_branch = tt () => (float[2] r) { r = Relu(a) },
+                       else_branch = te () => (float[2] s) { s = Neg(x) }>
+            p = Abs(q)
+        },
+        else_branch = e () => (float[2] a) { }
+    >
+}
+<domain: "f", opset_import: ["": 17]>
+Inner (u) => (v) { v = Sin(u) }"""
+
+
+def test_bodies_have_paths_keys_and_the_owner_of_their_opset_imports() -> None:
+    proto = model(NESTED)
+
+    found = {located.path: located for located in bodies(proto)}
+
+    assert list(found) == [
+        "graph",
+        "graph/If_1:then_branch",
+        "graph/If_1:then_branch/If_0:then_branch",
+        "graph/If_1:then_branch/If_0:else_branch",
+        "graph/If_1:else_branch",
+        "function f:Inner",
+    ]
+    assert found["graph/If_1:then_branch/If_0:else_branch"].key == (1, "then_branch", 0, 0, "else_branch", 0)
+    assert found["graph/If_1:then_branch"].owner is proto
+    assert found["function f:Inner"].owner is proto.functions[0]
+    assert [key for key, _ in nested_bodies(proto.graph)] == [
+        located.key for located in found.values() if located.owner is proto
+    ]
+
+
+def test_every_node_is_visited_once_and_before_those_inside_it() -> None:
+    operators = [node.op_type for node in all_nodes(model(NESTED))]
+
+    assert operators == ["Add", "If", "If", "Relu", "Neg", "Abs", "Sin"]
+
+
+def test_nodes_of_a_body_may_be_replaced_while_bodies_are_visited() -> None:
+    proto = model(NESTED)
+
+    for located in bodies(proto):
+        nodes = list(located.body.node)
+        del located.body.node[:]
+        located.body.node.extend(nodes)
+        for node in located.body.node:
+            node.doc_string = "seen"
+
+    assert all(node.doc_string == "seen" for node in all_nodes(proto))
+
+
+def test_a_node_reads_the_free_names_of_its_sub_graphs_and_not_their_own() -> None:
+    proto = model(NESTED)
+
+    # `a` twice: Relu reads it, and the other branch returns it.
+    assert sorted(names_read(proto.graph.node[1])) == ["a", "a", "c", "c", "x"]
+
+
+def test_an_optional_input_that_is_left_out_is_no_name() -> None:
+    assert names_read(helper.make_node("Resize", ["x", "", "s"], ["y"])) == ["x", "s"]
+
+
+def test_producers_are_those_of_the_body_alone() -> None:
+    graph = model(NESTED).graph
+    graph.node.append(helper.make_node("Dropout", ["x"], ["d", ""]))
+
+    assert {name: node.op_type for name, node in producers(graph).items()} == {
+        "a": "Add",
+        "y": "If",
+        "d": "Dropout",
+    }
+
+
+def test_sparse_initializers_are_initializers() -> None:
+    values = numpy_helper.from_array(np.array([2.0], np.float64), "w")
+    places = numpy_helper.from_array(np.array([1], np.int64), "places")
+    graph = model(
+        '<ir_version: 8, opset_import: ["": 17]> g (double[2] x, double[2] w, double[2] b) => (double[2] y) '
+        "<double[1] b = {1.}> { a = Add(x, w) y = Add(a, b) }"
+    ).graph
+    graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [2]))
+
+    assert initializer_names(graph) == {"w", "b"}
+    assert [value.name for value in fed_inputs(graph)] == ["x"]
+    assert {name: (dtype, dims) for name, dtype, dims in initializer_types(graph)} == {
+        "b": (onnx.TensorProto.DOUBLE, (1,)),
+        "w": (onnx.TensorProto.DOUBLE, (2,)),
+    }
+
+
+@pytest.mark.parametrize("domain", ["", "ai.onnx", "com.acme"])
+def test_graphs_of_custom_operators_are_found(domain: str) -> None:
+    inner = helper.make_graph([helper.make_node("Relu", ["x"], ["r"])], "inner", [], [])
+    operator = "If" if domain != "com.acme" else "Twice"
+    node = helper.make_node(operator, ["x"], ["y"], domain=domain, then_branch=inner)
+    proto = helper.make_model(helper.make_graph([node], "g", [], []))
+
+    assert [node.op_type for node in all_nodes(proto)] == [operator, "Relu"]
