@@ -161,9 +161,7 @@ class GraphState:
         close()
         return parts[0] if len(parts) == 1 else rw.before("Concat", parts, hint="shape", axis=0)
 
-    def emit_length(
-        self, rw: Rewriter, dim: Dim, dtype: np.dtype[Any], prefer: Sequence[str] = ()
-    ) -> str:
+    def emit_length(self, rw: Rewriter, dim: Dim, dtype: np.dtype[Any], prefer: Sequence[str] = ()) -> str:
         """Write nodes before the current one that compute one length as a scalar of `dtype`; return its name.
 
         Raises UnknownLength.

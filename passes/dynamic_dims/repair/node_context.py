@@ -53,7 +53,7 @@ class BatchMerged(UnrepairableNode):
 class LoopStateConflict(UnrepairableNode):
     """A loop-carried value has a fixed axis before the first iteration and a varying one after it.
 
-    It is resolved by expanding `axis` of the initial value to the length of `dim`.
+    It is resolved by the `expansion`: a state, the axis of its initial value, and the dim that axis must have.
     """
 
     def __init__(self, context: NodeContext, state: LoopState, axis: int, dim: Dim) -> None:
@@ -62,7 +62,7 @@ class LoopStateConflict(UnrepairableNode):
             context,
             f"{what} begins as it was, and its axis {axis} follows {context.name_of(dim)} after a round",
         )
-        self.state, self.axis, self.dim = state, axis, dim
+        self.expansion = state, axis, dim
 
 
 @dataclass

@@ -55,7 +55,9 @@ def value_of_sparse(tensor: onnx.SparseTensorProto, assignments: Assignments) ->
     return Value(tensor.values.data_type, tuple(map(assignments.fixed, tensor.dims)))
 
 
-def value_of_constant(node: onnx.NodeProto, scope: Scope, weights: Weights, assignments: Assignments) -> Value:
+def value_of_constant(
+    node: onnx.NodeProto, scope: Scope, weights: Weights, assignments: Assignments
+) -> Value:
     """Return the value of the output of a Constant node of ONNX; nothing is known of one that a call sets anew."""
     tensor = next((attribute for attribute in node.attribute if attribute.name == "value"), None)
     if tensor is not None and not tensor.ref_attr_name:
