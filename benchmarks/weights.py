@@ -23,7 +23,7 @@ from statistics import median
 
 from onnx import TensorProto, helper
 
-from onnx_migrate.files.byte_copy import write
+from onnx_migrate.files.byte_copy import write_pieces
 from onnx_migrate.files.wire.protobuf import header
 
 BLOCK = 1 << 20
@@ -90,10 +90,10 @@ def make(folder: Path, size: int, external: bool) -> Path:
             file.flush()
         for i in range(count):
             if not external:
-                write(data.fileno(), [header(5, len(heads[i]) + each), heads[i]])
+                write_pieces(data.fileno(), [header(5, len(heads[i]) + each), heads[i]])
             turned = block[i * 4096 % BLOCK :] + block[: i * 4096 % BLOCK]
             for _ in range(48):
-                write(data.fileno(), [turned])
+                write_pieces(data.fileno(), [turned])
         os.fsync(data.fileno())
     return path
 

@@ -12,15 +12,16 @@ from typing import Any
 import onnx
 
 from onnx_migrate import files
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pipeline import default_pipeline
 from onnx_migrate.engine.reachability import Survey, survey
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
 from onnx_migrate.files.load import from_file
-from onnx_migrate.migration import default_pipeline
 from onnx_migrate.model.graphs import bodies, called, function_key
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.weights import MEMORY, Weights, byte_size, tensors
+from onnx_migrate.model.tensors import byte_size, tensors
+from onnx_migrate.model.weights import MEMORY, Weights
 from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
@@ -120,7 +121,10 @@ def inspect(
     model, problems = _load(source)
     proto = model.proto
     found = Counter(_operators(proto))
-    held = proto.graph.initializer
+    graph = proto.graph
+    stored = [*graph.initializer]
+    for sparse in graph.sparse_initializer:
+        stored += [sparse.values, sparse.indices]
     summary = ModelSummary.of(proto)
     reach = survey(model)
     log, refusal, plan = ChangeLog(), None, None
@@ -128,9 +132,9 @@ def inspect(
         opset=asked, simplify=False, resize_form="auto" if row is None else row.resize_form
     )
     if row is not None:
-        pipeline = pipeline.add(builtin_passes()["fits_runtime"](runtime=row))  # type: ignore[call-arg]
+        pipeline = pipeline.add(make_pass("fits_runtime", runtime=row))
     try:
-        result = pipeline.run(model.copy(), log)
+        result = pipeline.run(model, log).model
     except UsageError:
         raise
     except MigrateError as error:
@@ -151,8 +155,8 @@ def inspect(
         summary=summary,
         operators=tuple(Operator(*key, count) for key, count in sorted(found.items(), key=_by_name)),
         functions=tuple(f"{function.domain}:{function.name}" for function in proto.functions),
-        weights=len(held),
-        weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in held),
+        weights=len(graph.initializer) + len(graph.sparse_initializer),
+        weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in stored),
         external_files=_external_files(model),
         problems=problems,
         target=(plan and plan.after.opset) or asked,
@@ -165,7 +169,7 @@ def inspect(
 def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Model, tuple[str, ...]]:
     """Read the structure, also of a model whose external data is not there, and say what is the matter."""
     if isinstance(source, (str, os.PathLike)):
-        source = files.at_hand(source)
+        source = files.ensure_local(source)
     try:
         return files.load(source), ()
     except LoadError as error:

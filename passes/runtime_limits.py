@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.graphs import all_nodes
@@ -34,6 +35,7 @@ class FitsRuntime(Pass):
     """
 
     name: ClassVar[str] = "fits_runtime"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     runtime: Runtime
 
     def run(self, model: Model, log: ChangeLog) -> Model:

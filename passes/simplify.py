@@ -10,9 +10,10 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate import files, isolate
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import PassError
-from onnx_migrate.files.temporary import Scratch
+from onnx_migrate.files.temporary import TemporaryFolder
 from onnx_migrate.model.graphs import initializer_names, initializer_types, producers
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -34,6 +35,9 @@ class Simplify(Pass):
     """
 
     name: ClassVar[str] = "simplify"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset(
+        {ModelProperty.VALID_NODES, ModelProperty.DYNAMIC_DIMS}
+    )
     optional: ClassVar[bool] = True
     limits: isolate.Limits = field(default_factory=isolate.Limits)
     isolated: bool = True
@@ -45,7 +49,7 @@ class Simplify(Pass):
         Where there is nothing to simplify that is `model` itself.
         """
         _refuse_overridable(model.proto)
-        folder = Scratch()
+        folder = TemporaryFolder()
         source, result = folder.path / "model.onnx", folder.path / "simplified.onnx"
         files.save(model, source)
         size = _bytes_on_disk(source)

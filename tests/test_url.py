@@ -10,7 +10,16 @@ import fsspec
 import pytest
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.url import bare, basename, identity, is_url, is_web, join, opened, plain
+from onnx_migrate.url import (
+    basename,
+    identity,
+    is_url,
+    is_web,
+    join,
+    open_file_system,
+    resolve_file_url,
+    without_query,
+)
 from tests.support.paths import ROOT
 
 
@@ -37,17 +46,17 @@ def test_what_a_url_is(name: str, expected: bool) -> None:
 def test_a_file_url_is_a_path(tmp_path: Path) -> None:
     path = tmp_path / "a folder" / "50% é.onnx"
 
-    assert plain(path.as_uri()) == str(path)
-    assert plain("file://localhost/a.onnx") == "/a.onnx"
-    assert plain("s3://bucket/a.onnx") == "s3://bucket/a.onnx"
-    assert plain("C:\\a.onnx") == "C:\\a.onnx"
+    assert resolve_file_url(path.as_uri()) == str(path)
+    assert resolve_file_url("file://localhost/a.onnx") == "/a.onnx"
+    assert resolve_file_url("s3://bucket/a.onnx") == "s3://bucket/a.onnx"
+    assert resolve_file_url("C:\\a.onnx") == "C:\\a.onnx"
     assert identity(path.as_uri()) == identity(str(path)) == identity(f"{tmp_path}/x/../a folder/50% é.onnx")
 
 
 @pytest.mark.parametrize("name", ["file://models/a.onnx", "file://a.onnx"])
 def test_a_file_of_another_host_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="host"):
-        plain(name)
+        resolve_file_url(name)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +74,8 @@ def test_the_last_part(url: str, name: str) -> None:
 
 
 def test_the_query_is_no_part_of_a_web_address_s_path() -> None:
-    assert bare("HTTPS://host/a.onnx?b=c#d") == "HTTPS://host/a.onnx"
-    assert bare("s3://bucket/a?b#c.onnx") == "s3://bucket/a?b#c.onnx"
+    assert without_query("HTTPS://host/a.onnx?b=c#d") == "HTTPS://host/a.onnx"
+    assert without_query("s3://bucket/a?b#c.onnx") == "s3://bucket/a?b#c.onnx"
     assert not is_web("httpx://host/a.onnx")
 
 
@@ -90,7 +99,7 @@ def test_two_names_of_one_object() -> None:
 )
 def test_what_cannot_be_opened(url: str, text: str) -> None:
     with pytest.raises(UsageError, match=text) as caught:
-        opened(url)
+        open_file_system(url)
     assert caught.value.reason.startswith(url)
 
 
@@ -99,7 +108,7 @@ def test_a_protocol_whose_package_is_missing_names_it() -> None:
     fsspec.register_implementation("nowhere", "nowhere_fs.System", errtxt=text, clobber=True)
 
     with pytest.raises(UsageError, match=r"nowhere://b/a\.onnx: ") as caught:
-        opened("nowhere://b/a.onnx")
+        open_file_system("nowhere://b/a.onnx")
     assert caught.value.hint == text
 
 
@@ -107,7 +116,7 @@ def test_without_fsspec_the_command_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
 
     with pytest.raises(UsageError, match=r"memory://a\.onnx.*pip install 'onnx-migrate\[url\]'"):
-        opened("memory://a.onnx")
+        open_file_system("memory://a.onnx")
 
 
 def test_paths_do_not_load_fsspec() -> None:

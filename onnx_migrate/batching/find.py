@@ -8,7 +8,17 @@ from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.url import Identity, bare, basename, identity, is_url, join, opened, plain, said
+from onnx_migrate.url import (
+    Identity,
+    basename,
+    identity,
+    is_url,
+    join,
+    one_line_reason,
+    open_file_system,
+    resolve_file_url,
+    without_query,
+)
 
 __all__ = ["find", "place"]
 
@@ -26,7 +36,7 @@ def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
     """
     found: dict[str, str] = {}
     for given in sources:
-        source = plain(os.fspath(given))
+        source = resolve_file_url(os.fspath(given))
         if is_url(source):
             inside = _elsewhere(source)
         elif os.path.isdir(source):
@@ -51,7 +61,7 @@ def place(found: Iterable[tuple[str, str]], out_dir: str | os.PathLike[str]) -> 
     """
     pairs: list[tuple[str, str]] = []
     taken: dict[str, str] = {}
-    folder = plain(os.fspath(out_dir))
+    folder = resolve_file_url(os.fspath(out_dir))
     out = identity(folder)
     found = [(path, relative) for path, relative in found if not _result(path, relative, out)]
     models = {identity(path) for path, _ in found}
@@ -80,10 +90,10 @@ def _below(path: Identity, folder: Identity) -> bool:
 
 def _elsewhere(source: str) -> list[tuple[str, str]]:
     """Return the models that a URL names, as `find` does; nothing is asked of the server for one that ends in .onnx."""
-    magic = glob.has_magic(bare(source))
-    if bare(source).endswith(SUFFIX) and not magic:
+    magic = glob.has_magic(without_query(source))
+    if without_query(source).endswith(SUFFIX) and not magic:
         return [(source, basename(source))]
-    system, path = opened(source)
+    system, path = open_file_system(source)
     try:
         system.invalidate_cache()  # which may be of an earlier call, hours ago
         if magic and not system.exists(path):
@@ -97,7 +107,7 @@ def _elsewhere(source: str) -> list[tuple[str, str]]:
         else:
             return [(source, basename(source))]
     except Exception as error:  # of whatever library the protocol is spoken by
-        raise UsageError(f"{source}: cannot be listed: {said(error)}") from error
+        raise UsageError(f"{source}: cannot be listed: {one_line_reason(error)}") from error
     above = len(identity(root)[1])
     names = sorted(path[above:].lstrip("/") for path in paths)
     return [(join(root, name), name) for name in names if "/." not in f"/{name}"]

@@ -19,7 +19,7 @@ from onnx_migrate.batching.journal import Journal
 from onnx_migrate.batching.work import refused, run_job
 from onnx_migrate.errors import MigrateError, UsageError
 from onnx_migrate.isolate import Limits
-from onnx_migrate.url import is_url, plain
+from onnx_migrate.url import is_url, resolve_file_url
 
 __all__ = ["Watcher", "batch", "run"]
 
@@ -86,7 +86,7 @@ def batch(
     Returns the totals. Raises UsageError where nothing can be done at all, and whatever `watcher` raises, having
     ended the workers.
     """
-    folder = plain(os.fspath(out_dir))
+    folder = resolve_file_url(os.fspath(out_dir))
     if resume and is_url(folder):
         raise UsageError(
             f"{folder}: --resume goes by a journal that grows with each model, and objects behind a URL do not grow",

@@ -98,7 +98,7 @@ def _run(job: Job) -> _Ended:
             and whole(job.output, known["written"])
         ):
             return _Ended(known["outcome"], {}, known, cached=True)
-    files.check_unread([job.output], original.origin)
+    files.check_not_source([job.output], original.origin)
     migration = _migrate(job, original)
     folder = "" if elsewhere else os.path.dirname(job.output)
     try:

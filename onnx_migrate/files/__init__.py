@@ -1,12 +1,12 @@
-"""Reading and writing models: the structure goes through memory, the weights from file to file."""
+"""Reads and writes models: the structure passes through memory, the weights are copied from file to file."""
 
 from __future__ import annotations
 
-from onnx_migrate.files.destination import check_target, check_unread
-from onnx_migrate.files.equality import same
+from onnx_migrate.files.destination import check_not_source, check_target
+from onnx_migrate.files.equality import equal
 from onnx_migrate.files.load import Source, load
-from onnx_migrate.files.remote.download import at_hand
+from onnx_migrate.files.remote.download import ensure_local
 from onnx_migrate.files.save import save
 from onnx_migrate.files.to_proto import inline
 
-__all__ = ["Source", "at_hand", "check_target", "check_unread", "inline", "load", "same", "save"]
+__all__ = ["Source", "check_not_source", "check_target", "ensure_local", "equal", "inline", "load", "save"]

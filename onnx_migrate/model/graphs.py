@@ -32,6 +32,7 @@ __all__ = [
     "names_read",
     "nested_bodies",
     "nested_nodes",
+    "node_label",
     "output_names",
     "producers",
     "subgraph_path",
@@ -54,7 +55,7 @@ class LocatedBody:
 
     body: Body
     path: str
-    """The path that messages show, as in "graph/If_3:then_branch" or "function com.acme:Block"."""
+    """The path that messages show, as in "graph/branch:then_branch" or "function com.acme:Block"."""
     key: BodyKey
     owner: onnx.ModelProto | onnx.FunctionProto
     """Whose opset imports hold in the body: the model's, or those of the function that it is or stands in."""
@@ -78,9 +79,14 @@ def function_path(function: onnx.FunctionProto) -> str:
     return f"function {function.domain}:{function.name}"
 
 
-def subgraph_path(path: str, node: onnx.NodeProto, index: int, attribute: str) -> str:
-    """Return the path of a sub-graph of `node`, which is node number `index` of the body at `path`."""
-    return f"{path}/{node.name or f'{node.op_type}_{index}'}:{attribute}"
+def node_label(node: onnx.NodeProto) -> str:
+    """Return what messages call a node: its name, or else that of its first output, which migrations keep."""
+    return node.name or next((name for name in node.output if name), node.op_type)
+
+
+def subgraph_path(path: str, node: onnx.NodeProto, attribute: str, place: int) -> str:
+    """Return the path of a sub-graph of `node`, a node of the body at `path`; `place` as in a BodyKey."""
+    return f"{path}/{node_label(node)}:{attribute}{f'[{place}]' if place else ''}"
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterable[tuple[str, int, onnx.GraphProto]]:
@@ -122,7 +128,7 @@ def _located(
 ) -> Iterator[LocatedBody]:
     yield LocatedBody(body, path, key, owner)
     for index, node, attribute, place, graph in _directly_inside(body):
-        inner = subgraph_path(path, node, index, attribute)
+        inner = subgraph_path(path, node, attribute, place)
         yield from _located(graph, inner, (*key, index, attribute, place), owner)
 
 

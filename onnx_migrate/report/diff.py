@@ -1,4 +1,4 @@
-"""What a migration changes, line by line: the two models as text, a node to a line, and only where they differ."""
+"""A line-by-line diff of two models as text, with one line per node."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass
 import onnx
 from onnx import AttributeProto, TensorProto, numpy_helper
 
-from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.model.graphs import bodies
 from onnx_migrate.model.interface import Port
 from onnx_migrate.rewrite.change_log import attribute_text
 
 __all__ = ["diff"]
 
 _VALUES = 8
-"""Elements of a tensor up to which its values are shown."""
+"""Largest number of elements of a tensor whose values are shown."""
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of a model's text: the body it stands in, what tells it from others there, and what it says."""
+    """A line of a model's text: the graph or function it belongs to, a key that is unique there, and the text."""
 
     body: str
     key: str
@@ -29,10 +29,10 @@ class _Line:
 
 
 def diff(before: onnx.ModelProto, after: onnx.ModelProto, *, names: tuple[str, str]) -> Iterator[str]:
-    """Give the lines of a diff from one model to another; none when the texts are the same.
+    """Yield the lines of a diff from one model to another; none when the texts are equal.
 
-    Nodes are matched by the name of their first output, so the cost is linear in the number of nodes. Weights
-    that lie elsewhere are shown by type and shape alone; shapes of inner values only where some were declared before.
+    Nodes are matched by the name of their first output, so the cost is linear in the number of nodes. Weights in
+    external files are shown by type and shape only, shapes of inner values only if `before` declares them.
     """
     old, new = list(_model(before)), list(_model(after))
     declared = {(line.body, line.key) for line in old}
@@ -48,7 +48,7 @@ def diff(before: onnx.ModelProto, after: onnx.ModelProto, *, names: tuple[str, s
 
 
 def _merged(old: list[_Line], new: list[_Line]) -> Iterator[tuple[_Line, str]]:
-    """Give the lines that only one side has, removed ones before those that take their place."""
+    """Yield the lines that differ with "-" or "+", removed lines before the lines that replace them."""
     left = {(line.body, line.key) for line in old}
     right = {(line.body, line.key) for line in new}
     i = j = 0
@@ -66,7 +66,9 @@ def _merged(old: list[_Line], new: list[_Line]) -> Iterator[tuple[_Line, str]]:
         elif b is not None and (a is None or (b.body, b.key) not in left):
             yield b, "+"
             j += 1
-        elif a is not None:  # both are on both sides, in another order: shown where it was, and where it is
+        elif (
+            a is not None
+        ):  # both models have both lines, in another order: shown at the old and at the new position
             yield a, "-"
             left.discard((a.body, a.key))
             i += 1
@@ -76,31 +78,31 @@ def _model(proto: onnx.ModelProto) -> Iterator[_Line]:
     yield _Line("model", "ir_version", f"IR version {proto.ir_version}")
     for item in proto.opset_import:
         yield _Line("model", f"opset {item.domain}", f"opset {item.domain or 'ai.onnx'} {item.version}")
-    yield from _graph(proto.graph, "graph")
-    for function in proto.functions:
-        body = f"function {function.domain}:{function.name}"
-        for item in function.opset_import:
-            yield _Line(body, f"opset {item.domain}", f"opset {item.domain or 'ai.onnx'} {item.version}")
-        yield from _nodes(function.node, body)
+    for located in bodies(proto):
+        if isinstance(located.body, onnx.GraphProto):
+            yield from _declarations(located.body, located.path)
+        else:
+            for item in located.body.opset_import:
+                text = f"opset {item.domain or 'ai.onnx'} {item.version}"
+                yield _Line(located.path, f"opset {item.domain}", text)
+        for node in located.body.node:
+            key = next((name for name in node.output if name), node.name)
+            yield _Line(located.path, f"node {key}", _node(node))
 
 
-def _graph(graph: onnx.GraphProto, body: str) -> Iterator[_Line]:
+def _declarations(graph: onnx.GraphProto, body: str) -> Iterator[_Line]:
+    """Yield a line for each input, output, declared shape and weight."""
     sides = (("input", graph.input), ("output", graph.output), ("shape", graph.value_info))
     for kind, values in sides:
         for value in values:
             yield _Line(body, f"{kind} {value.name}", f"{kind} {Port.of(value)}")
     for tensor in graph.initializer:
         yield _Line(body, f"weight {tensor.name}", f"weight {tensor.name}: {_tensor(tensor)}")
-    yield from _nodes(graph.node, body)
-
-
-def _nodes(nodes: Iterable[onnx.NodeProto], body: str) -> Iterator[_Line]:
-    for node in nodes:
-        key = next((name for name in node.output if name), node.name)
-        yield _Line(body, f"node {key}", _node(node))
-        for attribute, place, graph in subgraphs(node):
-            label = f"{attribute}[{place}]" if place else attribute
-            yield from _graph(graph, f"{body}/{node.name or key}:{label}")
+    for sparse in graph.sparse_initializer:
+        name = sparse.values.name
+        kind = f"{_type(sparse.values.data_type, sparse.dims)} sparse"
+        text = f"weight {name}: {kind}, values {_tensor(sparse.values)}, indices {_tensor(sparse.indices)}"
+        yield _Line(body, f"weight {name}", text)
 
 
 def _node(node: onnx.NodeProto) -> str:
@@ -114,8 +116,12 @@ def _node(node: onnx.NodeProto) -> str:
     return f"{outputs} = {operator}{f' <{attributes}>' if attributes else ''} ({inputs})"
 
 
+def _type(dtype: int, dims: Iterable[int]) -> str:
+    return f"{TensorProto.DataType.Name(dtype).lower()}{list(dims)}"
+
+
 def _tensor(tensor: TensorProto) -> str:
-    kind = f"{TensorProto.DataType.Name(tensor.data_type).lower()}{list(tensor.dims)}"
+    kind = _type(tensor.data_type, tensor.dims)
     if tensor.data_location == TensorProto.EXTERNAL:
         return kind
     elements = 1

@@ -44,6 +44,8 @@ class Change:
     emitted: tuple[str, ...]
     reason: str
     exactness: Exactness = Exactness.EXACT
+    opset: int = 0
+    """The opset of the nodes after the pass, by which the versions of helper nodes follow; 0 where there are none."""
     serialised_helpers: tuple[bytes, ...] = ()
     serialised_constants: tuple[bytes, ...] = ()
 
@@ -117,6 +119,10 @@ class ChangeLog:
     def fact(self, kind: type[Fact], scope: str, output: str) -> Fact | None:
         """Return the fact of type `kind` that was recorded of a node, else None."""
         return self.facts.get((kind, scope, output))
+
+    def facts_of(self, kind: type[Fact]) -> list[Fact]:
+        """Return the facts of type `kind`, of all nodes."""
+        return [fact for (type_, _, _), fact in self.facts.items() if type_ is kind]
 
     def note(
         self, pass_name: str, code: str, message: str, *, subject: str = "", severity: str = "info"

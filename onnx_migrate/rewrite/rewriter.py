@@ -307,5 +307,5 @@ class Rewriter:
         for key in sorted(attributes):
             if attributes[key] is not None:
                 node.attribute.append(helper.make_attribute(key, attributes[key]))
-        self.scope.learn(node)
+        self.scope.register(node)
         return node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verify.compare.arrays import Tolerance
+from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.dynamic.proof import prove_dynamic
 from onnx_migrate.verify.equivalence.verifier import verify
 from onnx_migrate.verify.evaluators import Runnable

@@ -1,4 +1,4 @@
-"""Holds a migrated model against the one it came from: makes both runnable and asks the verify room."""
+"""Verifies a migrated model against the one it came from, and proves dims that were made dynamic."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Proof:
 
 @dataclass
 class Prover:
-    """Proves results against one original; as a context, clears the copies made of weights in memory."""
+    """Verifies results against one original; as a context manager, deletes temporary copies of weights when it ends."""
 
     original: Model
     input_data: str | os.PathLike[str] | None
@@ -39,22 +39,21 @@ class Prover:
     seed: int
     limits: Limits
     isolated: bool
-    _copies: ExitStack = field(default_factory=ExitStack, repr=False)
+    _temporary: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __enter__(self) -> Prover:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._copies.close()
+        self._temporary.close()
 
     def prove(self, result: Model, exact: Model | None = None) -> Proof:
-        """Return the proof.
+        """Verify a result and, where inputs have symbols in place of numbers, prove that these are free.
 
-        `exact` is the model after all changes that claim bit-identity; without it the numbers need only be as
-        near as rounding brings them. Raises VerificationFailed where they differ, CannotMigrate where a dim
-        is frozen.
+        `exact` is the model after all changes that claim bit-identity; without it the numbers may differ by rounding.
+        Raises VerificationFailed where they differ, CannotMigrate where a dim is not free.
         """
-        verdict = self.judge(result, exact)
+        verdict = self.verify(result, exact)
         if verdict.kind is Kind.DIFFERS:
             raise _differs(verdict)
         symbols, batch = _made_dynamic(Interface.of(self.original.proto), Interface.of(result.proto))
@@ -76,8 +75,8 @@ class Prover:
             )
         return Proof(verdict, proof)
 
-    def judge(self, result: Model, exact: Model | None = None) -> Verdict:
-        """Return the verdict at the original's sizes, whatever it is."""
+    def verify(self, result: Model, exact: Model | None = None) -> Verdict:
+        """Compare a result with the original, at the original's sizes, and return the verdict, whatever it is."""
         runnable = self._runnable(result)
         return verify(
             self._before,
@@ -95,9 +94,9 @@ class Prover:
         return self._runnable(self.original)
 
     def _runnable(self, model: Model) -> Runnable:
-        """Run a model from where its weights are; those in memory go to a temporary file first."""
+        """Return a model in a form that runtimes load; weights in memory are written to a temporary file first."""
         if model.weights.memory:
-            folder = self._copies.enter_context(tempfile.TemporaryDirectory(prefix="onnx-migrate-"))
+            folder = self._temporary.enter_context(tempfile.TemporaryDirectory(prefix="onnx-migrate-"))
             path = Path(folder, "model.onnx")
             files.save(model, path)
             model = files.load(path)

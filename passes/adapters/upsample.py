@@ -9,8 +9,9 @@ import onnx
 from onnx_migrate.engine.registry import adapter
 from onnx_migrate.rewrite.rewriter import Rewriter
 
+from ..resize.asymmetric import write_asymmetric
 from ..resize.inputs import read_scales
-from .resize import explicit
+from ..resize.origin import ResizeOrigin
 
 
 @adapter("Upsample", to=7)
@@ -55,10 +56,11 @@ def upsample_10(node: onnx.NodeProto, rw: Rewriter) -> None:
     """
     mode = _mode(rw)
     scales = read_scales(rw, node.input[1])
+    rw.record_fact(ResizeOrigin(version=9, name=node.name))
     rw.rename("Resize")
     rw.set("mode", mode)
     if rw.target >= 11:
-        explicit(rw, node.input[1], "floor")
+        write_asymmetric(rw, node.input[1], "floor")
         return
     if mode == "nearest" and (scales is None or bool((scales < 1).any())):
         rw.refuse(

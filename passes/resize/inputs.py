@@ -8,14 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnx_migrate.rewrite.change_log import Change
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 __all__ = [
-    "FROM_CONVERTER",
     "check_choice",
     "check_roi",
-    "converted",
     "emptiness",
     "is_from_converter",
     "read_scales",
@@ -23,11 +20,6 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float32]
-
-FROM_CONVERTER = (
-    "its roi [0…, 1…] without coordinates is what onnx's version converter makes of an older Resize"
-)
-"""The reason that marks a node which no longer computes what it did, and that the converter left so."""
 
 CHOICES = {
     "mode": ("nearest", "linear", "cubic"),
@@ -112,11 +104,6 @@ def is_from_converter(rw: Rewriter) -> bool:
         return False
     half = roi.size // 2
     return bool((roi[:half] == 0).all() and (roi[half:] == 1).all())
-
-
-def converted(rw: Rewriter, change: Change | None) -> bool:
-    """Tell whether onnx's version converter made a node of an older one, as it is or before the lift."""
-    return is_from_converter(rw) or (change is not None and FROM_CONVERTER in change.reason)
 
 
 def _check_length(

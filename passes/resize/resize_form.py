@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import onnx
 
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
@@ -16,9 +17,11 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.resize import lengths_agree_always
 
-from .exporter_intent import join_pair, pair_of
-from .inputs import FROM_CONVERTER, check_choice, check_roi, converted, emptiness, read_scales, read_sizes
+from .exporter_intent import converted
+from .inputs import check_choice, check_roi, emptiness, read_scales, read_sizes
 from .node_context import ResizeNode
+from .origin import ResizeOrigin
+from .pairs import join_pair, pair_of
 from .resize_nodes import Walk, resizes
 from .scales_and_sizes import lengths_disagree, scales_to_sizes, sizes_to_scales
 
@@ -41,6 +44,7 @@ class ResizeForm(Pass):
     """
 
     name: ClassVar[str] = "resize_form"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     form: Form = "auto"
     dynamic: DynamicAxes | None = field(default=None)
     """The axes that are made dynamic afterwards."""
@@ -69,8 +73,8 @@ class _Work:
         """Tell whether there is anything for `join` to look at: it costs a walk over the model."""
         if any(len(node.input) > 1 and node.input[1] for node in nodes):
             return True
-        lifted = self.walk.lifted.values()
-        return any("Resize" in change.emitted or FROM_CONVERTER in change.reason for change in lifted)
+        origins = self.walk.log.facts_of(ResizeOrigin)
+        return any(origin.split_in_two or origin.written_by_converter for origin in origins)
 
     def may_shape(self, nodes: Sequence[onnx.NodeProto]) -> bool:
         """Tell whether there may be anything for `shape` to do, which costs such a walk too: not where all nodes are
@@ -90,16 +94,15 @@ class _Work:
     def _unsettled(self, node: onnx.NodeProto) -> bool:
         """Tell whether a node of the main graph came as it is, or reads more than scales."""
         return (
-            len(node.input) != 3 or bool(node.input[1]) or ("graph", node.output[0]) not in self.walk.lifted
+            len(node.input) != 3 or bool(node.input[1]) or self.walk.origin("graph", node.output[0]) is None
         )
 
     def join(self, node: ResizeNode) -> set[str]:
         """Write one node for two of the lift where it shows, from shapes, that all axes go the same way."""
         rw = node.rw
-        change = self.walk.origin(node)
-        pair = pair_of(node, change)
-        if pair is None or change is None:
-            if rw.node.op_type == "Resize" and converted(rw, change):
+        pair = pair_of(node)
+        if pair is None or node.origin is None:
+            if rw.node.op_type == "Resize" and converted(node):
                 told = "made by onnx's version converter from one that computed asymmetric coordinates; this computes half_pixel"
                 if rw.get("mode", "nearest") == "linear" and self.pytorch:
                     told += ", as it happens what PyTorch's interpolate computes"
@@ -109,7 +112,7 @@ class _Work:
         if scales is None or (bool((scales < 1).any()) and bool((scales > 1).any())):
             return set()
         rw.note("its scales follow from known shapes, and go one way: one node does")
-        return join_pair(rw, pair, change.before, "floor" if bool((scales >= 1).all()) else "ceil")
+        return join_pair(rw, pair, node.origin, "floor" if bool((scales >= 1).all()) else "ceil")
 
     def shape(self, node: ResizeNode) -> set[str]:
         """Hold a Resize's inputs valid, and give it the form that is wanted."""
@@ -117,7 +120,7 @@ class _Work:
         if rw.node.op_type != "Resize":
             return set()
         _leave_out_empties(rw)
-        if self.walk.origin(node) is None:
+        if node.origin is None:
             _check(rw)  # an adapter has checked the others
         scales, sizes = _settle(node, 2), _settle(node, 3)
         if self.form == "auto" and (scales is None or lengths_agree_always(scales)):

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from onnx_migrate.analysis.shapes import drop_value_info
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-from .exporter_intent import as_before_converter, as_pytorch, from_before_11, pair_of
-from .inputs import converted
+from .exporter_intent import as_before_converter, as_pytorch, converted
 from .node_context import ResizeNode
+from .pairs import pair_of
 from .resize_nodes import Walk, resizes
 
 __all__ = ["ResizeIntent"]
@@ -33,6 +34,7 @@ class ResizeIntent(Pass):
     """
 
     name: ClassVar[str] = "resize_intent"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     changes_numbers: ClassVar[bool] = True
     dynamic: DynamicAxes | None = field(default=None)
     """The axes that are made dynamic afterwards."""
@@ -45,16 +47,15 @@ class ResizeIntent(Pass):
         pytorch = model.proto.producer_name == "pytorch"
 
         def mean(node: ResizeNode) -> set[str]:
-            change = walk.origin(node)
-            pair = pair_of(node, change)
+            pair, origin = pair_of(node), node.origin
             if node.rw.node.op_type == "Gather" and pair is None:
                 return set()
-            if pytorch and change is not None and from_before_11(change):
-                gone, longer = as_pytorch(node, pair, change.before)
+            if pytorch and origin is not None and origin.is_before_11:
+                gone, longer = as_pytorch(node, pair, origin)
                 if longer:
                     drop_value_info(model.proto.graph)
                 return gone
-            if pair is None and converted(node.rw, change):
+            if pair is None and converted(node):
                 as_before_converter(node, pytorch=pytorch)
             return set()
 

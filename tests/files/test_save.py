@@ -19,7 +19,7 @@ from onnx import TensorProto
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files import atomic_file as newfile
 from onnx_migrate.files import byte_copy as copying
-from onnx_migrate.files import check_unread, inline, load, save
+from onnx_migrate.files import check_not_source, inline, load, save
 from onnx_migrate.files import save as save_function
 from onnx_migrate.model.model import Model
 from tests.files.feature_models import UNKNOWN, model, plain, weight, with_external_data
@@ -88,11 +88,13 @@ def test_permissions_refuse(source: Path, out: Path) -> None:
     os.seteuid(65534)
     try:
         for target in (out, out.with_name("c.onnx")):
-            assert f"folder {out.parent} is write-protected" in str(refusal("cannot-write", loaded, target))
+            assert f"no permission to write to the folder {out.parent}" in str(
+                refusal("cannot-write", loaded, target)
+            )
         os.seteuid(0)
         out.parent.chmod(0o777)
         os.seteuid(65534)
-        assert f"{out} is write-protected" in str(refusal("cannot-write", loaded, out))
+        assert f"{out}: no permission to write to this file" in str(refusal("cannot-write", loaded, out))
     finally:
         os.seteuid(0)
     assert out.read_bytes() == b"old"
@@ -293,7 +295,7 @@ def test_no_file_of_the_source_is_a_target(
         refusal(code, read(source), target, external=external)
         if external is False and code == "would-overwrite":
             with pytest.raises(SaveError) as caught:
-                check_unread([target], read(source).origin)
+                check_not_source([target], read(source).origin)
             assert caught.value.code == code
         source.with_name("other").unlink(missing_ok=True)
 
@@ -448,13 +450,13 @@ def test_a_temporary_file_in_use_is_not_tidied(
     target = out.with_name("b.onnx")
     with newfile.NewFile(target, [b"half"]):
         held = names(out.parent)
-        newfile.tidy(target)
+        newfile.remove_leftovers(target)
         assert names(out.parent) == held != set()
     assert names(out.parent) == set()
     stray, alike = out.with_name(".b.onnx.123-4.tmp"), out.with_name(".b.onnx.mine.tmp")
     stray.touch()
     alike.touch()
-    newfile.tidy(target)
+    newfile.remove_leftovers(target)
     assert names(out.parent) == {alike.name}
 
 
@@ -513,7 +515,7 @@ def drained(*args: object, **kwargs: object) -> int:
 def test_every_way_of_copying(
     missing: tuple[str, ...], how: str, source: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copying, "STRETCH", 5000)
+    monkeypatch.setattr(copying, "WRITEBACK_STEP", 5000)
     monkeypatch.setattr(copying, "CHUNK", 700)
     for name in missing:
         if how == "absent":

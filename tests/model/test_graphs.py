@@ -42,14 +42,14 @@ def test_bodies_have_paths_keys_and_the_owner_of_their_opset_imports() -> None:
 
     assert list(found) == [
         "graph",
-        "graph/If_1:then_branch",
-        "graph/If_1:then_branch/If_0:then_branch",
-        "graph/If_1:then_branch/If_0:else_branch",
-        "graph/If_1:else_branch",
+        "graph/y:then_branch",
+        "graph/y:then_branch/q:then_branch",
+        "graph/y:then_branch/q:else_branch",
+        "graph/y:else_branch",
         "function f:Inner",
     ]
-    assert found["graph/If_1:then_branch/If_0:else_branch"].key == (1, "then_branch", 0, 0, "else_branch", 0)
-    assert found["graph/If_1:then_branch"].owner is proto
+    assert found["graph/y:then_branch/q:else_branch"].key == (1, "then_branch", 0, 0, "else_branch", 0)
+    assert found["graph/y:then_branch"].owner is proto
     assert found["function f:Inner"].owner is proto.functions[0]
     assert [key for key, _ in nested_bodies(proto.graph)] == [
         located.key for located in found.values() if located.owner is proto

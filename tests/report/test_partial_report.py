@@ -34,7 +34,7 @@ def test_the_node_in_the_way_is_found_in_its_body(error: MigrateError) -> None:
     told: dict[str, Any] = failure(error, "m.onnx")
 
     blocked = told["blocked"]
-    assert (blocked["node"], blocked["scope"]) == ("p", "graph/If_1:then_branch")
+    assert (blocked["node"], blocked["scope"]) == ("p", "graph/y:then_branch")
     assert blocked["before"]["operator"] == "ATen"
     assert blocked["before"]["inputs"] == ["x", "k"]
     assert blocked["constants"] == {"k": {"type": "float", "shape": [1], "value": "[2]"}}

@@ -1,4 +1,4 @@
-"""An inspection on a rich console: one model in full, or many in a line each."""
+"""Prints inspections on a rich console: one model in full, or a table with one row per model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from onnx_migrate.report.report import INEXACT
+
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.inspection import Inspection
@@ -17,11 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["print_inspection", "print_overview"]
 
 _SHOWN = 10
-"""Changes and refusals shown, unless all are asked for."""
+"""Number of changes and of refusals shown without --verbose."""
 
 
 def print_overview(found: Sequence[Inspection], console: Console, *, to: str) -> None:
-    """Write a table of one row a model; `to` heads what would become of each."""
+    """Print a table with one row per model; `to` is the heading of the column with what a migration would do."""
     table = _table("model", "opset", "IR", "nodes", "weights", "reachable")
     table.add_column(escape(to), overflow="fold")
     for item in found:
@@ -40,7 +42,7 @@ def print_overview(found: Sequence[Inspection], console: Console, *, to: str) ->
 
 
 def print_inspection(item: Inspection, console: Console, *, everything: bool = False) -> None:
-    """Write all that is known of a model."""
+    """Print all that is known of a model."""
 
     def line(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
@@ -70,7 +72,11 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
     if item.plan is not None:
         changes = [
             f"  {escape(str(change.where))}: {escape(change.reason)}"
-            + (f" [yellow]({change.exactness.value})[/]" if change.exactness.value != "exact" else "")
+            + (
+                f" [yellow]({INEXACT[change.exactness.value]})[/]"
+                if change.exactness.value != "exact"
+                else ""
+            )
             for change in item.plan.changes
         ]
         _some(changes, line, everything)
@@ -114,7 +120,7 @@ def _error_line(error: MigrateError) -> str:
 
 
 def _span(opsets: Iterable[int]) -> str:
-    """Write rising numbers as ranges: 9 to 12, 14."""
+    """Return increasing numbers as ranges, as in "9 to 12, 14"."""
     ranges: list[list[int]] = []
     for opset in opsets:
         if ranges and opset == ranges[-1][1] + 1:

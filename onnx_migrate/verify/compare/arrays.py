@@ -1,40 +1,22 @@
-"""Holds two runs' outputs against each other, within what rounding alone explains."""
+"""Compares an output of two runs, element by element, within a tolerance or bit for bit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from onnx_migrate.verify.compare.tolerance import Tolerance, allowance
 from onnx_migrate.verify.verdict import Comparison
 
-__all__ = ["Array", "Tolerance", "compare", "flat", "is_float", "noise", "scale_of", "unequal"]
+__all__ = ["Array", "bit_difference", "compare", "flatten", "is_float", "largest_difference", "scale_of"]
 
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
-class Tolerance:
-    """What may differ. With `rtol` or `atol`: `|after - before| <= atol + rtol * |before|`, per element.
-
-    Otherwise, per output: `max(floor * eps * scale, factor * noise)`, at most `ceiling * scale`, where scale
-    is the largest finite magnitude of the original's output and eps that of the coarsest float type in the
-    model. `quantum` lets int8 and uint8 outputs of quantised models be off by one. Other integers, bools and
-    strings are equal or differ.
-    """
-
-    rtol: float | None = None
-    atol: float | None = None
-    floor: float = 8.0
-    factor: float = 10.0
-    ceiling: float = 1e-2
-    quantum: bool = False
-    eps: float = 0.0
-
-
-def flat(name: str, value: object) -> list[tuple[str, Array | None]]:
+def flatten(name: str, value: object) -> list[tuple[str, Array | None]]:
     """Return the arrays of a tensor, sequence, map or optional, each with a name such as `y[0]`."""
     if value is None:
         return [(name, None)]
@@ -42,14 +24,17 @@ def flat(name: str, value: object) -> list[tuple[str, Array | None]]:
         return [(name, value)]
     if isinstance(value, Mapping):
         items = sorted(value.items(), key=lambda item: str(item[0]))
-        return [part for key, item in items for part in flat(f"{name}[{key!r}]", item)]
+        return [part for key, item in items for part in flatten(f"{name}[{key!r}]", item)]
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return [part for index, item in enumerate(value) for part in flat(f"{name}[{index}]", item)]
+        return [part for index, item in enumerate(value) for part in flatten(f"{name}[{index}]", item)]
     return [(name, np.asarray(value))]
 
 
-def noise(before: Array, again: Array) -> float:
-    """Return the largest difference between two runs of one model; infinity where they cannot be compared."""
+def largest_difference(before: Array, again: Array) -> float:
+    """Return the largest absolute difference of the elements that are finite in both.
+
+    0 for equal discrete values; infinity for unequal ones, and for another shape or dtype.
+    """
     if before.shape != again.shape or before.dtype != again.dtype:
         return float("inf")
     if not is_float(before):
@@ -72,40 +57,40 @@ def compare(
     before: Array | None,
     after: Array | None,
     tolerance: Tolerance,
-    heard: float = 0.0,
-    usual: float = 0.0,
+    noise: float = 0.0,
+    overall_scale: float = 0.0,
     *,
-    jumps: bool = False,
+    discrete_noise: bool = False,
 ) -> Comparison:
-    """Compare one array; `heard` is the noise of the original, `usual` its scale over all feeds.
+    """Compare one tensor of an output; None stands for an absent optional.
 
-    `jumps` says that the original's own discrete values change with its rounding (an index near a tie): such
-    integers then differ in at most a hundredth of the elements before it counts.
+    `noise` is the largest difference between runs of the original that differ by rounding only, `overall_scale` the
+    largest finite magnitude of the original's output over all feeds. `discrete_noise` says that discrete values of the
+    original change with its rounding (an index near a tie): then up to a hundredth of the elements may differ.
     """
     if before is None or after is None:
         same = before is None and after is None
         return Comparison(
             name, None, None, "none", "none", problem="" if same else "present on one side only"
         )
-    shapes = before.shape, after.shape
-    types = str(before.dtype), str(after.dtype)
-    if before.shape != after.shape or before.dtype != after.dtype:
-        what = "shape" if before.shape != after.shape else "type"
-        pair = shapes if what == "shape" else types
-        return Comparison(
-            name, *shapes, *types, elements=before.size, problem=f"{what} {pair[0]} became {pair[1]}"
-        )
+    shapes, types = (before.shape, after.shape), (str(before.dtype), str(after.dtype))
+    entry = Comparison(name, *shapes, *types, elements=before.size)
+    if before.shape != after.shape:
+        return replace(entry, problem=f"shape {before.shape} became {after.shape}")
+    if before.dtype != after.dtype:
+        return replace(entry, problem=f"type {types[0]} became {types[1]}")
     if not is_float(before):
-        return _discrete(name, before, after, tolerance, jumps=jumps)
+        return _discrete(entry, before, after, tolerance, discrete_noise=discrete_noise)
     differing = int(np.count_nonzero(_bits(before) != _bits(after)))
     if differing == 0:
-        return Comparison(name, *shapes, *types, elements=before.size)
-    return _continuous(name, before, after, tolerance, heard, usual, differing)
+        return entry
+    entry = replace(entry, differing=differing)
+    return _continuous(entry, before, after, tolerance, noise, overall_scale)
 
 
-def unequal(name: str, before: object, after: object) -> str:
-    """Say where two values are not bit for bit the same, and by how much; "" where they are."""
-    here, there = flat(name, before), flat(name, after)
+def bit_difference(name: str, before: object, after: object) -> str:
+    """Describe the first tensor in which two values are not bit for bit the same; "" where they are."""
+    here, there = flatten(name, before), flatten(name, after)
     if [part for part, _ in here] != [part for part, _ in there]:
         return f"{name!r} holds other elements"
     for (part, a), (_, b) in zip(here, there, strict=True):
@@ -119,7 +104,12 @@ def unequal(name: str, before: object, after: object) -> str:
 
 
 def _continuous(
-    name: str, before: Array, after: Array, tolerance: Tolerance, heard: float, usual: float, differing: int
+    entry: Comparison,
+    before: Array,
+    after: Array,
+    tolerance: Tolerance,
+    noise: float,
+    overall_scale: float,
 ) -> Comparison:
     a, b = _wide(before), _wide(after)
     finite = np.isfinite(a)
@@ -138,37 +128,25 @@ def _continuous(
         allowed = float(np.max(bound, initial=0.0))
         wrong = int(np.count_nonzero(error > bound))
     else:
-        # A saturated output (a Sigmoid at zero) keeps the rounding of the scale it comes from.
-        saturated = scale < 1e-3 * usual
-        allowed = allowance(tolerance, usual if saturated else scale, heard, before.dtype)
+        # A saturated output (a Sigmoid near zero) has rounding errors of the scale it had before it saturated.
+        saturated = scale < 1e-3 * overall_scale
+        allowed = allowance(tolerance, overall_scale if saturated else scale, noise, before.dtype)
         wrong = int(np.count_nonzero(error > allowed))
     if wrong and not problem:
         problem = f"{wrong} of {before.size} elements differ by up to {largest:.3g}, allowed is {allowed:.3g}"
-    whole = max(scale, usual, float(np.max(np.abs(b[finite]), initial=0.0)) if scale == usual == 0.0 else 0.0)
-    relative = largest / whole if whole else 0.0
-    return Comparison(
-        name,
-        before.shape,
-        after.shape,
-        str(before.dtype),
-        str(after.dtype),
-        largest,
-        relative,
-        allowed,
-        before.size,
-        differing,
-        problem,
+    whole = max(scale, overall_scale) or float(np.max(np.abs(b[finite]), initial=0.0))
+    return replace(
+        entry,
+        largest_absolute=largest,
+        largest_relative=largest / whole if whole else 0.0,
+        allowed=allowed,
+        problem=problem,
     )
 
 
-def allowance(tolerance: Tolerance, scale: float, heard: float, dtype: np.dtype[Any]) -> float:
-    """Return the absolute difference that rounding explains in an output of this scale, noise and type."""
-    eps = max(tolerance.eps, _eps(dtype))
-    floor = tolerance.floor * eps * scale
-    return max(floor, min(tolerance.factor * heard, tolerance.ceiling * scale))
-
-
-def _discrete(name: str, before: Array, after: Array, tolerance: Tolerance, *, jumps: bool) -> Comparison:
+def _discrete(
+    entry: Comparison, before: Array, after: Array, tolerance: Tolerance, *, discrete_noise: bool
+) -> Comparison:
     unequal = np.asarray(before != after)
     differing = int(np.count_nonzero(unequal))
     largest, allowed, problem = 0.0, 0.0, ""
@@ -178,28 +156,22 @@ def _discrete(name: str, before: Array, after: Array, tolerance: Tolerance, *, j
         problem = f"{differing} of {before.size} elements are not equal"
         if tolerance.quantum and before.dtype in (np.int8, np.uint8) and largest <= 1:
             allowed, problem = 1.0, ""
-        elif jumps and differing <= max(1, before.size // 100):
+        elif discrete_noise and differing <= max(1, before.size // 100):
             problem = ""
-    scale = (
-        float(np.max(np.abs(before.astype(np.float64)), initial=0.0)) if before.dtype.kind in "iu" else 0.0
-    )
-    return Comparison(
-        name,
-        before.shape,
-        after.shape,
-        str(before.dtype),
-        str(after.dtype),
-        largest,
-        largest / scale if scale else 0.0,
-        allowed,
-        before.size,
-        differing,
-        problem,
+    integers = before.dtype.kind in "iu"
+    scale = float(np.max(np.abs(before.astype(np.float64)), initial=0.0)) if integers else 0.0
+    return replace(
+        entry,
+        largest_absolute=largest,
+        largest_relative=largest / scale if scale else 0.0,
+        allowed=allowed,
+        differing=differing,
+        problem=problem,
     )
 
 
 def is_float(array: Array) -> bool:
-    """Whether an array holds floats, complex ones and ml_dtypes' included."""
+    """Whether an array holds floating-point numbers, complex ones and those of ml_dtypes included."""
     return array.dtype.kind in "fc" or array.dtype.name in ("bfloat16",) or "float" in array.dtype.name
 
 
@@ -208,17 +180,10 @@ def _wide(array: Array) -> Array:
 
 
 def _bits(array: Array) -> Array:
-    """View floats as integers, with every NaN the same: a payload is not a number."""
+    """View floats as unsigned integers, with one pattern for every NaN: payloads are not compared."""
     if array.dtype.kind == "c":
         array = array.view(array.real.dtype)
-    wide = np.isnan(array.astype(np.float64))
+    nan = np.isnan(array.astype(np.float64))
     bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").copy()
-    bits[wide.reshape(bits.shape)] = np.iinfo(bits.dtype).max
+    bits[nan.reshape(bits.shape)] = np.iinfo(bits.dtype).max
     return bits
-
-
-def _eps(dtype: np.dtype[Any]) -> float:
-    if dtype.kind == "c":
-        return float(np.finfo(dtype).eps)
-    known = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
-    return known.get(dtype.name, 2.0**-3)

@@ -1,4 +1,4 @@
-"""Which values say something: an output that is the same whatever goes in proves nothing."""
+"""Whether an output can show a difference: one that is the same whatever the inputs are proves nothing."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.compare.arrays import Array, flat, is_float
+from onnx_migrate.verify.compare.arrays import Array, flatten, is_float
 
-__all__ = ["told"]
+__all__ = ["is_informative", "uninformative_outputs"]
 
 
-def told(runs: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """Say for each value whether some run gave numbers that neither are one constant nor saturated."""
-    telling: dict[str, bool] = {}
-    for outputs in runs:
-        for name, value in outputs.items():
-            telling[name] = telling.get(name, False) or any(_varies(array) for _, array in flat(name, value))
-    for name, tells in telling.items():
-        if not tells:
-            arrays = [[part for _, part in flat(name, outputs[name])] for outputs in runs]
-            telling[name] = any(_moved(a, b) for a, b in pairwise(arrays))
-    return telling
+def is_informative(values: Sequence[Any]) -> bool:
+    """Whether the values of one output, one for each run, vary within a run or between two runs that follow.
+
+    A tensor varies if its finite elements are neither all the same within rounding nor all at one of two ends, as those
+    of a saturated Sigmoid are.
+    """
+    arrays = [[array for _, array in flatten("", value)] for value in values]
+    return any(_varies(array) for parts in arrays for array in parts) or any(
+        _changed(a, b) for a, b in pairwise(arrays)
+    )
+
+
+def uninformative_outputs(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the outputs that are not informative, in the order of the outputs."""
+    return [name for name in runs[0] if not is_informative([run[name] for run in runs])] if runs else []
 
 
 def _varies(array: Array | None) -> bool:
@@ -34,16 +38,16 @@ def _varies(array: Array | None) -> bool:
     finite = array[np.isfinite(array)].astype(np.float64)
     if finite.size == 0:
         return False
-    reach = np.ptp(finite)
+    extent = np.ptp(finite)
     eps = np.finfo(array.dtype).eps if array.dtype.kind == "f" else 2.0**-7
-    if not reach > 64 * eps * np.max(np.abs(finite)):
+    if not extent > 64 * eps * np.max(np.abs(finite)):
         return False
-    place = (finite - finite.min()) / reach
-    # Nothing but two values is a Softmax or Sigmoid at its ends, which hides all that stands before it.
-    return finite.size <= 2 or bool(np.any((place > 1e-4) & (place < 1 - 1e-4)))
+    position = (finite - finite.min()) / extent
+    # Only two distinct values: a Softmax or Sigmoid that is saturated, which hides what is computed before it.
+    return finite.size <= 2 or bool(np.any((position > 1e-4) & (position < 1 - 1e-4)))
 
 
-def _moved(one: list[Array | None], other: list[Array | None]) -> bool:
+def _changed(one: list[Array | None], other: list[Array | None]) -> bool:
     pairs = [(a, b) for a, b in zip(one, other, strict=False) if a is not None and b is not None]
     return len(one) != len(other) or any(
         a.shape != b.shape or _varies(np.stack([np.resize(a, 1), np.resize(b, 1)]))

@@ -1,65 +1,96 @@
-"""How much the original's outputs move by rounding alone, and what differs by more than that."""
+"""How much the original's outputs change by rounding alone: measured, by running it again in ways that only round differently."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onnx_migrate.verify.compare.arrays import Tolerance, compare, flat, noise, scale_of
+import numpy as np
+
+from onnx_migrate.verify.compare.arrays import compare, flatten, largest_difference, scale_of
+from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.verdict import Comparison
 
-__all__ = ["Noise"]
+__all__ = ["Noise", "perturbed_by_ulp"]
 
 
 class Noise:
-    """The largest change heard of each output, per feed, and its scale over all feeds."""
+    """The largest difference observed between runs of the original, per feed and output, and each output's scale.
+
+    `runs` holds the outputs by name of the run that others are compared with, one mapping for each feed. The scale of
+    an output is its largest finite magnitude over all feeds. `unstable_shapes` are outputs whose shape, or presence of
+    an optional, changed between runs.
+    """
 
     def __init__(self, runs: Sequence[Mapping[str, Any]]) -> None:
         self._runs = runs
-        self._heard: dict[tuple[str, int], float] = {}
+        self._observed: dict[tuple[str, int], float] = {}
         self._scales: dict[str, float] = {}
         for run in runs:
             for name, value in run.items():
-                for part, array in flat(name, value):
+                for part, array in flatten(name, value):
                     self._scales[part] = max(self._scales.get(part, 0.0), scale_of(array))
-        self.unstable: set[str] = set()
+        self.unstable_shapes: set[str] = set()
 
-    def listen(self, index: int, again: Mapping[str, Any]) -> None:
-        """Take note of another run of the original on feed `index`, or on one a rounding away."""
+    def observe(self, index: int, again: Mapping[str, Any]) -> None:
+        """Record how far another run of the original is from the first on feed `index`.
+
+        The run is one that may differ by rounding only: on inputs perturbed by an ulp, at another optimisation level,
+        or in another runtime.
+        """
         for name, value in self._runs[index].items():
             if name not in again:
                 continue
-            here, there = flat(name, value), dict(flat(name, again[name]))
+            here, there = flatten(name, value), dict(flatten(name, again[name]))
             for part, array in here:
                 other = there.get(part)
                 if array is None or other is None or array.shape != other.shape:
-                    if (array is None) != (other is None) or (array is not None and other is not None):
-                        self.unstable.add(name)
+                    if array is not None or other is not None:
+                        self.unstable_shapes.add(name)
                     continue
                 key = part, index
-                self._heard[key] = max(self._heard.get(key, 0.0), noise(array, other))
+                self._observed[key] = max(self._observed.get(key, 0.0), largest_difference(array, other))
 
-    def torn(self, index: int, again: Mapping[str, Any]) -> set[str]:
-        """Return the outputs that another run gives so differently that no rounding explains it."""
+    def outputs_beyond_noise(self, index: int, again: Mapping[str, Any]) -> set[str]:
+        """Return the outputs of which another run differs by more than any rounding explains.
+
+        That is more than a hundredth of the output's scale: the largest noise that a tolerance accepts.
+        """
         return {
             name
             for name, value in self._runs[index].items()
-            for (part, a), (_, b) in zip(flat(name, value), flat(name, again[name]), strict=False)
-            if compare(part, a, b, Tolerance(), float("inf"), self._scales[part], jumps=True).problem
+            for (part, a), (_, b) in zip(flatten(name, value), flatten(name, again[name]), strict=False)
+            if compare(part, a, b, Tolerance(), float("inf"), self._scales[part], discrete_noise=True).problem
         }
 
-    def hold(
+    def compare(
         self, output: str, before: Any, after: Any, index: int, tolerance: Tolerance
     ) -> list[Comparison]:
-        """Compare an output of original and result on a feed; nothing where its shape is unstable."""
-        if output in self.unstable:
+        """Compare an output of original and result on feed `index`, one entry for each tensor in it.
+
+        Returns nothing for an output whose shape is unstable.
+        """
+        if output in self.unstable_shapes:
             return []
-        here, there = flat(output, before), flat(output, after)
+        here, there = flatten(output, before), flatten(output, after)
         if [name for name, _ in here] != [name for name, _ in there]:
             return [Comparison(output, None, None, "container", "container", problem="holds other elements")]
         entries = []
         for (part, a), (_, b) in zip(here, there, strict=True):
-            heard = self._heard.get((part, index), 0.0)
-            jumps = heard == float("inf")
-            entries.append(compare(part, a, b, tolerance, heard, self._scales[part], jumps=jumps))
+            observed = self._observed.get((part, index), 0.0)
+            changes = observed == float("inf")
+            entries.append(
+                compare(part, a, b, tolerance, observed, self._scales[part], discrete_noise=changes)
+            )
         return entries
+
+
+def perturbed_by_ulp(feed: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Return the feed with every nonzero float replaced by the next larger or smaller one, at random."""
+    rng = np.random.default_rng([seed, 1])
+    moved = dict(feed)
+    for name, value in feed.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            towards = np.where(rng.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
+            moved[name] = np.where(value == 0, value, np.nextafter(value, towards))
+    return moved

@@ -1,118 +1,125 @@
-"""Finds the node that holds a dim fast, or that lets one leak into the batch."""
+"""Finds the node that keeps a dim at its frozen size, mixes the items of a batch, or merges another dim into it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 import onnx
+from onnx import AttributeProto, numpy_helper
 
 from onnx_migrate.isolate import mark
-from onnx_migrate.model.graphs import all_nodes, names_read
+from onnx_migrate.model.graphs import all_nodes, initializer_types, names_read, nested_nodes
 from onnx_migrate.verify.compare.arrays import compare
-from onnx_migrate.verify.dynamic.sized_runs import Bench, BrokenError, Values, carriers
-from onnx_migrate.verify.evaluators import EvaluationError, open_model
-from onnx_migrate.verify.inputs.value_ranges import constant_text
-from onnx_migrate.verify.model_traits import exposing
+from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis
+from onnx_migrate.verify.dynamic.requirement import RequirementViolated
+from onnx_migrate.verify.dynamic.sized_runs import SizedRunner, Values
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model, with_extra_outputs
 from onnx_migrate.verify.verdict import Blocker
 
-__all__ = ["find_blocker", "named_blocker"]
+__all__ = ["constant_text", "find_blocker", "named_blocker"]
 
 _FEW, _MANY = 2, 3
 """Two sizes of a batch: an axis that has both is the batch."""
-_MORE = (32, 64)
-"""What is added to the frozen size of another dim, twice."""
+_INCREMENTS = (32, 64)
+"""What is added to the frozen size of another dim, in the first and the second run."""
 
 
 def named_blocker(model: onnx.ModelProto, name: str) -> Blocker | None:
-    """Return the node that a runtime blamed; None if it blamed none."""
+    """Return the node of this name, that a runtime's error names; None for ""."""
     if not name:
         return None
     node = next((node for node in all_nodes(model) if node.name == name), None)
     return _blocker(model, node) if node is not None else Blocker(name, "")
 
 
-def find_blocker(bench: Bench, broken: BrokenError) -> Blocker | None:
-    """Return the first node, upstream of the output at fault, that loses, mixes or leaks what varies."""
-    if broken.node or not broken.output:
-        return named_blocker(bench.model, broken.node)
+def find_blocker(runner: SizedRunner, violation: RequirementViolated) -> Blocker | None:
+    """Return the first node, upstream of the output at fault, whose outputs show the violation and inputs do not.
+
+    None where no such node is found. Runs the model with all values upstream of the output as further outputs.
+    """
+    if violation.node or not violation.output:
+        return named_blocker(runner.model, violation.node)
     mark("result: looking for the node that blocks")
-    upstream = _upstream(bench.model, broken.output)
+    upstream = _upstream(runner.model, violation.output)
     try:
-        search = _Search(bench, upstream, broken)
+        search = _Search(runner, upstream, violation)
     except EvaluationError as error:
-        return named_blocker(bench.model, error.node)
-    return next((_blocker(bench.model, node) for node in upstream if search.blames(node)), None)
+        return named_blocker(runner.model, error.node)
+    return next((_blocker(runner.model, node) for node in upstream if search.is_cause(node)), None)
 
 
 class _Search:
-    """What all values upstream of an output are at two sizes (`first`, `second`), and what varies between
-    them.
+    """All values upstream of an output, at two sizes (`_first`, `_second`) of what varied when the run failed.
 
-    If that is the batch, `single` holds the values of its second item on its own. If another dim leaks into
-    the batch, `leaking` holds the values with that dim larger.
+    If that is a batch, `_single` holds the values of its second item by itself. If another dim merges into the batch,
+    `_merged` holds the values with that dim larger, and `_unmerged` with that dim frozen.
     """
 
-    def __init__(self, bench: Bench, upstream: list[onnx.NodeProto], broken: BrokenError) -> None:
-        self._tolerance = bench.tolerance
-        self._common = bench.common_batch()
-        varied = broken.varied or bench.batch or set(bench.symbols)
-        self._batched = bool(bench.batch) and (bool(broken.leaking) or varied <= bench.batch)
-        batch = (varied & bench.batch) or bench.batch
+    def __init__(
+        self, runner: SizedRunner, upstream: list[onnx.NodeProto], violation: RequirementViolated
+    ) -> None:
+        self._tolerance = runner.tolerance
+        self._common = common_first_axis(runner.model)
+        varied = violation.varied or runner.batch or set(runner.symbols)
+        self._batched = bool(runner.batch) and (bool(violation.merged_at) or varied <= runner.batch)
+        batch = (varied & runner.batch) or runner.batch
         names = [name for node in upstream for name in node.output if name]
-        wide = open_model(exposing(bench.runnable, names), "off")
+        exposed = open_model(with_extra_outputs(runner.runnable, names), UNOPTIMIZED)
 
         def run(sizes: Mapping[str, int]) -> Values:
-            feed = bench.feed({**bench.symbols, **sizes})
-            return feed | wide.run(feed)
+            feed = runner.feed({**runner.symbols, **sizes})
+            return feed | exposed.run(feed)
 
-        larger = [{symbol: bench.symbols[symbol] + more for symbol in varied} for more in _MORE]
+        larger = [{symbol: runner.symbols[symbol] + more for symbol in varied} for more in _INCREMENTS]
         batches = [dict.fromkeys(batch, size) for size in (_FEW, _MANY)]
         pair = batches if self._batched else larger
         self._first, self._second = run(pair[0]), run(pair[1])
         self._single: Values = {}
-        self._leaking: Values = {}
-        if broken.leaking:
+        self._merged: Values = {}
+        if violation.merged_at:
             usual = batches[0] if self._batched else {}
-            self._still = self._first if self._batched else run(usual)
-            self._leaking = run({**broken.leaking, **usual})
+            self._unmerged = self._first if self._batched else run(usual)
+            self._merged = run({**violation.merged_at, **usual})
         elif self._batched:
-            alone = bench.item(bench.feed(bench.symbols | batches[0]), 1, batch)
-            self._single = alone | wide.run(alone)
+            alone = runner.item(runner.feed(runner.symbols | batches[0]), 1, batch)
+            self._single = alone | exposed.run(alone)
 
-    def blames(self, node: onnx.NodeProto) -> bool:
-        """Whether a node is the one, if none before it is."""
+    def is_cause(self, node: onnx.NodeProto) -> bool:
+        """Whether a node is the cause, provided that no node upstream of it is."""
         if node.op_type in ("Shape", "Size"):
             return False
         outputs = [name for name in node.output if name in self._first]
-        if self._leaking:
-            return any(self._leaks(name) for name in outputs)
+        if self._merged:
+            return any(self._merges(name) for name in outputs)
         if not any(self._follows(name) for name in node.input):
             return False
         return not any(map(self._follows, outputs)) or any(map(self._mixes, outputs))
 
     def _follows(self, name: str) -> bool:
+        """Whether the shape of a value changes with the sizes."""
         a, b = self._first.get(name), self._second.get(name)
         if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
             return False
-        return bool(carriers(a.shape, b.shape, _FEW, _MANY)) if self._batched else a.shape != b.shape
+        return bool(batch_axes_of(a.shape, b.shape, _FEW, _MANY)) if self._batched else a.shape != b.shape
 
     def _mixes(self, name: str) -> bool:
-        """Whether the second item of a batch is something else on its own."""
+        """Whether the second item of a batch is something else by itself, along every axis that can be the batch."""
         value, alone = self._first[name], self._single.get(name)
         if not isinstance(value, np.ndarray) or not isinstance(alone, np.ndarray) or alone.dtype.kind != "f":
             return False
-        axes = carriers(value.shape, np.shape(self._second[name]), _FEW, _MANY)
+        axes = batch_axes_of(value.shape, np.shape(self._second[name]), _FEW, _MANY)
         loose = replace(self._tolerance, rtol=1e-2, atol=1e-2 * float(np.max(np.abs(alone), initial=0.0)))
         parts = [np.take(value, [1], axis) for axis in axes]
         return bool(parts) and all(compare("", alone, part, loose).problem for part in parts)
 
-    def _leaks(self, name: str) -> bool:
-        """Whether a value has its batch where it was, and another size of it."""
-        shape, larger = np.shape(self._still[name]), np.shape(self._leaking[name])
+    def _merges(self, name: str) -> bool:
+        """Whether the batch axis of a value has another length when the other dim is larger."""
+        shape, larger = np.shape(self._unmerged[name]), np.shape(self._merged[name])
         if self._batched:
-            axes = carriers(shape, np.shape(self._second[name]), _FEW, _MANY)
+            axes = batch_axes_of(shape, np.shape(self._second[name]), _FEW, _MANY)
         else:
             axes = [0] if shape and shape[0] == self._common else []
         return bool(axes) and all(axis >= len(larger) or larger[axis] != shape[axis] for axis in axes)
@@ -128,8 +135,30 @@ def _upstream(model: onnx.ModelProto, output: str) -> list[onnx.NodeProto]:
 
 
 def _blocker(model: onnx.ModelProto, node: onnx.NodeProto) -> Blocker:
-    # The last one: the shape of a Reshape, the sizes of a Resize; but of a Conv not the bias.
+    # The last constant input: the shape of a Reshape, the sizes of a Resize; but of a Conv the weight, not the bias.
     names = node.input[1:2] if node.op_type in ("Conv", "ConvTranspose", "Gemm") else node.input[::-1]
     texts = ((name, constant_text(model, name)) for name in names)
     constant, holds = next(((name, text) for name, text in texts if text is not None), ("", ""))
     return Blocker(node.name, node.op_type, node.output[0] if node.output else "", constant, holds)
+
+
+def constant_text(model: onnx.ModelProto, name: str) -> str | None:
+    """Return the elements of a constant as a list, or type and shape of one with more than 16; None if it is none."""
+    tensor = next((t for t in model.graph.initializer if t.name == name), None)
+    for node in nested_nodes(model.graph.node):
+        if tensor is None and node.op_type == "Constant" and node.output[0] == name:
+            for attribute in node.attribute:
+                if attribute.type == AttributeProto.TENSOR:
+                    tensor = attribute.t
+                elif attribute.type == AttributeProto.INTS:
+                    return str(list(attribute.ints))
+    if tensor is None:
+        sparse = (entry[1:] for entry in initializer_types(model.graph) if entry[0] == name)
+        return next((_type_text(dtype, dims) for dtype, dims in sparse), None)
+    if prod(tensor.dims) > 16 or tensor.data_location == onnx.TensorProto.EXTERNAL:
+        return _type_text(tensor.data_type, tensor.dims)
+    return str(numpy_helper.to_array(tensor).ravel().tolist())
+
+
+def _type_text(dtype: int, dims: Sequence[int]) -> str:
+    return f"{onnx.TensorProto.DataType.Name(dtype).lower()}[{', '.join(map(str, dims))}]"

@@ -1,7 +1,7 @@
-"""Holds a claim of bit-identity: of the outputs, and of the inner values before what would hide a difference.
+"""Compares bit for bit where identity is claimed: outputs, and inner values that later nodes may hide.
 
-A Relu lets no difference through where it gives zero, nor a MaxPool where another element wins. What a lift
-writes keeps the names of the values it computes, so the values before such nodes can be compared by name.
+A Relu hides a difference where its output is zero, a MaxPool one in elements that are not the largest. What a lift
+writes keeps the names of the values it computes, so the values that such nodes read are compared by name.
 """
 
 from __future__ import annotations
@@ -14,91 +14,100 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnx_migrate.analysis.onnx_inference import sheltered
+from onnx_migrate.analysis.onnx_inference import without_fragile_ops
 from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.verify.compare.arrays import is_float, unequal
-from onnx_migrate.verify.equivalence.findings import Judge
-from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
-from onnx_migrate.verify.model_traits import dependents, exposing, is_random
+from onnx_migrate.verify.compare.arrays import bit_difference, is_float
+from onnx_migrate.verify.equivalence.findings import Findings
+from onnx_migrate.verify.evaluators import (
+    UNOPTIMIZED,
+    EvaluationError,
+    Runnable,
+    open_model,
+    with_extra_outputs,
+)
+from onnx_migrate.verify.model_traits import dependents, is_random
 
-__all__ = ["hold_inner_exactness", "hold_outer_exactness"]
+__all__ = ["compare_inner_bits", "compare_output_bits"]
 
 _MEMORY = 1 << 28
-"""How many bytes of inner values are taken out of a model in one run, as far as inference tells their sizes."""
+"""How many bytes of inner values are made outputs of a model in one run, by the sizes that inference finds."""
 _UNKNOWN = 1 << 24
-"""What a value of unknown shape counts for."""
+"""Bytes assumed of a value of unknown shape."""
 
 _GOLDEN = (5**0.5 - 1) / 2
 """Its multiples, modulo 1, fill an interval evenly."""
 
-_TELLING = frozenset({
+_TRANSPARENT = frozenset({
     "Add", "BatchNormalization", "Concat", "Conv", "ConvTranspose", "DepthToSpace", "Div", "Exp", "Expand",
     "Flatten", "Gemm", "Identity", "LayerNormalization", "MatMul", "Mul", "Neg", "Reshape", "SpaceToDepth",
     "Squeeze", "Sub", "Sum", "Tile", "Transpose", "Unsqueeze",
 })  # fmt: skip
-"""Operators of whose every input element something is seen in the output."""
+"""Operators whose output depends on every element of their inputs."""
 
 
-def hold_outer_exactness(exact: Runnable, judge: Judge) -> None:
-    """Run a model that claims bit-identity as the original was run first. Raises EvaluationError."""
+def compare_output_bits(exact: Runnable, findings: Findings) -> None:
+    """Run the model for which bit-identity is claimed on every feed, and compare its outputs. Raises EvaluationError."""
     mark("result before its inexact changes: running")
-    names = judge.base.inner_names(exact.proto())
-    model = open_model(exposing(exact, names) if names else exact, LEVELS[0])
-    judge.hold_exact([model.run(feed.inputs) for feed in judge.base.feeds])
+    names = findings.reference.inner_names(exact.proto())
+    model = open_model(with_extra_outputs(exact, names) if names else exact, UNOPTIMIZED)
+    findings.compare_bits([model.run(feed.inputs) for feed in findings.reference.feeds])
 
 
-def hold_inner_exactness(
-    original: Runnable, before: onnx.ModelProto, exact: Runnable, judge: Judge, seconds: float
+def compare_inner_bits(
+    original: Runnable, before: onnx.ModelProto, exact: Runnable, findings: Findings, seconds: float
 ) -> None:
-    """Hold inner values on the first feed, spread over the model; as many runs as end within `seconds`."""
+    """Compare inner values of both models that may be hidden, on the first feed, until `seconds` have passed.
+
+    Values are taken in several runs, each spread over the whole model, as memory allows.
+    """
     start = time.perf_counter()
-    made = {name for node in exact.proto().graph.node for name in node.output}
-    names = [] if is_random(before) else [name for name in _hidden(before) if name in made]
-    chunks = _chunks(names, _sizes(before, judge.base.feeds[0].inputs))
+    computed = {name for node in exact.proto().graph.node for name in node.output}
+    names = [] if is_random(before) else [name for name in _hidden(before) if name in computed]
+    chunks = _chunks(names, _sizes(before, findings.reference.feeds[0].inputs))
     for index, chunk in enumerate(chunks):
         try:
-            _hold(original, exact, chunk, judge)
+            _compare(original, exact, chunk, findings)
         except EvaluationError as error:
-            judge.notes.append(f"inner values could not be exposed: {error}")
+            findings.notes.append(f"inner values could not be exposed: {error}")
             return
         spent = time.perf_counter() - start
         if index + 1 < len(chunks) and spent * (index + 2) / (index + 1) > seconds:
             done = sum(map(len, chunks[: index + 1]))
-            judge.notes.append(
+            findings.notes.append(
                 f"bit-identity was held for {done} of {len(names)} inner values, for want of time"
             )
             return
 
 
-def _hold(original: Runnable, exact: Runnable, names: list[str], judge: Judge) -> None:
-    feed = judge.base.feeds[0].inputs
+def _compare(original: Runnable, exact: Runnable, names: list[str], findings: Findings) -> None:
+    feed = findings.reference.feeds[0].inputs
     mark("original: running, inner values")
-    ours = open_model(exposing(original, names), LEVELS[0]).run(feed)
+    ours = open_model(with_extra_outputs(original, names), UNOPTIMIZED).run(feed)
     mark("result before its inexact changes: running, inner values")
-    theirs = open_model(exposing(exact, names), LEVELS[0]).run(feed)
+    theirs = open_model(with_extra_outputs(exact, names), UNOPTIMIZED).run(feed)
     for name in names:
         value = ours[name]
         if isinstance(value, np.ndarray) and is_float(value):
-            judge.claim_fails(unequal(name, value, theirs[name]))
+            findings.reject_bit_identity(bit_difference(name, value, theirs[name]))
 
 
 def _chunks(names: list[str], sizes: Mapping[str, int]) -> list[list[str]]:
-    """Divide the names, each part spread over the model, so that no part is larger than `_MEMORY` or one value."""
+    """Divide the names, each part spread over the model, so that each is at most `_MEMORY` bytes or a single value."""
     chunks: list[list[str]] = []
-    room = 0
+    remaining = 0
     for index in sorted(range(len(names)), key=lambda index: index * _GOLDEN % 1):
         size = sizes.get(names[index], _UNKNOWN)
-        if size > room:
+        if size > remaining:
             chunks.append([])
-            room = _MEMORY
+            remaining = _MEMORY
         chunks[-1].append(names[index])
-        room -= size
+        remaining -= size
     return chunks
 
 
 def _sizes(model: onnx.ModelProto, feed: Mapping[str, Any]) -> dict[str, int]:
-    """Return the bytes of the values whose shapes inference finds for these inputs."""
+    """Return the bytes, at eight for each element, of the values whose shapes inference finds for these inputs."""
     sized = onnx.ModelProto()
     sized.CopyFrom(model)
     for value in sized.graph.input:
@@ -109,8 +118,8 @@ def _sizes(model: onnx.ModelProto, feed: Mapping[str, Any]) -> dict[str, int]:
             for size in array.shape:
                 shape.dim.add().dim_value = size
     try:
-        inferred = onnx.shape_inference.infer_shapes(sheltered(sized))
-    except onnx.shape_inference.InferenceError:  # odd models that run; what is unknown counts for _UNKNOWN
+        inferred = onnx.shape_inference.infer_shapes(without_fragile_ops(sized))
+    except onnx.shape_inference.InferenceError:  # a model may run all the same; values then count as _UNKNOWN
         return {}
     return {
         value.name: 8 * prod(dim.dim_value for dim in value.type.tensor_type.shape.dim)
@@ -120,8 +129,8 @@ def _sizes(model: onnx.ModelProto, feed: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _hidden(model: onnx.ModelProto) -> Iterator[str]:
-    """Yield the computed values that nodes read which may hide a difference."""
+    """Yield the values, computed from inputs, that some node reads which may hide a difference in them."""
     inputs = {value.name for value in fed_inputs(model.graph)}
-    fed = dependents(model, inputs) - inputs
-    read = (name for node in model.graph.node if node.op_type not in _TELLING for name in node.input)
-    yield from dict.fromkeys(name for name in read if name in fed)
+    computed = dependents(model, inputs) - inputs
+    read = (name for node in model.graph.node if node.op_type not in _TRANSPARENT for name in node.input)
+    yield from dict.fromkeys(name for name in read if name in computed)

@@ -1,4 +1,4 @@
-"""Runs a result for the judge, its inner values matched with the original's."""
+"""Runs a result on the original's feeds, and pairs its inner values with the original's."""
 
 from __future__ import annotations
 
@@ -7,57 +7,66 @@ from collections.abc import Iterator, Mapping
 import onnx
 
 from onnx_migrate.isolate import mark
-from onnx_migrate.verify.equivalence.findings import Judge
-from onnx_migrate.verify.equivalence.inner_values import look_inside
-from onnx_migrate.verify.equivalence.reference_run import Values
-from onnx_migrate.verify.evaluators import LEVELS, Runnable, open_model
-from onnx_migrate.verify.model_traits import exposing
+from onnx_migrate.verify.equivalence.feed_search import Values
+from onnx_migrate.verify.equivalence.findings import Findings
+from onnx_migrate.verify.equivalence.inner_values import expose_inner_values
+from onnx_migrate.verify.evaluators import LEVELS, Runnable, open_model, with_extra_outputs
 
-__all__ = ["Candidate"]
+__all__ = ["CandidateRun"]
 
 
-class Candidate:
-    """The result under test, and how its inner values are matched once the first level ran."""
+class CandidateRun:
+    """A result that is compared with the original; `evaluator` is the runtime that ran it last, "" before.
 
-    def __init__(self, result: Runnable, model: onnx.ModelProto, judge: Judge) -> None:
+    Inner values are paired after the run in the first configuration, and compared in all.
+    """
+
+    def __init__(self, result: Runnable, model: onnx.ModelProto, findings: Findings) -> None:
         self.evaluator = ""
         self._result = result
-        self._judge = judge
-        self._base = judge.base
+        self._findings = findings
+        self._reference = findings.reference
         self._pairs: list[tuple[str, str]] = []
-        self._shared = judge.base.inner_names(model)
+        self._same_names = findings.reference.inner_names(model)
 
     def run(self, *, exact: bool) -> None:
-        """Hold it against the original; with `exact`, also bit for bit. Raises EvaluationError."""
-        for level in self._base.runs:
-            mark(f"result: running, optimisation {level}")
-            first = level == next(iter(self._base.runs))
+        """Run every feed in every configuration and compare; with `exact`, in the first also bit for bit.
+
+        Raises EvaluationError.
+        """
+        for configuration in self._reference.runs:
+            mark(f"result: running, {configuration}")
+            first = configuration == self._reference.first
             kept = []
-            for index, values in enumerate(self._runs(level)):
-                self._judge.hold(level, index, values, self._pairs)
+            for index, values in enumerate(self._runs(configuration)):
+                self._findings.compare(configuration, index, values, self._pairs)
                 if first:
-                    self._judge.hold_recorded(index, values)
+                    self._findings.compare_recorded(index, values)
                     kept.append(values if exact else {})
             if exact and first:
-                self._judge.hold_exact(kept)
+                self._findings.compare_bits(kept)
 
-    def _runs(self, level: str) -> Iterator[Values]:
-        inputs = [feed.inputs for feed in self._base.feeds]
-        if self._base.nearest and level == LEVELS[0]:
-            inner = look_inside(self._result, list(self._base.nearest), inputs, self._shared)
+    def _runs(self, configuration: str) -> Iterator[Values]:
+        inputs = [feed.inputs for feed in self._reference.feeds]
+        if self._reference.nearest and configuration == LEVELS[0]:
+            outputs = list(self._reference.nearest)
+            inner = expose_inner_values(self._result, outputs, inputs, self._same_names)
             self.evaluator = inner.evaluator.name
             self._pair(inner.nearest)
             yield from inner.runs
             return
-        result = exposing(self._result, [name for _, name in self._pairs]) if self._pairs else self._result
-        model = open_model(result, level)
+        exposed = [name for _, name in self._pairs]
+        model = open_model(
+            with_extra_outputs(self._result, exposed) if exposed else self._result, configuration
+        )
         self.evaluator = model.name
         for feed in inputs:
             yield model.run(feed)
 
     def _pair(self, found: Mapping[str, tuple[str, ...]]) -> None:
+        """Pair the original's inner values upstream of an output with the result's, if they are equally many."""
         unpaired = []
-        for output, names in self._base.nearest.items():
+        for output, names in self._reference.nearest.items():
             theirs = found.get(output, ())
             if len(names) == len(theirs):
                 self._pairs.extend(zip(names, theirs, strict=True))
@@ -65,4 +74,4 @@ class Candidate:
                 unpaired.append(output)
         self._pairs = list(dict.fromkeys(self._pairs))
         if unpaired:
-            self._judge.not_paired(unpaired)
+            self._findings.add_unpaired(unpaired)

@@ -1,8 +1,7 @@
-"""The values behind a flat output: for a Softmax that is uniform whatever goes in, the logits.
+"""The values upstream of an output that does not vary: for a Softmax that is uniform on every input, the logits.
 
-From a flat output the walk goes upstream, to the nearest values that do vary with the input. It is made in
-each model on its own, over the graph and not by name: a simplifier may let an old name stand for another
-value.
+The graph is traversed upstream from the output to the nearest values that do vary with the inputs. Each model is
+traversed on its own, by its graph and not by names: a simplifier may reuse an old name for another value.
 """
 
 from __future__ import annotations
@@ -14,63 +13,71 @@ from typing import Any
 import onnx
 
 from onnx_migrate.model.graphs import fed_inputs, names_read, producers
-from onnx_migrate.verify.compare.informative import told
-from onnx_migrate.verify.evaluators import Evaluator, Runnable, open_model
-from onnx_migrate.verify.model_traits import exposing
+from onnx_migrate.verify.compare.informative import is_informative
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, Evaluator, Runnable, open_model, with_extra_outputs
 
-__all__ = ["Inner", "look_inside"]
+__all__ = ["InnerValues", "expose_inner_values"]
 
-DEPTHS = (1, 4, 16, 64)
-"""How many nodes above a flat output are looked at, in turn, until what varies is found."""
+_DEPTHS = (1, 4, 16, 64)
+"""How many nodes upstream of an output are exposed, in turn, until varying values are found on every path."""
 
-_SHAPES = frozenset({"Shape", "Size"})
-"""What these give follows from the shapes, which are compared as they are."""
+_SHAPE_OPERATORS = frozenset({"Shape", "Size"})
+"""Operators whose outputs depend on shapes only, which are compared by themselves."""
 
 
 @dataclass(frozen=True)
-class Inner:
-    """The model with inner values exposed, what it gave on each feed, and what was found above each output.
+class InnerValues:
+    """A model with inner values as outputs, what it computed on each feed, and what was found upstream.
 
-    `nearest` holds the nearest varying values, in the order of the walk, that are not outputs themselves; an
-    output without any is left out. In `lost` are those of which a way up met the input, or no end at all.
+    `nearest` holds by output the nearest varying values upstream that are not graph outputs, in the order of the
+    traversal; an output without any is left out. `incomplete` are outputs with a path upstream on which no value varies
+    before an input, or that is longer than the largest depth.
     """
 
     evaluator: Evaluator
     runs: list[dict[str, Any]]
     nearest: Mapping[str, tuple[str, ...]]
-    lost: frozenset[str]
+    incomplete: frozenset[str]
 
 
-def look_inside(
+def expose_inner_values(
     runnable: Runnable, outputs: Sequence[str], feeds: Sequence[Mapping[str, Any]], also: Sequence[str] = ()
-) -> Inner:
-    """Run the model with what lies above `outputs` exposed, and `also`. Raises EvaluationError."""
+) -> InnerValues:
+    """Run the model with the values upstream of `outputs` and those named in `also` as further outputs.
+
+    ONNX Runtime runs it without optimisation. Raises EvaluationError.
+    """
     model = runnable.proto()
-    walk = _Walk(model)
-    for depth in DEPTHS:
-        names = [name for output in outputs for name in walk.above(output, depth)]
-        evaluator = open_model(exposing(runnable, [*names, *also]), "off")
+    upstream = _Upstream(model)
+    for depth in _DEPTHS:
+        names = [name for output in outputs for name in upstream.within(output, depth)]
+        evaluator = open_model(with_extra_outputs(runnable, [*names, *also]), UNOPTIMIZED)
         runs = [evaluator.run(feed) for feed in feeds]
-        found = {output: walk.nearest(output, told(runs)) for output in outputs}
-        if not any(None in names for names in found.values()) or depth == DEPTHS[-1]:
+        varies = {name: is_informative([run[name] for run in runs]) for name in (runs[0] if runs else ())}
+        found = {output: upstream.nearest(output, varies) for output in outputs}
+        if not any(None in names for names in found.values()) or depth == _DEPTHS[-1]:
             break
     present = {output.name for output in model.graph.output}
     nearest = {output: tuple(n for n in names if n and n not in present) for output, names in found.items()}
-    lost = {output for output, names in found.items() if None in names or "" in names}
-    return Inner(evaluator, runs, {o: names for o, names in nearest.items() if names}, frozenset(lost))
+    incomplete = {output for output, names in found.items() if None in names or "" in names}
+    return InnerValues(
+        evaluator, runs, {output: names for output, names in nearest.items() if names}, frozenset(incomplete)
+    )
 
 
-class _Walk:
+class _Upstream:
+    """Traversal from values of the main graph to those they are computed from."""
+
     def __init__(self, model: onnx.ModelProto) -> None:
-        self._makers = producers(model.graph)
+        self._producers = producers(model.graph)
         self._inputs = {value.name for value in fed_inputs(model.graph)}
-        self._fed = set(self._inputs)
+        self._dependent = set(self._inputs)
         for node in model.graph.node:
-            if node.op_type not in _SHAPES and not self._fed.isdisjoint(names_read(node)):
-                self._fed.update(name for name in node.output if name)
+            if node.op_type not in _SHAPE_OPERATORS and not self._dependent.isdisjoint(names_read(node)):
+                self._dependent.update(name for name in node.output if name)
 
-    def above(self, output: str, depth: int) -> Iterator[str]:
-        """Yield the values up to `depth` nodes above an output that depend on what an input holds."""
+    def within(self, output: str, depth: int) -> Iterator[str]:
+        """Yield the values up to `depth` nodes upstream of an output that depend on the elements of an input."""
         seen, layer = {output}, [output]
         for _ in range(depth):
             read = dict.fromkeys(name for below in layer for name in self._read(below))
@@ -78,14 +85,15 @@ class _Walk:
             seen.update(layer)
             yield from layer
 
-    def nearest(self, output: str, telling: Mapping[str, bool]) -> dict[str | None, None]:
-        """Return the first varying value on every way up; None for a way that was not seen to its end.
+    def nearest(self, output: str, varies: Mapping[str, bool]) -> dict[str | None, None]:
+        """Return the first varying value on every path upstream, as keys in the order of the traversal.
 
-        A way that ends at an input without a varying value in between gives "".
+        `varies` says so of each exposed value. A path that reaches an input before it reaches a varying value is "", one
+        that reaches a value which was not exposed None.
         """
         found: dict[str | None, None] = {}
         seen: set[str] = set()
-        stack = [output] if output in self._fed else []
+        stack = [output] if output in self._dependent else []
         while stack:
             name = stack.pop()
             if name in seen:
@@ -93,18 +101,18 @@ class _Walk:
             seen.add(name)
             if name in self._inputs:
                 found[""] = None
-            elif name not in telling:
+            elif name not in varies:
                 found[None] = None
-            elif telling[name]:
+            elif varies[name]:
                 found[name] = None
             else:
                 stack.extend(reversed(self._read(name)))
         return found
 
     def _read(self, name: str) -> list[str]:
-        """Return the computed values that a value is made of and that depend on what an input holds."""
-        node = self._makers.get(name)
-        if node is None or node.op_type in _SHAPES:
+        """Return the values that a value is computed from and that depend on the elements of an input."""
+        node = self._producers.get(name)
+        if node is None or node.op_type in _SHAPE_OPERATORS:
             return []
         ordered = dict.fromkeys([*node.input, *sorted(names_read(node))])
-        return [read for read in ordered if read in self._fed]
+        return [read for read in ordered if read in self._dependent]

@@ -1,246 +1,172 @@
-"""What the original gives: the inputs it runs on, its outputs on them, and how far rounding moves those."""
+"""What the original computes: the inputs it runs on, its outputs on them, and how far rounding moves those."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import onnx
 
-from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import mark
-from onnx_migrate.verify.compare.informative import told
-from onnx_migrate.verify.compare.noise import Noise
-from onnx_migrate.verify.equivalence.inner_values import look_inside
+from onnx_migrate.verify.compare.noise import Noise, perturbed_by_ulp
+from onnx_migrate.verify.equivalence.feed_search import FeedSearch, Values
+from onnx_migrate.verify.equivalence.inner_values import expose_inner_values
 from onnx_migrate.verify.evaluators import (
     LEVELS,
+    REFERENCE,
     EvaluationError,
     Evaluator,
     Runnable,
     open_model,
+    with_extra_outputs,
 )
-from onnx_migrate.verify.inputs.generate import Sizes, make_feed, size_plans
-from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
-from onnx_migrate.verify.model_traits import exposing, nudged, resizes
+from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds
+from onnx_migrate.verify.model_traits import contains_resize
 from onnx_migrate.verify.verdict import FeedNote
 
-__all__ = ["TRYING", "Baseline", "measure"]
-
-TRYING = "original: running, sizes"
-"""The stage in which sizes are tried; the plan's place follows."""
-
-_STYLES = ("normal", "wide")
-_FURTHER_STYLES = ("uniform", "pixels", "small")
-_PATIENCE = 2.0
-"""Seconds after which no further style of input is tried."""
-
-Values = dict[str, Any]
+__all__ = ["ReferenceRun", "run_original"]
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """The feeds, and by optimisation level what the original gave on each.
+class ReferenceRun:
+    """The original's outputs on each feed, which those of results are compared with.
 
-    An output that ONNX Runtime's optimiser gets wrong in the original is left out of `runs` at that level.
-
-    `nearest` names the inner values that were recorded as well, by the flat output they lie above (inner.py).
-    `silent` are outputs that say nothing, on any feed, and that no value above speaks for.
+    `seed` is that of random feeds, None for the user's. `runs` holds the outputs of every feed for each configuration
+    of a runtime (evaluators), in the order they ran, the unoptimised one first; an output that ONNX Runtime's
+    optimiser changes in the original itself is missing at that level. `noise` is how far the outputs move by rounding.
+    `nearest` holds, for each output that does not vary, the nearest inner values upstream that do (inner_values.py);
+    `runs` holds those too. `notes` are weaknesses of the proof, for the report.
     """
 
     feeds: list[Feed]
     seed: int | None
     runs: dict[str, list[Values]]
-    heard: Noise
+    noise: Noise
     nearest: Mapping[str, tuple[str, ...]]
-    silent: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
-    def described(self) -> tuple[FeedNote, ...]:
-        """What was fed."""
+    def first(self) -> str:
+        """The configuration that ran first."""
+        return next(iter(self.runs))
+
+    @property
+    def inner(self) -> frozenset[str]:
+        """The names in `runs` of inner values."""
+        return frozenset(name for names in self.nearest.values() for name in names)
+
+    @property
+    def feed_notes(self) -> tuple[FeedNote, ...]:
+        """Name, seed and shapes of each feed, for the verdict."""
         return tuple(
-            FeedNote(feed.name, self.seed, tuple((n, _shape(v)) for n, v in feed.inputs.items()))
+            FeedNote(
+                feed.name,
+                self.seed,
+                tuple(
+                    (name, tuple(value.shape) if isinstance(value, np.ndarray) else None)
+                    for name, value in feed.inputs.items()
+                ),
+            )
             for feed in self.feeds
         )
 
     def inner_names(self, model: onnx.ModelProto) -> list[str]:
-        """Return the recorded inner values that a model has by name."""
-        made = {name for node in model.graph.node for name in node.output}
-        return [name for names in self.nearest.values() for name in names if name in made]
+        """Return the recorded inner values that a model computes under the same name."""
+        computed = {name for node in model.graph.node for name in node.output}
+        return [name for names in self.nearest.values() for name in names if name in computed]
 
 
-def measure(
+def run_original(
     original: Runnable,
     before: onnx.ModelProto,
     after: onnx.ModelProto,
     feeds: Feeds | None,
     seed: int,
-    first_plan: int = 0,
-) -> Baseline:
-    """Run the original at every level at which it runs. Raises EvaluationError where there is none.
+    first_choice: int = 0,
+) -> ReferenceRun:
+    """Run the original (`before` is its structure, `after` the result's) in every configuration in which it runs.
 
-    Sizes to make up inputs of are tried from the plan `first_plan` on (made.py).
+    Without `feeds` the inputs are random, at the sizes from the choice `first_choice` on (inputs/sizes.py).
+    Raises EvaluationError where the original runs in none, UsageError for `feeds` that do not fit it.
     """
     mark("original: loading")
-    model, levels = _open(original, before)
+    model, configurations = _open(original, before)
     mark("original: running")
-    tried = _Tried(model, before, after, seed)
-    del model
+    search = FeedSearch(model, before, after, seed)
+    del model  # the search may replace it; then it is freed
     if feeds is None:
-        tried.make_up(first_plan)
+        search.generate(first_choice)
     else:
-        tried.take(feeds)
+        search.use(feeds)
     nearest: Mapping[str, tuple[str, ...]] = {}
-    silent = tried.silent()
-    if silent and levels == LEVELS:
-        mark("original: looking above the outputs that do not vary")
-        inner = look_inside(original, silent, tried.inputs)
-        nearest = inner.nearest
-        for output, names in nearest.items():
-            which = ", ".join(map(repr, names[:5]))
-            tried.notes.append(f"output {output!r} does not vary; compared before it as well: {which}")
-        silent = sorted(inner.lost)
-        if nearest:
-            tried.replace(inner.evaluator, inner.runs, nearest)
-        del inner
+    uninformative = search.uninformative()
+    if uninformative and configurations == LEVELS:
+        nearest, uninformative = _look_upstream(original, search, uninformative)
     if feeds is None:
-        tried.make_up_more(silent)
-        silent = [output for output in silent if output in tried.silent()]
-    if silent:
-        which = ", ".join(map(repr, silent[:5]))
-        tried.notes.append(f"weak proof: constant, saturated, empty or NaN for every input tried: {which}")
-    heard = Noise(tried.outputs)
-    runs = {levels[0]: tried.outputs}
+        search.generate_more(uninformative)
+        uninformative = [output for output in uninformative if output in search.uninformative()]
+    if uninformative:
+        which = ", ".join(map(repr, uninformative[:5]))
+        search.notes.append(f"weak proof: constant, saturated, empty or NaN for every input tried: {which}")
+    noise = Noise(search.outputs)
+    runs = {configurations[0]: search.outputs}
     try:
-        tried.move(heard)
-        for level in levels[1:]:
-            mark(f"original: running, optimisation {level}")
-            other = open_model(exposing(original, tried.outputs[0]) if nearest else original, level)
-            again = [other.run(feed) for feed in tried.inputs]
-            torn = set().union(*(heard.torn(index, outputs) for index, outputs in enumerate(again)))
-            for output in sorted(torn):
-                tried.notes.append(
-                    f"optimised, the original itself gives another {output!r}: held as it is only"
-                )
-            runs[level] = [{n: v for n, v in outputs.items() if n not in torn} for outputs in again]
-            for index, outputs in enumerate(runs[level]):
-                heard.listen(index, outputs)
+        for index, inputs in enumerate(search.inputs):
+            noise.observe(index, search.run(perturbed_by_ulp(inputs, seed)))
+        search.release_model()
+        for configuration in configurations[1:]:
+            mark(f"original: running, {configuration}")
+            runnable = with_extra_outputs(original, search.outputs[0]) if nearest else original
+            runs[configuration] = _run_again(runnable, configuration, search, noise)
     except EvaluationError as error:
-        runs = {levels[0]: tried.outputs}
-        tried.notes.append(f"the original ran without optimisation only: {error}")
-    return Baseline(
-        tried.feeds,
-        None if feeds is not None else seed,
-        runs,
-        heard,
-        nearest,
-        tuple(silent),
-        tuple(tried.notes),
+        runs = {configurations[0]: search.outputs}
+        search.notes.append(f"the original ran without optimisation only: {error}")
+    return ReferenceRun(
+        search.feeds, None if feeds is not None else seed, runs, noise, nearest, tuple(search.notes)
     )
 
 
 def _open(original: Runnable, proto: onnx.ModelProto) -> tuple[Evaluator, tuple[str, ...]]:
+    """Load the original, in ONNX Runtime if that loads it, and return in which configurations it is run."""
     try:
         return open_model(original, LEVELS[0]), LEVELS
     except EvaluationError as error:
-        if resizes(proto):
+        if contains_resize(proto):
             raise
         try:
-            return open_model(original, "reference"), ("reference",)
+            return open_model(original, REFERENCE), (REFERENCE,)
         except EvaluationError as second:
             raise error from second
 
 
-class _Tried:
-    """The feeds that the original was found to run on, with what it gave."""
+def _look_upstream(
+    original: Runnable, search: FeedSearch, outputs: list[str]
+) -> tuple[Mapping[str, tuple[str, ...]], list[str]]:
+    """Record the nearest varying values upstream of outputs that do not vary.
 
-    def __init__(self, model: Evaluator, before: onnx.ModelProto, after: onnx.ModelProto, seed: int) -> None:
-        self._model: Evaluator | None = model
-        self._before, self._after, self._seed = before, after, seed
-        self._plan: Sizes | None = None
-        self._kept: list[str] = []
-        self._start = time.perf_counter()
-        self.feeds: list[Feed] = []
-        self.outputs: list[Values] = []
-        self.notes: list[str] = []
-
-    @property
-    def inputs(self) -> list[Mapping[str, Any]]:
-        return [feed.inputs for feed in self.feeds]
-
-    def silent(self) -> list[str]:
-        """Return the outputs that do not vary on any feed."""
-        return [output for output, tells in told(self.outputs).items() if not tells]
-
-    def take(self, feeds: Feeds) -> None:
-        """Run on the user's feeds."""
-        self.feeds = [check_feed(self._before, feed) for feed in feeds.sets]
-        self.outputs = [self._run(feed.inputs) for feed in self.feeds]
-
-    def make_up(self, first_plan: int) -> None:
-        """Find sizes that the model runs at, and run two styles of input."""
-        first: EvaluationError | None = None
-        for place, plan in enumerate(size_plans(self._before)[first_plan:], first_plan):
-            mark(f"{TRYING} {place}")
-            self._plan = plan
-            try:
-                if self._try(_STYLES[0]):
-                    break
-            except UsageError as error:
-                raise EvaluationError(error.reason) from error
-            except EvaluationError as error:
-                first = first or error
-        else:
-            raise first or EvaluationError("no inputs of a bearable size could be made up")
-        for style in _STYLES[1:]:
-            self._try_or_note(style)
-
-    def make_up_more(self, silent: list[str]) -> None:
-        """Run further styles, while time is left, until two feeds make every output vary that can."""
-        for style in _FURTHER_STYLES:
-            spoken_for = set(self.silent()) - set(silent)
-            asked = {output.name for output in self._before.graph.output} - spoken_for
-            telling = sum(
-                all(tells for name, tells in told([run]).items() if name in asked) for run in self.outputs
-            )
-            if telling >= len(_STYLES) or time.perf_counter() - self._start > _PATIENCE:
-                break
-            self._try_or_note(style)
-
-    def replace(self, model: Evaluator, runs: list[Values], nearest: Mapping[str, tuple[str, ...]]) -> None:
-        """Go on with a model that gives inner values too."""
-        self._kept = [*self.outputs[0], *(name for names in nearest.values() for name in names)]
-        self._model, self.outputs = model, [{name: run[name] for name in self._kept} for run in runs]
-
-    def move(self, heard: Noise) -> None:
-        """Let it be heard how the outputs move with their inputs' last bits; the model is given up then."""
-        for index, feed in enumerate(self.inputs):
-            heard.listen(index, self._run(nudged(feed, self._seed)))
-        self._model = None
-
-    def _try_or_note(self, style: str) -> None:
-        try:
-            self._try(style)
-        except EvaluationError as error:
-            self.notes.append(f"the original does not run on {style} inputs: {error}")
-
-    def _try(self, style: str) -> bool:
-        assert self._plan is not None
-        values = make_feed(self._before, self._after, self._plan, style, self._seed)
-        if values is None:
-            return False
-        self.outputs.append(self._run(values))
-        self.feeds.append(Feed(style, values))
-        return True
-
-    def _run(self, inputs: Mapping[str, Any]) -> Values:
-        assert self._model is not None
-        outputs = self._model.run(inputs)
-        return {name: outputs[name] for name in self._kept} if self._kept else outputs
+    Returns them by output, and the outputs for which they do not show everything that the output depends on.
+    """
+    mark("original: running, values upstream of outputs that do not vary")
+    inner = expose_inner_values(original, outputs, search.inputs)
+    for output, names in inner.nearest.items():
+        which = ", ".join(map(repr, names[:5]))
+        search.notes.append(f"output {output!r} does not vary; compared before it as well: {which}")
+    if inner.nearest:
+        search.replace_model(
+            inner.evaluator, inner.runs, [name for names in inner.nearest.values() for name in names]
+        )
+    return inner.nearest, sorted(inner.incomplete)
 
 
-def _shape(value: Any) -> tuple[int, ...] | None:
-    return tuple(value.shape) if isinstance(value, np.ndarray) else None
+def _run_again(original: Runnable, configuration: str, search: FeedSearch, noise: Noise) -> list[Values]:
+    """Run the feeds in another configuration, observe the noise, and leave out what differs by more than rounding."""
+    model = open_model(original, configuration)
+    again = [model.run(inputs) for inputs in search.inputs]
+    beyond = set().union(*(noise.outputs_beyond_noise(index, run) for index, run in enumerate(again)))
+    for output in sorted(beyond):
+        search.notes.append(f"optimised, the original itself gives another {output!r}: held as it is only")
+    kept = [{name: value for name, value in run.items() if name not in beyond} for run in again]
+    for index, run in enumerate(kept):
+        noise.observe(index, run)
+    return kept

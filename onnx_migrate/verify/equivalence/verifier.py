@@ -1,31 +1,37 @@
-"""Runs original and result side by side and says whether they compute the same."""
+"""Runs original and result on the same inputs and determines whether they compute the same."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
 
+import onnx
+
 from onnx_migrate import isolate
 from onnx_migrate.isolate import Limits
-from onnx_migrate.verify.compare.arrays import Tolerance
-from onnx_migrate.verify.equivalence.bit_identity import hold_inner_exactness, hold_outer_exactness
-from onnx_migrate.verify.equivalence.candidate_run import Candidate
-from onnx_migrate.verify.equivalence.fallback_evaluator import verify_elsewhere
-from onnx_migrate.verify.equivalence.findings import Judge
-from onnx_migrate.verify.equivalence.reference_run import TRYING, measure
-from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, without_static_shapes
-from onnx_migrate.verify.inputs.generate import plan_behind, size_plans
+from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps, is_quantized
+from onnx_migrate.verify.equivalence.bit_identity import compare_inner_bits, compare_output_bits
+from onnx_migrate.verify.equivalence.candidate_run import CandidateRun
+from onnx_migrate.verify.equivalence.fallback_evaluator import verify_in_reference
+from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE
+from onnx_migrate.verify.equivalence.findings import Findings
+from onnx_migrate.verify.equivalence.reference_run import ReferenceRun, run_original
+from onnx_migrate.verify.evaluators import REFERENCE, EvaluationError, Runnable, without_static_shapes
+from onnx_migrate.verify.inputs.sizes import choice_after_crash, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feeds
-from onnx_migrate.verify.model_traits import coarsest_eps, quantized, random_outputs
+from onnx_migrate.verify.model_traits import random_outputs
 from onnx_migrate.verify.verdict import Kind, Verdict
 
-__all__ = ["check", "verify"]
+__all__ = ["CHECK", "check", "verify"]
+
+CHECK = "onnx_migrate.verify.equivalence.verifier:check"
+"""What runs in the child process."""
 
 _CRASHES = 6
-"""How often the original may crash, as on lengths too short for it, before it is given up."""
+"""How often the original may crash, as on lengths that are too short for it, before the verification gives up."""
 
 _PATIENCE = 3.0
-"""Seconds that comparing inner values may take, or as long as the original took, if more."""
+"""Seconds that the comparison of inner values may take; or as long as the original took, if that was more."""
 
 
 def verify(
@@ -41,23 +47,22 @@ def verify(
 ) -> Verdict:
     """Run both models on the same inputs, in one child process, and compare every output.
 
-    `exact` is the model after all changes that claim bit-identity; it may be the result itself. Without
-    optimisation every output of it must be bit for bit that of the original, while the result may differ by
-    rounding (see comparison.py). Without `feeds` the inputs are made up (see feeds.py). Never raises for what
-    the models do; raises UsageError for `feeds` that do not fit the original.
+    `exact` is the model for which bit-identity is claimed; it may be the result itself. Without optimisation every
+    output of it must be bit for bit that of the original, while the result may differ by rounding (tolerance.py).
+    Without `feeds` the inputs are random (inputs/generate.py). Raises UsageError for `feeds` that do not fit the
+    original; whatever the models do is in the verdict.
     """
     start = time.perf_counter()
-    function = "onnx_migrate.verify.equivalence.verifier:check"
     arguments = original, result, exact, feeds, tolerance or Tolerance(), seed
-    ending = isolate.run(function, *arguments, limits=limits, isolated=isolated)
+    ending = isolate.run(CHECK, *arguments, limits=limits, isolated=isolated)
     for _ in range(_CRASHES):
-        if not isinstance(ending, isolate.Crashed) or not ending.stage.startswith(TRYING):
+        if not isinstance(ending, isolate.Crashed) or not ending.stage.startswith(SIZES_STAGE):
             break
-        plans = size_plans(original.proto())
-        following = plan_behind(plans, int(ending.stage.removeprefix(TRYING)))
-        if following == len(plans):
+        choices = size_choices(original.proto())
+        following = choice_after_crash(choices, int(ending.stage.removeprefix(SIZES_STAGE)))
+        if following == len(choices):
             break
-        ending = isolate.run(function, *arguments, following, limits=limits, isolated=isolated)
+        ending = isolate.run(CHECK, *arguments, following, limits=limits, isolated=isolated)
     seconds = time.perf_counter() - start
     if isinstance(ending, isolate.Returned):
         verdict: Verdict = ending.value
@@ -76,57 +81,85 @@ def check(
     feeds: Feeds | None,
     tolerance: Tolerance,
     seed: int,
-    first_plan: int = 0,
+    first_choice: int = 0,
 ) -> Verdict:
-    """Do the work of `verify`, in whatever process this is."""
+    """Do the work of `verify`, in whatever process this is; sizes are tried from the choice `first_choice` on."""
     before, after = original.proto(), result.proto()
     kept = {output.name for output in after.graph.output}
     for output in before.graph.output:
         if output.name not in kept:
             return Verdict(Kind.DIFFERS, f"the result has no output {output.name!r}")
     start = time.perf_counter()
-    refused = ""
     try:
-        try:
-            base = measure(original, before, after, feeds, seed, first_plan)
-        except EvaluationError as error:
-            if not error.loading or error.limit:
-                raise
-            refused = str(error)
-            original = without_static_shapes(original)
-            base = measure(original, before, after, feeds, seed, first_plan)
+        original, reference, refusal = _run_loadable(original, before, after, feeds, seed, first_choice)
     except EvaluationError as error:
-        what = "load" if error.loading else "run"
-        return Verdict(Kind.UNVERIFIED, f"the original does not {what}: {refused or error}", node=error.node)
-    measured = time.perf_counter() - start
-    tolerance = replace(tolerance, eps=coarsest_eps(before), quantum=quantized(before))
-    judge = Judge(base, tolerance, random_outputs(before))
-    if refused:
-        judge.notes.append(f"the original loads only if the lengths of its inputs are left open: {refused}")
-    reference = LEVELS[0] not in base.runs
-    if exact is not None and reference:
-        judge.notes.append("bit-identity was claimed and not tried: ONNX Runtime does not run the original")
+        reason = f"the original does not {error.failed_to}: {error}"
+        return Verdict(Kind.UNVERIFIED, reason, node=error.node)
+    seconds = time.perf_counter() - start
+    tolerance = replace(tolerance, eps=coarsest_eps(before), quantum=is_quantized(before))
+    findings = Findings(reference, tolerance, random_outputs(before))
+    if refusal:
+        findings.notes.append(
+            f"the original loads only if the lengths of its inputs are left open: {refusal}"
+        )
+    only_reference = reference.first == REFERENCE
+    if exact is not None and only_reference:
+        findings.notes.append(
+            "bit-identity was claimed and not tried: ONNX Runtime does not run the original"
+        )
         exact = None
-    candidate = Candidate(result, after, judge)
+    candidate = CandidateRun(result, after, findings)
     try:
         candidate.run(exact=exact == result)
     except EvaluationError as error:
-        if reference:
-            return judge.unsure(f"the result does not run in onnx.reference: {error}", candidate.evaluator)
+        if only_reference:
+            reason = f"the result does not run in onnx.reference: {error}"
+            return findings.unverified(reason, candidate.evaluator)
         if error.limit:
             if exact is not None:
-                judge.notes.append("bit-identity was claimed and not tried")
-            return verify_elsewhere(original, result, after, judge, error)
-        return judge.fails(error, candidate.evaluator)
+                findings.notes.append("bit-identity was claimed and not tried")
+            return verify_in_reference(original, result, after, findings, error)
+        return findings.reject(error, candidate.evaluator)
     if exact is not None:
         try:
             if exact != result:
-                hold_outer_exactness(exact, judge)
-            if judge.exact:
-                hold_inner_exactness(original, before, exact, judge, max(_PATIENCE, measured))
+                compare_output_bits(exact, findings)
+            if findings.exact:
+                compare_inner_bits(original, before, exact, findings, max(_PATIENCE, seconds))
         except EvaluationError as error:
             if not error.limit:
-                return judge.refutes(error)
-            judge.notes.append(f"bit-identity was claimed and not tried: {error}")
-    levels = "" if reference else f" CPU, optimisation {' and '.join(base.runs)}"
-    return judge.verdict(candidate.evaluator + levels)
+                return findings.reject_exact_model(error)
+            findings.notes.append(f"bit-identity was claimed and not tried: {error}")
+    return findings.verdict(candidate.evaluator + _levels(reference))
+
+
+def _run_loadable(
+    original: Runnable,
+    before: onnx.ModelProto,
+    after: onnx.ModelProto,
+    feeds: Feeds | None,
+    seed: int,
+    first_choice: int,
+) -> tuple[Runnable, ReferenceRun, str]:
+    """Run the original, without static shapes if it does not load with them.
+
+    Returns the model that ran, its run, and why the original did not load ("" if it did). Raises EvaluationError where
+    neither runs, with the message of the original.
+    """
+    try:
+        return original, run_original(original, before, after, feeds, seed, first_choice), ""
+    except EvaluationError as error:
+        if not error.loading or error.limit:
+            raise
+        refusal = str(error)
+    flexible = without_static_shapes(original)
+    try:
+        return flexible, run_original(flexible, before, after, feeds, seed, first_choice), refusal
+    except EvaluationError as error:
+        raise EvaluationError(refusal, error.node, loading=error.loading) from error
+
+
+def _levels(reference: ReferenceRun) -> str:
+    """Return what to add to the name of ONNX Runtime: the device and the optimisation levels that were run."""
+    levels = [configuration.partition(":")[2] for configuration in reference.runs]
+    return f" CPU, optimisation {' and '.join(levels)}" if all(levels) else ""

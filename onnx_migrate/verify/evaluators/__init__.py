@@ -1,28 +1,54 @@
-"""Runtimes that can run a model: ONNX Runtime, and ONNX's reference evaluator."""
+"""Runtimes that can run a model, one file for each: ONNX Runtime, and ONNX's reference evaluator.
+
+To add a runtime, write one file here. It holds
+
+* a subclass of `Evaluator` that loads a `Runnable` when it is made, sets `name` to the runtime's name and version,
+  runs the model in `run`, and raises `EvaluationError` where either fails: with the name of the node if the runtime
+  names one, and with `limit=True` if the model may be valid and the runtime lacks an opset or a kernel;
+* `LOADERS`, a dict from configuration to a function that loads a `Runnable`: `{"openvino": OpenVino}`, or one entry
+  for each way in which the runtime is to run, as in onnxruntime.py.
+
+`open_model` finds the configurations in all files of this package. Import the runtime inside functions, not at the top
+of the file: it need not be installed.
+"""
 
 from __future__ import annotations
 
-from onnx_migrate.verify.evaluators.interface import (
-    EvaluationError,
-    Evaluator,
-    Runnable,
-    without_static_shapes,
-)
-from onnx_migrate.verify.evaluators.onnxruntime import LEVELS, OnnxRuntime
-from onnx_migrate.verify.evaluators.reference import Reference
+import pkgutil
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+
+from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator
+from onnx_migrate.verify.evaluators.onnxruntime import LEVELS, OPTIMIZED, UNOPTIMIZED
+from onnx_migrate.verify.evaluators.reference import REFERENCE
+from onnx_migrate.verify.evaluators.runnable import Runnable, with_extra_outputs, without_static_shapes
 
 __all__ = [
     "LEVELS",
+    "OPTIMIZED",
+    "REFERENCE",
+    "UNOPTIMIZED",
     "EvaluationError",
     "Evaluator",
-    "OnnxRuntime",
-    "Reference",
     "Runnable",
     "open_model",
+    "with_extra_outputs",
     "without_static_shapes",
 ]
 
 
-def open_model(runnable: Runnable, kind: str) -> Evaluator:
-    """Load a model with the evaluator named: "off" and "on" are ONNX Runtime's levels, else "reference"."""
-    return Reference(runnable) if kind == "reference" else OnnxRuntime(runnable, kind)
+def open_model(runnable: Runnable, configuration: str) -> Evaluator:
+    """Load a model with the runtime of this configuration, a key of some file's LOADERS.
+
+    Raises EvaluationError where the runtime does not load the model.
+    """
+    return _loaders()[configuration](runnable)
+
+
+@cache
+def _loaders() -> Mapping[str, Callable[[Runnable], Evaluator]]:
+    found: dict[str, Callable[[Runnable], Evaluator]] = {}
+    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
+        found.update(getattr(import_module(module.name), "LOADERS", {}))
+    return found

@@ -1,25 +1,31 @@
-"""ONNX Runtime on the CPU."""
+"""ONNX Runtime on the CPU, without graph optimisation and with all of it."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import onnx
 
-from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, Runnable, one_line
+from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, one_line
+from onnx_migrate.verify.evaluators.runnable import Runnable
 
-__all__ = ["LEVELS", "OnnxRuntime"]
+__all__ = ["LEVELS", "LOADERS", "OPTIMIZED", "UNOPTIMIZED", "OnnxRuntime"]
 
-LEVELS = ("off", "on")
-"""The optimisation levels of ONNX Runtime that are run: DISABLE_ALL and ENABLE_ALL."""
+UNOPTIMIZED = "onnxruntime:off"
+"""ORT_DISABLE_ALL: every node runs as it is written."""
+OPTIMIZED = "onnxruntime:on"
+"""ORT_ENABLE_ALL, with which users run models."""
+LEVELS = (UNOPTIMIZED, OPTIMIZED)
+"""The configurations in which a verification runs models, in this order."""
 
 _NODE = re.compile(
     r"(?:while running|Node:?) ?(?P<op>\w*) node\. Name:'(?P<name>[^']*)'|Node \((?P<other>[^)]+)\)"
 )
-_NOISE = re.compile(  # the code, and the place in the source with its function's signature
+_SOURCE_LOCATION = re.compile(  # the status code, and file, line and function in ONNX Runtime's source
     r"^\[ONNXRuntimeError\] : \d+ : \w+ : |\S*/onnxruntime/\S+:\d+ (?:[^()]*?\((?:[^()]|\([^()]*\))*\) )?"
 )
 _STATUS = re.compile(
@@ -35,15 +41,15 @@ _LIMIT = re.compile(
 
 
 class OnnxRuntime(Evaluator):
-    """ONNX Runtime's CPU provider; deterministic, few threads, without memory patterns."""
+    """ONNX Runtime's CPU provider, with deterministic kernels and at most four threads."""
 
-    def __init__(self, runnable: Runnable, level: str = "off") -> None:
+    def __init__(self, runnable: Runnable, *, optimize: bool = False) -> None:
         import onnxruntime
 
         self.name = f"onnxruntime {onnxruntime.__version__}"
         options = onnxruntime.SessionOptions()
         levels = onnxruntime.GraphOptimizationLevel
-        options.graph_optimization_level = levels.ORT_ENABLE_ALL if level == "on" else levels.ORT_DISABLE_ALL
+        options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
         options.intra_op_num_threads = min(4, os.cpu_count() or 1)
         options.inter_op_num_threads = 1
         options.use_deterministic_compute = True
@@ -59,38 +65,44 @@ class OnnxRuntime(Evaluator):
         try:
             self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # pybind raises a dozen unrelated kinds
-            raise _explained(error, loading=True) from error
+            raise _evaluation_error(error, loading=True) from error
         self._outputs = [output.name for output in self._session.get_outputs()]
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Run once. Raises EvaluationError."""
+        """Run once. Raises EvaluationError with the node that ONNX Runtime's message names, if any."""
         try:
             values = self._session.run(self._outputs, dict(inputs))
         except Exception as error:
-            raise _explained(error, loading=False) from error
+            raise _evaluation_error(error, loading=False) from error
         return dict(zip(self._outputs, values, strict=True))
 
 
-def _explained(error: Exception, *, loading: bool) -> EvaluationError:
+def _evaluation_error(error: Exception, *, loading: bool) -> EvaluationError:
     text = str(error)
     found = _NODE.search(text)
     node = (found["name"] or found["other"] or "") if found else ""
-    return EvaluationError(_plain(text), node, loading=loading, limit=loading and _limited(text))
+    return EvaluationError(
+        _without_source_locations(text), node, loading=loading, limit=loading and _is_limit_of_runtime(text)
+    )
 
 
-def _limited(text: str) -> bool:
+def _is_limit_of_runtime(text: str) -> bool:
+    """Whether a message says that this release lacks an opset, IR version or kernel that the standard has."""
     found = _LIMIT.search(text)
     if found is None or found["op"] is None:
         return found is not None
-    try:  # an operator that ONNX has at this opset is lacking in the runtime, any other in the model
+    try:  # no schema at this opset: the model is at fault
         onnx.defs.get_schema(found["op"], int(found["opset"]))
     except onnx.defs.SchemaError:
         return False
     return True
 
 
-def _plain(text: str) -> str:
-    """Return what the runtime says without its status codes and places in its source."""
+def _without_source_locations(text: str) -> str:
+    """Return a message on one line, without status codes and positions in ONNX Runtime's source."""
     if (found := _NEWEST.search(text)) is not None:
         return f"its newest opset is {found[1]}"
-    return one_line(_STATUS.sub(r"\1 \2: ", " ".join(_NOISE.sub("", text).split())))
+    return one_line(_STATUS.sub(r"\1 \2: ", " ".join(_SOURCE_LOCATION.sub("", text).split())))
+
+
+LOADERS = {UNOPTIMIZED: OnnxRuntime, OPTIMIZED: partial(OnnxRuntime, optimize=True)}

@@ -130,12 +130,12 @@ class Interpreter:
             if context.before is not None:
                 edited = True
                 self._record(context)
-        if edited or scope.added:
-            nodes = list(chain(scope.added, nodes))
+        if edited or scope.leading_constants:
+            nodes = list(chain(scope.leading_constants, nodes))
             copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
             del graph.node[:]
             graph.node.extend(copies)
-            scope.added = []
+            scope.leading_constants = []
         return state
 
     def _state_before(
@@ -283,6 +283,7 @@ class Interpreter:
                 tuple(node.op_type for node in context.rw.preceding),
                 "; ".join(context.reasons),
                 context.exactness,
+                version,
                 serialised_helpers=tuple(
                     node.SerializeToString(deterministic=True) for node in context.rw.preceding
                 ),

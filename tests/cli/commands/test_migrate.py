@@ -316,7 +316,7 @@ def test_resize_intent_says_that_the_numbers_are_others(cli: Run) -> None:
     fixture = str(ROOT / "fixtures" / "resize_bilinear_opset10.onnx")
     ended = cli(fixture, "out.onnx", "--resize-intent", "--no-simplify")
     assert ended.code == 0
-    assert "(assumed): PyTorch's linear interpolation is half_pixel" in ended.out
+    assert "(equal under an assumption): PyTorch's linear interpolation is half_pixel" in ended.out
     assert "warning: resize_intent changed what the model computes" in ended.out
 
 

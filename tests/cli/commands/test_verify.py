@@ -27,8 +27,8 @@ def test_a_migrated_model_is_the_same(process: Run, folder: Path) -> None:
     ended = process("verify", "small.onnx", "out.onnx")
 
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith("out.onnx against small.onnx\n\nverified with onnxruntime")
-    assert "y  float32 1×3×16×16  bit for bit the same" in ended.out
+    assert ended.out.startswith("out.onnx compared with small.onnx\n\nverified with onnxruntime")
+    assert "y  float32 1×3×16×16  bit-identical" in ended.out
 
 
 def test_one_weight_moved_is_found_and_said(cli: Run, folder: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_name_without_a_sign_is_said_and_not_taken_for_a_path(
     ended = cli(*words)
 
     assert (ended.code, ended.out) == (2, "")
-    assert "a name is given by --dynamic-batch=items, a path by ./items" in ended.err
+    assert "write --dynamic-batch=items for a name, ./items for a path" in ended.err
     assert [path.name for path in folder.iterdir()] == ["small.onnx"]
 
 

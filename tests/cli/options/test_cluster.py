@@ -180,7 +180,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(
     ended = process("batch", "small.onnx", "--out-dir", "out", "--scheduler", "nonsense://127.0.0.1:9")
 
     assert (ended.code, ended.out) == (2, "")
-    assert "no scheduler answers" in ended.err.splitlines()[-1]
+    assert "no Dask scheduler answers" in ended.err.splitlines()[-1]
 
 
 def test_without_the_library_it_is_said(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

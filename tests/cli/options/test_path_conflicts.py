@@ -35,12 +35,16 @@ def files(folder: Path) -> Path:
         (("w", "--save-as-external-data"), 1, "would-overwrite: l.onnx: w.data is a file that"),
         (("o.onnx", "--depfile", "w.bin"), 1, "would-overwrite: l.onnx: w.bin is a file that"),
         (("o.onnx", "--depfile", "l.onnx"), 1, "would-overwrite: l.onnx is a file that"),
-        (("o.onnx", "--html", "w.bin"), 1, "would-overwrite: l.onnx: w.bin exists and is not a page"),
-        (("o.onnx", "--html", "l.onnx"), 1, "would-overwrite: l.onnx exists and is not a page"),
-        (("--check", "--html", "hard.bin"), 1, "would-overwrite: l.onnx: hard.bin exists and is not a page"),
+        (("o.onnx", "--html", "w.bin"), 1, "would-overwrite: l.onnx: w.bin exists and is not an HTML page"),
+        (("o.onnx", "--html", "l.onnx"), 1, "would-overwrite: l.onnx exists and is not an HTML page"),
+        (
+            ("--check", "--html", "hard.bin"),
+            1,
+            "would-overwrite: l.onnx: hard.bin exists and is not an HTML page",
+        ),
         (("--in-place", "--html", "l.onnx"), 2, "usage: l.onnx is given twice"),
         (("o.onnx", "--html", "o.onnx"), 2, "usage: l.onnx: o.onnx is given twice"),
-        (("o.onnx", "--html", "./o.onnx"), 2, "usage: l.onnx: o.onnx and ./o.onnx are one file"),
+        (("o.onnx", "--html", "./o.onnx"), 2, "usage: l.onnx: o.onnx and ./o.onnx are the same file"),
         (("o.onnx", "--html", "o.onnx.data"), 2, "usage: l.onnx: o.onnx.data is given twice"),
         (("o.onnx", "--depfile", "o.onnx"), 2, "usage: l.onnx: o.onnx is given twice"),
         (("in.npz", "--input-data", "in.npz"), 2, "usage: l.onnx: in.npz is given twice"),
@@ -62,10 +66,10 @@ def test_of_one_model(cli: Run, files: Path, args: tuple[str, ...], code: int, s
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (("--json-lines", "w.bin"), 1, "would-overwrite: w.bin exists and is not of JSON lines"),
-        (("--json-lines", "l.onnx"), 1, "would-overwrite: l.onnx exists and is not of JSON lines"),
-        (("--html", "w.bin"), 1, "would-overwrite: w.bin exists and is not a page"),
-        (("--json-lines", "a", "--html", "./a"), 2, "usage: a and ./a are one file"),
+        (("--json-lines", "w.bin"), 1, "would-overwrite: w.bin exists and is not a file of JSON lines"),
+        (("--json-lines", "l.onnx"), 1, "would-overwrite: l.onnx exists and is not a file of JSON lines"),
+        (("--html", "w.bin"), 1, "would-overwrite: w.bin exists and is not an HTML page"),
+        (("--json-lines", "a", "--html", "./a"), 2, "usage: a and ./a are the same file"),
         (("--json-lines", "c.toml", "--config", "c.toml"), 2, "usage: c.toml is given twice"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -112,5 +116,5 @@ def test_the_result_of_a_batch_does_not_become_its_page(process: Run, folder: Pa
     ended = process("batch", "small.onnx", "--out-dir", "out", "--html", "out/small.onnx", *FAST)
 
     assert ended.code == 1
-    assert "would-overwrite: out/small.onnx exists and is not a page" in ended.err
+    assert "would-overwrite: out/small.onnx exists and is not an HTML page" in ended.err
     assert onnx.load(folder / "out" / "small.onnx").opset_import[0].version == 17

@@ -11,7 +11,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files import at_hand, inline, load, save
+from onnx_migrate.files import ensure_local, inline, load, save
 from onnx_migrate.files.remote import download as fetch
 from tests.files.feature_models import plain
 
@@ -59,7 +59,7 @@ def refusal(url: str) -> LoadError:
 
 def test_a_model_is_fetched_once_and_is_there_as_long_as_it_is_used(store: Any, got: list[str]) -> None:
     store.pipe("/m/a.onnx", plain().SerializeToString())
-    source = at_hand("memory://m/a.onnx")
+    source = ensure_local("memory://m/a.onnx")
     first, second = load(source), load(source)
     del source
 
@@ -101,7 +101,7 @@ def test_data_that_is_missing_or_too_short_is_named_by_the_url(store: Any, tmp_p
     store.rm("/m/a.data")
     error = refusal("memory://m/a.onnx")
     assert error.code == "missing-data"
-    assert "'a.data', which is not there" in error.reason
+    assert "'a.data', which does not exist" in error.reason
 
 
 def test_what_is_no_model(store: Any) -> None:
@@ -166,7 +166,7 @@ def test_beside_a_web_address_lie_names_and_no_addresses(
     url, beside = "https://host/m/a.onnx?signature=x/a.onnx", f"https://host/m/{asked}"
     web = Web()
     web.pages = {url: store.cat("/m/a.onnx"), beside: store.cat(f"/m/{location}")}
-    monkeypatch.setattr(fetch, "opened", lambda url: (web, url))
+    monkeypatch.setattr(fetch, "open_file_system", lambda url: (web, url))
 
     assert inline(load(url)) == plain()
     assert web.asked == [url, beside]

@@ -13,7 +13,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from onnx_migrate.errors import SaveError, UsageError
-from onnx_migrate.files import check_target, check_unread, inline, load, save
+from onnx_migrate.files import check_not_source, check_target, inline, load, save
 from onnx_migrate.files import save as save_function
 from tests.files.feature_models import model, plain, weight
 
@@ -151,7 +151,7 @@ def test_the_model_itself_is_written_over_only_in_place(store: Any) -> None:
         with pytest.raises(SaveError) as caught:
             save(read, url)
         assert caught.value.code == "in-place"
-        with pytest.raises(SaveError, match="is the model itself"):
+        with pytest.raises(SaveError, match="is the source model itself"):
             check_target(url, source=URL)
     read.proto.producer_name = "changed"
     save(read, URL, in_place=True)
@@ -175,7 +175,7 @@ def test_the_external_data_of_the_model_is_no_target(location: str, store: Any) 
         for act in (
             lambda url: save(read, url),
             lambda url: save(moved, url),
-            lambda url: check_unread([url], read.origin),
+            lambda url: check_not_source([url], read.origin),
         ):
             with pytest.raises(SaveError) as caught:
                 act(url)

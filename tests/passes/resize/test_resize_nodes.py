@@ -94,3 +94,31 @@ def test_a_warning_is_given_once() -> None:
     for _ in range(2):
         going.each(lambda place: going.warn(place, "look", code="resize-kept") or set())
     assert [note.subject for note in log.notes] == ["outer", "inner"]
+
+
+def test_nodes_written_around_a_resize_stay_and_a_removed_one_goes() -> None:
+    going, proto, log = start("""<ir_version: 8, opset_import: ["": 17]>
+g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float[4] t = {1., 1., 3., 3.}> {
+    [kept] m = Resize (x, , s)
+    [removed] y = Resize (m, , t)
+}""")
+
+    def surround(place: Any) -> set[str]:
+        rw = place.rw
+        rw.set_input(0, rw.before("Neg", [rw.input(0)]))
+        output = rw.output(0)
+        rw.after("Abs", [rw.detach_output(0)], [output])
+        return set()
+
+    def replace(place: Any) -> set[str]:
+        place.rw.after("Exp", [place.rw.input(0)], [place.rw.output(0)])
+        place.rw.remove()
+        return set()
+
+    going.each(lambda place: surround(place) if place.rw.node.name == "kept" else replace(place))
+    going.end()
+
+    assert [node.op_type for node in proto.graph.node] == ["Neg", "Resize", "Abs", "Exp"]
+    assert [tensor.name for tensor in proto.graph.initializer] == ["s"]
+    assert [change.emitted for change in log.changes] == [("Neg", "Abs"), ("Exp",)]
+    onnx.checker.check_model(proto, full_check=True)

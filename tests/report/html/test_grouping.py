@@ -31,7 +31,7 @@ def test_nodes_of_one_kind_are_one_form() -> None:
     (form,) = group.forms
     assert [column.label for column in form.columns] == ["node", "X", "Y"], "and not alpha, which is the same"
     assert form.rows == (("n1", "x1", "y1"), ("n2", "x2", "y2"), ("n3", "x3", "y3"))
-    assert [form.texts[column.place] for column in form.columns] == ["n1", "x1", "y1"]
+    assert [form.texts[column.index] for column in form.columns] == ["n1", "x1", "y1"]
 
 
 def test_nodes_of_one_name_in_two_bodies_are_told_apart() -> None:
@@ -71,4 +71,4 @@ def test_reasons_that_differ_in_lists_are_one() -> None:
 def test_what_is_not_exact_is_said() -> None:
     groups = grouped([change(1), change(2, exactness="equivalent"), change(3, reason="r")], listed=10)
 
-    assert [group.inexact for group in groups] == ["equivalent: rounds otherwise", ""]
+    assert [group.inexact for group in groups] == ["equal up to rounding", ""]

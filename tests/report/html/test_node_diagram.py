@@ -47,7 +47,7 @@ def test_an_attribute_that_becomes_an_input() -> None:
     assert words(drawing.before, texts) == {
         "in": [("data", "x", "")],
         "constant": [],
-        "attribute": [("axes", "[1]", "gone"), ("keepdims", "0", "")],
+        "attribute": [("axes", "[1]", "removed"), ("keepdims", "0", "")],
         "out": [("reduced", "y", "")],
     }
     ((after,),) = drawing.after
@@ -87,7 +87,7 @@ def test_helpers_stand_in_rows_by_what_they_read() -> None:
 def test_a_node_whose_place_others_took() -> None:
     drawing, _ = draw(change(node("Crop", 1, "x", "y"), None, helper_nodes=[node("Slice", 13, "x", "y")]))
 
-    assert drawing.before.mark == "gone"
+    assert drawing.before.mark == "removed"
     assert [[(box.operator, box.mark) for box in row] for row in drawing.after] == [[("Slice", "new")]]
 
 

@@ -138,7 +138,7 @@ def test_all_of_a_report_is_told(report: dict[str, Any]) -> None:
         "9 → 17",
         "1 B → 2 B",
         "[N, 3, 30, 32]",
-        "bit for bit the same",
+        "bit-identical",
         "N=2",
         "IR version 4 became 8",
         "seed 0: image [1, 3, 30, 32]",
@@ -316,8 +316,8 @@ def test_a_refusal_shows_the_node_in_the_way(
         "y",
     ):
         assert text in words
-    assert tab.run("document.querySelector('.blocked > b').innerText") == "ATen 9 stands in the way"
-    assert "Changed until then" in tab.run("document.body.innerText")
+    assert tab.run("document.querySelector('.blocked > b').innerText") == "ATen 9 cannot be migrated"
+    assert "Nodes changed before the failure" in tab.run("document.body.innerText")
     assert tab.run("document.querySelectorAll('.group').length") == 2, "what had been changed"
 
 

@@ -52,7 +52,7 @@ def test_other_sizes() -> None:
     found = page(report(side(11), side(17), dynamic={"trials": trials, "notes": ["a word"]})).trials
 
     assert found == (
-        Note("good", "N=2, H=8: runs, and the outputs are as declared"),
+        Note("good", "N=2, H=8: runs, and the outputs have the declared shapes"),
         Note("failed", "N=3: fails"),
         Note("info", "a word"),
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.verify.compare.arrays import Tolerance, compare, flat, unequal
+from onnx_migrate.verify.compare.arrays import bit_difference, compare, flatten
+from onnx_migrate.verify.compare.tolerance import Tolerance
 
 X = np.linspace(-1, 1, 101, dtype=np.float32)
 
 
-def problem(before, after, heard=0.0, usual=0.0, **tolerance):
-    return compare("y", before, after, Tolerance(**tolerance), heard, usual).problem
+def problem(before, after, noise=0.0, scale=0.0, **tolerance):
+    return compare("y", before, after, Tolerance(**tolerance), noise, scale).problem
 
 
 def test_the_same_bits_are_identical():
@@ -29,12 +30,12 @@ def test_a_difference_beyond_rounding_is_found():
     after = X.copy()
     after[3] += 2e-6
     assert "1 of 101" in problem(X, after)
-    assert problem(X, after, heard=1e-6) == "", "the original itself moves by half as much"
+    assert problem(X, after, noise=1e-6) == "", "the original itself moves by half as much"
     assert problem(X, after, atol=1e-5) == ""
 
 
 def test_noise_excuses_only_so_much():
-    assert problem(X, X + np.float32(0.05), heard=1.0)
+    assert problem(X, X + np.float32(0.05), noise=1.0)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -78,7 +79,7 @@ def test_a_quantum_is_allowed_only_to_quantized_models():
 def test_a_saturated_output_keeps_the_scale_it_comes_from():
     before, after = np.zeros(4, np.float32), np.full(4, 6e-8, np.float32)
     assert problem(before, after)
-    assert problem(before, after, usual=1.0) == ""
+    assert problem(before, after, scale=1.0) == ""
 
 
 def test_float16_rounds_at_its_own_grain():
@@ -88,25 +89,26 @@ def test_float16_rounds_at_its_own_grain():
 
 
 def test_containers_are_taken_apart():
-    parts = flat("y", [{"b": X, "a": X}, None])
+    parts = flatten("y", [{"b": X, "a": X}, None])
     assert [name for name, _ in parts] == ["y[0]['a']", "y[0]['b']", "y[1]"]
 
 
 def test_unequal_bits_are_told_with_their_size():
-    assert unequal("y", X, X.copy()) == ""
+    assert bit_difference("y", X, X.copy()) == ""
     after = X.copy()
     after[3] = np.nextafter(after[3], np.float32(2))
     assert (
-        unequal("y", X, after) == "'y': 1 of 101 elements differ, by up to 5.96e-08 (5.96e-08 of the largest)"
+        bit_difference("y", X, after)
+        == "'y': 1 of 101 elements differ, by up to 5.96e-08 (5.96e-08 of the largest)"
     )
-    assert "'y': 1 of 1" in unequal("y", np.array([0.0]), np.array([-0.0])), "bits, not values"
-    assert "shape" in unequal("y", X, X[None])
-    assert "'y[1]'" in unequal("y", [X, X], [X, after])
-    assert "other elements" in unequal("y", [X, X], [X])
+    assert "'y': 1 of 1" in bit_difference("y", np.array([0.0]), np.array([-0.0])), "bits, not values"
+    assert "shape" in bit_difference("y", X, X[None])
+    assert "'y[1]'" in bit_difference("y", [X, X], [X, after])
+    assert "other elements" in bit_difference("y", [X, X], [X])
 
 
 def test_a_relative_difference_is_that_to_the_largest_of_all_feeds():
     zeros = np.zeros(4, np.float32)
     after = zeros + np.float32(0.5)
-    assert compare("y", zeros, after, Tolerance(), usual=2.0).largest_relative == 0.25
+    assert compare("y", zeros, after, Tolerance(), overall_scale=2.0).largest_relative == 0.25
     assert compare("y", zeros, after, Tolerance()).largest_relative == 1.0

@@ -57,8 +57,8 @@ CHAIN = (
 
 def test_large_values_are_taken_out_a_few_at_a_time_and_time_is_limited(monkeypatch):
     runs = []
-    hold = exactness._hold
-    monkeypatch.setattr(exactness, "_hold", lambda *args: (runs.append(args[2]), hold(*args)))
+    hold = exactness._compare
+    monkeypatch.setattr(exactness, "_compare", lambda *args: (runs.append(args[2]), hold(*args)))
     net = runnable(CHAIN)
     assert judge(net, net, net).notes == ()
     assert [len(names) for names in runs] == [5]
@@ -69,5 +69,5 @@ def test_large_values_are_taken_out_a_few_at_a_time_and_time_is_limited(monkeypa
     assert sorted(name for names in runs for name in names) == list("abcde")
     runs.clear()
     monkeypatch.setattr("onnx_migrate.verify.equivalence.verifier._PATIENCE", 0.0)
-    monkeypatch.setattr(exactness, "_hold", lambda *_: exactness.time.sleep(1))
+    monkeypatch.setattr(exactness, "_compare", lambda *_: exactness.time.sleep(1))
     assert "held for 2 of 5 inner values" in judge(net, net, net).notes[0]

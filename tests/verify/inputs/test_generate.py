@@ -6,7 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.verify.inputs.generate import make_feed, plan_behind, size_plans
+from onnx_migrate.verify.inputs.generate import generate_feed
+from onnx_migrate.verify.inputs.sizes import choice_after_crash, size_choices
 from onnx_migrate.verify.inputs.value_ranges import input_ranges
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
@@ -18,7 +19,7 @@ def model(text):
 
 def made(text, style="normal"):
     net = model(text)
-    return make_feed(net, None, size_plans(net)[0], style, 0)
+    return generate_feed(net, None, size_choices(net)[0], style, 0)
 
 
 EMBEDDING = (
@@ -55,7 +56,7 @@ def test_one_symbol_has_one_size_and_unknowns_are_their_own():
     for dim, name in zip(net.graph.input[0].type.tensor_type.shape.dim, ("-1", "3", "?", "?"), strict=True):
         dim.dim_param = name
     net.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 3
-    shape = make_feed(net, None, size_plans(net)[0], "normal", 0)["a"].shape
+    shape = generate_feed(net, None, size_choices(net)[0], "normal", 0)["a"].shape
     assert shape[2] != shape[3]
 
 
@@ -78,7 +79,7 @@ def test_every_type_can_be_made(kind):
 
 def test_initializers_are_not_fed():
     net = model("(float[2] x, float[2] w) => (float[2] y) <float[2] w = {1, 2}> { y = Add (x, w) }")
-    assert set(make_feed(net, None, size_plans(net)[0], "normal", 0)) == {"x"}
+    assert set(generate_feed(net, None, size_choices(net)[0], "normal", 0)) == {"x"}
 
 
 def test_what_does_not_fit_memory_is_not_made():
@@ -88,7 +89,8 @@ def test_what_does_not_fit_memory_is_not_made():
 def shapes(text, place=0):
     net = model(text)
     return {
-        name: value.shape for name, value in make_feed(net, None, size_plans(net)[place], "normal", 0).items()
+        name: value.shape
+        for name, value in generate_feed(net, None, size_choices(net)[place], "normal", 0).items()
     }
 
 
@@ -100,17 +102,17 @@ def test_lengths_go_where_they_are_meant():
 
 
 def test_every_length_is_tried_soon():
-    plans = size_plans(model("(float[N,T] a, float[N,3,H,W] b) => (float[N,T] y) { y = Relu (a) }"))
+    plans = size_choices(model("(float[N,T] a, float[N,3,H,W] b) => (float[N,T] y) { y = Relu (a) }"))
     assert len(plans) == 64
     assert {plan.length for plan in plans} >= {7, 16, 1, 64, 128}
     assert {plan.batch for plan in plans[:10]} == {1, 2, 3}
 
 
 def test_the_plan_behind_a_crash_has_other_lengths():
-    plans = size_plans(model("(float[N,T] a) => (float[N,T] y) { y = Relu (a) }"))
+    plans = size_choices(model("(float[N,T] a) => (float[N,T] y) { y = Relu (a) }"))
     place, seen = 0, []
     while place < len(plans):
         seen.append(plans[place].length)
-        place = plan_behind(plans, place)
+        place = choice_after_crash(plans, place)
     assert len(seen) == len(set(seen))
     assert max(seen) == 16000

@@ -44,7 +44,7 @@ def test_a_range_lies_along_one_axis(rank: int, axis: int, shape: tuple[int, ...
     graph = source.proto.graph
     output = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, None)
     proto = onnx.helper.make_model(
-        onnx.helper.make_graph([*scope.added, *rw.preceding], "g", [], [output], graph.initializer),
+        onnx.helper.make_graph([*scope.leading_constants, *rw.preceding], "g", [], [output], graph.initializer),
         opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8,
     )  # fmt: skip
     np.testing.assert_array_equal(run(proto, {})[0], np.arange(6).reshape(shape))

@@ -1,0 +1,109 @@
+"""Whether every item of a batch is computed as it is on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.verify.compare.arrays import Array
+from onnx_migrate.verify.dynamic.declared_shapes import axes_with_symbol, batch_axes_of
+from onnx_migrate.verify.dynamic.requirement import RequirementViolated
+from onnx_migrate.verify.dynamic.sized_runs import SizedRunner, Values
+from onnx_migrate.verify.evaluators import EvaluationError
+from onnx_migrate.verify.model_traits import dependents
+
+__all__ = ["independent_batches", "require_independent_items"]
+
+
+def independent_batches(runner: SizedRunner, notes: list[str]) -> list[frozenset[str]]:
+    """Return the batch symbols in groups that must have one size: each by itself if the model runs so, else all."""
+    symbols = sorted(runner.batch)
+    if len(symbols) == 1:
+        return [runner.batch]
+    try:
+        runner.run(runner.symbols | {symbol: size for size, symbol in enumerate(symbols, 2)})
+    except EvaluationError:
+        runner.trials.pop()  # the model need not run at different sizes
+        notes.append(f"{' and '.join(symbols)} are one batch: the model runs where they are equal only")
+        return [runner.batch]
+    return [frozenset({symbol}) for symbol in symbols]
+
+
+def require_independent_items(
+    runner: SizedRunner, batch: frozenset[str], notes: list[str]
+) -> Iterator[tuple[str, int, int]]:
+    """Run batches of two sizes, and every item of them by itself, and require equal outputs.
+
+    Yields the outputs that depend on the batch, each with its batch axis and the frozen size; none of those if the
+    symbols of `batch` were frozen at different sizes. Raises RequirementViolated.
+    """
+    model = runner.model
+    batched = {value.name for value in fed_inputs(model.graph) if axes_with_symbol(value, batch)}
+    dependent = dependents(model, batched)
+    frozen = {runner.symbols[symbol] for symbol in batch}
+    runs = {size: _run(runner, size, batch) for size in [n for n in (2, 3, 5) if n not in frozen][:2]}
+    (few, (_, first)), (many, (_, second)) = runs.items()
+    for output in model.graph.output:
+        name = output.name
+        if name not in dependent:
+            what = "the inputs that carry the batch" if batch == runner.batch else ", ".join(batch)
+            notes.append(f"output {name!r} does not depend on {what}")
+            continue
+        declared = axes_with_symbol(output, batch)
+        axis = _batch_axis(name, declared, np.shape(first[name]), np.shape(second[name]), few, many)
+        compared = {name: axis}
+        if name in runner.masked:
+            inner = runner.masked[name]
+            axes = batch_axes_of(np.shape(first[inner]), np.shape(second[inner]), few, many)
+            compared |= {inner: axis if axis in axes else axes[0]} if axes else {}
+        for size, (feed, values) in runs.items():
+            for value, along in compared.items():
+                _require_same_items(runner, value, along, size, feed, values[value], batch)
+        if len(frozen) == 1:
+            yield name, axis, next(iter(frozen))
+
+
+def _run(runner: SizedRunner, size: int, batch: frozenset[str]) -> tuple[Values, Values]:
+    try:
+        return runner.run(runner.symbols | dict.fromkeys(batch, size))
+    except EvaluationError as error:
+        reason = f"does not run with a batch of {size}: {error}"
+        raise RequirementViolated(reason, node=error.node) from error
+
+
+def _batch_axis(
+    output: str, declared: list[int], a: tuple[int, ...], b: tuple[int, ...], few: int, many: int
+) -> int:
+    """Return the batch axis of an output that has shape `a` for `few` items and `b` for `many`.
+
+    Where several axes fit, the one that is declared so.
+    """
+    axes = batch_axes_of(a, b, few, many)
+    named = [axis for axis in declared if axis in axes]
+    if len(named or axes) == 1:
+        return (named or axes)[0]
+    if a == b:
+        raise RequirementViolated(f"output {output!r} keeps its shape {list(a)} whatever the batch", output)
+    shapes = f"{list(a)} for {few}, {list(b)} for {many}"
+    if len(axes) > 1:
+        reason = f"every item of a batch meets every other in output {output!r}: {shapes}"
+        raise RequirementViolated(f"{reason}; give the batches of inputs that can differ a name each")
+    raise RequirementViolated(f"no axis of output {output!r} is the batch: {shapes}", output)
+
+
+def _require_same_items(
+    runner: SizedRunner,
+    name: str,
+    axis: int,
+    size: int,
+    feed: Values,
+    value: Array,
+    batch: frozenset[str],
+) -> None:
+    for item in range(size):
+        alone = runner.item(feed, item, batch)
+        part = np.take(value, [item], axis)
+        what = f"for item {item} of a batch of {size}, against its own run"
+        runner.require_same(name, runner.run_item(alone)[name], part, alone, what)

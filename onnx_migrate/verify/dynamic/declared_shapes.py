@@ -1,0 +1,96 @@
+"""What a model declares of the shapes of its inputs and outputs, and whether its outputs have the shapes declared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Set
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.verify.dynamic.requirement import RequirementViolated
+
+__all__ = [
+    "axes_with_symbol",
+    "batch_axes_of",
+    "common_first_axis",
+    "inputs_with_sizes",
+    "require_declared_shapes",
+    "shape_warnings",
+]
+
+_MISMATCH = re.compile(
+    r"Expected shape from model of (\{.*?\}) does not match actual shape of (\{.*?\}) for output ([^\s\x1b]+)"
+)
+"""ONNX Runtime's warning where a value has another shape than the model declares or ONNX Runtime inferred."""
+
+
+def inputs_with_sizes(model: onnx.ModelProto, sizes: Mapping[str, int]) -> onnx.ModelProto:
+    """Return a model of the declared inputs only, with numbers in place of these symbols."""
+    declared = onnx.ModelProto()
+    for value in fed_inputs(model.graph):
+        copy = declared.graph.input.add()
+        copy.CopyFrom(value)
+        for dim in copy.type.tensor_type.shape.dim:
+            if dim.dim_param in sizes:
+                dim.dim_value = sizes[dim.dim_param]
+    return declared
+
+
+def axes_with_symbol(value: onnx.ValueInfoProto, symbols: Set[str]) -> list[int]:
+    """Return the axes of an input or output that are declared as one of `symbols`."""
+    return [axis for axis, dim in enumerate(value.type.tensor_type.shape.dim) if dim.dim_param in symbols]
+
+
+def common_first_axis(model: onnx.ModelProto) -> int | None:
+    """Return the number that axis 0 of every input is declared as; None if there is no such number."""
+    leading = [value.type.tensor_type.shape.dim[:1] for value in fed_inputs(model.graph)]
+    sizes = {dims[0].dim_value if dims else 0 for dims in leading}
+    return sizes.pop() or None if len(sizes) == 1 else None
+
+
+def batch_axes_of(a: tuple[int, ...], b: tuple[int, ...], few: int, many: int) -> list[int]:
+    """Return the axes that are `few` long in shape `a` and `many` in shape `b`: `a` and `b` are of those batches."""
+    if len(a) != len(b):
+        return []
+    return [axis for axis in range(len(a)) if a[axis] == few and b[axis] == many]
+
+
+def shape_warnings(printed: str) -> dict[str, list[str]]:
+    """Return from what ONNX Runtime printed the values it warned of, each with its declared and its actual shape."""
+    return {name: shapes for *shapes, name in _MISMATCH.findall(printed)}
+
+
+def require_declared_shapes(
+    model: onnx.ModelProto, values: Mapping[str, Any], sizes: Mapping[str, int]
+) -> None:
+    """Compare the shapes of outputs with those declared, where symbols have these sizes.
+
+    A symbol that no input has must have one size in all outputs. Raises RequirementViolated.
+    """
+    bound = dict(sizes)
+    for output in model.graph.output:
+        declared = output.type.tensor_type
+        value = values[output.name]
+        if not isinstance(value, np.ndarray) or not declared.HasField("shape"):
+            continue
+        dims = declared.shape.dim
+        if len(dims) != value.ndim:
+            raise RequirementViolated(
+                f"output {output.name!r} has rank {value.ndim}, declared is {len(dims)}", output.name
+            )
+        for axis, (dim, size) in enumerate(zip(dims, value.shape, strict=True)):
+            if dim.HasField("dim_value"):
+                expected = dim.dim_value
+            elif dim.dim_param:
+                expected = bound.setdefault(dim.dim_param, size)
+            else:
+                continue
+            if expected != size:
+                label = dim.dim_param or dim.dim_value
+                raise RequirementViolated(
+                    f"output {output.name!r} axis {axis} is {size}; declared {label} is {expected}",
+                    output.name,
+                )

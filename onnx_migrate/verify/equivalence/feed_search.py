@@ -1,0 +1,130 @@
+"""Finds inputs that the original runs on: the user's, or random ones at sizes that are tried in turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import onnx
+
+from onnx_migrate.errors import UsageError
+from onnx_migrate.isolate import mark
+from onnx_migrate.verify.compare.informative import is_informative, uninformative_outputs
+from onnx_migrate.verify.evaluators import EvaluationError, Evaluator
+from onnx_migrate.verify.inputs.generate import generate_feed
+from onnx_migrate.verify.inputs.sizes import SizeChoice, size_choices
+from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
+
+__all__ = ["SIZES_STAGE", "FeedSearch", "Values"]
+
+SIZES_STAGE = "original: running, sizes"
+"""The stage in which sizes are tried, for `isolate.mark`; the index of the choice of sizes follows."""
+
+_DISTRIBUTIONS = ("normal", "wide")
+_FURTHER_DISTRIBUTIONS = ("uniform", "pixels", "small")
+_PATIENCE = 2.0
+"""Seconds after which no further distribution is tried."""
+
+Values = dict[str, Any]
+"""Values by name."""
+
+
+class FeedSearch:
+    """The feeds that the original was found to run on, and its `outputs` on each of them.
+
+    `before` and `after` are original and result: where the original leaves a dim open that is fixed in the result, the
+    inputs have the result's size. `notes` are what the report says of the feeds that do not run.
+    """
+
+    def __init__(self, model: Evaluator, before: onnx.ModelProto, after: onnx.ModelProto, seed: int) -> None:
+        self._model: Evaluator | None = model
+        self._before, self._after, self._seed = before, after, seed
+        self._choice: SizeChoice | None = None
+        self._kept: list[str] = []
+        self._start = time.perf_counter()
+        self.feeds: list[Feed] = []
+        self.outputs: list[Values] = []
+        self.notes: list[str] = []
+
+    @property
+    def inputs(self) -> list[Mapping[str, Any]]:
+        """The values of each feed."""
+        return [feed.inputs for feed in self.feeds]
+
+    def uninformative(self) -> list[str]:
+        """Return the outputs that do not vary on any feed."""
+        return uninformative_outputs(self.outputs)
+
+    def use(self, feeds: Feeds) -> None:
+        """Run on the user's feeds. Raises UsageError where one does not fit the model, and EvaluationError."""
+        self.feeds = [check_feed(self._before, feed) for feed in feeds.sets]
+        self.outputs = [self.run(feed.inputs) for feed in self.feeds]
+
+    def generate(self, first_choice: int) -> None:
+        """Find sizes that the model runs at, from the choice at this index on, and run two distributions of input.
+
+        Raises EvaluationError, that of the first choice, where the model runs at none.
+        """
+        first: EvaluationError | None = None
+        choices = size_choices(self._before)
+        for index, choice in enumerate(choices[first_choice:], first_choice):
+            mark(f"{SIZES_STAGE} {index}")
+            self._choice = choice
+            try:
+                if self._try(_DISTRIBUTIONS[0]):
+                    break
+            except UsageError as error:
+                raise EvaluationError(error.reason) from error
+            except EvaluationError as error:
+                first = first or error
+        else:
+            raise first or EvaluationError("no inputs of a bearable size could be made up")
+        for distribution in _DISTRIBUTIONS[1:]:
+            self._try_or_note(distribution)
+
+    def generate_more(self, hopeless: Iterable[str]) -> None:
+        """Run further distributions, while time is left, until two feeds make every output vary that can.
+
+        Outputs that do not vary count only if they are in `hopeless`: inner values are compared in place of others.
+        """
+        for distribution in _FURTHER_DISTRIBUTIONS:
+            replaced = set(self.uninformative()) - set(hopeless)
+            needed = {output.name for output in self._before.graph.output} - replaced
+            informative = sum(
+                all(is_informative([value]) for name, value in run.items() if name in needed)
+                for run in self.outputs
+            )
+            if informative >= len(_DISTRIBUTIONS) or time.perf_counter() - self._start > _PATIENCE:
+                break
+            self._try_or_note(distribution)
+
+    def replace_model(self, model: Evaluator, runs: Sequence[Values], inner: Iterable[str]) -> None:
+        """Continue with a model that outputs these inner values as well; `runs` are its outputs on the feeds so far."""
+        self._kept = [*self.outputs[0], *inner]
+        self._model, self.outputs = model, [{name: run[name] for name in self._kept} for run in runs]
+
+    def run(self, inputs: Mapping[str, Any]) -> Values:
+        """Run the original. Raises EvaluationError."""
+        assert self._model is not None
+        outputs = self._model.run(inputs)
+        return {name: outputs[name] for name in self._kept} if self._kept else outputs
+
+    def release_model(self) -> None:
+        """Free the loaded model; nothing can be run afterwards."""
+        self._model = None
+
+    def _try_or_note(self, distribution: str) -> None:
+        try:
+            self._try(distribution)
+        except EvaluationError as error:
+            self.notes.append(f"the original does not run on {distribution} inputs: {error}")
+
+    def _try(self, distribution: str) -> bool:
+        assert self._choice is not None
+        values = generate_feed(self._before, self._after, self._choice, distribution, self._seed)
+        if values is None:
+            return False
+        self.outputs.append(self.run(values))
+        self.feeds.append(Feed(distribution, values))
+        return True

@@ -1,0 +1,74 @@
+"""A model to run, and the changes a verifier makes to a model's interface before it runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from onnx_migrate.analysis.shapes import drop_value_info
+from onnx_migrate.model.graphs import fed_inputs
+
+__all__ = ["Runnable", "with_extra_outputs", "without_static_shapes"]
+
+
+@dataclass(frozen=True)
+class Runnable:
+    """A model to run: a file, or a serialised ModelProto whose large tensors are external data in `folder`.
+
+    With both, the runtime loads the file, and `proto` parses `structure`, which saves reading the weights.
+    """
+
+    path: Path | None = None
+    structure: bytes | None = None
+    folder: Path | None = None
+
+    def proto(self) -> onnx.ModelProto:
+        """Return a new parse of the structure; external data is not read."""
+        if self.structure is not None:
+            parsed: onnx.ModelProto = onnx.ModelProto.FromString(self.structure)
+            return parsed
+        if self.path is None:
+            raise ValueError("a Runnable needs a path or a structure")
+        model: onnx.ModelProto = onnx.load(self.path, load_external_data=False)
+        return model
+
+    @property
+    def external_data_folder(self) -> Path | None:
+        """The folder that the paths of external data are relative to."""
+        return self.folder or (self.path.parent if self.path else None)
+
+    def with_structure(self, model: onnx.ModelProto) -> Runnable:
+        """Return another structure over the same external data."""
+        return Runnable(structure=model.SerializeToString(), folder=self.external_data_folder)
+
+
+def with_extra_outputs(runnable: Runnable, names: Iterable[str]) -> Runnable:
+    """Return the model with these values of the main graph as further graph outputs, without declared types."""
+    model = runnable.proto()
+    present = {output.name for output in model.graph.output}
+    for name in dict.fromkeys(names):
+        if name not in present:
+            model.graph.output.add().name = name
+    return runnable.with_structure(model)
+
+
+def without_static_shapes(runnable: Runnable) -> Runnable:
+    """Return the model with every dim of its inputs unknown and no shape declared elsewhere.
+
+    It computes the same on the same inputs: kernels take lengths from the tensors they read. From 1.28 on ONNX Runtime
+    infers the length of a Resize in double precision and computes it in single; where the two disagree, a model with
+    fixed lengths may fail to load.
+    """
+    model = runnable.proto()
+    for value in fed_inputs(model.graph):
+        if value.type.WhichOneof("value") == "tensor_type":
+            for dim in value.type.tensor_type.shape.dim:
+                dim.Clear()
+    drop_value_info(model.graph)
+    for value in model.graph.output:
+        if value.type.WhichOneof("value") == "tensor_type":
+            value.type.tensor_type.ClearField("shape")
+    return runnable.with_structure(model)
