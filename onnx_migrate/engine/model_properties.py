@@ -8,7 +8,7 @@ from enum import Enum
 import onnx
 
 from onnx_migrate.errors import IllegalModel
-from onnx_migrate.model.graphs import bodies, names_read, node_label, output_names
+from onnx_migrate.model.graphs import bodies, names_read, node_label
 from onnx_migrate.model.legality import check_legal
 
 __all__ = ["ModelProperty", "is_readable", "violation"]
@@ -28,9 +28,6 @@ class ModelProperty(Enum):
 
     UNIQUE_NODE_NAMES = "node names that are unique in their graph"
     """ONNX allows repeated ones, ONNX Runtime refuses them. Unnamed nodes are allowed."""
-
-    NO_DEAD_NODES = "only nodes that an output depends on"
-    """In all graphs, sub-graphs and local functions; nodes without any output are not dead."""
 
     TARGET_OPSET = "nodes of the opset that the model is migrated to"
     """Cannot be read off a model: which opset that is, the pass that brings it there knows."""
@@ -80,20 +77,8 @@ def _repeated_name(proto: onnx.ModelProto) -> str | None:
     return None
 
 
-def _dead_node(proto: onnx.ModelProto) -> str | None:
-    for located in bodies(proto):
-        read = set(output_names(located.body))
-        for node in located.body.node:
-            read.update(names_read(node))
-        for node in located.body.node:
-            if any(node.output) and read.isdisjoint(node.output):
-                return f"nothing reads the outputs of node {node_label(node)!r}"
-    return None
-
-
 _VIOLATIONS: dict[ModelProperty, Callable[[onnx.ModelProto], str | None]] = {
     ModelProperty.VALID_NODES: _invalid_node,
     ModelProperty.SORTED: _unsorted_node,
     ModelProperty.UNIQUE_NODE_NAMES: _repeated_name,
-    ModelProperty.NO_DEAD_NODES: _dead_node,
 }

@@ -170,12 +170,11 @@ def note_as_dict(note: Note) -> dict[str, Any]:
 
 
 def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
-    opset = change.where.to_version or change.version_after
-    form = signature_at(node.domain, node.op_type, opset)
+    form = signature_at(node.domain, node.op_type, change.opset)
     return {
         "operator": node.op_type,
         "domain": node.domain,
-        "version": form.since_version if form else opset,
+        "version": form.since_version if form else change.opset,
         "inputs": list(node.input),
         "outputs": list(node.output),
         "attributes": attribute_texts(node),

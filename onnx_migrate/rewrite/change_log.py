@@ -44,6 +44,8 @@ class Change:
     emitted: tuple[str, ...]
     reason: str
     exactness: Exactness = Exactness.EXACT
+    opset: int = 0
+    """The opset of the nodes after the pass, by which the versions of helper nodes follow; 0 where there are none."""
     serialised_helpers: tuple[bytes, ...] = ()
     serialised_constants: tuple[bytes, ...] = ()
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.shapes import Dims, dims_of, drop_value_info, set_dims, text_of
+from onnx_migrate.analysis.shapes import Dims, dims_of, dims_text, drop_value_info, set_dims
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
@@ -48,15 +48,10 @@ class DynamicDims(Pass):
             return self._as_one(model, named, log)
         first: CannotMigrate | None = None
         for axes in batch_axes(interface, self.batch):
-            trial, attempt = ChangeLog(), model.copy()
-            try:
-                result = self._run(attempt, axes | named, trial)
-            except CannotMigrate as error:
-                first = first or error  # the likeliest way's is the one to tell
-                continue
-            log.changes.extend(trial.changes)
-            log.notes.extend(trial.notes)
-            return result
+            result = self._attempt(model, axes | named, log)
+            if isinstance(result, Model):
+                return result
+            first = first or result  # the axes come most likely first
         if first is not None:
             raise first
         log.note(self.name, "open-dims", "the batch is open already")
@@ -67,28 +62,32 @@ class DynamicDims(Pass):
         merged, others = one_name(wish, Interface.of(model.proto))
         if not others:
             return self._run(model, wish, log)
-        trial = ChangeLog()
-        try:
-            result = self._run(model.copy(), wish, trial)
-        except CannotMigrate as error:
-            trial = ChangeLog()
-            try:
-                result = self._run(model.copy(), merged, trial)
-            except CannotMigrate:
-                raise error from None
+        result = self._attempt(model, wish, log)
+        if isinstance(result, Model):
+            return result
+        with log.trial():
+            with_one_name = self._attempt(model, merged, log)
+            if not isinstance(with_one_name, Model):
+                raise result
             for name, other in others.items():
                 if not _is_made(name, wish):
                     raise UsageError(
-                        f"{name!r} and {other!r} must be equal: {error}",
+                        f"{name!r} and {other!r} must be equal: {result}",
                         code="two-names",
                         hint="give both the same name",
-                    ) from error
-                trial.note(
-                    self.name, "one-name", f"{name} must equal {other}, and has its name", subject=name
-                )
-        log.changes.extend(trial.changes)
-        log.notes.extend(trial.notes)
-        return result
+                    ) from result
+                log.note(self.name, "one-name", f"{name} must equal {other}, and has its name", subject=name)
+        return with_one_name
+
+    def _attempt(
+        self, model: Model, wish: Mapping[str, Mapping[int, str]], log: ChangeLog
+    ) -> Model | CannotMigrate:
+        """Run on a copy of the model; return the error where that fails, which leaves no trace in the log."""
+        try:
+            with log.trial():
+                return self._run(model.copy(), wish, log)
+        except CannotMigrate as error:
+            return error
 
     def _run(self, model: Model, wish: Mapping[str, Mapping[int, str]], log: ChangeLog) -> Model:
         graph = model.proto.graph
@@ -115,12 +114,12 @@ class DynamicDims(Pass):
             found = _with_batch(inferred.get(value.name), batch_axes.get(value.name, {}))
             dims = self._outputs_dims(value, found, axes)
             if dims is not None and dims != dims_of(value):
-                before = text_of(dims_of(value))
+                before = dims_text(dims_of(value))
                 set_dims(value, dims)
                 log.note(
                     self.name,
                     "output-dims",
-                    f"output {value.name}: {before} → {text_of(dims)}",
+                    f"output {value.name}: {before} → {dims_text(dims)}",
                     subject=value.name,
                 )
         for symbol, (through, nodes) in symbol_use.items():
@@ -146,7 +145,7 @@ class DynamicDims(Pass):
             log.note(
                 self.name,
                 "input-dims",
-                f"{what} {value.name}: {text_of(before)} → {text_of(after)}",
+                f"{what} {value.name}: {dims_text(before)} → {dims_text(after)}",
                 subject=value.name,
             )
 

@@ -284,7 +284,7 @@ def test_a_proto_whose_dims_lie_is_refused_when_its_data_is_read() -> None:
     proto = model([weight("w")])
     proto.graph.initializer[0].dims[0] = 4000
     loaded = load(proto)
-    with pytest.raises(LoadError, match="dims and type say 16000"):
+    with pytest.raises(LoadError, match="dims and type need 16000"):
         loaded.weights.array(loaded.proto.graph.initializer[0])
 
 

@@ -101,7 +101,7 @@ def test_data_that_is_missing_or_too_short_is_named_by_the_url(store: Any, tmp_p
     store.rm("/m/a.data")
     error = refusal("memory://m/a.onnx")
     assert error.code == "missing-data"
-    assert "'a.data', which is not there" in error.reason
+    assert "'a.data', which does not exist" in error.reason
 
 
 def test_what_is_no_model(store: Any) -> None:

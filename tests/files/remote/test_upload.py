@@ -151,7 +151,7 @@ def test_the_model_itself_is_written_over_only_in_place(store: Any) -> None:
         with pytest.raises(SaveError) as caught:
             save(read, url)
         assert caught.value.code == "in-place"
-        with pytest.raises(SaveError, match="is the model itself"):
+        with pytest.raises(SaveError, match="is the source model itself"):
             check_target(url, source=URL)
     read.proto.producer_name = "changed"
     save(read, URL, in_place=True)
