@@ -20,7 +20,8 @@ from onnx_migrate.files.load import from_file
 from onnx_migrate.model.graphs import bodies, called, function_key
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.weights import MEMORY, Weights, byte_size, tensors
+from onnx_migrate.model.tensors import byte_size, tensors
+from onnx_migrate.model.weights import MEMORY, Weights
 from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.scope import Names
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.graphs import Body, bodies, initializer_names, names_read, output_names
 from onnx_migrate.model.model import Model
+from onnx_migrate.model.names import Names
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["Cleanup"]

@@ -9,7 +9,7 @@ from onnx import shape_inference
 
 from onnx_migrate.model.graphs import nested_bodies, nested_nodes
 
-__all__ = ["InferenceError", "infer_shapes", "sheltered"]
+__all__ = ["InferenceError", "infer_shapes", "without_fragile_ops"]
 
 LONG = 1 << 16
 """Elements of a vector above which no shape arithmetic is meant."""
@@ -35,7 +35,7 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     """
     hidden = [tensor for tensor in proto.graph.initializer if len(tensor.dims) == 1 and tensor.dims[0] > LONG]
     long = bool(hidden) or any(map(_is_long, proto.graph.input))
-    given = sheltered(_hide(proto, hidden) if long else proto)
+    given = without_fragile_ops(_hide(proto, hidden) if long else proto)
     try:
         inferred = shape_inference.infer_shapes(given, data_prop=True)
     except (
@@ -85,7 +85,7 @@ def _count(graph: onnx.GraphProto) -> None:
                     dim.dim_value = int(dim.dim_param.removeprefix(_NAMED))
 
 
-def sheltered(proto: onnx.ModelProto) -> onnx.ModelProto:
+def without_fragile_ops(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return what onnx's inference can be given: the model, or a copy without FRAGILE operators of unknown type.
 
     They get a name that onnx passes over.

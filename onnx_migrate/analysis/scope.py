@@ -14,24 +14,23 @@ from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.analysis.value_types import TypeTable, ValueType
 from onnx_migrate.model.graphs import (
-    Body,
     BodyKey,
     FunctionKey,
     function_key,
     function_path,
-    initializer_names,
     nested_bodies,
     output_names,
     subgraph_path,
     subgraphs,
 )
+from onnx_migrate.model.names import Names
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.spec.schema import is_onnx
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Names", "Scope", "scopes"]
+__all__ = ["Scope", "scopes"]
 
 
 _SMALL = 16
@@ -43,42 +42,6 @@ def _array(tensor: bytes) -> np.ndarray[Any, Any]:
     return onnx.numpy_helper.to_array(TensorProto.FromString(tensor))
 
 
-class Names:
-    """Gives names that no body of the model uses, so that a new one clashes in no scope."""
-
-    def __init__(self, proto: onnx.ModelProto) -> None:
-        self._taken: set[str] | None = None
-        self._proto = proto
-
-    def fresh(self, wish: str) -> str:
-        """Return `wish`, or `wish` with the smallest free number behind it, and take it."""
-        if self._taken is None:
-            self._taken = _names(self._proto)
-        name, number = wish, 0
-        while name in self._taken:
-            number += 1
-            name = f"{wish}_{number}"
-        self._taken.add(name)
-        return name
-
-
-def _names(proto: onnx.ModelProto) -> set[str]:
-    found: set[str] = set()
-    tops: list[Body] = [proto.graph, *proto.functions]
-    for top in tops:
-        for _, body in nested_bodies(top):
-            if isinstance(body, onnx.GraphProto):
-                found.update(value.name for value in (*body.input, *body.output))
-                found |= initializer_names(body)
-            else:
-                found.update(body.input)
-            for node in body.node:
-                found.add(node.name)
-                found.update(node.input)
-                found.update(node.output)
-    return found
-
-
 @dataclass
 class Scope:
     """One graph's or function's body. Lookups that find nothing here go on in the body around it."""
@@ -88,9 +51,9 @@ class Scope:
     names: Names
     types: TypeTable
     weights: Weights
-    overridable: bool
+    inputs_override_initializers: bool
     """Whether an initializer that is listed as an input is one: not before IR 4, where all are listed."""
-    initializers: bool
+    may_add_initializers: bool
     """Whether an initializer may be added without listing it as an input: from IR 4 on."""
     key: BodyKey = ()
     function: FunctionKey | None = None
@@ -101,7 +64,7 @@ class Scope:
     _reads_body: bool = field(default=False, repr=False)
     constant_summaries: dict[str, bytes] = field(default_factory=dict, repr=False)
     """What reports say of the constants that nodes were seen to read, by name (see `rewrite.constant_summary`)."""
-    added: list[onnx.NodeProto] = field(default_factory=list, repr=False)
+    leading_constants: list[onnx.NodeProto] = field(default_factory=list, repr=False)
     """Constant nodes to go in front of the body; used where there can be no initializers."""
 
     def inner(
@@ -114,8 +77,8 @@ class Scope:
             self.names,
             self.types,
             self.weights,
-            self.overridable,
-            self.initializers,
+            self.inputs_override_initializers,
+            self.may_add_initializers,
             (*self.key, index, attribute, place),
             self.function,
             self,
@@ -137,25 +100,25 @@ class Scope:
 
         None when the value is not known before run time. Follows Identity.
         """
-        holder = self.holder(name)
-        if holder is None:
+        source = self.constant_source(name)
+        if source is None:
             return None
-        if isinstance(holder, TensorProto):
-            small = holder.data_location != TensorProto.EXTERNAL and math.prod(holder.dims) <= _SMALL
-            return _array(holder.SerializeToString()).copy() if small else self.weights.array(holder)
-        return _constant_value(holder, self.weights)
+        if isinstance(source, TensorProto):
+            small = source.data_location != TensorProto.EXTERNAL and math.prod(source.dims) <= _SMALL
+            return _array(source.SerializeToString()).copy() if small else self.weights.array(source)
+        return _constant_value(source, self.weights)
 
-    def holder(self, name: str) -> TensorProto | onnx.NodeProto | None:
+    def constant_source(self, name: str) -> TensorProto | onnx.NodeProto | None:
         """Return the initializer or the Constant node that a constant comes from; None for what is none."""
         scope: Scope | None = self
         while scope is not None:
-            holder = scope._table().get(name)
-            if holder is None:
+            source = scope._table().get(name)
+            if source is None:
                 scope = scope.parent
-            elif isinstance(holder, TensorProto) or holder.op_type != "Identity":
-                return holder
+            elif isinstance(source, TensorProto) or source.op_type != "Identity":
+                return source
             else:
-                name = holder.input[0]
+                name = source.input[0]
         return None
 
     def add_constant(self, array: np.ndarray[Any, Any], hint: str) -> str:
@@ -168,18 +131,18 @@ class Scope:
             return self._shared[key]
         name = self.names.fresh(hint)
         tensor = onnx.numpy_helper.from_array(array, name)
-        if self.function is None and isinstance(self.body, onnx.GraphProto) and self.initializers:
+        if self.function is None and isinstance(self.body, onnx.GraphProto) and self.may_add_initializers:
             self.body.initializer.append(tensor)
             self._table()[name] = self.body.initializer[-1]
         else:
             node = onnx.helper.make_node("Constant", [], [name], name=self.names.fresh(f"{name}_constant"))
             node.attribute.add(name="value", type=AttributeProto.TENSOR).t.CopyFrom(tensor)
-            self.added.append(node)
+            self.leading_constants.append(node)
             self._table()[name] = node
         self._shared[key] = name
         return name
 
-    def learn(self, node: onnx.NodeProto) -> None:
+    def register(self, node: onnx.NodeProto) -> None:
         """Take note of a node written after the scope was made, so that its value and what it reads are found."""
         if _is_constant(node):
             self._table()[node.output[0]] = node
@@ -201,7 +164,9 @@ class Scope:
         if self._constants is None:
             self._constants = {node.output[0]: node for node in self.body.node if _is_constant(node)}
             if isinstance(self.body, onnx.GraphProto):
-                overridable = {value.name for value in self.body.input} if self.overridable else set()
+                overridable = (
+                    {value.name for value in self.body.input} if self.inputs_override_initializers else set()
+                )
                 for tensor in self.body.initializer:
                     if tensor.name not in overridable:
                         self._constants[tensor.name] = tensor

@@ -12,7 +12,15 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.graphs import nested_nodes, subgraphs
 from onnx_migrate.spec.schema import is_onnx
 
-__all__ = ["Dims", "dims_of", "drop_value_info", "inferred_outputs", "inferred_shapes", "set_dims", "text_of"]
+__all__ = [
+    "Dims",
+    "dims_of",
+    "dims_text",
+    "drop_value_info",
+    "inferred_outputs",
+    "inferred_shapes",
+    "set_dims",
+]
 
 Dims = tuple[int | str | None, ...]
 
@@ -103,6 +111,6 @@ def set_dims(value: onnx.ValueInfoProto, dims: Dims) -> None:
             dim.ClearField("value")
 
 
-def text_of(dims: Dims | None) -> str:
+def dims_text(dims: Dims | None) -> str:
     """Return dims as people write them: [N, 3, ?]."""
     return "no shape" if dims is None else f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.model.weights import INLINE_LIMIT, refer, tensors
+from onnx_migrate.model.tensors import mark_external, tensors
+from onnx_migrate.model.weights import INLINE_LIMIT
 
 __all__ = ["skeleton"]
-
-_PAYLOADS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data")
 
 
 def skeleton(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -24,5 +23,5 @@ def skeleton(proto: onnx.ModelProto) -> onnx.ModelProto:
         if tensor.data_location == TensorProto.EXTERNAL or len(tensor.raw_data) <= INLINE_LIMIT:
             continue
         tensor.ClearField("raw_data")
-        refer(tensor, "skeleton", 0, 0)
+        mark_external(tensor, "skeleton", 0, 0)
     return copy

@@ -21,7 +21,7 @@ from onnx_migrate.model.graphs import (
     nested_bodies,
     nested_nodes,
 )
-from onnx_migrate.spec.experimental_ops import stand_in
+from onnx_migrate.spec.experimental_ops import substitute_for_inference
 from onnx_migrate.spec.opsets import onnx_opset
 
 __all__ = ["TypeTable", "ValueType"]
@@ -63,7 +63,7 @@ class TypeTable:
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         self._proto: onnx.ModelProto | None = skeleton(proto)
-        _stand_in(self._proto)
+        _substitute_removed_operators(self._proto)
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
         self._tables: dict[tuple[FunctionKey | None, BodyKey], dict[str, ValueType]] = {}
 
@@ -163,12 +163,12 @@ class TypeTable:
         return list(found.values())
 
 
-def _stand_in(proto: onnx.ModelProto) -> None:
+def _substitute_removed_operators(proto: onnx.ModelProto) -> None:
     """Let onnx infer what follows operators that it has dropped."""
     for located in bodies(proto):
         opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
         if opset is not None:
-            stand_in(located.body.node, opset)
+            substitute_for_inference(located.body.node, opset)
 
 
 def _infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:

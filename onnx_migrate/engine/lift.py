@@ -14,7 +14,7 @@ from onnx_migrate.model.graphs import FunctionKey, called, function_key
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.schema import is_onnx, misfit, signature, signature_at, versions
+from onnx_migrate.spec.schema import is_onnx, schema_violation, signature, signature_at, versions
 
 __all__ = ["Lift"]
 
@@ -93,7 +93,7 @@ class Lift(Visitor):
                     where=Where(scope.path, node.name, node.op_type, form.since_version),
                     hint=f"version {valid} is valid again: ask for that opset or above" if valid else "",
                 )
-        complaint = misfit(node, form) if form else None
+        complaint = schema_violation(node, form) if form else None
         if form and complaint is None:
             return opset
         where = Where(scope.path, node.name, node.op_type, opset)
@@ -105,7 +105,7 @@ class Lift(Visitor):
         older = [version for version in reversed(known) if version < (form.since_version if form else 0)]
         newer = [version for version in known if version > opset]
         for version in (*older, *newer):
-            if misfit(node, signature(node.domain, node.op_type, version)) is None:
+            if schema_violation(node, signature(node.domain, node.op_type, version)) is None:
                 self.log.note(
                     self.pass_name,
                     "other-version",

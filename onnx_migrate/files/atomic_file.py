@@ -18,7 +18,7 @@ from types import TracebackType
 
 from onnx_migrate.files.byte_copy import write_pieces
 from onnx_migrate.files.wire.rebuild import Piece
-from onnx_migrate.model.weights import Stamp, stamp
+from onnx_migrate.model.payloads import FileStamp, file_stamp
 
 __all__ = ["NewFile", "fsync_folder", "remove_leftovers"]
 
@@ -71,9 +71,9 @@ class NewFile:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         return os.open(self._temporary, flags, 0o666)
 
-    def stamp(self) -> Stamp:
-        """Return the identity of the file, as `weights.stamp` computes it."""
-        return stamp(os.fstat(self._fd))
+    def stamp(self) -> FileStamp:
+        """Return the identity of the file, as `payloads.file_stamp` computes it."""
+        return file_stamp(os.fstat(self._fd))
 
     def put(self) -> None:
         """Give the file the name `target`, replacing the file of that name. Raises OSError."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.wire.rebuild import Piece
-from onnx_migrate.model.weights import BufferPayload, FilePayload
+from onnx_migrate.model.payloads import BufferPayload, FilePayload
 
 __all__ = ["write_pieces"]
 

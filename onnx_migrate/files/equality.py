@@ -6,7 +6,8 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.weights import Payload, tensors
+from onnx_migrate.model.payloads import Payload
+from onnx_migrate.model.tensors import tensors
 
 __all__ = ["equal"]
 

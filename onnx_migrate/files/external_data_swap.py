@@ -25,7 +25,9 @@ from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files.atomic_file import NewFile, fsync_folder, remove_leftovers
 from onnx_migrate.files.load import from_file
 from onnx_migrate.files.wire.assemble import assemble
-from onnx_migrate.model.weights import Payload, Weights, location_of, stamp, tensors
+from onnx_migrate.model.payloads import Payload, file_stamp
+from onnx_migrate.model.tensors import location_of, tensors
+from onnx_migrate.model.weights import Weights
 from onnx_migrate.url import same_place
 
 __all__ = ["ExternalDataSwap"]
@@ -106,7 +108,7 @@ class ExternalDataSwap:
         """Return whether the data file is the one that the mark of a killed save describes."""
         if not (self.owner_mark.exists() and self.data.exists()):
             return False
-        return self.owner_mark.read_bytes() == repr(stamp(self.data.stat())).encode()
+        return self.owner_mark.read_bytes() == repr(file_stamp(self.data.stat())).encode()
 
     def finish(self) -> None:
         """Remove the mark, and the backup unless the new model refers to it, as one loaded after a killed save may."""

@@ -21,14 +21,9 @@ from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
 from onnx_migrate.files.wire.protobuf import Buffer, Malformed
 from onnx_migrate.files.wire.split import split
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.weights import (
-    MEMORY,
-    BufferPayload,
-    FilePayload,
-    Weights,
-    stamp,
-    tensors,
-)
+from onnx_migrate.model.payloads import BufferPayload, FilePayload, file_stamp
+from onnx_migrate.model.tensors import tensors
+from onnx_migrate.model.weights import MEMORY, Weights
 
 __all__ = ["from_file", "load", "structure_digest"]
 
@@ -118,7 +113,7 @@ def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
             status = os.fstat(file.fileno())
             if status.st_size == 0:
                 raise LoadError(f"{name} is empty", code="empty", hint=EMPTY)
-            stamped = stamp(status)
+            stamped = file_stamp(status)
             # A location is a protobuf string, so it must be UTF-8; other file names are only kept in memory.
             is_utf8 = path.name == path.name.encode("utf-8", "replace").decode()
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

@@ -8,7 +8,7 @@ from onnx import TensorProto
 from onnx_migrate.files.wire.protobuf import header
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.weights import has_type, tensors
+from onnx_migrate.model.tensors import has_type, tensors
 
 __all__ = ["inline"]
 

@@ -7,7 +7,7 @@ import onnx
 from onnx_migrate.errors import IllegalModel, Where
 from onnx_migrate.model.graphs import LocatedBody, bodies, called, function_key
 from onnx_migrate.spec.opsets import imported, onnx_opset
-from onnx_migrate.spec.schema import is_onnx, misfit, signature_at
+from onnx_migrate.spec.schema import is_onnx, schema_violation, signature_at
 
 __all__ = ["check_legal"]
 
@@ -34,7 +34,7 @@ def _complaint(node: onnx.NodeProto, opset: int | None, domain: str) -> str | No
     if opset is None:
         return f"stands in a body that does not import {domain or 'ai.onnx'}"
     form = signature_at(node.domain, node.op_type, opset)
-    return misfit(node, form) if form else f"is not an operator of opset {opset}"
+    return schema_violation(node, form) if form else f"is not an operator of opset {opset}"
 
 
 def _opset(located: LocatedBody, ir_version: int, domain: str) -> int | None:

@@ -30,7 +30,7 @@ def constant_summaries(
     found = []
     for name in dict.fromkeys(names):
         if name not in kept:
-            holder = scope.holder(name) if name else None
+            holder = scope.constant_source(name) if name else None
             if isinstance(holder, onnx.NodeProto):
                 holder = _held(holder, scope, name)
             if holder is None:

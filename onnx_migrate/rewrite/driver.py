@@ -101,10 +101,10 @@ class Driver:
         visitor.leave(scope)
         if new.superseded:
             self._drop_superseded(new)
-        if new.differs or scope.added:
+        if new.differs or scope.leading_constants:
             del scope.body.node[:]
-            scope.body.node.extend([*scope.added, *new.nodes])
-            scope.added.clear()
+            scope.body.node.extend([*scope.leading_constants, *new.nodes])
+            scope.leading_constants.clear()
         return changed
 
     def _node(

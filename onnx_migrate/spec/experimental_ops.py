@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 import onnx
 from onnx import AttributeProto, helper
 
-__all__ = ["REMOVED", "Removed", "crop_limits", "stand_in"]
+__all__ = ["EXPERIMENTAL_OPERATORS", "ExperimentalOperator", "crop_limits", "substitute_for_inference"]
 
 
 @dataclass(frozen=True)
-class Removed:
-    """An experimental operator of one output: valid up to opset `gone` - 1.
+class ExperimentalOperator:
+    """An experimental operator of one output: valid up to opset `removed_in` - 1.
 
-    From opset `gone` on there is none of the name, or the standard's own of another form.
+    From opset `removed_in` on there is none of the name, or the standard's own of another form.
     """
 
     name: str
-    gone: int
+    removed_in: int
     attributes: dict[str, int] = field(default_factory=dict)
     inputs: tuple[int, int] = (1, 1)
     """How many inputs it takes at least and at most."""
@@ -39,27 +39,31 @@ _INT, _INTS = int(AttributeProto.INT), int(AttributeProto.INTS)
 _FILL = {"shape": _INTS, "extra_shape": _INTS, "input_as_shape": _INT}
 _MANY = 2**31 - 1
 
-REMOVED = (
-    Removed("ATen", 10, inputs=(1, _MANY), outputs=_MANY, unchecked=True, like_input=False),
-    Removed("Affine", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
-    Removed("ConstantFill", 9, {"value": _NUMBER, "dtype": _INT, **_FILL}, (0, 1), like_input=False),
-    Removed("Crop", 10, {"border": _INTS, "scale": _INTS}, like_input=False),
-    Removed("DynamicSlice", 10, inputs=(3, 4), like_input=False),
-    Removed("GRUUnit", 10, {"drop_states": _INT}, (4, 4), like_input=False),
-    Removed("GivenTensorFill", 10, {"values": _NUMBERS, **_FILL}, (0, 1), like_input=False),
-    Removed("ImageScaler", 10, {"scale": _NUMBER, "bias": _NUMBERS}),
-    Removed("MeanVarianceNormalization", 9, {"across_channels": _INT, "normalize_variance": _INT}),
-    Removed("ParametricSoftplus", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
-    Removed("Scale", 10, {"scale": _NUMBER}),
-    Removed("ScaledTanh", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
-    Removed("ThresholdedRelu", 10, {"alpha": _NUMBER}),
+EXPERIMENTAL_OPERATORS = (
+    ExperimentalOperator("ATen", 10, inputs=(1, _MANY), outputs=_MANY, unchecked=True, like_input=False),
+    ExperimentalOperator("Affine", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
+    ExperimentalOperator(
+        "ConstantFill", 9, {"value": _NUMBER, "dtype": _INT, **_FILL}, (0, 1), like_input=False
+    ),
+    ExperimentalOperator("Crop", 10, {"border": _INTS, "scale": _INTS}, like_input=False),
+    ExperimentalOperator("DynamicSlice", 10, inputs=(3, 4), like_input=False),
+    ExperimentalOperator("GRUUnit", 10, {"drop_states": _INT}, (4, 4), like_input=False),
+    ExperimentalOperator("GivenTensorFill", 10, {"values": _NUMBERS, **_FILL}, (0, 1), like_input=False),
+    ExperimentalOperator("ImageScaler", 10, {"scale": _NUMBER, "bias": _NUMBERS}),
+    ExperimentalOperator(
+        "MeanVarianceNormalization", 9, {"across_channels": _INT, "normalize_variance": _INT}
+    ),
+    ExperimentalOperator("ParametricSoftplus", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
+    ExperimentalOperator("Scale", 10, {"scale": _NUMBER}),
+    ExperimentalOperator("ScaledTanh", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
+    ExperimentalOperator("ThresholdedRelu", 10, {"alpha": _NUMBER}),
 )
 
 _END = 2**63 - 1
-_BY_NAME = {operator.name: operator for operator in REMOVED}
+_BY_NAME = {operator.name: operator for operator in EXPERIMENTAL_OPERATORS}
 
 
-def stand_in(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
+def substitute_for_inference(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
     """Put in the place of removed operators, in place, others whose results onnx infers to be of the same type.
 
     For shape inference alone: without it nothing would be known of what follows an ImageScaler. `opset` is that of
@@ -67,7 +71,7 @@ def stand_in(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
     """
     for node in nodes:
         operator = _BY_NAME.get(node.op_type)
-        if operator is None or node.domain not in ("", "ai.onnx") or opset >= operator.gone:
+        if operator is None or node.domain not in ("", "ai.onnx") or opset >= operator.removed_in:
             continue
         if operator.like_input:
             node.op_type = "Identity"

@@ -13,9 +13,17 @@ from typing import Any
 import onnx
 from onnx import defs
 
-from onnx_migrate.spec.experimental_ops import REMOVED, Removed
+from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS, ExperimentalOperator
 
-__all__ = ["Signature", "is_onnx", "misfit", "newest_opset", "signature", "signature_at", "versions"]
+__all__ = [
+    "Signature",
+    "is_onnx",
+    "newest_opset",
+    "schema_violation",
+    "signature",
+    "signature_at",
+    "versions",
+]
 
 _MAX_ARITY = 2**31 - 1
 
@@ -67,11 +75,11 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
             frozenset(name for name, attribute in schema.attributes.items() if attribute.required),
         )
         found.setdefault((schema.domain, schema.name), []).append(form)
-    for operator in REMOVED:
+    for operator in EXPERIMENTAL_OPERATORS:
         forms = found.setdefault(("", operator.name), [])
         if all(form.since_version > 1 for form in forms):
             forms.extend(
-                _removed(operator, returns=any(form.since_version == operator.gone for form in forms))
+                _removed(operator, returns=any(form.since_version == operator.removed_in for form in forms))
             )
     table = {}
     for key, forms in found.items():
@@ -80,7 +88,7 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
     return table
 
 
-def _removed(operator: Removed, *, returns: bool) -> list[Signature]:
+def _removed(operator: ExperimentalOperator, *, returns: bool) -> list[Signature]:
     """Return the form of a removed operator, and a deprecated one where it left, as Upsample-10 is.
 
     Unless it `returns` there at once as one of the standard.
@@ -91,7 +99,7 @@ def _removed(operator: Removed, *, returns: bool) -> list[Signature]:
         operator.name, "", 1, False, low, high, 1, operator.outputs, given, operator.attributes, frozenset(),
         operator.unchecked,
     )  # fmt: skip
-    return [form] if returns else [form, replace(form, since_version=operator.gone, deprecated=True)]
+    return [form] if returns else [form, replace(form, since_version=operator.removed_in, deprecated=True)]
 
 
 def _kind(kind: Any) -> int:
@@ -140,7 +148,7 @@ def newest_opset(domain: str = "") -> int:
     )
 
 
-def misfit(node: onnx.NodeProto, form: Signature) -> str | None:
+def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     """Say in what a node differs from an operator's form, or None when it fits.
 
     Looks at deprecation, arity, inputs that must be given, attribute names, types and presence. This is what

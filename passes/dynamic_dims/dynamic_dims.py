@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.shapes import Dims, dims_of, drop_value_info, set_dims, text_of
+from onnx_migrate.analysis.shapes import Dims, dims_of, dims_text, drop_value_info, set_dims
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
@@ -114,12 +114,12 @@ class DynamicDims(Pass):
             found = _with_batch(inferred.get(value.name), batch_axes.get(value.name, {}))
             dims = self._outputs_dims(value, found, axes)
             if dims is not None and dims != dims_of(value):
-                before = text_of(dims_of(value))
+                before = dims_text(dims_of(value))
                 set_dims(value, dims)
                 log.note(
                     self.name,
                     "output-dims",
-                    f"output {value.name}: {before} → {text_of(dims)}",
+                    f"output {value.name}: {before} → {dims_text(dims)}",
                     subject=value.name,
                 )
         for symbol, (through, nodes) in symbol_use.items():
@@ -145,7 +145,7 @@ class DynamicDims(Pass):
             log.note(
                 self.name,
                 "input-dims",
-                f"{what} {value.name}: {text_of(before)} → {text_of(after)}",
+                f"{what} {value.name}: {dims_text(before)} → {dims_text(after)}",
                 subject=value.name,
             )
 

@@ -14,7 +14,7 @@ import pytest
 
 from onnx_migrate.files import inline, load, save
 from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
-from onnx_migrate.model.weights import stamp
+from onnx_migrate.model.payloads import file_stamp
 from tests.files.feature_models import model, weight
 from tests.files.saving import changed, names, other, refusal
 
@@ -88,7 +88,7 @@ def test_the_old_content_stays_until_put(nameless: bool, out: Path, monkeypatch:
     with NewFile(out, [b"new, ", b"in two pieces"]) as file:
         assert out.read_bytes() == b"old"
         file.put()
-        assert file.stamp() == stamp(out.stat())
+        assert file.stamp() == file_stamp(out.stat())
     assert out.read_bytes() == b"new, in two pieces"
     assert out.stat().st_mode & 0o777 == 0o604
     with NewFile(out, [b"never put"]):

@@ -10,7 +10,7 @@ import pytest
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files import byte_copy, inline, load, save
-from onnx_migrate.model.weights import BufferPayload, FilePayload, TensorPayload
+from onnx_migrate.model.payloads import BufferPayload, FilePayload, TensorPayload
 from tests.files.feature_models import plain, weight
 from tests.files.saving import changed, names
 

@@ -9,7 +9,8 @@ import pytest
 from onnx import TensorProto
 
 from onnx_migrate.files import inline, load, save
-from onnx_migrate.model.weights import INLINE_LIMIT, tensors
+from onnx_migrate.model.tensors import tensors
+from onnx_migrate.model.weights import INLINE_LIMIT
 from tests.files.feature_models import FEATURES, UNKNOWN, plain, with_external_data
 
 ALL = pytest.mark.parametrize("feature", FEATURES)

@@ -9,7 +9,9 @@ import pytest
 from onnx import TensorProto
 
 from onnx_migrate.files.from_proto import structure_of
-from onnx_migrate.model.weights import INLINE_LIMIT, TensorPayload, Weights, tensors
+from onnx_migrate.model.payloads import TensorPayload
+from onnx_migrate.model.tensors import tensors
+from onnx_migrate.model.weights import INLINE_LIMIT, Weights
 from tests.files.feature_models import FEATURES, UNKNOWN, model, weight
 
 

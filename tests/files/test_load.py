@@ -286,7 +286,7 @@ def test_raw_data_that_does_not_fit_the_dims_is_an_error_when_it_is_read() -> No
     proto = model([weight("w")])
     proto.graph.initializer[0].dims[0] = 4000
     loaded = load(proto)
-    with pytest.raises(LoadError, match="dims and type say 16000"):
+    with pytest.raises(LoadError, match="dims and type need 16000"):
         loaded.weights.array(loaded.proto.graph.initializer[0])
 
 

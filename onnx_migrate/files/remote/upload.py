@@ -24,7 +24,7 @@ import onnx
 
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.digest import file_digest
-from onnx_migrate.model.weights import tensors
+from onnx_migrate.model.tensors import tensors
 from onnx_migrate.url import basename, is_web, one_line_reason, open_file_system, same_place
 
 __all__ = ["IN_PLACE", "check_url", "upload"]

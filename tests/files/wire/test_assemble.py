@@ -7,7 +7,8 @@ import pytest
 from onnx import TensorProto
 
 from onnx_migrate.files.wire.assemble import ExternalLocation, assemble
-from onnx_migrate.model.weights import BufferPayload, Payload, refer
+from onnx_migrate.model.payloads import BufferPayload, Payload
+from onnx_migrate.model.tensors import mark_external
 from tests.files.feature_models import FEATURES, UNKNOWN, model, plain, weight
 
 
@@ -16,7 +17,7 @@ def reference(tensor: TensorProto, location: str = "w") -> TensorProto:
     copy = TensorProto()
     copy.CopyFrom(tensor)
     copy.ClearField("raw_data")
-    refer(copy, location, 0, len(tensor.raw_data))
+    mark_external(copy, location, 0, len(tensor.raw_data))
     return copy
 
 
@@ -43,7 +44,7 @@ def test_a_payload_goes_back_to_the_field_it_came_from_while_the_type_allows() -
     tensor = TensorProto(name="w", dims=[3000], data_type=TensorProto.FLOAT, float_data=[0.5] * 3000)
     data = b"\0\0\0\x3f" * 3000
     bare = TensorProto(name="w", dims=[3000], data_type=TensorProto.FLOAT)
-    refer(bare, "w", 0, 12_000)
+    mark_external(bare, "w", 0, 12_000)
     assert content(assemble(model([bare]), lambda found: payload(data, field="float_data"))) == (
         model([tensor]).SerializeToString()
     )

@@ -8,7 +8,8 @@ from onnx import TensorProto
 
 from onnx_migrate.files.wire.split import split
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.weights import INLINE_LIMIT, tensors
+from onnx_migrate.model.tensors import tensors
+from onnx_migrate.model.weights import INLINE_LIMIT
 from tests.files.feature_models import FEATURES, model, plain, weight
 
 
