@@ -11,6 +11,7 @@ from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.resize import may_keep_all_lengths, run_length, scale_of_size
 
+from ..resize.asymmetric import prevent_copy, split_at_run_time, split_by_constants, write_asymmetric
 from ..resize.inputs import (
     check_choice,
     check_roi,
@@ -20,8 +21,6 @@ from ..resize.inputs import (
     read_sizes,
 )
 from ..resize.origin import ResizeOrigin
-
-__all__ = ["explicit", "no_roi"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -52,92 +51,13 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     one_way = scales is not None and bool((scales >= 1).all() or (scales <= 1).all())
     split = mode == "nearest" and not one_way
     rw.record_fact(ResizeOrigin(version=10, name=node.name, split_in_two=split))
-    if mode != "nearest" or (scales is not None and bool((scales >= 1).all())):
-        explicit(rw, node.input[1], "floor")
+    if not split:
+        shrinks = scales is not None and bool((scales < 1).any())
+        write_asymmetric(rw, node.input[1], "ceil" if shrinks else "floor")
     elif scales is None:
-        _pair_at_run_time(rw)
-    elif bool((scales <= 1).all()):
-        explicit(rw, node.input[1], "ceil")
+        split_at_run_time(rw)
     else:
-        one = np.float32(1)
-        grow = np.maximum(scales, one)
-        guard = np.array([2], np.float32) if may_keep_all_lengths(grow) else None
-        _pair(
-            rw, rw.constant(np.minimum(scales, one), "shrink"), _prepend(rw, guard, grow), guard is not None
-        )
-        rw.note(
-            "one node shrinks (rounding up) and one grows (rounding down), because a node has one rounding"
-        )
-
-
-def explicit(rw: Rewriter, scales: str, nearest_mode: str) -> None:
-    """Write `rw.node`, of version 10, as a Resize-11 or, if the target allows it, a Resize-13 without roi."""
-    rw.set("coordinate_transformation_mode", "asymmetric")
-    if rw.get("mode", "nearest") == "nearest":
-        rw.set("nearest_mode", nearest_mode)
-    roi = no_roi(rw)
-    rw.set_input(2, scales)
-    rw.set_input(1, roi)
-    rw.note("asymmetric coordinates are written out, because the default became half_pixel")
-
-
-def no_roi(rw: Rewriter) -> str:
-    """Return what stands in a roi slot that nothing reads: an empty constant at 11, nothing from 13 on."""
-    rw.version = 13 if rw.target >= 13 else 11
-    if rw.version == 13:
-        return ""
-    return rw.constant(np.zeros(0, np.float32), "roi")
-
-
-def _prepend(rw: Rewriter, guard: Floats | None, scales: Floats) -> str:
-    return rw.constant(scales if guard is None else np.concatenate([guard, scales]), "grow")
-
-
-def _pair_at_run_time(rw: Rewriter) -> None:
-    """Write a pair for scales that come at run time; the axis in front doubles if any other shrinks.
-
-    If none shrinks, the node as it was copied where this one would, so that must stay.
-    """
-    no_roi(rw)
-    scales = rw.input(1)
-    one = rw.constant(np.ones(1, np.float32), "one")
-    shrink = rw.before("Min", [scales, one], hint="shrink")
-    grow = rw.before("Max", [scales, one], hint="grow")
-    smallest = rw.before("ReduceMin", [scales], hint="smallest", keepdims=1)
-    shrinks = rw.before("Less", [smallest, one], hint="shrinks")
-    extra = rw.before("Cast", [shrinks], hint="extra", to=onnx.TensorProto.FLOAT)
-    guard = rw.before("Add", [extra, one], hint="guard")
-    _pair(rw, shrink, rw.before("Concat", [guard, grow], hint="guarded", axis=0), True)
-    rw.note("the scales come at run time, so one node shrinks (rounding up) and one grows (rounding down)")
-
-
-def _pair(rw: Rewriter, shrink: str, grow: str, guarded: bool) -> None:
-    roi = no_roi(rw)
-    small = rw.before(
-        "Resize",
-        [rw.node.input[0], roi, shrink],
-        hint="small",
-        mode="nearest",
-        coordinate_transformation_mode="asymmetric",
-        nearest_mode="ceil",
-    )
-    rw.node.input[0] = small
-    explicit(rw, grow, "floor")
-    if guarded:
-        guard_copy(rw)
-
-
-def guard_copy(rw: Rewriter) -> None:
-    """Put an axis in front of the input, which scales or sizes already count, and take its first slice."""
-    value = rw.node.input[0]
-    if rw.version >= 13:
-        axes = rw.constant(np.zeros(1, np.int64), "axes")
-        rw.node.input[0] = rw.before("Unsqueeze", [value, axes], hint="guarded_input")
-    else:
-        rw.node.input[0] = rw.before("Unsqueeze", [value], hint="guarded_input", axes=[0])
-    output = rw.node.output[0]
-    doubled = rw.detach_output(0, "doubled")
-    rw.after("Gather", [doubled, rw.constant(np.array(0, np.int64), "first")], [output], axis=0)
+        split_by_constants(rw, scales)
 
 
 @adapter("Resize", to=13)
@@ -265,7 +185,7 @@ def _odd_positions(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | 
         wide = np.concatenate([np.array([2], wide.dtype), wide])
     rw.set_input(2 if sizes is None else 3, rw.constant(wide, "twice"))
     if guarded:
-        guard_copy(rw)
+        prevent_copy(rw)
         output, inner = rw.following[-1].output[0], rw.fresh("wide")
         rw.following[-1].output[0] = inner
     else:

@@ -9,9 +9,9 @@ import onnx
 from onnx_migrate.engine.registry import adapter
 from onnx_migrate.rewrite.rewriter import Rewriter
 
+from ..resize.asymmetric import write_asymmetric
 from ..resize.inputs import read_scales
 from ..resize.origin import ResizeOrigin
-from .resize import explicit
 
 
 @adapter("Upsample", to=7)
@@ -60,7 +60,7 @@ def upsample_10(node: onnx.NodeProto, rw: Rewriter) -> None:
     rw.rename("Resize")
     rw.set("mode", mode)
     if rw.target >= 11:
-        explicit(rw, node.input[1], "floor")
+        write_asymmetric(rw, node.input[1], "floor")
         return
     if mode == "nearest" and (scales is None or bool((scales < 1).any())):
         rw.refuse(

@@ -2,93 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-import onnx
 
 from onnx_migrate.analysis.known_values import Producers
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.resize import run_length, scale_of_size
 from onnx_migrate.spec.schema import is_onnx
 
 from .inputs import is_from_converter
 from .node_context import ResizeNode
 from .origin import ResizeOrigin
+from .pairs import ResizePair, join_pair
 from .scales_and_sizes import sizes_at_run_time, write_sizes
 
 __all__ = [
-    "Pair",
     "as_before_converter",
     "as_pytorch",
     "converted",
-    "join_pair",
     "meant_lengths",
-    "pair_of",
 ]
 
 Floats = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Pair:
-    """The nodes that a nearest Resize-10 became whose scales shrink and grow, last first; what it read."""
-
-    nodes: tuple[onnx.NodeProto, ...]
-    source: str
-    scales: str | Floats
-    """The value it took its scales from, or the scales, where they were constant."""
-
-
-def pair_of(node: ResizeNode) -> Pair | None:
-    """Return the pair that the adapter wrote for one node, if `node` is its last one."""
-    if node.origin is None or not node.origin.split_in_two:
-        return None  # two in a row may be the model's own
-    return _find_pair(node.rw.scope, node.producers, node.rw.node)
-
-
 def converted(node: ResizeNode) -> bool:
     """Return whether onnx's version converter made a Resize of an older one and lost its coordinates."""
     return is_from_converter(node.rw) or (node.origin is not None and node.origin.written_by_converter)
-
-
-def _find_pair(scope: Scope, producers: Producers, last: onnx.NodeProto) -> Pair | None:
-    """Look upwards from `last`: a Resize, or the Gather behind one that is kept from copying."""
-    nodes = [last]
-    if last.op_type == "Gather":
-        _append(nodes, producers.find(scope, last.input[0]))
-    grow = nodes[-1]
-    if grow.op_type != "Resize" or _text(grow, "nearest_mode") != "floor":
-        return None
-    guarded = len(nodes) == 2
-    if guarded:
-        _append(nodes, producers.find(scope, grow.input[0]))
-        if nodes[-1].op_type != "Unsqueeze":
-            return None
-    small = producers.find(scope, nodes[-1].input[0])
-    if small is None or small.op_type != "Resize" or _text(small, "nearest_mode") != "ceil":
-        return None
-    nodes.append(small)
-    shrink, growth = scope.constant(small.input[2]), scope.constant(grow.input[2])
-    if shrink is not None and growth is not None:
-        # One factor of each product is 1.
-        return Pair(tuple(nodes), small.input[0], shrink * growth[1 if guarded else 0 :])
-    least = producers.find(scope, small.input[2])
-    if least is None or least.op_type != "Min":
-        return None
-    return Pair(tuple(nodes), small.input[0], least.input[0])
-
-
-def _append(nodes: list[onnx.NodeProto], node: onnx.NodeProto | None) -> None:
-    if node is not None:
-        nodes.append(node)
-
-
-def _text(node: onnx.NodeProto, name: str) -> str:
-    return next((attribute.s.decode() for attribute in node.attribute if attribute.name == name), "")
 
 
 def _wanted_sizes(scope: Scope, producers: Producers, scales: str, source: str) -> tuple[int, str] | None:
@@ -138,27 +81,7 @@ def meant_lengths(scales: Floats, shape: tuple[int | None, ...]) -> list[int | N
     return found if differs else None
 
 
-def join_pair(rw: Rewriter, pair: Pair, origin: ResizeOrigin, nearest_mode: str) -> set[str]:
-    """Make the last node of a pair the one Resize that it came from.
-
-    Returns the outputs of the nodes that are no longer needed.
-    """
-    roi = pair.nodes[-1].input[1]
-    rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
-    rw.rename("Resize")
-    rw.node.name = origin.name
-    rw.where = replace(rw.where, node=origin.name or rw.first_output)
-    rw.record_fact(replace(origin, split_in_two=False))
-    scales = pair.scales if isinstance(pair.scales, str) else rw.constant(pair.scales, "scales")
-    del rw.node.input[:]
-    rw.node.input.extend([pair.source, roi, scales])
-    rw.set("coordinate_transformation_mode", "asymmetric")
-    rw.set("mode", "nearest")
-    rw.set("nearest_mode", nearest_mode)
-    return {output for node in pair.nodes[1:] for output in node.output}
-
-
-def as_pytorch(node: ResizeNode, pair: Pair | None, origin: ResizeOrigin) -> tuple[set[str], bool]:
+def as_pytorch(node: ResizeNode, pair: ResizePair | None, origin: ResizeOrigin) -> tuple[set[str], bool]:
     """Write what PyTorch's interpolate computes; its exporter up to opset 10 had no word for it.
 
     Returns the outputs of nodes that are no longer needed, and whether lengths may have changed.

@@ -12,9 +12,10 @@ from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-from .exporter_intent import as_before_converter, as_pytorch, converted, pair_of
+from .exporter_intent import as_before_converter, as_pytorch, converted
 from .node_context import ResizeNode
-from .resize_nodes import Walk, resizes
+from .pairs import pair_of
+from .resize_nodes import ResizeTraversal, resizes
 
 __all__ = ["ResizeIntent"]
 
@@ -42,7 +43,7 @@ class ResizeIntent(Pass):
         """Rewrite the Resizes of `model`, which the pass migrate_opset has lifted, in place."""
         if not resizes(model):
             return model
-        walk = Walk(self.name, model, log, self.dynamic)
+        traversal = ResizeTraversal(self.name, model, log, self.dynamic)
         pytorch = model.proto.producer_name == "pytorch"
 
         def mean(node: ResizeNode) -> set[str]:
@@ -59,7 +60,7 @@ class ResizeIntent(Pass):
             return set()
 
         for _ in range(_ROUNDS):
-            if not walk.each(mean):
+            if not traversal.visit_all(mean):
                 break
-        walk.end()
+        traversal.end()
         return model
