@@ -72,7 +72,7 @@ def test_each_domain_goes_where_it_is_asked_to(
 def test_it_is_verified_and_told() -> None:
     migration = onnx_migrate.migrate(model(ENCODER), opset={"ai.onnx": 17, ML: 4})
     assert "ml-opset" in [note.code for note in migration.report.notes]
-    assert [str(change.where) for change in migration.report.changes] == ["LabelEncoder-1 → 4 'y'"]
+    assert [str(change.where) for change in migration.report.changes] == ["'y' (LabelEncoder-1 → 4)"]
     assert migration.report.verification is not None
     assert migration.report.verification["kind"] == "verified"
 
