@@ -9,7 +9,7 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.model.dim_requests import batch_axes, batch_symbols
 from onnx_migrate.model.interface import Interface, Port
 from tests.harness import model
-from tests.passes.dynamic_dims.repair.batched import text
+from tests.support.repairs import text
 
 
 def ways(*shapes: tuple[int | str, ...]) -> list[dict[str, dict[int, str]]]:
