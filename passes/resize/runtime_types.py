@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.analysis.shapes import dims_of
 from onnx_migrate.analysis.skeleton import skeleton
 from onnx_migrate.analysis.value_types import TypeTable, ValueType
+from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.graphs import BodyKey, FunctionKey, called, function_key, nested_bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.spec.resize import lengths_agree_always, lengths_differ, run_length
@@ -50,18 +51,19 @@ class _UnsettledError(Exception):
     """The lengths of a Resize in a local function cannot be put right in the copy."""
 
 
-def real_types(model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> TypeTable | None:
+def real_types(model: Model, plan: DimPlan) -> TypeTable | None:
     """Return the types of all values, with the lengths that run; None when they could not be settled.
 
-    Dims of inputs that are to become `dynamic` (input, axis, symbol) count as unknown, and so do those of 0
+    Dims of inputs that become dynamic by `plan` count as unknown, and so do those of 0
     and -1, which exporters write for what they do not know. What value_info and outputs declare is believed
     only where nothing else is known: behind operators of other domains, if nothing becomes dynamic.
     """
     twin = skeleton(model.proto)
-    _forget(twin.graph, set(map(function_key, twin.functions)), everything=bool(dynamic))
+    _forget(twin.graph, set(map(function_key, twin.functions)), everything=not plan.is_empty)
+    symbols = plan.axes
     for value in twin.graph.input:
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            symbol = dynamic.get(value.name, {}).get(axis)
+            symbol = symbols.get(value.name, {}).get(axis)
             if symbol:
                 dim.dim_param = symbol
             elif dim.HasField("dim_value") and dim.dim_value <= 0:
@@ -175,8 +177,8 @@ def _telling(length: int, scale: float) -> float:
 class RealTypes(TypeTable):
     """The types with the lengths that run, inferred when first asked; unknown if these did not settle."""
 
-    def __init__(self, model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> None:
-        self._make: Callable[[], TypeTable | None] | None = partial(real_types, model, dynamic)
+    def __init__(self, model: Model, plan: DimPlan) -> None:
+        self._make: Callable[[], TypeTable | None] | None = partial(real_types, model, plan)
         self._real: TypeTable | None = None
 
     @property

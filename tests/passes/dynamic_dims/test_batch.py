@@ -6,7 +6,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.errors import UsageError
-from onnx_migrate.model.dim_requests import batch_axes, batch_symbols
+from onnx_migrate.model.dim_plan import DimPlan, batch_symbols, plans_for_batch
 from onnx_migrate.model.interface import Interface, Port
 from tests.harness import model
 from tests.support.repairs import text
@@ -14,7 +14,8 @@ from tests.support.repairs import text
 
 def ways(*shapes: tuple[int | str, ...]) -> list[dict[str, dict[int, str]]]:
     ports = tuple(Port(f"x{index}", "float", shape) for index, shape in enumerate(shapes))
-    return list(batch_axes(Interface(ports, ()), "N"))
+    interface = Interface(ports, ())
+    return [plan.axes for plan in plans_for_batch(DimPlan(), interface, "N")]
 
 
 def test_likeliest_first() -> None:
