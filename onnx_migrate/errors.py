@@ -41,16 +41,15 @@ class Where:
     to_version: int | None = None
 
     def __str__(self) -> str:
-        text = self.operator or "node"
-        if self.from_version is not None:
-            text += f"-{self.from_version}"
-        if self.to_version is not None:
-            text += f" → {self.to_version}"
-        if self.node:
-            text += f" {self.node!r}"
-        if self.scope and self.scope != "graph":
-            text += f" in {self.scope}"
-        return text
+        operator = self.operator
+        if operator and self.from_version is not None:
+            operator += f"-{self.from_version}"
+        if operator and self.to_version not in (None, self.from_version):
+            operator += f" → {self.to_version}"
+        text = (
+            f"{self.node!r} ({operator})" if self.node and operator else operator or repr(self.node or "node")
+        )
+        return f"{text} in {self.scope}" if self.scope not in ("", "graph") else text
 
 
 class MigrateError(Exception):

@@ -1,4 +1,4 @@
-"""What one body of nodes sees: its own values and constants, those of the bodies around it, and free names."""
+"""The scope of a body: the values and constants that its nodes can read, and new constants and names for it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["Scope", "scopes"]
 
 
 _SMALL = 16
-"""Elements of a constant up to which its values are kept: such are read by many nodes."""
+"""Elements of a constant up to which its array is cached, as many nodes read the same small constants."""
 
 
 @lru_cache(maxsize=1024)
@@ -44,7 +44,7 @@ def _array(tensor: bytes) -> np.ndarray[Any, Any]:
 
 @dataclass
 class Scope:
-    """One graph's or function's body. Lookups that find nothing here go on in the body around it."""
+    """One body and the names that are visible in it. Lookups that find nothing continue in the enclosing body."""
 
     body: onnx.GraphProto | onnx.FunctionProto
     path: str
@@ -52,9 +52,10 @@ class Scope:
     types: TypeTable
     weights: Weights
     inputs_override_initializers: bool
-    """Whether an initializer that is listed as an input is one: not before IR 4, where all are listed."""
+    """Whether a caller can override an initializer that is listed as an input: from IR version 4 on. Before, all are
+    listed (onnx/docs/IR.md, "Graphs"), and they count as constants."""
     may_add_initializers: bool
-    """Whether an initializer may be added without listing it as an input: from IR 4 on."""
+    """Whether an initializer may be added without being listed as an input: from IR version 4 on."""
     key: BodyKey = ()
     function: FunctionKey | None = None
     parent: Scope | None = None
@@ -63,14 +64,14 @@ class Scope:
     _reads: set[str] = field(default_factory=set, repr=False)
     _reads_body: bool = field(default=False, repr=False)
     constant_summaries: dict[str, bytes] = field(default_factory=dict, repr=False)
-    """What reports say of the constants that nodes were seen to read, by name (see `rewrite.constant_summary`)."""
+    """Cached summaries of constants, by name (see `rewrite.constant_summary`)."""
     leading_constants: list[onnx.NodeProto] = field(default_factory=list, repr=False)
-    """Constant nodes to go in front of the body; used where there can be no initializers."""
+    """Constant nodes to insert at the front of the body, for a body that cannot have new initializers."""
 
     def inner(
         self, node: onnx.NodeProto, index: int, attribute: str, place: int, graph: onnx.GraphProto
     ) -> Scope:
-        """Return the scope of one sub-graph of `node`, the body's node number `index` as the model came."""
+        """Return the scope of a sub-graph of `node`, whose index in the body was `index` before the rewrite began."""
         return Scope(
             graph,
             subgraph_path(self.path, node, attribute, place),
@@ -92,13 +93,13 @@ class Scope:
                 yield from self.inner(node, index, attribute, place, graph).nested()
 
     def value_type(self, name: str) -> ValueType:
-        """Return what is known of a value's element type and shape."""
+        """Return the known element type and shape of a value."""
         return self.types.lookup(self.function, self.key, name)
 
     def constant(self, name: str) -> np.ndarray[Any, Any] | None:
-        """Return the value of a constant: an initializer that cannot be overridden, or a Constant node's.
+        """Return the array of a constant: an initializer that cannot be overridden, or a Constant node.
 
-        None when the value is not known before run time. Follows Identity.
+        Follows Identity. None for a value that is computed at run time, and for sparse initializers.
         """
         source = self.constant_source(name)
         if source is None:
@@ -109,7 +110,7 @@ class Scope:
         return _constant_value(source, self.weights)
 
     def constant_source(self, name: str) -> TensorProto | onnx.NodeProto | None:
-        """Return the initializer or the Constant node that a constant comes from; None for what is none."""
+        """Return the initializer or Constant node that defines a constant; None for any other value. Follows Identity."""
         scope: Scope | None = self
         while scope is not None:
             source = scope._table().get(name)
@@ -122,9 +123,10 @@ class Scope:
         return None
 
     def add_constant(self, array: np.ndarray[Any, Any], hint: str) -> str:
-        """Add a constant to the body and return its name; equal constants of one body are one.
+        """Add a constant to the body and return its name; an equal constant that was added before is reused.
 
-        An initializer in a graph. A Constant node in a function, which has no initializers.
+        It becomes an initializer of a graph. In a function, which has none, and before IR version 4 it becomes a
+        Constant node.
         """
         key = (array.dtype.str, array.shape, array.tobytes())
         if key in self._shared:
@@ -143,15 +145,15 @@ class Scope:
         return name
 
     def register(self, node: onnx.NodeProto) -> None:
-        """Take note of a node written after the scope was made, so that its value and what it reads are found."""
+        """Include a node that was written after the scope was created in the lookups of constants and of names read."""
         if _is_constant(node):
             self._table()[node.output[0]] = node
         self._reads.update(node.input)
 
     def is_read(self, name: str) -> bool:
-        """Tell whether a node here or in a sub-graph reads a value, or it is an output of the body.
+        """Return whether a node of the body or of its sub-graphs reads a value, or it is an output of one of these.
 
-        May say so of a value that has lost its last reader since.
+        The answer may be outdated for a value that nodes read before the rewrite.
         """
         if not self._reads_body:
             for _, body in nested_bodies(self.body):
@@ -176,10 +178,10 @@ class Scope:
 def scopes(
     proto: onnx.ModelProto, weights: Weights, *, result_ir_version: int, types: TypeTable | None = None
 ) -> list[Scope]:
-    """Return the scopes of a model's main graph and of its local functions, which share one set of names.
+    """Return the scopes of a model's main graph and of its local functions; they share one set of names.
 
-    `result_ir_version` is the IR version the model is about to have; `types` are those of the model as it is,
-    unless others are given.
+    `result_ir_version` is the IR version that the model will have after the rewrite. `types` defaults to the types of
+    the model.
     """
     names, types = Names(proto), types or TypeTable(proto)
     overridable, initializers = proto.ir_version >= 4, result_ir_version >= 4
@@ -200,7 +202,7 @@ def _is_constant(node: onnx.NodeProto) -> bool:
 
 
 def _constant_value(node: onnx.NodeProto, weights: Weights) -> np.ndarray[Any, Any] | None:
-    """Return what a Constant node gives, in any of its attribute forms (Constant-12 and on)."""
+    """Return the array of a Constant node; None for sparse and string attributes (Constant-12 has all the forms)."""
     import numpy as np
 
     if len(node.attribute) != 1:

@@ -1,4 +1,4 @@
-"""A copy of a structure for onnx's own analyses, in which no large payload takes part."""
+"""A copy of a model without large payloads, for onnx's shape inference and checker."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["skeleton"]
 
 
 def skeleton(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy for shape inference or the checker; large tensors keep only their type.
+    """Return a copy in which every tensor of more than INLINE_LIMIT bytes of raw data has its type and shape alone.
 
-    The graph of a `Model` holds no large payloads, so this is one copy of the graph; payloads that a pass has
-    added meanwhile are left out of it.
+    The structure of a `Model` holds no large payloads except those that passes have added, which are removed here.
+    Such a tensor refers to a file that does not exist.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)

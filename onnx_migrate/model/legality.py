@@ -1,4 +1,4 @@
-"""Is every node of every body valid at the opset its body imports? The post-condition of a migration."""
+"""Legality, the post-condition of a migration: every node is valid at the opset that its body imports."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["check_legal"]
 
 
 def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
-    """Raise IllegalModel for the first node that the schema of its body's opset does not allow.
+    """Raise IllegalModel for the first node that violates the schema of its operator at its body's opset.
 
-    Looks at the main graph, all sub-graphs and local functions; other domains than `domain`, by default ai.onnx,
-    are not judged.
+    Checks the nodes of `domain`, by default ai.onnx, in the main graph, all sub-graphs and local functions; calls of
+    local functions are not checked.
     """
     functions = {function_key(function) for function in proto.functions}
     for located in bodies(proto):
@@ -32,7 +32,7 @@ def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
 
 def _complaint(node: onnx.NodeProto, opset: int | None, domain: str) -> str | None:
     if opset is None:
-        return f"stands in a body that does not import {domain or 'ai.onnx'}"
+        return f"is in a graph or function that does not import {domain or 'ai.onnx'}"
     form = signature_at(node.domain, node.op_type, opset)
     return schema_violation(node, form) if form else f"is not an operator of opset {opset}"
 

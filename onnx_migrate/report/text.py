@@ -11,7 +11,7 @@ from onnx_migrate.rewrite.change_log import Change
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["print_report", "print_verdict"]
+__all__ = ["change_text", "print_report", "print_verdict"]
 
 _SHOWN = 5
 """Number of nodes shown for each kind of change without --verbose."""
@@ -59,24 +59,30 @@ class _Writer:
 
 
 def _changes(changes: Iterable[Change], say: _Writer, everything: bool) -> None:
-    groups: dict[tuple[str, int, str, int, str], list[Change]] = {}
+    groups: dict[tuple[str, str], list[Change]] = {}
     for change in changes:
-        became = change.after.op_type if change.after else ""
-        key = (change.before.op_type, change.version_before, became, change.version_after, change.reason)
-        groups.setdefault(key, []).append(change)
+        groups.setdefault((change_text(change), change.reason), []).append(change)
     if groups:
         say.head("changed nodes")
-    for (operator, old, became, new, reason), members in groups.items():
-        form = f"{became}-{new}" if became else "other operators"
+    for (operators, reason), members in groups.items():
         count = f" ×{len(members)}" if len(members) > 1 else ""
         inexact = sorted({INEXACT[member.exactness.value] for member in members} - {""})
         grade = f" [yellow]({', '.join(inexact)})[/]" if inexact else ""
-        say.line(f"  {_safe(operator)}-{old} → [green]{_safe(form)}[/]{count}{grade}: {_safe(reason)}")
+        say.line(f"  [green]{_safe(operators)}[/]{count}{grade}: {_safe(reason)}")
         shown = members if everything else members[:_SHOWN]
         for member in shown:
             _change(member, say)
         if len(members) > len(shown):
             say.line(f"    … and {len(members) - len(shown)} more (--verbose shows them)")
+
+
+def change_text(change: Change) -> str:
+    """Return the operator of a change before and after, as in "Clip-6 → Clip-13", or once if it is the same."""
+    before = f"{change.before.op_type}-{change.version_before}"
+    if change.after is None:
+        return f"{before} → {' + '.join(dict.fromkeys(change.emitted)) or 'removed'}"
+    after = f"{change.after.op_type}-{change.version_after}"
+    return before if before == after else f"{before} → {after}"
 
 
 def _change(change: Change, say: _Writer) -> None:

@@ -22,7 +22,7 @@ from .inputs import check_choice, check_roi, emptiness, read_scales, read_sizes
 from .node_context import ResizeNode
 from .origin import ResizeOrigin
 from .pairs import join_pair, pair_of
-from .resize_nodes import Walk, resizes
+from .resize_nodes import ResizeTraversal, resizes
 from .scales_and_sizes import lengths_disagree, scales_to_sizes, sizes_to_scales
 
 __all__ = ["ResizeForm"]
@@ -53,48 +53,50 @@ class ResizeForm(Pass):
         """Rewrite the Resizes of `model` in place."""
         nodes = resizes(model)
         if nodes:
-            walk = Walk(self.name, model, log, self.dynamic)
-            work = _Work(self.form, walk, model.proto.producer_name == "pytorch")
+            traversal = ResizeTraversal(self.name, model, log, self.dynamic)
+            work = _Work(self.form, traversal, model.proto.producer_name == "pytorch")
             if work.may_join(nodes):
-                walk.each(work.join)
+                traversal.visit_all(work.join)
             if work.may_shape(resizes(model)):
-                walk.each(work.shape)
-            walk.end()
+                traversal.visit_all(work.shape)
+            traversal.end()
         return model
 
 
 @dataclass(frozen=True)
 class _Work:
     form: Form
-    walk: Walk
+    traversal: ResizeTraversal
     pytorch: bool
 
     def may_join(self, nodes: Iterable[onnx.NodeProto]) -> bool:
         """Tell whether there is anything for `join` to look at: it costs a walk over the model."""
         if any(len(node.input) > 1 and node.input[1] for node in nodes):
             return True
-        origins = self.walk.log.facts_of(ResizeOrigin)
+        origins = self.traversal.log.facts_of(ResizeOrigin)
         return any(origin.split_in_two or origin.written_by_converter for origin in origins)
 
     def may_shape(self, nodes: Sequence[onnx.NodeProto]) -> bool:
         """Tell whether there may be anything for `shape` to do, which costs such a walk too: not where all nodes are
         of the main graph and of the lift, by constant scales of which nobody infers another length.
         """
-        graph = self.walk.model.proto.graph
+        graph = self.traversal.model.proto.graph
         own = sum(node.op_type == "Resize" for node in graph.node)
         if self.form != "auto" or own != len(nodes) or any(map(self._unsettled, nodes)):
             return True
         wanted = {node.input[2] for node in nodes} - {value.name for value in graph.input}
         held = [tensor for tensor in graph.initializer if tensor.name in wanted and 0 not in tensor.dims]
         agreed = {
-            tensor.name for tensor in held if lengths_agree_always(self.walk.model.weights.array(tensor))
+            tensor.name for tensor in held if lengths_agree_always(self.traversal.model.weights.array(tensor))
         }
         return any(node.input[2] not in agreed for node in nodes)
 
     def _unsettled(self, node: onnx.NodeProto) -> bool:
         """Tell whether a node of the main graph came as it is, or reads more than scales."""
         return (
-            len(node.input) != 3 or bool(node.input[1]) or self.walk.origin("graph", node.output[0]) is None
+            len(node.input) != 3
+            or bool(node.input[1])
+            or self.traversal.origin("graph", node.output[0]) is None
         )
 
     def join(self, node: ResizeNode) -> set[str]:
@@ -106,7 +108,7 @@ class _Work:
                 told = "made by onnx's version converter from one that computed asymmetric coordinates; this computes half_pixel"
                 if rw.get("mode", "nearest") == "linear" and self.pytorch:
                     told += ", as it happens what PyTorch's interpolate computes"
-                self.walk.warn(node, told, code="converted-resize")
+                self.traversal.warn(node, told, code="converted-resize")
             return set()
         scales = node.known.value(pair.scales) if isinstance(pair.scales, str) else pair.scales
         if scales is None or (bool((scales < 1).any()) and bool((scales > 1).any())):
@@ -143,9 +145,9 @@ class _Work:
         if kept is None:
             node.rw.note(why if disagree else f"written by {form}, as asked")
         elif disagree:
-            self.walk.warn(node, f"{why}; not written by sizes: {kept}", code="resize-length")
+            self.traversal.warn(node, f"{why}; not written by sizes: {kept}", code="resize-length")
         else:
-            self.walk.warn(node, f"is not written by {form}: {kept}", code="resize-kept")
+            self.traversal.warn(node, f"is not written by {form}: {kept}", code="resize-kept")
 
 
 def _settle(node: ResizeNode, index: int) -> np.ndarray[Any, Any] | None:

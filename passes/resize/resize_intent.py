@@ -15,7 +15,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from .exporter_intent import as_before_converter, as_pytorch, converted
 from .node_context import ResizeNode
 from .pairs import pair_of
-from .resize_nodes import Walk, resizes
+from .resize_nodes import ResizeTraversal, resizes
 
 __all__ = ["ResizeIntent"]
 
@@ -43,7 +43,7 @@ class ResizeIntent(Pass):
         """Rewrite the Resizes of `model`, which the pass migrate_opset has lifted, in place."""
         if not resizes(model):
             return model
-        walk = Walk(self.name, model, log, self.dynamic)
+        traversal = ResizeTraversal(self.name, model, log, self.dynamic)
         pytorch = model.proto.producer_name == "pytorch"
 
         def mean(node: ResizeNode) -> set[str]:
@@ -60,7 +60,7 @@ class ResizeIntent(Pass):
             return set()
 
         for _ in range(_ROUNDS):
-            if not walk.each(mean):
+            if not traversal.visit_all(mean):
                 break
-        walk.end()
+        traversal.end()
         return model

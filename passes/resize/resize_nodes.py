@@ -1,4 +1,4 @@
-"""Goes over the Resizes of a model, and takes note of what became of each."""
+"""The traversal of the Resizes of a model, by the rewrite driver."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .node_context import ResizeNode
 from .origin import ResizeOrigin
 from .runtime_types import RealTypes, contradicts
 
-__all__ = ["Visit", "Walk", "resizes"]
+__all__ = ["ResizeTraversal", "Visit", "resizes"]
 
 Visit = Callable[[ResizeNode], set[str]]
 """Rewrites one node, and returns the outputs of nodes that are no longer needed."""
@@ -35,24 +35,24 @@ def resizes(model: Model) -> list[onnx.NodeProto]:
     return [node for node in all_nodes(model.proto) if node.op_type == "Resize"]
 
 
-class Walk:
-    """One run of a pass over the Resizes of opset 11 and on, and over the Gathers that adapters wrote for one.
+class ResizeTraversal:
+    """Visits the Resizes of opset 11 and later for one pass, and the Gathers that adapters wrote behind one.
 
-    `dynamic` are the axes that are made dynamic afterwards, and so are not known.
+    `dynamic` are the axes that are made dynamic by a later pass: their lengths are not known.
     """
 
     def __init__(self, pass_name: str, model: Model, log: ChangeLog, dynamic: DynamicAxes | None) -> None:
         self.pass_name, self.model, self.log = pass_name, model, log
         self._plan = requested_dims(dynamic, model, log)
         self._dead_values: set[str] = set()
-        self._said: set[tuple[str, str]] = set()
+        self._warned: set[tuple[str, str]] = set()
 
     def origin(self, scope: str, output: str) -> ResizeOrigin | None:
         """Return what an adapter rewrote the node with this output from; None if no adapter rewrote it."""
         return self.log.fact(ResizeOrigin, scope, output)
 
-    def each(self, visit: Visit) -> bool:
-        """Call `visit` for each node, in order and inner bodies first; return whether any changed."""
+    def visit_all(self, visit: Visit) -> bool:
+        """Call `visit` for each node, in order, sub-graphs before their node; return whether any node changed."""
         proto = self.model.proto
         types = RealTypes(self.model, self._plan)
         own = scopes(proto, self.model.weights, result_ir_version=proto.ir_version, types=types)
@@ -66,63 +66,66 @@ class Walk:
         return changed
 
     def end(self) -> None:
-        """Take away what has lost its last reader."""
+        """Remove nodes and constants that have lost their last reader."""
         remove_dead_values(self.model.proto, self._dead_values)
 
     def warn(self, node: ResizeNode, message: str, *, code: str) -> None:
-        """Note something of a node once."""
+        """Log a warning about a node, once for each code."""
         where = node.rw.where
-        if (str(where), code) not in self._said:
-            self._said.add((str(where), code))
+        if (str(where), code) not in self._warned:
+            self._warned.add((str(where), code))
             self.log.note(self.pass_name, code, f"{where}: {message}", subject=where.node, severity="warning")
 
 
 class _ResizeVisitor(Visitor):
-    """Shows the driver's nodes to a `Visit` function."""
+    """Calls a `Visit` function for the driver's nodes."""
 
-    def __init__(self, walk: Walk, visit: Visit) -> None:
-        self.log, self.pass_name = walk.log, walk.pass_name
-        self._walk, self._visit = walk, visit
+    def __init__(self, traversal: ResizeTraversal, visit: Visit) -> None:
+        self.log, self.pass_name = traversal.log, traversal.pass_name
+        self._traversal, self._visit = traversal, visit
         self._producers = Producers()
         self._known: list[KnownValues] = []
         """What is known of the values of each body that is being traversed, the innermost last."""
 
     def enter(self, scope: Scope) -> None:
-        """Begin with no known value of the body."""
+        """Start with no known value of the body."""
         self._known.append(KnownValues(scope, self._producers))
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return `opset` for a Resize, and for the last node of those that an adapter wrote for one."""
-        return opset if self._concerns(scope, node) else None
+        return opset if self._is_visited(scope, node) else None
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter:
-        """Let the function rewrite a node."""
+        """Call the function for a node, which may rewrite it."""
         form = signature_at("", "Resize", version)
         since = form.since_version if form else version
         where = Where(scope.path, node.name or node.output[0], "Resize", since)
         rw = Rewriter(node, scope, version, version, where)
-        rw.default_reason = "inputs that hold nothing are left out"
-        origin = self._walk.origin(scope.path, node.output[0])
+        rw.default_reason = "empty inputs are left out"
+        origin = self._traversal.origin(scope.path, node.output[0])
         rw.supersede(*self._visit(ResizeNode(rw, self._known[-1], self._producers, origin)))
         return rw
 
     def leave(self, scope: Scope) -> None:
-        """Drop the declared shapes that are not what runs."""
+        """Drop the value_info that contradicts the shapes at run time."""
         self._known.pop()
         self._value_info(scope)
 
-    def _concerns(self, scope: Scope, node: onnx.NodeProto) -> bool:
-        """Tell whether a node is a Resize, or the last of those that an adapter wrote for one."""
+    def _is_visited(self, scope: Scope, node: onnx.NodeProto) -> bool:
+        """Return whether a node is a Resize, or the Gather behind a pair that an adapter wrote for one.
+
+        A node with an attribute that each call of a function sets is not: its mode is not known.
+        """
         if node.op_type not in ("Resize", "Gather") or not is_onnx(node.domain):
             return False
         if node.op_type == "Gather":
-            origin = self._walk.origin(scope.path, node.output[0])
+            origin = self._traversal.origin(scope.path, node.output[0])
             if origin is None or not origin.split_in_two:
                 return False
         return not any(attribute.ref_attr_name for attribute in node.attribute)
 
     def _value_info(self, scope: Scope) -> None:
-        """Drop what is noted of values whose lengths are others when run."""
+        """Drop the value_info that contradicts inferred shapes, if these were inferred at all."""
         body = scope.body
         asked = isinstance(scope.types, RealTypes) and scope.types.asked
         if not asked or not isinstance(body, onnx.GraphProto) or not body.value_info:
@@ -130,7 +133,7 @@ class _ResizeVisitor(Visitor):
         kept = [value for value in body.value_info if not contradicts(value, scope.value_type(value.name))]
         count = len(body.value_info) - len(kept)
         if count:
-            message = f"dropped {count} noted shapes that are not what runs"
+            message = f"dropped the value_info of {count} values whose shapes at run time differ from it"
             self.log.note(self.pass_name, "value-info", message)
             del body.value_info[:]
             body.value_info.extend(kept)

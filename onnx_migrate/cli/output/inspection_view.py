@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -11,10 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from onnx_migrate.report.report import INEXACT
+from onnx_migrate.report.text import change_text
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.inspection import Inspection
+    from onnx_migrate.rewrite.change_log import Change
 
 __all__ = ["print_inspection", "print_overview"]
 
@@ -33,7 +36,7 @@ def print_overview(found: Sequence[Inspection], console: Console, *, to: str) ->
             str(item.summary.ir_version),
             str(item.nodes),
             _bytes(item.weight_bytes),
-            _span(item.survey.reachable),
+            _span(item.reachability.opsets),
             _outlook(item)
             if f"to {item.target}" == to or item.plan is None
             else f"{item.target}: {_outlook(item)}",
@@ -71,7 +74,7 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
     line(f"\n[bold]to opset {item.target}[/]: {_outlook(item)}")
     if item.plan is not None:
         changes = [
-            f"  {escape(str(change.where))}: {escape(change.reason)}"
+            f"  {escape(_node(change))}: {escape(change.reason)}"
             + (
                 f" [yellow]({INEXACT[change.exactness.value]})[/]"
                 if change.exactness.value != "exact"
@@ -82,9 +85,14 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         _some(changes, line, everything)
         for note in item.plan.notes:
             line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{escape(note.message)}")
-    line(f"\n[bold]reachable[/]: opset {_span(item.survey.reachable)}")
-    refusals = [f"  not {_span(no.opsets)}: {_error_line(no.error)}" for no in item.survey.refusals]
+    line(f"\n[bold]reachable[/]: opset {_span(item.reachability.opsets)}")
+    refusals = [f"  not {_span(no.opsets)}: {_error_line(no.error)}" for no in item.reachability.refusals]
     _some(refusals, line, everything)
+
+
+def _node(change: Change) -> str:
+    """Return the node of a change, as in "'clip1' (Clip-6 → Clip-13)"."""
+    return str(replace(change.where, operator=change_text(change), from_version=None, to_version=None))
 
 
 def _some(lines: list[str], line: Callable[[str], None], everything: bool) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from onnx_migrate.errors import Where
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.html.diagram_parts import Drawing
 from onnx_migrate.report.html.grouping import Group, grouped
@@ -178,16 +179,12 @@ def _ports(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> tuple[
 def _failure(report: Mapping[str, Any]) -> Failure:
     error, blocked = report["error"], report.get("blocked")
     drawing, texts = draw_blocked(blocked) if blocked else (None, None)
-    operator = error["operator"]
-    if operator and error["from_version"] is not None:
-        operator += f"-{error['from_version']}"
-        if error["to_version"] not in (None, error["from_version"]):
-            operator += f" → {error['to_version']}"
-    scope = f"in {error['scope']}" if error["scope"] not in ("", "graph") else ""
+    fields = ("scope", "node", "operator", "from_version", "to_version")
+    where = Where(*(error[field] for field in fields)) if error["node"] or error["operator"] else None
     return Failure(
         error["code"],
         CODES.get(error["code"], ""),
-        " ".join(filter(None, (operator, error["node"], scope))),
+        str(where or ""),
         error["reason"],
         error["hint"],
         drawing,

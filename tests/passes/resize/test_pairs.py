@@ -20,7 +20,7 @@ def found(
 ) -> list[tuple[list[str], str, str | list[float]]]:
     """Return the operators, input and scales of each pair; join each with the nearest_mode `join`, if given."""
     carried, seen = Model(proto), []
-    walk = nodes.Walk("step", carried, log, None)
+    traversal = nodes.ResizeTraversal("step", carried, log, None)
 
     def visit(node: object) -> set[str]:
         pair = pairs.pair_of(node)
@@ -30,8 +30,8 @@ def found(
         seen.append(([item.op_type for item in pair.nodes], pair.data, scales))
         return pairs.join_pair(node.rw, pair, node.origin, join) if join else set()
 
-    walk.each(visit)
-    walk.end()
+    traversal.visit_all(visit)
+    traversal.end()
     return seen
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from onnx_migrate.report.html.grouping import grouped
+from onnx_migrate.report.html.render import model_page, model_part
+from tests.report.html.pages import DRAWN, needs_browser, opened
+from tests.support.browser import Browser
 
 
 def change(
@@ -72,3 +76,33 @@ def test_what_is_not_exact_is_said() -> None:
     groups = grouped([change(1), change(2, exactness="equivalent"), change(3, reason="r")], listed=10)
 
     assert [group.inexact for group in groups] == ["equal up to rounding", ""]
+
+
+def test_a_page_of_thousands_is_small(many: dict[str, Any]) -> None:
+    page = model_page(many)
+
+    assert len(many["changes"]) == 1500
+    assert len(page) < 1_000_000
+    assert page.count('<div class="pair">') == 2, "nodes that differ in names alone are drawn once"
+    assert all(change["node"] in page for change in many["changes"])
+
+
+def test_what_is_not_listed_is_counted(many: dict[str, Any]) -> None:
+    assert "… and 700 more" in model_part(many)
+
+
+@needs_browser
+def test_a_node_that_is_chosen_is_drawn(chromium: Browser, many: dict[str, Any], tmp_path: Path) -> None:
+    tab = opened(chromium, model_page(many), tmp_path)
+    tab.run("document.querySelector('.form details').open = true")
+
+    tab.run("document.querySelectorAll('.form tbody button')[5].focus()")
+    tab.key("Enter")
+
+    clip = tab.run(DRAWN % 0)
+    assert clip["heading"].endswith("/10")
+    assert clip["texts"] == ["v10", "1", "-1", "v11", "v10", "-1", "1", "v11"]
+    assert {"v10", "v11"} < set(clip["titles"])
+    assert tab.run("document.querySelectorAll('.form')[0].querySelectorAll('tr[aria-current]').length") == 1
+    assert tab.run(DRAWN % 1)["heading"].endswith("/1"), "the other drawing stays"
+    assert tab.complaints() == []

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from onnx_migrate.report.html.diagram_parts import Box, Drawing, Texts
 from onnx_migrate.report.html.node_diagram import draw, draw_blocked
+from onnx_migrate.report.html.render import model_page
+from tests.report.html.pages import DESK, DRAWN, PHONE, needs_browser, opened
+from tests.support.browser import Browser
 
 
 def node(operator: str, version: int, inputs: str, outputs: str, **attributes: str) -> dict[str, Any]:
@@ -132,3 +136,44 @@ def test_operators_nobody_knows_have_slots_without_names() -> None:
 
     assert (drawing.before.operator, drawing.before.kind) == ("com.acme.Relu", "other")
     assert words(drawing.before, texts)["in"] == [("", "x", "")]
+
+
+@needs_browser
+def test_before_and_after_stand_beside_each_other_or_on_a_phone_below(
+    chromium: Browser, report: dict[str, Any], tmp_path: Path
+) -> None:
+    sides = "[...document.querySelector('.pair').querySelectorAll('.side')].map(item => item.getBoundingClientRect())"
+    both = f"(() => {{ const [a, b] = {sides}; return [b.left >= a.right, b.top >= a.bottom]; }})()"
+
+    assert opened(chromium, model_page(report), tmp_path, width=DESK).run(both) == [True, False]
+    assert opened(chromium, model_page(report), tmp_path, width=PHONE).run(both) == [False, True]
+
+
+@needs_browser
+def test_a_node_is_drawn_with_its_slots(chromium: Browser, many: dict[str, Any], tmp_path: Path) -> None:
+    tab = opened(chromium, model_page(many), tmp_path)
+
+    clip = tab.run(DRAWN % 0)
+    assert clip["heading"].endswith("/0")
+    assert clip["texts"] == ["v0", "1", "-1", "v1", "v0", "-1", "1", "v1"], "attributes, and then constants"
+    assert clip["titles"][3].endswith("_min: float"), "the pointer tells where a constant is from"
+    titles = tab.run("[...document.querySelectorAll('.node > b')].map(item => item.textContent.trim())")
+    assert titles[:3] == ["Clip 6", "Clip 13", "Softmax 1"]
+    assert {"Flatten 13 added", "Shape 15 added", "Reshape 14 added", "Softmax 13"} == set(titles[3:])
+    assert tab.run("document.querySelectorAll('.slot.new').length") == 3
+
+
+@needs_browser
+def test_long_names_are_shortened_at_their_start(
+    chromium: Browser, report: dict[str, Any], tmp_path: Path
+) -> None:
+    name = "/module" * 40 + "/output"
+    text = model_page(report).replace(report["changes"][0]["before"]["outputs"][0], name)
+    tab = opened(chromium, text, tmp_path, width=PHONE)
+
+    box = f"[...document.querySelectorAll('.wires b')].find(item => item.title === {name!r})"
+    assert tab.run(f"{box}.scrollWidth > {box}.clientWidth"), "it does not fit"
+    assert (
+        tab.run(f"getComputedStyle({box}).textOverflow + getComputedStyle({box}).direction") == "ellipsisrtl"
+    )
+    assert tab.run(f"{box}.textContent") == name, "it is copied whole"

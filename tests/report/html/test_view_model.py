@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from onnx_migrate.report.html.render import model_page
 from onnx_migrate.report.html.view_model import Fact, ModelPage, Note, Port, Row, anchor
+from tests.report.html.pages import needs_browser, opened
+from tests.support.browser import Browser
 
 
 def side(opset: int, *, ml: int | None = None, nodes: int = 2000) -> dict[str, Any]:
@@ -69,3 +73,43 @@ def test_anchors_are_ids_of_any_name() -> None:
 
     assert len(set(map(anchor, names))) == len(names)
     assert all(anchor(name).isalnum() for name in names)
+
+
+def test_all_of_a_report_is_told(report: dict[str, Any]) -> None:
+    page = model_page(report, sizes=("1 B", "2 B"))
+
+    for change in report["changes"]:
+        assert change["node"] in page
+        for side in (change["before"], change["after"]):
+            assert all(f">{name}<" in page for name in (*side["attributes"], *filter(None, side["outputs"])))
+    for text in (
+        "9 → 17",
+        "1 B → 2 B",
+        "[N, 3, 30, 32]",
+        "bit-identical",
+        "N=2",
+        "IR version 4 became 8",
+        "seed 0: image [1, 3, 30, 32]",
+    ):
+        assert text in page
+
+
+@needs_browser
+def test_a_refusal_shows_the_node_in_the_way(
+    chromium: Browser, refused: dict[str, Any], tmp_path: Path
+) -> None:
+    tab = opened(chromium, model_page(refused), tmp_path)
+
+    words = tab.run("document.querySelector('.failure').innerText")
+    for text in (
+        "no-equal",
+        "'gate' (ATen-9 → 10)",
+        "names a function of PyTorch",
+        "operator_export_type=ONNX",
+        "v",
+        "y",
+    ):
+        assert text in words
+    assert tab.run("document.querySelector('.blocked > b').innerText") == "ATen 9 cannot be migrated"
+    assert "Nodes changed before the failure" in tab.run("document.body.innerText")
+    assert tab.run("document.querySelectorAll('.group').length") == 2, "what had been changed"
