@@ -22,7 +22,7 @@ from onnx_migrate.spec.schema import is_onnx, signature_at
 
 from .node_context import ResizeNode
 from .origin import ResizeOrigin
-from .runtime_types import RealTypes, contradicts
+from .runtime_types import RunTimeTypes, contradicts
 
 __all__ = ["ResizeTraversal", "Visit", "resizes"]
 
@@ -54,7 +54,7 @@ class ResizeTraversal:
     def visit_all(self, visit: Visit) -> bool:
         """Call `visit` for each node, in order, sub-graphs before their node; return whether any node changed."""
         proto = self.model.proto
-        types = RealTypes(self.model, self._dynamic)
+        types = RunTimeTypes(self.model, self._dynamic)
         own = scopes(proto, self.model.weights, result_ir_version=proto.ir_version, types=types)
         driver = Driver(_ResizeVisitor(self, visit), self._dead_values)
         changed = False
@@ -127,7 +127,7 @@ class _ResizeVisitor(Visitor):
     def _value_info(self, scope: Scope) -> None:
         """Drop the value_info that contradicts inferred shapes, if these were inferred at all."""
         body = scope.body
-        asked = isinstance(scope.types, RealTypes) and scope.types.asked
+        asked = isinstance(scope.types, RunTimeTypes) and scope.types.asked
         if not asked or not isinstance(body, onnx.GraphProto) or not body.value_info:
             return
         kept = [value for value in body.value_info if not contradicts(value, scope.value_type(value.name))]
