@@ -36,15 +36,15 @@ supported, so scales and sizes are written for all axes, with bit-identical resu
 """
 
 SOURCES = {
-    "onnxruntime": """Measured with the wheel of every minor release: the newest opset and the newest IR version of a model with one
-Identity that it loads. `pytest -m runtimes` repeats this, and runs migrated models there. Every release supports every form
+    "onnxruntime": """Measured with the wheel of every minor release: the newest opset and the newest IR version of a model with
+one Identity that it loads. `pytest -m runtimes` repeats this, and runs migrated models there. Every release supports every form
 of Resize of its opsets.
 
 **AveragePool in ONNX Runtime 1.21 to 1.24** computes wrong results from opset 19 on when padding is counted
 (`count_include_pad`) and is only at the end, as in `pads = [0, 0, 1, 0]`. `--for` warns of it (`runtime-fault`). Results are
 correct up to opset 18, and in 1.20 and earlier and 1.25 and later.""",
-    "tensorrt": """Not measured, but read from the branches of these releases of github.com/onnx/onnx-tensorrt. The opsets are those
-at the start of its docs/operators.md, which does not mention IR versions. The forms of Resize are those that the importer
+    "tensorrt": """Not measured, but read from the branches of these releases of github.com/onnx/onnx-tensorrt. The opsets are
+those at the start of its docs/operators.md, which does not mention IR versions. The forms of Resize are those that the importer
 reads: scales computed at run time from 8.4 on, sizes always, `axes` from 10.0 on. 9.x accepts opset 19 but ignores `axes`, so
 it would use the wrong number of sizes for a Resize with `axes`.""",
     "openvino": """Measured with the wheels, on the CPU in float32 (below). OpenVINO accepts any opset, and translates an

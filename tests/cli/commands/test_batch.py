@@ -176,7 +176,9 @@ def test_an_interrupted_batch_leaves_complete_files_and_resume_does_the_rest(
     assert snapshot(folder / "out") == whole
 
 
-def test_a_terminal_shows_running_models(models: Path, command: list[str], environment: dict[str, str]) -> None:
+def test_a_terminal_shows_running_models(
+    models: Path, command: list[str], environment: dict[str, str]
+) -> None:
     import pty
 
     many(models, 6)

@@ -67,7 +67,11 @@ def test_json(cli: Run, folder: Path, factor: float) -> None:
     message = json.loads(ended.out)
 
     assert message["kind"] == ("verified" if factor == 1 else "differs")
-    assert (message["original"], message["other"], message["schema_version"]) == ("small.onnx", "other.onnx", 1)
+    assert (message["original"], message["other"], message["schema_version"]) == (
+        "small.onnx",
+        "other.onnx",
+        1,
+    )
     assert {feed["seed"] for feed in message["feeds"]} & {7}
     assert message["comparisons"][0]["identical"] is (factor == 1)
 

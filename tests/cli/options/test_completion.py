@@ -79,7 +79,10 @@ def test_bash_completes(folder: Path, command: list[str], environment: dict[str,
 
     try:
         os.write(ours, b'eval "$(_ONNX_MIGRATE_COMPLETE=bash_source onnx-migrate)"\n')
-        assert completed_by_bash("onnx-migrate() { printf '%s[%s]%s' '[' \"$*\" ']'; }; onnx-migrate ready") == "ready"
+        assert (
+            completed_by_bash("onnx-migrate() { printf '%s[%s]%s' '[' \"$*\" ']'; }; onnx-migrate ready")
+            == "ready"
+        )
         for typed, completed in {
             "ba\t": "batch",
             "batch sma\t": "batch small.onnx",

@@ -68,7 +68,9 @@ def test_overrides_by_file(process: Run, folder: Path, write) -> None:  # type: 
     assert opset(folder / "single.onnx") == 16
 
 
-def test_the_nearest_parent_with_a_file_is_used(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_parent_with_a_file_is_used(
+    cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "onnx-migrate.toml").write_text(
         "opset = 18\nverify = false\nsimplify = false\n", encoding="utf-8"
     )
@@ -113,7 +115,9 @@ def test_a_file_named_with_config_must_exist(cli: Run, folder: Path) -> None:
     assert cli("small.onnx", "out.onnx", "--config", "no.toml").code == 2
 
 
-def test_paths_are_relative_to_the_folder_of_the_file(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_relative_to_the_folder_of_the_file(
+    cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "onnx-migrate.toml").write_text("input-data = 'no.npz'\nsimplify = false\n", encoding="utf-8")
     (folder / "below").mkdir()
     monkeypatch.chdir(folder / "below")

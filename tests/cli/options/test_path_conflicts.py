@@ -52,7 +52,9 @@ def files(folder: Path) -> Path:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_conflicts_of_one_model(cli: Run, files: Path, args: tuple[str, ...], code: int, message: str) -> None:
+def test_conflicts_of_one_model(
+    cli: Run, files: Path, args: tuple[str, ...], code: int, message: str
+) -> None:
     """Before any work, which would fail for the pass that is not there."""
     before = snapshot(files)
 

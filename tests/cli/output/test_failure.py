@@ -158,7 +158,9 @@ CASES = {
         ("bad.onnx", "out.onnx", "--save-as-external-data", *FAST),
         "out.onnx.data",
     ),
-    "no such input": Case(2, "no-such-input", args=(*SMALL, "--dynamic", "image:N,3,H,W"), contains="'image'"),
+    "no such input": Case(
+        2, "no-such-input", args=(*SMALL, "--dynamic", "image:N,3,H,W"), contains="'image'"
+    ),
     "no such axis": Case(2, "no-such-axis", args=(*SMALL, "--dynamic", "x:N,3,H")),
     "other size": Case(2, "other-size", args=(*SMALL, "--dynamic", "x:N,4,H,W")),
     "two names": Case(2, "two-names", args=(*SMALL, "--dynamic", "x:N,3,H,W", "--dynamic", "x:B,3,H,W")),

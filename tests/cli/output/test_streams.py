@@ -34,7 +34,9 @@ def test_pipes_and_files_have_the_same_bytes(
     assert not leftovers(folder)
 
 
-def test_json_goes_to_stderr_when_the_model_goes_to_stdout(command: list[str], folder: Path, environment: dict[str, str]) -> None:
+def test_json_goes_to_stderr_when_the_model_goes_to_stdout(
+    command: list[str], folder: Path, environment: dict[str, str]
+) -> None:
     done = pipe(command, folder, environment, b"", "small.onnx", "-", "--json", *FAST)
 
     assert json.loads(done.stderr)["output"] == "-"
