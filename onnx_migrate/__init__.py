@@ -10,8 +10,9 @@ from onnx_migrate._version import __version__
 if TYPE_CHECKING:
     from onnx_migrate.batching import batch
     from onnx_migrate.comparison import compare
+    from onnx_migrate.engine.model_properties import ModelProperty
     from onnx_migrate.engine.pass_infra import Pass
-    from onnx_migrate.engine.pipeline import Pipeline
+    from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
     from onnx_migrate.errors import (
         CannotMigrate,
         IllegalModel,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
         Where,
     )
     from onnx_migrate.inspection import inspect
-    from onnx_migrate.migration import Migration, convert_version, default_pipeline, migrate
+    from onnx_migrate.migration import Migration, convert_version, migrate
 
 __all__ = [
     "CannotMigrate",
@@ -32,6 +33,7 @@ __all__ = [
     "LoadError",
     "MigrateError",
     "Migration",
+    "ModelProperty",
     "Pass",
     "PassError",
     "Pipeline",
@@ -48,30 +50,31 @@ __all__ = [
     "migrate",
 ]
 
-# In a source tree `passes` lies beside the package, in a wheel inside it.
+# `passes` is next to the package in a source tree, and inside it in a wheel.
 if not (Path(__file__).parent / "passes").is_dir():
     __path__.append(str(Path(__file__).parent.parent))
 
-_HOMES = {
+_MODULES = {
     "Migration": "migration",
+    "ModelProperty": "engine.model_properties",
     "Pass": "engine.pass_infra",
     "Pipeline": "engine.pipeline",
     "batch": "batching",
     "compare": "comparison",
     "convert_version": "migration",
-    "default_pipeline": "migration",
+    "default_pipeline": "engine.pipeline",
     "inspect": "inspection",
     "migrate": "migration",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name's module when the name is first used, so that `--help` need not load onnx."""
+    """Import the module of a public name when the name is first used, so that `--help` does not load onnx."""
     from importlib import import_module
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"onnx_migrate.{_HOMES.get(name, 'errors')}"), name)
+    value = getattr(import_module(f"onnx_migrate.{_MODULES.get(name, 'errors')}"), name)
     globals()[name] = value
     return value
 

@@ -1,4 +1,4 @@
-"""`python -m onnx_migrate`."""
+"""Runs the command line for `python -m onnx_migrate`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a migration raises, and where in a model it points.
+"""The exceptions of this package, and the place in a model that they refer to.
 
-Every error carries a `code`, a stable slug that `onnx-migrate explain` knows, and reads as one line:
-what is wrong, where, why, and what would help.
+Every error has a `code`, a stable slug that `onnx-migrate explain` explains. Its text is one line: where, what is
+wrong, and a hint in parentheses. Messages start in lower case and have no full stop at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Where:
-    """A node's place in a model: the body it stands in, its name, its operator and the versions at stake.
+    """The place of a node in a model: its graph or function, its name, its operator, and the operator's versions.
 
     `scope` is the path from the main graph ("graph"), through the sub-graphs of named nodes
     ("graph/choose:then_branch"), or from a local function ("function com.acme:Block").
@@ -41,20 +41,19 @@ class Where:
     to_version: int | None = None
 
     def __str__(self) -> str:
-        text = self.operator or "node"
-        if self.from_version is not None:
-            text += f"-{self.from_version}"
-        if self.to_version is not None:
-            text += f" → {self.to_version}"
-        if self.node:
-            text += f" {self.node!r}"
-        if self.scope and self.scope != "graph":
-            text += f" in {self.scope}"
-        return text
+        operator = self.operator
+        if operator and self.from_version is not None:
+            operator += f"-{self.from_version}"
+        if operator and self.to_version not in (None, self.from_version):
+            operator += f" → {self.to_version}"
+        text = (
+            f"{self.node!r} ({operator})" if self.node and operator else operator or repr(self.node or "node")
+        )
+        return f"{text} in {self.scope}" if self.scope not in ("", "graph") else text
 
 
 class MigrateError(Exception):
-    """The root of all errors this package raises on purpose; one line, ready to be shown."""
+    """The base class of all errors that this package raises on purpose; its text is one line for the user."""
 
     default_code = "failed"
 
@@ -64,7 +63,7 @@ class MigrateError(Exception):
         self.where = where
         self.hint = hint
         self.partial_report: object = None
-        """What had been done to the model until then, an `onnx_migrate.report.PartialReport`; None where that is nothing."""
+        """An `onnx_migrate.report.PartialReport` of what had been done to the model; None if it was not loaded."""
         super().__init__(reason)
 
     def __str__(self) -> str:
@@ -80,14 +79,14 @@ class LoadError(MigrateError):
 
 
 class SaveError(MigrateError):
-    """The result could not be written; what stood at the target before stands there still."""
+    """The result could not be written; an existing file at the target is unchanged."""
 
     default_code = "cannot-write"
 
 
 @contextmanager
 def saving(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise SaveError for an OSError of the block, but for that of a pipe whose reader has left."""
+    """Convert an OSError of the block to SaveError for `path`; a BrokenPipeError is left as it is."""
     try:
         yield
     except BrokenPipeError:
@@ -97,19 +96,19 @@ def saving(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 class UsageError(MigrateError, ValueError):
-    """An argument cannot be meant: an unknown input name, an opset that does not exist, and the like."""
+    """An argument is not valid, such as an unknown input name or an opset that does not exist."""
 
     default_code = "usage"
 
 
 class CannotMigrate(MigrateError):
-    """The model has no equal at the target, or not enough is known of it to write one."""
+    """The model cannot be expressed at the target, or too little is known of it to do so exactly."""
 
     default_code = "cannot-migrate"
 
 
 class IllegalModel(MigrateError):
-    """A result that would not be valid at the target; a bug of this tool or of a user's pass."""
+    """The result would not be valid at the target, because of a bug of this package or of a user's pass."""
 
     default_code = "illegal-result"
 
@@ -119,10 +118,10 @@ class VerificationFailed(MigrateError):
 
     default_code = "numbers-differ"
     verification: Mapping[str, Any] | None = None
-    """What was found, output by output, as `Verdict.as_dict` gives it."""
+    """The findings for each output, as `Verdict.as_dict` returns them."""
 
 
 class PassError(MigrateError):
-    """A pass raised something that is none of the above; the original exception is its `__cause__`."""
+    """A pass raised an exception that is not a MigrateError; that exception is the `__cause__`."""
 
     default_code = "pass-failed"

@@ -12,15 +12,16 @@ from typing import Any
 import onnx
 
 from onnx_migrate import files
-from onnx_migrate.engine.pass_infra import builtin_passes
-from onnx_migrate.engine.reachability import Survey, survey
+from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pipeline import default_pipeline
+from onnx_migrate.engine.reachability import Reachability, find_reachable_opsets
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
 from onnx_migrate.files.load import from_file
-from onnx_migrate.migration import default_pipeline
 from onnx_migrate.model.graphs import bodies, called, function_key
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.weights import MEMORY, Weights, byte_size, tensors
+from onnx_migrate.model.tensors import byte_size, tensors
+from onnx_migrate.model.weights import MEMORY, Weights
 from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
@@ -68,7 +69,7 @@ class Inspection:
     target: int | str
     plan: Report | None
     refusal: MigrateError | None
-    survey: Survey
+    reachability: Reachability
 
     @property
     def nodes(self) -> int:
@@ -97,9 +98,9 @@ class Inspection:
             "changes": plan["changes"] if plan else None,
             "notes": plan["notes"] if plan else None,
             "refusal": _refusal(self.refusal) if self.refusal else None,
-            "reachable": list(self.survey.reachable),
+            "reachable": list(self.reachability.opsets),
             "refusals": [
-                {**_refusal(item.error), "opsets": list(item.opsets)} for item in self.survey.refusals
+                {**_refusal(item.error), "opsets": list(item.opsets)} for item in self.reachability.refusals
             ],
         }
 
@@ -125,15 +126,15 @@ def inspect(
     for sparse in graph.sparse_initializer:
         stored += [sparse.values, sparse.indices]
     summary = ModelSummary.of(proto)
-    reach = survey(model)
+    reachability = find_reachable_opsets(model)
     log, refusal, plan = ChangeLog(), None, None
     pipeline = default_pipeline(
         opset=asked, simplify=False, resize_form="auto" if row is None else row.resize_form
     )
     if row is not None:
-        pipeline = pipeline.add(builtin_passes()["fits_runtime"](runtime=row))  # type: ignore[call-arg]
+        pipeline = pipeline.add(make_pass("fits_runtime", runtime=row))
     try:
-        result = pipeline.run(model.copy(), log)
+        result = pipeline.run(model, log).model
     except UsageError:
         raise
     except MigrateError as error:
@@ -161,7 +162,7 @@ def inspect(
         target=(plan and plan.after.opset) or asked,
         plan=plan,
         refusal=refusal,
-        survey=reach,
+        reachability=reachability,
     )
 
 

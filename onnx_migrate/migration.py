@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import onnx
 
 from onnx_migrate import files
-from onnx_migrate.engine.pass_infra import Pass, builtin_passes, installed_passes
-from onnx_migrate.engine.pipeline import Pipeline
-from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError, VerificationFailed
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, make_pass
+from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
+from onnx_migrate.engine.pipeline_options import Opset, ResizeForm
+from onnx_migrate.engine.pipeline_run import PipelineResult
+from onnx_migrate.engine.stage_clock import StageClock
+from onnx_migrate.errors import CannotMigrate, MigrateError, VerificationFailed
 from onnx_migrate.isolate import Limits
+from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
-from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.report import ModelSummary, PartialReport, Report
-from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
-from onnx_migrate.spec.schema import is_onnx, newest_opset
+from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verify.prover import Proof, Prover
 
-__all__ = ["Migration", "convert_version", "default_pipeline", "migrate"]
-
-ResizeForm = Literal["auto", "scales", "sizes"]
-Opset = int | str | Mapping[str, int | str]
-"""An ai.onnx opset, "17+" for 17 or the model's own where that is newer, or "latest"; or one of these for each domain:
-{"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3"."""
+__all__ = ["Migration", "convert_version", "migrate"]
 
 
 @dataclass(frozen=True)
@@ -74,41 +70,8 @@ def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelPr
     Raises CannotMigrate for a node that has no equal at the target and for a target older than the model.
     """
     source = files.load(model, allow_missing_data=True)
-    pipeline = Pipeline((_builtin("migrate_opset", **_opset(target_version), unlist=False),))
-    return files.inline(pipeline.run(source, ChangeLog()))
-
-
-def default_pipeline(
-    *,
-    opset: Opset = "17+",
-    dynamic: DynamicAxes | None = None,
-    dynamic_batch: bool | str = False,
-    fix: FixedDims | None = None,
-    simplify: bool = True,
-    resize_form: ResizeForm = "auto",
-    resize_intent: bool = False,
-    keep: Collection[str] = (),
-    keep_initializers_as_inputs: bool = False,
-    limits: Limits | None = None,
-    isolated: bool = True,
-) -> Pipeline:
-    """Return the passes `migrate` runs with these arguments, installed ones included, to list, reorder or extend."""
-    limits = limits or Limits()
-    items = _lifts(opset, unlist=not keep_initializers_as_inputs, keep=frozenset(keep))
-    if fix is not None:
-        items.insert(0, _builtin("fix_dims", fix=fix))
-    if resize_intent:
-        items.append(_builtin("resize_intent", dynamic=dynamic))
-    items += [_builtin("resize_form", form=resize_form, dynamic=dynamic), _builtin("declared_shapes")]
-    items.append(_builtin("honest_dims"))
-    if dynamic is not None or dynamic_batch:
-        batch = "N" if dynamic_batch is True else dynamic_batch or ""
-        items.append(_builtin("dynamic_dims", dynamic=dynamic or {}, batch=batch))
-    items.append(_builtin("cleanup"))
-    items.extend(installed_passes())
-    if simplify:
-        items.append(_builtin("simplify", limits=limits, isolated=isolated))
-    return Pipeline(tuple(items))
+    pipeline = Pipeline((make_pass("migrate_opset", opset=target_version, unlist=False),))
+    return files.inline(pipeline.run(source, ChangeLog()).model)
 
 
 def migrate(
@@ -193,206 +156,79 @@ def migrate(
     for item in passes:
         pipeline = pipeline.add(item, before="simplify" if "simplify" in pipeline.names else None)
     pipeline = pipeline.without(*without)
-    clock = _Clock(progress or (lambda stage: None))
+    clock = StageClock(progress)
     if isinstance(source, Model):
         original = source
     else:
         with clock("load"):
             original = files.load(source)
     clock.seconds["load"] = original.load_seconds
-    log = ChangeLog()
-    with _attaching_partial_report(original, log, clock):
-        course = _run(pipeline, original, log, clock, required=simplify == "require")
-        model, fallback = course.model, course.fallback
-        proof = None
+    log, proof = ChangeLog(), None
+    try:
+        result = pipeline.run(original, log, require_optional=simplify == "require", stage=clock)
         if verify:
-            settings = (input_data, rtol, atol, seed, limits, isolated)
+            prover_of = partial(
+                Prover,
+                input_data=input_data,
+                rtol=rtol,
+                atol=atol,
+                seed=seed,
+                limits=limits,
+                isolated=isolated,
+            )
             with clock("verify"):
-                held = []
-                for leg in course.legs:
-                    with Prover(leg.start, *settings) as prover:
-                        verdict = prover.prove(leg.end, leg.end if leg.exact else None).verdict
-                    held.append(f"before {leg.name}: {verdict.summary}")
-                with Prover(course.start, *settings) as prover:
-                    exact = (fallback.model if fallback else model) if course.exact else None
-                    try:
-                        proof = prover.prove(model, exact)
-                    except (VerificationFailed, CannotMigrate) as error:
-                        if fallback is None:
-                            raise
-                        model = fallback.take(log, str(error))
-                        proof = prover.prove(model, exact)
-            for leg, finding in zip(course.legs, held, strict=True):
-                log.note(leg.name, "held-before", finding)
-        elif any(item.name == "dynamic_dims" for item in pipeline):
+                result, proof = _verified(result, log, prover_of)
+        elif any(ModelProperty.DYNAMIC_DIMS in item.ensures for item in pipeline):
             log.note(
                 "dynamic_dims",
                 "not-proved",
-                "the model was not run at other sizes, which alone shows that its dims are free: verification was left out",
+                "verification was left out, so the model was not run at other sizes. Only that shows whether its"
+                " dynamic dims work",
                 severity="warning",
             )
-    return Migration(_report(original, model, pipeline, log, clock, proof), original, model)
-
-
-@contextmanager
-def _attaching_partial_report(original: Model, log: ChangeLog, clock: _Clock) -> Iterator[None]:
-    """Give an error that leaves the block what had been done until then."""
-    try:
-        yield
     except MigrateError as error:
         error.partial_report = PartialReport.of(original, log, error.where, clock.seconds)
         raise
-
-
-def _builtin(name: str, **options: Any) -> Pass:
-    return builtin_passes()[name](**options)
-
-
-def _lifts(opset: Opset, **options: Any) -> list[Pass]:
-    """Return the passes that bring a model's nodes to the opsets asked for; `options` are those of migrate_opset."""
-    if isinstance(opset, Mapping):
-        given = dict(opset)
-    else:
-        parts = [part.strip().rpartition("=") for part in str(opset).split(",")]
-        given = {domain or "ai.onnx": number for domain, _, number in parts}
-    targets = {
-        "ai.onnx" if is_onnx(domain) else domain: _opset(number, domain) for domain, number in given.items()
-    }
-    if not targets or not targets.keys() <= {"ai.onnx", "ai.onnx.ml"}:
-        raise UsageError(
-            f"no opsets to reach in {opset!r}",
-            hint="ai.onnx and ai.onnx.ml are the domains that can move",
-        )
-    main, ml = targets.get("ai.onnx"), targets.get("ai.onnx.ml")
-    found = [] if main is None else [_builtin("migrate_opset", **main, **options)]
-    if ml is not None:
-        found.append(_builtin("migrate_ml", **ml, **({} if main is None else {"beside": main["opset"]})))
-    return found
-
-
-def _opset(given: int | str, domain: str = "") -> dict[str, Any]:
-    """Return the options that say an opset to reach."""
-    if given == "latest":
-        return {"opset": newest_opset(domain)}
-    number = str(given).removesuffix("+")
-    try:
-        return {"opset": int(number), "at_least": number != str(given)}
-    except ValueError:
-        raise UsageError(
-            f"{given!r} is not an opset", hint="a number, as 17+ one or newer, or latest"
-        ) from None
-
-
-def _run(pipeline: Pipeline, original: Model, log: ChangeLog, clock: _Clock, *, required: bool) -> _Course:
-    model, start, fallback, since = original.copy(), original, None, 0
-    legs: list[_Leg] = []
-    own = set(map(type, pipeline)) <= set(builtin_passes().values())
-
-    def exact() -> bool:
-        return own and all(change.exactness is Exactness.EXACT for change in log.changes[since:])
-
-    for item in pipeline:
-        with clock(item.name):
-            if item.changes_numbers:
-                before, leg_exact = model.copy(), exact()
-                model = pipeline.run_one(item, model, log)
-                if model.proto != before.proto:
-                    legs.append(_Leg(item.name, start, before, leg_exact))
-                    start, since = model.copy(), len(log.changes)
-                    log.note(
-                        item.name,
-                        "other-numbers",
-                        f"{item.name} changed what the model computes, as it is meant to; the result is held"
-                        " against the model after it",
-                        severity="warning",
-                    )
-            elif required or not item.optional:
-                model = pipeline.run_one(item, model, log)
-                if item.narrows:
-                    start, since = model.copy(), len(log.changes)
-            else:
-                check_legal(model.proto)
-                fallback = _Fallback(item.name, model.copy(), len(log.changes), len(log.notes))
-                try:
-                    model = pipeline.run_one(item, model, log)
-                except MigrateError as error:
-                    model, fallback = fallback.take(log, str(error)), None
-    check_legal(model.proto)
-    return _Course(tuple(legs), start, model, exact(), fallback)
-
-
-@dataclass(frozen=True)
-class _Leg:
-    """A stretch of the pipeline up to a pass, `name`, that changes numbers on purpose: these are to be the same.
-
-    `exact` tells whether they are to be bit for bit: our own passes, all changes exact.
-    """
-
-    name: str
-    start: Model
-    end: Model
-    exact: bool
-
-
-@dataclass(frozen=True)
-class _Course:
-    """What a pipeline made: stretches that were ended on purpose, and the last, from `start` to `model`.
-
-    `fallback` is the model as it was before the optional pass that was run, if any.
-    """
-
-    legs: tuple[_Leg, ...]
-    start: Model
-    model: Model
-    exact: bool
-    fallback: _Fallback | None
-
-
-@dataclass(frozen=True)
-class _Fallback:
-    """The model as it was before an optional pass, and how long the log was then."""
-
-    name: str
-    model: Model
-    changes: int
-    notes: int
-
-    def take(self, log: ChangeLog, reason: str) -> Model:
-        """Go back to it: forget what the log says of the pass, and say why it was left out."""
-        del log.changes[self.changes :], log.notes[self.notes :]
-        log.note(self.name, "left-out", f"{self.name} was left out: {reason}", severity="warning")
-        return self.model
-
-
-def _report(
-    original: Model, result: Model, pipeline: Pipeline, log: ChangeLog, clock: _Clock, proof: Proof | None
-) -> Report:
-    return Report(
+    report = Report(
         model=original.name,
         before=ModelSummary.of(original.proto),
-        after=ModelSummary.of(result.proto),
+        after=ModelSummary.of(result.model.proto),
         passes=pipeline.names,
         changes=tuple(log.changes),
         notes=tuple(log.notes),
         verification=proof.verdict.as_dict() if proof else None,
         dynamic=proof.dynamic.as_dict() if proof and proof.dynamic else None,
+        dims=log.fact(DimPlan, "", "") or DimPlan(),
         seconds=clock.seconds,
     )
+    return Migration(report, original, result.model)
 
 
-class _Clock:
-    """Times the stages and tells the caller which one runs."""
+def _verified(
+    result: PipelineResult, log: ChangeLog, prover_of: Callable[[Model], Prover]
+) -> tuple[PipelineResult, Proof]:
+    """Compare the two ends of each segment of `result`; return it, and the proof of the last segment.
 
-    def __init__(self, progress: Callable[[str], None]) -> None:
-        self.seconds: dict[str, float] = {}
-        self._progress = progress
-
-    @contextmanager
-    def __call__(self, stage: str) -> Iterator[None]:
-        """Time a block under the name of `stage`."""
-        self._progress(stage)
-        start = time.perf_counter()
+    Where the last segment fails because of an optional pass, that pass is left out and the proof is of the model
+    before it. Raises VerificationFailed where numbers differ, CannotMigrate where a dim that was made dynamic is not.
+    """
+    plan = log.fact(DimPlan, "", "")
+    *earlier, last = result.segments
+    verdicts = []
+    for segment in earlier:
+        with prover_of(segment.start) as prover:
+            verdicts.append(prover.prove(segment.end, segment.exact, plan).verdict)
+    with prover_of(last.start) as prover:
         try:
-            yield
-        finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
+            proof = prover.prove(result.model, last.exact, plan)
+        except (VerificationFailed, CannotMigrate) as error:
+            if not result.can_leave_out:
+                raise
+            result = result.without_optional(str(error))
+            proof = prover.prove(result.model, last.exact, plan)
+    for segment, verdict in zip(earlier, verdicts, strict=True):
+        name = segment.ended_by
+        log.note(
+            name, "held-before", f"the model before {name}, compared with the original: {verdict.summary}"
+        )
+    return result, proof

@@ -1,4 +1,4 @@
-"""Signals that wait."""
+"""Signals blocked for the duration of a block."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["blocked"]
 
 @contextmanager
 def blocked(*numbers: signal.Signals) -> Iterator[None]:
-    """Keep signals from this thread until the block ends, and from threads and processes that it starts in it.
+    """Block signals in this thread until the block ends; threads and processes started in the block inherit this.
 
-    Where there are no signal masks, nothing is blocked.
+    A blocked signal is delivered when the block ends. On Windows, which has no signal masks, this does nothing.
     """
     if sys.platform == "win32":
         yield

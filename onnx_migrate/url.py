@@ -1,6 +1,6 @@
-"""Names of models that are no paths: `file:` URLs, and URLs of what fsspec reaches (s3, gs, hf, memory, ...).
+"""URLs of models: `file:` URLs, and those of the protocols that fsspec supports (s3, gs, hf, memory, ...).
 
-A leaf that imports fsspec when a URL is first opened, and nothing before.
+fsspec is imported when a URL is first opened, and not before.
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ __all__ = [
 ]
 
 Identity = tuple[object, str]
-"""A file system and a path in it."""
+"""A file system (an empty string for that of this machine) and a path in it."""
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # of one letter it is a drive of Windows
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # a single letter is a drive of Windows
 _LOCAL = ("file", "local")
 
 
 def is_url(name: str) -> bool:
-    """Tell whether `name` is a URL of something that is not a file of this machine."""
+    """Return whether `name` is a URL other than a `file:` URL."""
     scheme = _SCHEME.match(name)
     return scheme is not None and scheme[1].lower() not in _LOCAL
 
 
 def resolve_file_url(name: str) -> str:
-    """Return the path that a `file:` URL names; all else as it is. Raises UsageError for a file of another host."""
+    """Return the path that a `file:` URL names, and any other name unchanged. Raises UsageError for another host's file."""
     scheme = _SCHEME.match(name)
     if scheme is None or scheme[1].lower() not in _LOCAL:
         return name
     host, slash, rest = name[scheme.end() :].partition("/")
     if host not in ("", "localhost") or not slash:
         raise UsageError(
-            f"{name} names a file of the host {host!r}", hint="file:///folder/model.onnx is absolute"
+            f"{name} names a file on the host {host!r}; a file: URL can only name a file of this machine",
+            hint="an absolute path takes three slashes: file:///folder/model.onnx",
         )
     from urllib.request import url2pathname
 
@@ -54,9 +55,9 @@ def resolve_file_url(name: str) -> str:
 
 
 def open_file_system(url: str) -> tuple[Any, str]:
-    """Return fsspec's file system for `url`, and what it calls it.
+    """Return fsspec's file system for `url`, and the path of `url` in it.
 
-    Raises UsageError where fsspec or the protocol's package is not installed, or the URL says nothing to them.
+    Raises UsageError if fsspec or the package of the protocol is not installed, or cannot interpret the URL.
     """
     try:
         from fsspec.core import url_to_fs
@@ -65,20 +66,22 @@ def open_file_system(url: str) -> tuple[Any, str]:
             f"{url}: URLs need fsspec, which is not installed", hint="pip install 'onnx-migrate[url]'"
         ) from error
     if "::" in url:
-        raise UsageError(f"{url} is a chain of protocols, and one at a time is understood")
+        raise UsageError(
+            f"{url} chains protocols by '::', which is not supported", hint="give a URL of one protocol"
+        )
     try:
         system, path = url_to_fs(url)
     except ImportError as error:
         raise UsageError(f"{url}: a package for this protocol is not installed", hint=str(error)) from error
     except ValueError as error:
         raise UsageError(f"{url}: {error}") from error
-    except Exception as error:  # whatever a protocol's package has to say of its settings
-        raise UsageError(f"{url}: cannot be reached: {one_line_reason(error)}") from error
+    except Exception as error:  # raised by the library of any protocol, for example for its settings
+        raise UsageError(f"{url}: cannot be opened: {one_line_reason(error)}") from error
     return system, path
 
 
 def identity(name: str) -> Identity:
-    """Return what two names of one file, or of one object, have in common; parts of the path lie between /."""
+    """Return a value that is equal for two names of one file or object; the parts of its path are separated by /."""
     name = resolve_file_url(name)
     if not is_url(name):
         return "", os.path.realpath(name).replace(os.sep, "/")
@@ -87,19 +90,19 @@ def identity(name: str) -> Identity:
 
 
 def same_place(a: str, b: str) -> bool:
-    """Tell whether two paths lead to one file that is there, or two URLs to one object."""
+    """Return whether two paths lead to the same existing file, or two URLs to the same object."""
     if is_url(a) or is_url(b):
         return is_url(a) and is_url(b) and identity(a) == identity(b)
     return os.path.exists(a) and os.path.exists(b) and os.path.samefile(a, b)
 
 
 def is_web(url: str) -> bool:
-    """Tell whether a URL is of HTTP: what stands there is only read, and a query is no part of its path."""
+    """Return whether a URL is an HTTP address: it can only be read, and may have a query after its path."""
     return url.lower().startswith(("http://", "https://"))
 
 
 def without_query(url: str) -> str:
-    """Return a URL without the query that one of HTTP may have."""
+    """Return a URL without query and fragment if it is an HTTP address, else unchanged."""
     return re.split("[?#]", url)[0] if is_web(url) else url
 
 
@@ -116,7 +119,7 @@ def join(folder: str, relative: str) -> str:
 
 
 def one_line_reason(error: BaseException) -> str:
-    """Return what an error of a file system says, in a line."""
+    """Return the message of an error of a file system as one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return " ".join(f"{type(error).__name__}: {error}".split())

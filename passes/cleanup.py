@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.scope import Names
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.graphs import Body, bodies, initializer_names, names_read, output_names
 from onnx_migrate.model.model import Model
+from onnx_migrate.model.names import Names
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["Cleanup"]
@@ -22,6 +23,8 @@ class Cleanup(Pass):
     """Remove nodes and initializers that no output depends on, repeated node names and bad value_info."""
 
     name: ClassVar[str] = "cleanup"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    ensures: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.UNIQUE_NODE_NAMES})
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Tidy `model` in place."""

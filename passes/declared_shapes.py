@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.shapes import Dims, dims_of, inferred_shapes, set_dims, text_of
+from onnx_migrate.analysis.shapes import Dims, dims_of, dims_text, inferred_shapes, set_dims
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.model import Model
@@ -68,7 +68,7 @@ class DeclaredShapes(Pass):
             log.note(
                 self.name,
                 "output-dims",
-                f"output {value.name} was declared {text_of(declared)} and is {text_of(dims_of(value))}",
+                f"output {value.name} was declared {dims_text(declared)} and is {dims_text(dims_of(value))}",
                 subject=value.name,
                 severity="warning",
             )

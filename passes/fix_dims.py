@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from onnx_migrate.analysis.shapes import dims_of, drop_value_info, inferred_outputs, set_dims, text_of
+from onnx_migrate.analysis.shapes import dims_of, dims_text, drop_value_info, inferred_outputs, set_dims
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.dim_requests import FixedDims, fixed_axes
@@ -43,7 +43,7 @@ class FixDims(Pass):
                 if size is not None:
                     dim.dim_value = size
             if dims_of(value) != before:
-                text = f"input {value.name}: {text_of(before)} → {text_of(dims_of(value))}"
+                text = f"input {value.name}: {dims_text(before)} → {dims_text(dims_of(value))}"
                 log.note(self.name, "fixed-dims", text, subject=value.name)
         drop_value_info(graph)
         try:
@@ -65,6 +65,6 @@ class FixDims(Pass):
             )
             if dims != before:
                 set_dims(value, dims)
-                text = f"output {value.name}: {text_of(before)} → {text_of(dims)}"
+                text = f"output {value.name}: {dims_text(before)} → {dims_text(dims)}"
                 log.note(self.name, "fixed-dims", text, subject=value.name)
         return model

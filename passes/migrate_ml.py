@@ -9,6 +9,7 @@ import onnx
 
 from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.lift import Lift
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.legality import check_legal
@@ -35,6 +36,7 @@ class MigrateMl(Pass):
     """
 
     name: ClassVar[str] = "migrate_ml"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     opset: int
     at_least: bool = False
     """Whether a model that is newer stays at its own opset, instead of being refused."""

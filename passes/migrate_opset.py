@@ -9,6 +9,7 @@ import onnx
 
 from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.lift import Lift
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.interface import unlist_initializers
@@ -36,6 +37,9 @@ class MigrateOpset(Pass):
     """
 
     name: ClassVar[str] = "migrate_opset"
+    ensures: ClassVar[frozenset[ModelProperty]] = frozenset(
+        {ModelProperty.SORTED, ModelProperty.TARGET_OPSET}
+    )
     opset: int
     at_least: bool = False
     """Whether a model that is newer stays at its own opset, instead of being refused."""

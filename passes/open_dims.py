@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.shapes import dims_of, text_of
+from onnx_migrate.analysis.shapes import dims_of, dims_text
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Model
@@ -50,6 +50,6 @@ class HonestDims(Pass):
             log.note(
                 self.name,
                 "open-dims",
-                f"{what} {value.name} was declared {text_of(before)} and is {text_of(after)}",
+                f"{what} {value.name} was declared {dims_text(before)} and is {dims_text(after)}",
                 subject=value.name,
             )

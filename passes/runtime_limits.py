@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.graphs import all_nodes
@@ -19,7 +20,7 @@ from onnx_migrate.spec.schema import is_onnx
 
 from .resize.all_axes import name_all_axes
 from .resize.node_context import ResizeNode
-from .resize.resize_nodes import Walk, resizes
+from .resize.resize_nodes import ResizeTraversal, resizes
 
 __all__ = ["FitsRuntime"]
 
@@ -34,6 +35,7 @@ class FitsRuntime(Pass):
     """
 
     name: ClassVar[str] = "fits_runtime"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     runtime: Runtime
 
     def run(self, model: Model, log: ChangeLog) -> Model:
@@ -65,12 +67,12 @@ class FitsRuntime(Pass):
         if not self.runtime.resize_axes and any(
             attribute.name == "axes" for node in resizes(model) for attribute in node.attribute
         ):
-            walk = Walk(self.name, model, log, None)
-            walk.each(lambda node: self._name_all_axes(walk, node))
-            walk.end()
+            traversal = ResizeTraversal(self.name, model, log, None)
+            traversal.visit_all(lambda node: self._name_all_axes(traversal, node))
+            traversal.end()
         return model
 
-    def _name_all_axes(self, walk: Walk, node: ResizeNode) -> set[str]:
+    def _name_all_axes(self, traversal: ResizeTraversal, node: ResizeNode) -> set[str]:
         rw = node.rw
         if rw.node.op_type == "Resize" and rw.attribute("axes") is not None:
             kept = name_all_axes(rw, node.shape)
@@ -78,7 +80,7 @@ class FitsRuntime(Pass):
                 rw.note(f"names all axes: {self.runtime} does not know the attribute axes")
             else:
                 told = f"keeps the attribute axes, which {self.runtime} does not know: {kept}"
-                walk.warn(node, told, code="resize-kept")
+                traversal.warn(node, told, code="resize-kept")
         return set()
 
     def _faults(self, proto: onnx.ModelProto, opset: int) -> Iterator[onnx.NodeProto]:

@@ -10,6 +10,7 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate import files, isolate
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import PassError
 from onnx_migrate.files.temporary import TemporaryFolder
@@ -34,6 +35,9 @@ class Simplify(Pass):
     """
 
     name: ClassVar[str] = "simplify"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset(
+        {ModelProperty.VALID_NODES, ModelProperty.DYNAMIC_DIMS}
+    )
     optional: ClassVar[bool] = True
     limits: isolate.Limits = field(default_factory=isolate.Limits)
     isolated: bool = True

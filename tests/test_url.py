@@ -39,7 +39,7 @@ from tests.support.paths import ROOT
         ("-", False),
     ],
 )
-def test_what_a_url_is(name: str, expected: bool) -> None:
+def test_which_names_are_urls(name: str, expected: bool) -> None:
     assert is_url(name) is expected
 
 
@@ -69,7 +69,7 @@ def test_a_file_of_another_host_is_refused(name: str) -> None:
         ("memory://a/", ""),
     ],
 )
-def test_the_last_part(url: str, name: str) -> None:
+def test_basename_of_a_url(url: str, name: str) -> None:
     assert basename(url) == name
 
 

@@ -1,4 +1,4 @@
-"""onnx's shape inference, with values followed through shape arithmetic, at a cost that goes with the graph."""
+"""onnx's shape inference with data propagation, at a cost that is linear in the size of the graph."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from onnx import shape_inference
 
 from onnx_migrate.model.graphs import nested_bodies, nested_nodes
 
-__all__ = ["InferenceError", "infer_shapes", "sheltered"]
+__all__ = ["InferenceError", "infer_shapes", "without_fragile_ops"]
 
 LONG = 1 << 16
-"""Elements of a vector above which no shape arithmetic is meant."""
+"""Elements of a vector above which it cannot be a shape, so that data propagation need not follow its values."""
 
-_NAMED = "a vector of "
+_LENGTH_PREFIX = "a vector of "
+"""With a length behind it, the symbol that replaces the length of a long vector."""
 
 FRAGILE = frozenset({"DictVectorizer", "LabelEncoder"})
-"""Operators of ai.onnx.ml whose inference kills the process when their input's type is unknown (onnx 1.23)."""
+"""Operators of ai.onnx.ml whose inference functions crash the process if the input's type is unknown (onnx 1.23)."""
 
 
 class InferenceError(Exception):
-    """onnx gives up on the model, as for a domain that is not imported; the message is onnx's, on one line."""
+    """onnx's inference failed, as for a domain that is not imported; the message is onnx's, on one line."""
 
 
 def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy of a skeleton with what follows from its inputs. Raises InferenceError.
+    """Return a copy of a skeleton (see `skeleton`) with inferred types and shapes. Raises InferenceError.
 
-    Data propagation treats every vector as if it might be a shape: it makes a message for each element
-    (DataPropagationContextImpl in onnx/shape_inference/implementation.h), so that a table of 10 million numbers
-    costs half a gigabyte at each node that reads it. Long initializers and inputs go in as vectors of a length that
-    has a name, which the result has as a number again.
-    What FRAGILE operators give counts as unknown, unless they read an input of the model.
+    Data propagation follows every vector as if it were a shape and allocates a message for each element
+    (DataPropagationContextImpl in onnx/shape_inference/implementation.h): a vector of 10 million numbers takes half a
+    gigabyte at each node that reads it. So initializers and inputs of more than LONG elements are replaced by inputs
+    whose length is a symbol, and the symbols by the lengths afterwards.
+    The outputs of FRAGILE operators stay unknown, unless they read an input of the model.
     """
     hidden = [tensor for tensor in proto.graph.initializer if len(tensor.dims) == 1 and tensor.dims[0] > LONG]
     long = bool(hidden) or any(map(_is_long, proto.graph.input))
-    given = sheltered(_hide(proto, hidden) if long else proto)
+    given = without_fragile_ops(_with_symbolic_lengths(proto, hidden) if long else proto)
     try:
         inferred = shape_inference.infer_shapes(given, data_prop=True)
     except (
@@ -46,7 +47,7 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     ) as error:
         raise InferenceError(" ".join(str(error).split())) from error
     if long:
-        _count(inferred.graph)
+        _restore_lengths(inferred.graph)
         del inferred.graph.input[:]
         inferred.graph.input.extend(proto.graph.input)
         inferred.graph.initializer.extend(hidden)
@@ -58,7 +59,7 @@ def _is_long(value: onnx.ValueInfoProto) -> bool:
     return len(dims) == 1 and dims[0].dim_value > LONG
 
 
-def _hide(proto: onnx.ModelProto, hidden: list[onnx.TensorProto]) -> onnx.ModelProto:
+def _with_symbolic_lengths(proto: onnx.ModelProto, hidden: list[onnx.TensorProto]) -> onnx.ModelProto:
     names = {tensor.name for tensor in hidden}
     given = onnx.ModelProto()
     given.CopyFrom(proto)
@@ -69,26 +70,27 @@ def _hide(proto: onnx.ModelProto, hidden: list[onnx.TensorProto]) -> onnx.ModelP
     given.graph.input.extend(inputs)
     for value in filter(_is_long, given.graph.input):
         dim = value.type.tensor_type.shape.dim[0]
-        dim.dim_param = f"{_NAMED}{dim.dim_value}"
+        dim.dim_param = f"{_LENGTH_PREFIX}{dim.dim_value}"
     for tensor in hidden:
-        name = f"{_NAMED}{tensor.dims[0]}"
+        name = f"{_LENGTH_PREFIX}{tensor.dims[0]}"
         given.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, [name]))
     return given
 
 
-def _count(graph: onnx.GraphProto) -> None:
-    """Write lengths that got a name as numbers again."""
+def _restore_lengths(graph: onnx.GraphProto) -> None:
+    """Replace the symbols of lengths by the lengths, in place."""
     for _, body in nested_bodies(graph):
         for value in (*body.value_info, *body.output):
             for dim in value.type.tensor_type.shape.dim:
-                if dim.dim_param.startswith(_NAMED):
-                    dim.dim_value = int(dim.dim_param.removeprefix(_NAMED))
+                if dim.dim_param.startswith(_LENGTH_PREFIX):
+                    dim.dim_value = int(dim.dim_param.removeprefix(_LENGTH_PREFIX))
 
 
-def sheltered(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return what onnx's inference can be given: the model, or a copy without FRAGILE operators of unknown type.
+def without_fragile_ops(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model that onnx's inference does not crash on: itself, or a copy without FRAGILE operators.
 
-    They get a name that onnx passes over.
+    In the copy those whose inputs are not typed inputs of the model have a name that onnx does not know, so that
+    inference skips them.
     """
     owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
     if not any(entry.domain == "ai.onnx.ml" for owner in owners for entry in owner.opset_import):

@@ -1,4 +1,4 @@
-"""What one body of nodes sees: its own values and constants, those of the bodies around it, and free names."""
+"""The scope of a body: the values and constants that its nodes can read, and new constants and names for it."""
 
 from __future__ import annotations
 
@@ -14,28 +14,27 @@ from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.analysis.value_types import TypeTable, ValueType
 from onnx_migrate.model.graphs import (
-    Body,
     BodyKey,
     FunctionKey,
     function_key,
     function_path,
-    initializer_names,
     nested_bodies,
     output_names,
     subgraph_path,
     subgraphs,
 )
+from onnx_migrate.model.names import Names
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.spec.schema import is_onnx
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Names", "Scope", "scopes"]
+__all__ = ["Scope", "scopes"]
 
 
 _SMALL = 16
-"""Elements of a constant up to which its values are kept: such are read by many nodes."""
+"""Elements of a constant up to which its array is cached, as many nodes read the same small constants."""
 
 
 @lru_cache(maxsize=1024)
@@ -43,55 +42,20 @@ def _array(tensor: bytes) -> np.ndarray[Any, Any]:
     return onnx.numpy_helper.to_array(TensorProto.FromString(tensor))
 
 
-class Names:
-    """Gives names that no body of the model uses, so that a new one clashes in no scope."""
-
-    def __init__(self, proto: onnx.ModelProto) -> None:
-        self._taken: set[str] | None = None
-        self._proto = proto
-
-    def fresh(self, wish: str) -> str:
-        """Return `wish`, or `wish` with the smallest free number behind it, and take it."""
-        if self._taken is None:
-            self._taken = _names(self._proto)
-        name, number = wish, 0
-        while name in self._taken:
-            number += 1
-            name = f"{wish}_{number}"
-        self._taken.add(name)
-        return name
-
-
-def _names(proto: onnx.ModelProto) -> set[str]:
-    found: set[str] = set()
-    tops: list[Body] = [proto.graph, *proto.functions]
-    for top in tops:
-        for _, body in nested_bodies(top):
-            if isinstance(body, onnx.GraphProto):
-                found.update(value.name for value in (*body.input, *body.output))
-                found |= initializer_names(body)
-            else:
-                found.update(body.input)
-            for node in body.node:
-                found.add(node.name)
-                found.update(node.input)
-                found.update(node.output)
-    return found
-
-
 @dataclass
 class Scope:
-    """One graph's or function's body. Lookups that find nothing here go on in the body around it."""
+    """One body and the names that are visible in it. Lookups that find nothing continue in the enclosing body."""
 
     body: onnx.GraphProto | onnx.FunctionProto
     path: str
     names: Names
     types: TypeTable
     weights: Weights
-    overridable: bool
-    """Whether an initializer that is listed as an input is one: not before IR 4, where all are listed."""
-    initializers: bool
-    """Whether an initializer may be added without listing it as an input: from IR 4 on."""
+    inputs_override_initializers: bool
+    """Whether a caller can override an initializer that is listed as an input: from IR version 4 on. Before, all are
+    listed (onnx/docs/IR.md, "Graphs"), and they count as constants."""
+    may_add_initializers: bool
+    """Whether an initializer may be added without being listed as an input: from IR version 4 on."""
     key: BodyKey = ()
     function: FunctionKey | None = None
     parent: Scope | None = None
@@ -100,22 +64,22 @@ class Scope:
     _reads: set[str] = field(default_factory=set, repr=False)
     _reads_body: bool = field(default=False, repr=False)
     constant_summaries: dict[str, bytes] = field(default_factory=dict, repr=False)
-    """What reports say of the constants that nodes were seen to read, by name (see `rewrite.constant_summary`)."""
-    added: list[onnx.NodeProto] = field(default_factory=list, repr=False)
-    """Constant nodes to go in front of the body; used where there can be no initializers."""
+    """Cached summaries of constants, by name (see `rewrite.constant_summary`)."""
+    leading_constants: list[onnx.NodeProto] = field(default_factory=list, repr=False)
+    """Constant nodes to insert at the front of the body, for a body that cannot have new initializers."""
 
     def inner(
         self, node: onnx.NodeProto, index: int, attribute: str, place: int, graph: onnx.GraphProto
     ) -> Scope:
-        """Return the scope of one sub-graph of `node`, the body's node number `index` as the model came."""
+        """Return the scope of a sub-graph of `node`, whose index in the body was `index` before the rewrite began."""
         return Scope(
             graph,
             subgraph_path(self.path, node, attribute, place),
             self.names,
             self.types,
             self.weights,
-            self.overridable,
-            self.initializers,
+            self.inputs_override_initializers,
+            self.may_add_initializers,
             (*self.key, index, attribute, place),
             self.function,
             self,
@@ -129,66 +93,67 @@ class Scope:
                 yield from self.inner(node, index, attribute, place, graph).nested()
 
     def value_type(self, name: str) -> ValueType:
-        """Return what is known of a value's element type and shape."""
+        """Return the known element type and shape of a value."""
         return self.types.lookup(self.function, self.key, name)
 
     def constant(self, name: str) -> np.ndarray[Any, Any] | None:
-        """Return the value of a constant: an initializer that cannot be overridden, or a Constant node's.
+        """Return the array of a constant: an initializer that cannot be overridden, or a Constant node.
 
-        None when the value is not known before run time. Follows Identity.
+        Follows Identity. None for a value that is computed at run time, and for sparse initializers.
         """
-        holder = self.holder(name)
-        if holder is None:
+        source = self.constant_source(name)
+        if source is None:
             return None
-        if isinstance(holder, TensorProto):
-            small = holder.data_location != TensorProto.EXTERNAL and math.prod(holder.dims) <= _SMALL
-            return _array(holder.SerializeToString()).copy() if small else self.weights.array(holder)
-        return _constant_value(holder, self.weights)
+        if isinstance(source, TensorProto):
+            small = source.data_location != TensorProto.EXTERNAL and math.prod(source.dims) <= _SMALL
+            return _array(source.SerializeToString()).copy() if small else self.weights.array(source)
+        return _constant_value(source, self.weights)
 
-    def holder(self, name: str) -> TensorProto | onnx.NodeProto | None:
-        """Return the initializer or the Constant node that a constant comes from; None for what is none."""
+    def constant_source(self, name: str) -> TensorProto | onnx.NodeProto | None:
+        """Return the initializer or Constant node that defines a constant; None for any other value. Follows Identity."""
         scope: Scope | None = self
         while scope is not None:
-            holder = scope._table().get(name)
-            if holder is None:
+            source = scope._table().get(name)
+            if source is None:
                 scope = scope.parent
-            elif isinstance(holder, TensorProto) or holder.op_type != "Identity":
-                return holder
+            elif isinstance(source, TensorProto) or source.op_type != "Identity":
+                return source
             else:
-                name = holder.input[0]
+                name = source.input[0]
         return None
 
     def add_constant(self, array: np.ndarray[Any, Any], hint: str) -> str:
-        """Add a constant to the body and return its name; equal constants of one body are one.
+        """Add a constant to the body and return its name; an equal constant that was added before is reused.
 
-        An initializer in a graph. A Constant node in a function, which has no initializers.
+        It becomes an initializer of a graph. In a function, which has none, and before IR version 4 it becomes a
+        Constant node.
         """
         key = (array.dtype.str, array.shape, array.tobytes())
         if key in self._shared:
             return self._shared[key]
         name = self.names.fresh(hint)
         tensor = onnx.numpy_helper.from_array(array, name)
-        if self.function is None and isinstance(self.body, onnx.GraphProto) and self.initializers:
+        if self.function is None and isinstance(self.body, onnx.GraphProto) and self.may_add_initializers:
             self.body.initializer.append(tensor)
             self._table()[name] = self.body.initializer[-1]
         else:
             node = onnx.helper.make_node("Constant", [], [name], name=self.names.fresh(f"{name}_constant"))
             node.attribute.add(name="value", type=AttributeProto.TENSOR).t.CopyFrom(tensor)
-            self.added.append(node)
+            self.leading_constants.append(node)
             self._table()[name] = node
         self._shared[key] = name
         return name
 
-    def learn(self, node: onnx.NodeProto) -> None:
-        """Take note of a node written after the scope was made, so that its value and what it reads are found."""
+    def register(self, node: onnx.NodeProto) -> None:
+        """Include a node that was written after the scope was created in the lookups of constants and of names read."""
         if _is_constant(node):
             self._table()[node.output[0]] = node
         self._reads.update(node.input)
 
     def is_read(self, name: str) -> bool:
-        """Tell whether a node here or in a sub-graph reads a value, or it is an output of the body.
+        """Return whether a node of the body or of its sub-graphs reads a value, or it is an output of one of these.
 
-        May say so of a value that has lost its last reader since.
+        The answer may be outdated for a value that nodes read before the rewrite.
         """
         if not self._reads_body:
             for _, body in nested_bodies(self.body):
@@ -201,7 +166,9 @@ class Scope:
         if self._constants is None:
             self._constants = {node.output[0]: node for node in self.body.node if _is_constant(node)}
             if isinstance(self.body, onnx.GraphProto):
-                overridable = {value.name for value in self.body.input} if self.overridable else set()
+                overridable = (
+                    {value.name for value in self.body.input} if self.inputs_override_initializers else set()
+                )
                 for tensor in self.body.initializer:
                     if tensor.name not in overridable:
                         self._constants[tensor.name] = tensor
@@ -211,10 +178,10 @@ class Scope:
 def scopes(
     proto: onnx.ModelProto, weights: Weights, *, result_ir_version: int, types: TypeTable | None = None
 ) -> list[Scope]:
-    """Return the scopes of a model's main graph and of its local functions, which share one set of names.
+    """Return the scopes of a model's main graph and of its local functions; they share one set of names.
 
-    `result_ir_version` is the IR version the model is about to have; `types` are those of the model as it is,
-    unless others are given.
+    `result_ir_version` is the IR version that the model will have after the rewrite. `types` defaults to the types of
+    the model.
     """
     names, types = Names(proto), types or TypeTable(proto)
     overridable, initializers = proto.ir_version >= 4, result_ir_version >= 4
@@ -235,7 +202,7 @@ def _is_constant(node: onnx.NodeProto) -> bool:
 
 
 def _constant_value(node: onnx.NodeProto, weights: Weights) -> np.ndarray[Any, Any] | None:
-    """Return what a Constant node gives, in any of its attribute forms (Constant-12 and on)."""
+    """Return the array of a Constant node; None for sparse and string attributes (Constant-12 has all the forms)."""
     import numpy as np
 
     if len(node.attribute) != 1:

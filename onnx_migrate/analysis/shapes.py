@@ -1,4 +1,4 @@
-"""Declared shapes: what onnx's inference says of them when nothing but the inputs is believed."""
+"""Declared shapes of values, and the shapes that onnx infers from the declarations of the inputs alone."""
 
 from __future__ import annotations
 
@@ -12,23 +12,34 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.graphs import nested_nodes, subgraphs
 from onnx_migrate.spec.schema import is_onnx
 
-__all__ = ["Dims", "dims_of", "drop_value_info", "inferred_outputs", "inferred_shapes", "set_dims", "text_of"]
+__all__ = [
+    "Dims",
+    "dims_of",
+    "dims_text",
+    "drop_value_info",
+    "inferred_outputs",
+    "inferred_shapes",
+    "set_dims",
+]
 
 Dims = tuple[int | str | None, ...]
 
 
 def drop_value_info(graph: onnx.GraphProto) -> int:
-    """Forget every shape noted between inputs and outputs, and all of sub-graphs; return how many there were."""
+    """Remove the declared shapes of inner values and of sub-graphs' inputs and outputs; return how many there were.
+
+    Two kinds of shapes stay, which no size of a model's inputs changes: those of scalars, and those of a Loop's
+    iteration number and condition. Without the former ONNX Runtime 1.31 fails: "Loop subgraph input 0 has unknown
+    shape" (LoopImpl::Initialize in onnxruntime/core/providers/cpu/controlflow/loop.cc).
+    """
     count = len(graph.value_info)
     graph.ClearField("value_info")
     for node in nested_nodes(graph.node):
         for _, _, inner in subgraphs(node):
             count += len(inner.value_info)
             inner.ClearField("value_info")
-            # ONNX Runtime asks for the shapes of a Loop's counter and condition, which no size of a model moves.
             fixed = node.op_type == "Loop" and is_onnx(node.domain)
             for value in (*inner.input[2 if fixed else 0 :], *inner.output[1 if fixed else 0 :]):
-                # Nor does a scalar's shape hold a size.
                 if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.shape.dim:
                     value.type.tensor_type.ClearField("shape")
                     count += 1
@@ -38,16 +49,16 @@ def drop_value_info(graph: onnx.GraphProto) -> int:
 def inferred_outputs(
     proto: onnx.ModelProto, sizes: Mapping[str, int] | None = None
 ) -> dict[str, Dims | None]:
-    """Return the outputs' dims as they follow from the inputs alone: a number, a symbol, or None for unknown.
+    """Return the dims of each output, inferred from the inputs alone: an int, a symbol, or None for unknown.
 
-    `sizes` gives inputs' symbols a number. None in place of the dims when not even the rank follows. Raises
-    CannotMigrate, code `not-inferred`, with onnx's own words when its inference gives up on the model.
+    `sizes` are numbers for symbols of the inputs. In place of the dims there is None if the rank is unknown. Raises
+    CannotMigrate, code `not-inferred`, with onnx's message, if its inference fails.
     """
     return {value.name: dims_of(value) for value in _inferred(proto, sizes).output}
 
 
 def inferred_shapes(proto: onnx.ModelProto, names: Set[str]) -> dict[str, Dims | None]:
-    """Return the dims of these values of the main graph in the same way."""
+    """Return the dims of these values of the main graph, inferred as `inferred_outputs` does."""
     graph = _inferred(proto, None)
     values = (*graph.value_info, *graph.input, *graph.output)
     return {value.name: dims_of(value) for value in values if value.name in names}
@@ -67,12 +78,12 @@ def _inferred(proto: onnx.ModelProto, sizes: Mapping[str, int] | None) -> onnx.G
         return infer_shapes(copy).graph
     except InferenceError as error:
         raise CannotMigrate(
-            f"the shapes do not follow from the inputs: {error}", code="not-inferred"
+            f"onnx cannot infer shapes from the model's inputs: {error}", code="not-inferred"
         ) from error
 
 
 def dims_of(value: onnx.ValueInfoProto) -> Dims | None:
-    """Return a tensor's declared dims; None when there is no shape or it is no tensor."""
+    """Return the declared dims of a tensor; None if no shape is declared or the value is no tensor."""
     if value.type.WhichOneof("value") != "tensor_type" or not value.type.tensor_type.HasField("shape"):
         return None
     found: list[int | str | None] = []
@@ -80,14 +91,14 @@ def dims_of(value: onnx.ValueInfoProto) -> Dims | None:
         if dim.HasField("dim_value"):
             found.append(dim.dim_value)
         else:
-            # Inference makes up names of its own for what it does not know.
+            # onnx names dims that it cannot infer unk__0, unk__1 and so on (SymbolTable in onnx/defs/shape_inference.h).
             known = dim.dim_param and not dim.dim_param.startswith("unk__")
             found.append(dim.dim_param if known else None)
     return tuple(found)
 
 
 def set_dims(value: onnx.ValueInfoProto, dims: Dims) -> None:
-    """Declare a tensor's dims; denotations of axes that stay are kept."""
+    """Declare the dims of a tensor, in place; the denotations of axes are kept, up to the new rank."""
     shape = value.type.tensor_type.shape
     shape.SetInParent()
     while len(shape.dim) > len(dims):
@@ -103,6 +114,6 @@ def set_dims(value: onnx.ValueInfoProto, dims: Dims) -> None:
             dim.ClearField("value")
 
 
-def text_of(dims: Dims | None) -> str:
-    """Return dims as people write them: [N, 3, ?]."""
+def dims_text(dims: Dims | None) -> str:
+    """Return dims as text, as in "[N, 3, ?]"; "no shape" for None."""
     return "no shape" if dims is None else f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"

@@ -1,22 +1,21 @@
-"""A copy of a structure for onnx's own analyses, in which no large payload takes part."""
+"""A copy of a model without large payloads, for onnx's shape inference and checker."""
 
 from __future__ import annotations
 
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.model.weights import INLINE_LIMIT, refer, tensors
+from onnx_migrate.model.tensors import mark_external, tensors
+from onnx_migrate.model.weights import INLINE_LIMIT
 
 __all__ = ["skeleton"]
 
-_PAYLOADS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data")
-
 
 def skeleton(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy for shape inference or the checker; large tensors keep only their type.
+    """Return a copy in which every tensor of more than INLINE_LIMIT bytes of raw data has its type and shape alone.
 
-    The graph of a `Model` holds no large payloads, so this is one copy of the graph; payloads that a pass has
-    added meanwhile are left out of it.
+    The structure of a `Model` holds no large payloads except those that passes have added, which are removed here.
+    Such a tensor refers to a file that does not exist.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
@@ -24,5 +23,5 @@ def skeleton(proto: onnx.ModelProto) -> onnx.ModelProto:
         if tensor.data_location == TensorProto.EXTERNAL or len(tensor.raw_data) <= INLINE_LIMIT:
             continue
         tensor.ClearField("raw_data")
-        refer(tensor, "skeleton", 0, 0)
+        mark_external(tensor, "skeleton", 0, 0)
     return copy

@@ -1,4 +1,4 @@
-"""Types and shapes of values, from onnx's own shape inference on the model as it came."""
+"""Types and shapes of all values of a model, inferred by onnx before the model is rewritten."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onnx_migrate.model.graphs import (
     nested_bodies,
     nested_nodes,
 )
-from onnx_migrate.spec.experimental_ops import stand_in
+from onnx_migrate.spec.experimental_ops import substitute_for_inference
 from onnx_migrate.spec.opsets import onnx_opset
 
 __all__ = ["TypeTable", "ValueType"]
@@ -29,9 +29,9 @@ __all__ = ["TypeTable", "ValueType"]
 
 @dataclass(frozen=True)
 class ValueType:
-    """What is known of a tensor: its element type (a TensorProto.DataType) and its shape.
+    """The known part of a tensor's type: element type (a TensorProto.DataType) and shape; None where it is unknown.
 
-    A dim is an int, or None when it is symbolic or unknown; the shape is None when not even the rank is known.
+    A dim is an int, or None if it is symbolic or unknown; the shape is None if the rank is unknown.
     """
 
     dtype: int | None = None
@@ -39,11 +39,11 @@ class ValueType:
 
     @property
     def rank(self) -> int | None:
-        """The number of axes, None when unknown."""
+        """The number of axes, None if unknown."""
         return None if self.shape is None else len(self.shape)
 
     def meet(self, other: ValueType) -> ValueType:
-        """Return what holds of both."""
+        """Return what is known of a value that may be of either type."""
         dtype = self.dtype if self.dtype == other.dtype else None
         if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
             return ValueType(dtype, None)
@@ -55,20 +55,20 @@ UNKNOWN = ValueType()
 
 
 class TypeTable:
-    """Answers for the types of the model as it was when the table was made.
+    """The types of a model's values at the time when the table was created.
 
-    Inference runs once, when first asked. Bodies of local functions get the types of their call sites; where
-    these disagree, what they have in common.
+    Inference runs once, at the first lookup. Bodies of local functions are inferred for the types of each call; where
+    two calls disagree, what they have in common is known.
     """
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         self._proto: onnx.ModelProto | None = skeleton(proto)
-        _stand_in(self._proto)
+        _substitute_removed_operators(self._proto)
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
         self._tables: dict[tuple[FunctionKey | None, BodyKey], dict[str, ValueType]] = {}
 
     def lookup(self, function: FunctionKey | None, body: BodyKey, name: str) -> ValueType:
-        """Return what is known of a value that `body` of the main graph (None) or of a function sees."""
+        """Return the type of a value that is visible in `body` of the main graph (None) or of a function."""
         if self._proto is not None:
             proto, self._proto = self._proto, None
             self._infer(proto)
@@ -103,9 +103,7 @@ class TypeTable:
         for position, graph in _graphs(main):
             found: dict[str, ValueType] = {}
             for value in _declared(graph):
-                key = (
-                    value.type.SerializeToString()
-                )  # many values have one type, and to read it out costs more
+                key = value.type.SerializeToString()  # many values share a type, and parsing it costs more
                 if key not in seen:
                     seen[key] = _value_type(value.type)
                 found[value.name] = seen[key]
@@ -136,7 +134,7 @@ class TypeTable:
     def _instance(
         self, key: FunctionKey, given: list[onnx.TypeProto], attributes: list[AttributeProto]
     ) -> onnx.ModelProto:
-        """Write a function's body as the main graph of a model, with its arguments' types and attributes."""
+        """Return a model whose main graph is a function's body, with the types and attributes of one call."""
         function = self._functions[key]
         model = onnx.ModelProto(ir_version=self._ir_version)
         model.opset_import.extend(function.opset_import)
@@ -163,19 +161,19 @@ class TypeTable:
         return list(found.values())
 
 
-def _stand_in(proto: onnx.ModelProto) -> None:
-    """Let onnx infer what follows operators that it has dropped."""
+def _substitute_removed_operators(proto: onnx.ModelProto) -> None:
+    """Replace removed operators in all bodies, so that onnx can infer the types of what reads their outputs."""
     for located in bodies(proto):
         opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
         if opset is not None:
-            stand_in(located.body.node, opset)
+            substitute_for_inference(located.body.node, opset)
 
 
 def _infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     try:
         return infer_shapes(proto)
     except InferenceError:
-        # What cannot be inferred is unknown: an adapter that needs it refuses by name.
+        # All types are unknown then; an adapter that needs one raises CannotMigrate for its node.
         return proto
 
 
@@ -203,7 +201,7 @@ def _value_type(type_: onnx.TypeProto) -> ValueType:
 
 
 def _bind(nodes: Iterable[onnx.NodeProto], bound: dict[str, AttributeProto]) -> None:
-    """Put the values of a call in the place of references to the function's attributes, in sub-graphs too."""
+    """Replace references to a function's attributes by their values, in place, in sub-graphs too; remove unbound ones."""
     for node in nested_nodes(nodes):
         for index in range(len(node.attribute) - 1, -1, -1):
             attribute = node.attribute[index]

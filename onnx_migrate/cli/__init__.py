@@ -1,4 +1,4 @@
-"""The command line: a thin skin over the library, one file per command."""
+"""The command line over the library: one file for each command in commands/, shared options, and output."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line with the process's arguments; the console script's entry point."""
+    """Run the command line with the arguments of the process; the entry point of the console script."""
     from onnx_migrate.cli.app import run
 
     run()

@@ -1,4 +1,4 @@
-"""The command group: finds the command, and turns errors into one line and an exit code."""
+"""The command group: finds the command, and turns usage errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROGRAM = "onnx-migrate"
 
 
 class _DefaultsToMigrate(click.RichGroup):
-    """A group whose first word may be a model: `onnx-migrate a.onnx b.onnx` is `onnx-migrate migrate …`."""
+    """A group with a default command: `onnx-migrate a.onnx b.onnx` is `onnx-migrate migrate a.onnx b.onnx`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {"--help", "-h", "--version"}
@@ -38,9 +38,10 @@ class _DefaultsToMigrate(click.RichGroup):
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the first word: to a command, or, once it is begun, to a file.
+        """Complete the first word to a command, or, once it has a letter, to a file.
 
-        click's script for bash drops what it was told before a file, and that for zsh miscounts after an empty word.
+        The completion of a file comes first, because click's script for bash drops what precedes one; an empty word is
+        not completed to files, because click's script for zsh miscounts after one.
         """
         file = [CompletionItem(incomplete, type="file")] if incomplete else []
         return [*file, *super().shell_complete(ctx, incomplete)]
@@ -55,31 +56,31 @@ def app() -> None:
     """Bring an ONNX model of any age to the opset you need, and prove that it still computes the same.
 
     \b
-    To opset 17, simplified and verified:
+    Bring a model to opset 17, simplify and verify it:
         onnx-migrate model.onnx migrated.onnx
-    To another opset, with batch, height and width dynamic:
+    To opset 21, with dynamic batch, height and width:
         onnx-migrate model.onnx migrated.onnx --opset 21 --dynamic x:N,3,H,W
-    In its place, the report as JSON:
+    Replace the model, and print the report as JSON:
         onnx-migrate model.onnx --in-place --json
-    A folder of models, two at a time:
+    All models of a folder, two at a time:
         onnx-migrate batch models --out-dir migrated --jobs 2
 
-    A first word that is no command is a model; its options are those of onnx-migrate migrate --help.
+    Without the name of a command, migrate is run: onnx-migrate migrate --help lists its options.
 
     \b
     Exit codes:
         0  done
-        1  refused or failed
+        1  refused or failed; nothing is written
         2  wrong usage
-        3  the numbers differ
+        3  the numbers differ; nothing is written
         4  not a readable ONNX model
     """
 
 
-def _loaded(callback: Any) -> Any:
-    """Let a command begin with the native modules loaded.
+def _with_native_modules(callback: Any) -> Any:
+    """Wrap a command so that it imports the native modules first, with SIGINT and SIGTERM blocked.
 
-    An exception that a signal raises amid their loading is lost there, or brings the process down.
+    An exception raised by a signal handler during these imports is lost, or crashes the process.
     """
 
     @functools.wraps(callback)
@@ -92,12 +93,12 @@ def _loaded(callback: Any) -> Any:
 
 
 for command in (migrate, batch, inspect, verify, explain, passes):
-    command.callback = _loaded(command.callback)
+    command.callback = _with_native_modules(command.callback)
     app.add_command(command)
 
 
 def run(args: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit."""
+    """Run the command line, with the arguments of the process by default, and exit."""
     signal.signal(signal.SIGTERM, _terminate)
     try:
         code: Any = app.main(args, prog_name=PROGRAM, standalone_mode=False)
@@ -110,13 +111,13 @@ def run(args: list[str] | None = None) -> NoReturn:
         click.echo(f"{PROGRAM}: usage: {' '.join(error.format_message().split())}{hint}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # The reader of our output has gone; keep the interpreter from complaining at exit.
+        # The reader of stdout has closed it; keep the interpreter from reporting that at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _terminate(number: int, frame: object) -> NoReturn:
-    """End by an exception, so that `finally` blocks run and no temporary file is left."""
+    """Exit by an exception, so that `finally` blocks run and temporary files are removed."""
     os.write(2, f"{PROGRAM}: terminated\n".encode())
     sys.exit(128 + number)

@@ -1,4 +1,4 @@
-"""What a pass is: it takes a model and gives a model, and says what it did."""
+"""What a pass is: it takes a model, returns a model, and logs what it did; and the registry of this package's passes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from onnx_migrate.errors import IllegalModel, MigrateError, PassError, UsageError
-from onnx_migrate.model.legality import check_legal
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pipeline_options import PipelineOptions
+from onnx_migrate.errors import MigrateError, PassError, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["Pass", "UserPass", "as_pass", "builtin_passes", "installed_passes", "register_pass"]
+__all__ = [
+    "Pass",
+    "UserPass",
+    "as_pass",
+    "builtin_passes",
+    "default_passes",
+    "installed_passes",
+    "make_pass",
+    "register_default_pipeline",
+    "register_pass",
+]
 
 ENTRY_POINT_GROUP = "onnx_migrate.passes"
 
@@ -29,19 +37,29 @@ class Pass(ABC):
     """One step of a pipeline. Subclasses are frozen dataclasses whose fields are the pass's options."""
 
     name: ClassVar[str]
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset()
+    """What must hold of the model that the pass is given."""
+    ensures: ClassVar[frozenset[ModelProperty]] = frozenset()
+    """What holds of the model that the pass returns."""
     changes_numbers: ClassVar[bool] = False
-    """Whether it is to: what follows is held against the model it gives, what came before against its argument."""
+    """Whether the model computes other numbers afterwards, on purpose. Verification then compares the model before the
+    pass with the original, and the result with the model after the pass."""
     narrows: ClassVar[bool] = False
-    """Whether it leaves the nodes alone and lets inputs have fewer sizes: what follows is held against its result."""
+    """Whether the pass leaves the nodes alone and fixes sizes of inputs. Verification then compares the result with
+    the model after the pass, as the original also takes inputs of other sizes."""
     optional: ClassVar[bool] = False
-    """Whether the migration goes on with the model as it was before, and says so, when the pass fails."""
+    """Whether the migration goes on with the model as it was before when the pass fails; a note says so."""
 
     @abstractmethod
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Return the model that results, which may be `model` itself edited in place. Raises MigrateError's kinds."""
+        """Return the model that results, which may be `model` itself edited in place. Raises MigrateError.
+
+        Names, types and order of the model's inputs and outputs must stay.
+        """
 
 
 _builtin: dict[str, type[Pass]] = {}
+_default: list[Callable[[PipelineOptions], list[Pass]]] = []
 
 
 def register_pass(cls: type[Pass]) -> type[Pass]:
@@ -54,7 +72,7 @@ def register_pass(cls: type[Pass]) -> type[Pass]:
 
 @cache
 def builtin_passes() -> dict[str, type[Pass]]:
-    """Return the passes of this package by name."""
+    """Return the classes of this package's passes by name."""
     package = importlib.import_module("onnx_migrate.passes")
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
         if module.name != "adapters":
@@ -62,13 +80,35 @@ def builtin_passes() -> dict[str, type[Pass]]:
     return dict(sorted(_builtin.items()))
 
 
+def make_pass(name: str, **options: Any) -> Pass:
+    """Return a pass of this package with these options, which are the fields of its class."""
+    return builtin_passes()[name](**options)
+
+
+def register_default_pipeline(
+    build: Callable[[PipelineOptions], list[Pass]],
+) -> Callable[[PipelineOptions], list[Pass]]:
+    """Make a function the one that builds the default pipeline; a decorator for one function of this package."""
+    if _default:
+        raise ValueError("there are two default pipelines")
+    _default.append(build)
+    return build
+
+
+def default_passes(options: PipelineOptions) -> list[Pass]:
+    """Return the passes of the default pipeline in their order, those of other distributions included."""
+    builtin_passes()
+    return _default[0](options)
+
+
 @dataclass(frozen=True)
 class UserPass(Pass):
-    """A function of a `ModelProto` or of a graphsurgeon `Graph`, told apart by its parameter's annotation.
+    """A function of a `ModelProto` or of a graphsurgeon `Graph`; its parameter's annotation says of which.
 
     The function edits its argument in place (and returns None) or returns the new one. It sees all weights.
     """
 
+    ensures: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.VALID_NODES})
     function: Callable[..., Any]
     label: str
 
@@ -88,18 +128,12 @@ class UserPass(Pass):
             raise
         except Exception as error:
             raise PassError(f"pass {self.name!r} raised {type(error).__name__}: {error}") from error
-        try:
-            check_legal(result.proto)
-        except IllegalModel as error:
-            raise PassError(
-                f"pass {self.name!r} left a node that is not valid: {error}", code=error.code
-            ) from error
         log.note(self.name, "user-pass", f"ran {self.name}", subject=self.name)
         return result
 
 
 def takes_graph(function: Callable[..., Any]) -> bool:
-    """Tell whether a user's pass takes a graphsurgeon Graph (True) or a ModelProto (False).
+    """Return whether a user's pass takes a graphsurgeon Graph; else it takes a ModelProto.
 
     Raises UsageError when the annotation of its first parameter says neither.
     """
@@ -109,7 +143,8 @@ def takes_graph(function: Callable[..., Any]) -> bool:
     kind = text.rpartition(".")[2]
     if kind not in ("ModelProto", "Graph"):
         raise UsageError(
-            f"pass {getattr(function, '__name__', function)!r} does not say what it takes",
+            f"the first parameter of pass {getattr(function, '__name__', function)!r} has no annotation that says"
+            " whether it is a ModelProto or a Graph",
             hint="annotate its parameter as onnx.ModelProto or onnx_graphsurgeon.Graph",
         )
     return kind == "Graph"
@@ -132,10 +167,16 @@ def as_pass(given: Pass | Callable[..., Any] | str) -> Pass:
         if attribute:
             return as_pass(getattr(importlib.import_module(module), attribute))
     except (ImportError, AttributeError) as error:
-        raise UsageError(f"pass {given!r} cannot be loaded: {error}", code="no-such-pass") from error
-    known = ", ".join(sorted(installed)) or "none is installed"
+        raise UsageError(
+            f"pass {given!r} cannot be loaded: {error}",
+            code="no-such-pass",
+            hint="give MODULE:FUNCTION of a module that Python can import from the working folder or PYTHONPATH",
+        ) from error
+    known = ", ".join(sorted(installed))
     raise UsageError(
-        f"there is no pass {given!r}", code="no-such-pass", hint=f"MODULE:FUNCTION, or one of: {known}"
+        f"there is no pass {given!r}",
+        code="no-such-pass",
+        hint="give MODULE:FUNCTION" + (f", or the name of an installed pass: {known}" if known else ""),
     )
 
 

@@ -1,33 +1,56 @@
-"""Passes in a row. What one pass gives, the next one takes."""
+"""An order of passes, checked when it is made; and the default one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from onnx_migrate.engine.gc_pause import paused_garbage_collection
-from onnx_migrate.engine.pass_infra import Pass, as_pass
-from onnx_migrate.errors import MigrateError, PassError, UsageError
-from onnx_migrate.model.interface import Interface
-from onnx_migrate.model.legality import check_legal
+from onnx_migrate.engine.model_properties import is_readable
+from onnx_migrate.engine.pass_infra import Pass, as_pass, default_passes
+from onnx_migrate.engine.pipeline_options import Opset, PipelineOptions, ResizeForm
+from onnx_migrate.engine.pipeline_run import PipelineResult, PipelineRun, Stage
+from onnx_migrate.errors import UsageError
+from onnx_migrate.isolate import Limits
+from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "default_pipeline"]
+
+
+def _no_stage(name: str) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """An order of passes; immutable, so that the default one can be the start of a user's own."""
+    """An order of passes; immutable, so that the default one can be the start of a user's own.
+
+    Raises UsageError for two passes of one name (`duplicate-pass`), and for a pass that needs what a later pass ensures
+    (`pass-order`). Of the properties that show in a model, each run of the pipeline checks whether they hold.
+    """
 
     passes: tuple[Pass, ...] = ()
 
     def __post_init__(self) -> None:
         names = self.names
-        for name in names:
-            if names.count(name) > 1:
-                raise UsageError(f"two passes of the pipeline are called {name!r}", code="duplicate-pass")
+        for place, item in enumerate(self.passes):
+            if item.name in names[:place]:
+                raise UsageError(
+                    f"two passes of the pipeline are called {item.name!r}",
+                    code="duplicate-pass",
+                    hint="leave one out, or give one another name",
+                )
+            for later in self.passes[place + 1 :]:
+                missing = [found for found in item.requires & later.ensures if not is_readable(found)]
+                if missing:
+                    raise UsageError(
+                        f"pass {item.name!r} cannot run before {later.name!r}: it needs {missing[0].value}",
+                        code="pass-order",
+                        hint=f"put {later.name} before {item.name}",
+                    )
 
     def __iter__(self) -> Iterator[Pass]:
         return iter(self.passes)
@@ -55,7 +78,7 @@ class Pipeline:
         entry point.
         """
         if before is not None and after is not None:
-            raise UsageError("a pass goes before one or after one, not both")
+            raise UsageError("`before` and `after` are both given", hint="give one: the pass has one place")
         place = len(self.passes)
         if before is not None:
             place = self._index(before)
@@ -68,32 +91,50 @@ class Pipeline:
             raise UsageError(
                 f"the pipeline has no pass {name!r}",
                 code="no-such-pass",
-                hint=f"it has {', '.join(self.names)}",
+                hint=f"its passes are {', '.join(self.names) or 'none'}",
             )
         return self.names.index(name)
 
-    def run(self, model: Model, log: ChangeLog) -> Model:
-        """Run all passes, each as `run_one` does. Raises IllegalModel when a node of the result is not valid."""
-        for item in self.passes:
-            model = self.run_one(item, model, log)
-        check_legal(model.proto)
-        return model
+    def run(
+        self, model: Model, log: ChangeLog, *, require_optional: bool = False, stage: Stage = _no_stage
+    ) -> PipelineResult:
+        """Run all passes on a copy of `model`, and return the result with the segments to verify.
 
-    def run_one(self, item: Pass, model: Model, log: ChangeLog) -> Model:
-        """Run one pass and hold its result against what every pass must keep.
+        With `require_optional` a failing optional pass fails the run; else it is left out and `log` says so. `stage`
+        is called with each pass's name, and its context encloses the pass.
 
-        Raises PassError when the pass fails in a way it should not, or changes the interface.
+        Raises what passes raise; PassError for a pass that raises anything but a MigrateError, changes the interface,
+        or breaks what it ensures; IllegalModel when a node of the result is not valid.
         """
-        before = Interface.of(model.proto)
-        try:
-            with paused_garbage_collection():
-                result = item.run(model, log)
-        except MigrateError:
-            raise
-        except Exception as error:
-            raise PassError(f"pass {item.name!r} failed: {type(error).__name__}: {error}") from error
-        changed = before.difference(Interface.of(result.proto))
-        if changed:
-            raise PassError(f"pass {item.name!r} changed the interface: {changed}", code="interface-changed")
-        result.origin = model.origin
-        return result
+        return PipelineRun(self.passes, model, log, stage, require_optional=require_optional).result()
+
+
+def default_pipeline(
+    *,
+    opset: Opset = "17+",
+    dynamic: DynamicAxes | None = None,
+    dynamic_batch: bool | str = False,
+    fix: FixedDims | None = None,
+    simplify: bool = True,
+    resize_form: ResizeForm = "auto",
+    resize_intent: bool = False,
+    keep: Collection[str] = (),
+    keep_initializers_as_inputs: bool = False,
+    limits: Limits | None = None,
+    isolated: bool = True,
+) -> Pipeline:
+    """Return the passes `migrate` runs with these arguments, installed ones included, to list, reorder or extend."""
+    options = PipelineOptions(
+        opset=opset,
+        dynamic=dynamic,
+        dynamic_batch=dynamic_batch,
+        fix=fix,
+        simplify=simplify,
+        resize_form=resize_form,
+        resize_intent=resize_intent,
+        keep=frozenset(keep),
+        keep_initializers_as_inputs=keep_initializers_as_inputs,
+        limits=limits or Limits(),
+        isolated=isolated,
+    )
+    return Pipeline(tuple(default_passes(options)))

@@ -1,4 +1,4 @@
-"""Reading and writing models: the structure goes through memory, the weights from file to file."""
+"""Reads and writes models: the structure passes through memory, the weights are copied from file to file."""
 
 from __future__ import annotations
 

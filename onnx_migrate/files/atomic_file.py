@@ -1,4 +1,9 @@
-"""A file that appears at its name whole, or not at all."""
+"""Replaces a file atomically: at any moment the old or the new content is at the name, whole.
+
+The new content is written to a temporary file in the same folder and reaches the disk (fsync(2)) before it takes the
+name: rename(2) replaces a file atomically, but says nothing of when its content is on the disk. Then the folder is
+synchronised, since the fsync(2) of a file does not write the name that the file has in its folder.
+"""
 
 from __future__ import annotations
 
@@ -13,34 +18,36 @@ from types import TracebackType
 
 from onnx_migrate.files.byte_copy import write_pieces
 from onnx_migrate.files.wire.rebuild import Piece
-from onnx_migrate.model.weights import Stamp, stamp
+from onnx_migrate.model.payloads import FileStamp, file_stamp
 
 __all__ = ["NewFile", "fsync_folder", "remove_leftovers"]
 
-if sys.platform != "win32":  # there an open file cannot be unlinked: no lock is needed to tidy safely
+if sys.platform != "win32":  # where an open file cannot be removed, so that no lock is needed to protect it
     import fcntl
 
 
-_numbers = itertools.count()  # two files of one process may be on their way to one name
+_numbers = itertools.count()  # one process may write several files for one name at the same time
 
 
 class NewFile:
-    """Bytes on their way to `target`.
+    """A complete file that has not yet taken the name `target`.
 
-    On Linux the file has no name until it is complete, so nothing that ends the process leaves anything
-    behind but in the instant between `link` and `rename`; elsewhere it is `.{name}.{pid}-{n}.tmp` in the
-    target's folder, removed on any exception. `remove_leftovers` clears what a killed process left.
+    On Linux it has no name until `put` (O_TMPFILE, see open(2)), so a process that is killed leaves a temporary file only
+    between `link` and `rename`. Elsewhere it is `.{name}.{pid}-{n}.tmp` in the target's folder, removed on any exception.
+    `remove_leftovers` removes what a killed process left.
     """
 
     def __init__(self, target: Path, pieces: Iterable[Piece]) -> None:
-        """Write `pieces` and wait for the disk. Raises OSError, or LoadError of a payload's file."""
+        """Write `pieces` and wait until they are on the disk. Raises OSError, and LoadError for the file of a payload."""
         self.target = target
         self._named = False
         self._temporary = target.with_name(f".{target.name}.{os.getpid()}-{next(_numbers)}.tmp")
         self._fd = self._open()
         try:
             if sys.platform != "win32":
-                with contextlib.suppress(OSError):  # a file system without locks: what is left there stays
+                with contextlib.suppress(
+                    OSError
+                ):  # a file system without locks: leftovers are not removed there
                     fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             with contextlib.suppress(FileNotFoundError):
                 mode = stat.S_IMODE(target.stat().st_mode)
@@ -53,8 +60,9 @@ class NewFile:
             raise
 
     def _open(self) -> int:
+        """Return a descriptor of a new, empty file in the target's folder, without a name where that is possible."""
         if hasattr(os, "O_TMPFILE"):
-            with contextlib.suppress(OSError):  # not every file system has files without a name
+            with contextlib.suppress(OSError):  # not every file system supports O_TMPFILE
                 fd = os.open(self.target.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
                 if os.path.exists(f"/proc/self/fd/{fd}"):
                     return fd
@@ -63,29 +71,29 @@ class NewFile:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         return os.open(self._temporary, flags, 0o666)
 
-    def stamp(self) -> Stamp:
-        """Return what the file is, by the same measure as `weights.stamp`."""
-        return stamp(os.fstat(self._fd))
+    def stamp(self) -> FileStamp:
+        """Return the identity of the file, as `payloads.file_stamp` computes it."""
+        return file_stamp(os.fstat(self._fd))
 
     def put(self) -> None:
-        """Let the file stand at `target`, in place of what stood there. Raises OSError."""
+        """Give the file the name `target`, replacing the file of that name. Raises OSError."""
         if not self._named:
             folder = os.open(self.target.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
-                # With a folder's descriptor this is linkat(AT_SYMLINK_FOLLOW): only that links the nameless.
+                # dst_dir_fd makes this linkat(2) with AT_SYMLINK_FOLLOW, which is how a file of O_TMPFILE gets a name.
                 os.link(f"/proc/self/fd/{self._fd}", self._temporary.name, dst_dir_fd=folder)
             finally:
                 os.close(folder)
             self._named = True
         if sys.platform == "win32":
-            os.close(self._fd)  # Windows renames no open file
+            os.close(self._fd)  # Windows cannot rename an open file
             self._fd = -1
         os.replace(self._temporary, self.target)
         self._named = False
         fsync_folder(self.target.parent)
 
     def discard(self) -> None:
-        """Forget the file if it has not been put in place."""
+        """Close the file, and remove it unless `put` gave it its name."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -103,7 +111,7 @@ class NewFile:
 
 
 def fsync_folder(folder: Path) -> None:
-    """Wait until the names in `folder` are on the disk, where a folder can be opened."""
+    """Wait until the names in `folder` are on the disk, on platforms where a folder can be opened."""
     if hasattr(os, "O_DIRECTORY"):
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -113,7 +121,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 def remove_leftovers(target: Path) -> None:
-    """Remove temporary files of `target` whose writers are gone: those that nobody holds a lock on."""
+    """Remove temporary files of `target` that killed processes left: those that no process holds a lock on."""
     start, end = f".{target.name}.", ".tmp"
     for name in os.listdir(target.parent):
         if not (
@@ -123,7 +131,7 @@ def remove_leftovers(target: Path) -> None:
         ):
             continue
         path = target.with_name(name)
-        with contextlib.suppress(OSError):  # held, or another's: then it is not ours to remove
+        with contextlib.suppress(OSError):  # locked, or of another user: it is not removed
             fd = os.open(path, os.O_RDWR)
             try:
                 if sys.platform != "win32":

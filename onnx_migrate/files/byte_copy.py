@@ -1,4 +1,7 @@
-"""Writing pieces to a file; payloads that lie in files go there without passing through this process."""
+"""Writes pieces to a file; payloads in files are copied by the kernel, not through the memory of this process.
+
+Sources: copy_file_range(2), which shares blocks where the file system can; sendfile(2); posix_fadvise(2).
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,15 @@ from pathlib import Path
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.wire.rebuild import Piece
-from onnx_migrate.model.weights import BufferPayload, FilePayload
+from onnx_migrate.model.payloads import BufferPayload, FilePayload
 
 __all__ = ["write_pieces"]
 
 CHUNK = 1 << 20
-"""Bytes moved at once where the platform has no call that copies within the kernel."""
+"""Bytes that are collected before a write, and copied at once where the platform cannot copy within the kernel."""
 
 WRITEBACK_STEP = 1 << 26
-"""Bytes after which the disk is set to work, so that the final fsync has little left to wait for."""
+"""Bytes after which the kernel is asked to start writing to the disk, so that the final fsync waits for little."""
 
 _UNSUPPORTED = frozenset(
     {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF}
@@ -26,7 +29,7 @@ _UNSUPPORTED = frozenset(
 
 
 def write_pieces(fd: int, pieces: Iterable[Piece]) -> None:
-    """Append `pieces` to the open file `fd`. Raises OSError of the target, LoadError of a payload's file."""
+    """Append `pieces` to the open file `fd`. Raises OSError for `fd`, LoadError for the file of a payload."""
     waiting = bytearray()
     opened: dict[Path, int] = {}
     begun = os.lseek(fd, 0, os.SEEK_CUR)
@@ -53,17 +56,18 @@ def write_pieces(fd: int, pieces: Iterable[Piece]) -> None:
 
 
 def _start_writeback(fd: int, begun: int) -> int:
-    """Let the disk begin on what was written since `begun`, if a stretch; return where the next begins."""
+    """Ask the kernel to write out what was written since offset `begun`, if enough; return where the next step begins."""
     at = os.lseek(fd, 0, os.SEEK_CUR)
     if at - begun < WRITEBACK_STEP:
         return begun
     if hasattr(os, "posix_fadvise"):
-        # Linux begins to write out dirty pages that are called unneeded, without dropping them.
+        # On POSIX_FADV_DONTNEED, Linux starts to write dirty pages of the range to the disk.
         os.posix_fadvise(fd, begun, at - begun, os.POSIX_FADV_DONTNEED)
     return at
 
 
 def _write(fd: int, data: bytes | bytearray | memoryview) -> None:
+    """Write all of `data`, as write(2) may write less than it is given."""
     with memoryview(data) as view:
         done = 0
         while done < len(view):
@@ -71,35 +75,42 @@ def _write(fd: int, data: bytes | bytearray | memoryview) -> None:
 
 
 def _copy(source: int, target: int, offset: int, end: int, path: Path) -> None:
-    """Copy bytes between open files, by the first of three ways that the platform and its files allow."""
-    for way in (_copy_range, _send, _read_write):
+    """Copy bytes `offset` to `end` between open files, by the first of three system calls that these files support."""
+    for copy in (_copy_range, _send, _read_write):
         try:
             while offset < end:
-                count = way(source, target, offset, end - offset)
+                count = copy(source, target, offset, end - offset)
                 if not count:
-                    break  # the file has ended, or this way cannot see it
+                    break  # the end of the file, or a file that this call cannot read
                 offset += count
         except OSError as error:
-            if error.errno not in _UNSUPPORTED or way is _read_write:
+            if error.errno not in _UNSUPPORTED or copy is _read_write:
                 raise
         if offset == end:
             return
-    raise LoadError(f"{path} ends at byte {offset}, before byte {end}", code="missing-data")
+    raise LoadError(
+        f"{path} ends at byte {offset}, but the model needs it up to byte {end}: it was cut while it was read",
+        code="missing-data",
+        hint="restore the file and try again",
+    )
 
 
 def _copy_range(source: int, target: int, offset: int, count: int) -> int:
+    """Copy up to `count` bytes by copy_file_range(2); return how many, 0 where that call does not exist."""
     if not hasattr(os, "copy_file_range"):
         return 0
     return os.copy_file_range(source, target, count, offset_src=offset)
 
 
 def _send(source: int, target: int, offset: int, count: int) -> int:
+    """Copy up to `count` bytes by sendfile(2); return how many, 0 where that call does not exist."""
     if not hasattr(os, "sendfile"):
         return 0
     return os.sendfile(target, source, offset, count)
 
 
 def _read_write(source: int, target: int, offset: int, count: int) -> int:
+    """Copy up to CHUNK of `count` bytes through memory; return how many, 0 at the end of the file."""
     os.lseek(source, offset, os.SEEK_SET)
     data = os.read(source, min(count, CHUNK))
     _write(target, data)

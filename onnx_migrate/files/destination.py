@@ -1,4 +1,4 @@
-"""May a file be written where it is asked for? Told before the work is done, and held again when it is."""
+"""Checks of an output path or URL. Commands call them before the work; `save` repeats them before it writes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from onnx_migrate.errors import SaveError
-from onnx_migrate.files.remote.upload import check_url
+from onnx_migrate.files.remote.upload import IN_PLACE, check_url
 from onnx_migrate.url import is_url, resolve_file_url, same_place
 
 __all__ = ["check_file", "check_not_source", "check_target", "refuse_source"]
 
 
+PERMISSION = "change its permissions or choose another output path"
+"""What helps where writing is not permitted."""
+
+
 def check_target(
     path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, in_place: bool = False
 ) -> None:
-    """Refuse a path or URL that cannot or must not be replaced; `source` is where the model is read from.
+    """Check a path or URL to write to; `source` is where the model is read from.
 
     Raises SaveError (`no-such-folder`, `is-directory`, `in-place`, `cannot-write`).
     """
@@ -32,31 +36,35 @@ def check_target(
 def check_file(
     path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, in_place: bool = False
 ) -> bool:
-    """Return whether a file stands at a path; refuse and raise as `check_target` does."""
+    """Return whether there is a file at a path. Raises SaveError as `check_target` does."""
     label, target = os.fspath(path), Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        raise SaveError(f"{label}: there is no folder {target.parent}", code="no-such-folder")
+        raise SaveError(
+            f"{label}: the folder {target.parent} does not exist",
+            code="no-such-folder",
+            hint="create it first",
+        )
     if not _writable(target.parent, os.W_OK | os.X_OK):
-        raise SaveError(f"{label}: the folder {target.parent} is write-protected")
+        raise SaveError(f"{label}: no permission to write to the folder {target.parent}", hint=PERMISSION)
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:
         return False
     if stat.S_ISDIR(mode):
-        raise SaveError(f"{label} is a directory", code="is-directory", hint="give a file name in it")
+        raise SaveError(f"{label} is a directory", code="is-directory", hint="give the path of a file in it")
     if not stat.S_ISREG(mode):
-        raise SaveError(f"{label} is not a regular file")
-    if not _writable(target, os.W_OK):
-        raise SaveError(f"{label} is write-protected")
-    if source is not None and not in_place and same_place(str(target), os.fspath(source)):
         raise SaveError(
-            f"{label} is the model itself", code="in-place", hint="--in-place allows to replace it"
+            f"{label} is not a regular file", hint="pipes and devices cannot be written: give a file's path"
         )
+    if not _writable(target, os.W_OK):
+        raise SaveError(f"{label}: no permission to write to this file", hint=PERMISSION)
+    if source is not None and not in_place and same_place(str(target), os.fspath(source)):
+        raise SaveError(f"{label} is the source model itself", code="in-place", hint=IN_PLACE)
     return True
 
 
 def check_not_source(targets: Iterable[str | os.PathLike[str]], origin: Iterable[str]) -> None:
-    """Raise SaveError (`would-overwrite`) for a path or URL to write to that leads to a file of `Model.origin`."""
+    """Raise SaveError (`would-overwrite`) if one of the output paths or URLs is a file of `origin` (see `Model.origin`)."""
     read = tuple(origin)
     for target in targets:
         name = resolve_file_url(os.fspath(target))
@@ -65,15 +73,16 @@ def check_not_source(targets: Iterable[str | os.PathLike[str]], origin: Iterable
 
 
 def refuse_source(target: str, origin: Iterable[str]) -> None:
-    """Refuse a path or URL that leads to one of the files of `Model.origin`. Raises SaveError (`would-overwrite`)."""
+    """Raise SaveError (`would-overwrite`) if a path or URL is one of the files of `origin` (see `Model.origin`)."""
     for name in origin:
         if same_place(target, name):
             raise SaveError(
                 f"{target} is a file that the model is read from",
                 code="would-overwrite",
-                hint="choose another name",
+                hint="choose another output path",
             )
 
 
 def _writable(path: Path, mode: int) -> bool:
+    """Return whether this process, by its effective user where the platform can say, has the access `mode` to a path."""
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)

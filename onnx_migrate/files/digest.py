@@ -1,4 +1,4 @@
-"""What tells a file's content from another's."""
+"""A digest of a file's content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["file_digest"]
 
 
 def file_digest(path: Path) -> str:
-    """Return a BLAKE2b of 16 bytes of a file's bytes, in hexadecimal."""
+    """Return the BLAKE2b of a file's content, 16 bytes long, in hexadecimal."""
     found = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
         while block := file.read(1 << 20):

@@ -1,4 +1,4 @@
-"""Do two models hold the same, down to the bytes of their weights?"""
+"""Compares two models, down to the bytes of their weights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.weights import Payload, tensors
+from onnx_migrate.model.payloads import Payload
+from onnx_migrate.model.tensors import tensors
 
 __all__ = ["equal"]
 
@@ -14,8 +15,8 @@ __all__ = ["equal"]
 def equal(a: Model, b: Model) -> bool:
     """Return whether the models differ in nothing but where their weights are stored.
 
-    Weights are read only where the structures are equal and refer to different files. Raises LoadError for
-    those that are not there.
+    Weights are read only if the structures are equal, and of those only payloads that are not in the same place of the
+    same file. Raises LoadError if a payload cannot be read.
     """
     first, second = _structure(a), _structure(b)
     if first[0] != second[0]:
@@ -24,7 +25,7 @@ def equal(a: Model, b: Model) -> bool:
 
 
 def _structure(model: Model) -> tuple[bytes, list[Payload]]:
-    """Return the model with each payload's place left out, and the payloads in order."""
+    """Return the serialised model without the places of its payloads, and the payloads in order."""
     proto, payloads = onnx.ModelProto(), []
     proto.CopyFrom(model.proto)
     for tensor in tensors(proto):

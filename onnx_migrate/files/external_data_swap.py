@@ -25,7 +25,9 @@ from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files.atomic_file import NewFile, fsync_folder, remove_leftovers
 from onnx_migrate.files.load import from_file
 from onnx_migrate.files.wire.assemble import assemble
-from onnx_migrate.model.weights import Payload, Weights, location_of, stamp, tensors
+from onnx_migrate.model.payloads import Payload, file_stamp
+from onnx_migrate.model.tensors import location_of, tensors
+from onnx_migrate.model.weights import Weights
 from onnx_migrate.url import same_place
 
 __all__ = ["ExternalDataSwap"]
@@ -61,11 +63,13 @@ class ExternalDataSwap:
     def check_replaceable(self) -> None:
         """Raise SaveError (`would-overwrite`) if the data file is needed for the new model or is not known to be owned."""
         if self.data.exists() and (self._is_needed or not self._is_owned()):
-            owner = "the weights of the model itself" if self._is_needed else "something else's data"
+            holds = (
+                "holds weights of the source model" if self._is_needed else f"does not belong to {self.label}"
+            )
             raise SaveError(
-                f"{self.data} exists and holds {owner}",
+                f"{self.label}: its external data would be written to {self.data}, which exists and {holds}",
                 code="would-overwrite",
-                hint="move it away or choose another name",
+                hint="move that file away or choose another output path",
             )
 
     def remove_leftovers(self) -> None:
@@ -104,7 +108,7 @@ class ExternalDataSwap:
         """Return whether the data file is the one that the mark of a killed save describes."""
         if not (self.owner_mark.exists() and self.data.exists()):
             return False
-        return self.owner_mark.read_bytes() == repr(stamp(self.data.stat())).encode()
+        return self.owner_mark.read_bytes() == repr(file_stamp(self.data.stat())).encode()
 
     def finish(self) -> None:
         """Remove the mark, and the backup unless the new model refers to it, as one loaded after a killed save may."""

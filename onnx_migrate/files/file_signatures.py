@@ -1,31 +1,38 @@
-"""What a file that is not an ONNX model looks like, for the one line that says so."""
+"""Recognises what a file is that is not an ONNX model, for the error message that refuses it."""
 
 from __future__ import annotations
 
+import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
-__all__ = ["HEAD", "describe"]
+from onnx_migrate.errors import LoadError
+from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Malformed, decode_varint, encode_varint
+
+__all__ = ["HEAD", "describe", "not_a_model"]
 
 HEAD = 4096
-"""How many of a file's first bytes `describe` needs."""
+"""How many of a file's first bytes are needed to recognise it."""
 
 _STARTS: tuple[tuple[bytes, str, str], ...] = (
-    (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "git lfs pull"),
+    (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "run git lfs pull"),
     (b"\x1f\x8b", "gzip-compressed", "gunzip it first"),
     (b"BZh", "bzip2-compressed", "bunzip2 it first"),
     (b"\xfd7zXZ\0", "xz-compressed", "unxz it first"),
     (b"\x28\xb5\x2f\xfd", "zstd-compressed", "unzstd it first"),
     (b"\x89HDF", "an HDF5 file, perhaps a Keras model", "export it to ONNX, for example with tf2onnx"),
-    (b"\x93NUMPY", "a NumPy array", ""),
-    (b"GGUF", "a GGUF model", ""),
+    (b"\x93NUMPY", "a NumPy array", "give the model, not an input of it"),
+    (b"GGUF", "a GGUF model", "give the ONNX model, GGUF is not read"),
     (b"\x80\x02", "a Python pickle, perhaps a PyTorch checkpoint", "export it with torch.onnx.export"),
     (b"\x80\x04", "a Python pickle, perhaps a PyTorch checkpoint", "export it with torch.onnx.export"),
 )
 
 
+_RAW_DATA_TAG = encode_varint(TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number << 3 | BYTES)
+
+
 def describe(head: bytes) -> tuple[str, str]:
-    """Return what a file's first bytes look like and what would help; empty strings if they tell nothing."""
+    """Return what a file is by its first bytes, and a hint what to do; two empty strings if it is not recognised."""
     for start, looks, hint in _STARTS:
         if head.startswith(start):
             return looks, hint
@@ -40,7 +47,7 @@ def describe(head: bytes) -> tuple[str, str]:
     if head[257:262] == b"ustar":
         return "a tar archive", "unpack it first"
     if head[8:10] == b'{"' and head[5:8] == b"\0\0\0":
-        return "a safetensors file", "it holds weights without a graph"
+        return "a safetensors file", "it holds weights without a graph: export the model to ONNX"
     try:
         text = head.decode("utf-8", "ignore").lstrip("\ufeff \t\r\n")
     except UnicodeDecodeError:
@@ -49,7 +56,7 @@ def describe(head: bytes) -> tuple[str, str]:
         return _tensor(head)
     low = text.lower()
     if low.startswith(("<!doctype html", "<html")) or "<html" in low[:512]:
-        return "an HTML page, not the file it was to be", "download it again"
+        return "an HTML page, perhaps the error page of a download", "download the file again"
     if "ir_version" in low[:512]:
         if low.startswith("{"):
             return "an ONNX model as JSON", "google.protobuf.json_format.Parse and onnx.save make it binary"
@@ -65,17 +72,57 @@ def describe(head: bytes) -> tuple[str, str]:
 
 
 def _is_text(head: bytes) -> bool:
-    """Tell whether the bytes are printable text, as far as can be seen."""
+    """Return whether there are no control characters but white space among the bytes."""
     return not any(byte < 9 or 13 < byte < 32 for byte in head)
 
 
 def _tensor(head: bytes) -> tuple[str, str]:
-    """Recognise a serialised TensorProto, such as the test data that lies beside many models."""
-    # Cut within its payload, a tensor's first fields (dims, data_type, a name) are still there to be seen.
+    """Recognise a serialised TensorProto, such as the test inputs that many model zoos put beside a model."""
+    # The head of a long tensor ends within raw_data; what precedes that field's tag (dims, data_type, name) is complete.
     try:
-        tensor = TensorProto.FromString(head[: max(head.find(b"\x4a"), 0)] if len(head) >= HEAD else head)
+        tensor = TensorProto.FromString(
+            head[: max(head.find(_RAW_DATA_TAG), 0)] if len(head) >= HEAD else head
+        )
     except DecodeError:
         return "", ""
     if tensor.data_type in TensorProto.DataType.values() and tensor.data_type:
         return "a TensorProto, a saved tensor such as a test input", "give the model it belongs to"
     return "", ""
+
+
+def not_a_model(error: Malformed, head: bytes, total: int, name: str) -> LoadError:
+    """Return the error for `total` bytes that begin with `head` and do not parse as a model, because of `error`."""
+    looks, hint = describe(head)
+    if looks:
+        return LoadError(f"{name} is not an ONNX model: {looks}", hint=hint)
+    if not _starts_as_model(head):
+        return LoadError(
+            f"{name} is not an ONNX model: not a protobuf message", hint="give the path of an .onnx file"
+        )
+    if error.missing:
+        lost = f"{error.missing} bytes are missing" if error.missing > 1 else "the end is missing"
+        return LoadError(
+            f"{name} is truncated: it ends at byte {total}, within a field that starts at byte {error.at}; {lost}",
+            code="truncated",
+            hint="copy or download it again",
+        )
+    where = f"at byte {error.at}: " if error.at else ""
+    return LoadError(
+        f"{name} is not a valid ONNX model: {where}{error.reason}", hint="copy or download it again"
+    )
+
+
+_MODEL_FIELDS = {
+    field.number: BYTES if field.type in (field.TYPE_MESSAGE, field.TYPE_STRING, field.TYPE_BYTES) else VARINT
+    for field in onnx.ModelProto.DESCRIPTOR.fields
+}
+"""The wire type of each field of ModelProto: its other fields are integers."""
+
+
+def _starts_as_model(head: bytes) -> bool:
+    """Return whether the first tag is one of a field of ModelProto."""
+    try:
+        tag, _ = decode_varint(head, 0, len(head))
+    except Malformed:
+        return False
+    return _MODEL_FIELDS.get(tag >> 3) == tag & 7

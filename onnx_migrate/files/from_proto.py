@@ -1,4 +1,4 @@
-"""The structure of a model that the caller holds in memory, with references to the payloads in the caller's tensors."""
+"""Copies the structure of a ModelProto; large payloads stay in the caller's tensors and are referred to."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import TensorProto
 
 from onnx_migrate.files.wire.protobuf import BYTES, FIXED32, FIXED64, GROUP, GROUP_END, VARINT, encode_varint
+from onnx_migrate.model.payloads import TensorPayload
 from onnx_migrate.model.tensor_fields import DATA_FIELDS, MODEL, TENSOR, MessageType
-from onnx_migrate.model.weights import INLINE_LIMIT, TensorPayload, Weights, byte_size, data_field
+from onnx_migrate.model.tensors import byte_size, data_field
+from onnx_migrate.model.weights import INLINE_LIMIT, Weights
 
 __all__ = ["structure_of"]
 

@@ -1,4 +1,4 @@
-"""Reading a model's structure, and finding where its weights are."""
+"""Reads a model's structure into memory and leaves its large payloads where they are, as references."""
 
 from __future__ import annotations
 
@@ -15,29 +15,27 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.file_signatures import HEAD, describe
+from onnx_migrate.files.file_signatures import HEAD, describe, not_a_model
 from onnx_migrate.files.from_proto import structure_of
 from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
-from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, Malformed, decode_varint
+from onnx_migrate.files.wire.protobuf import Buffer, Malformed
 from onnx_migrate.files.wire.split import split
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.weights import (
-    MEMORY,
-    BufferPayload,
-    FilePayload,
-    Weights,
-    stamp,
-    tensors,
-)
+from onnx_migrate.model.payloads import BufferPayload, FilePayload, file_stamp
+from onnx_migrate.model.tensors import tensors
+from onnx_migrate.model.weights import MEMORY, Weights
 
 __all__ = ["from_file", "load", "structure_digest"]
 
+EMPTY = "copy, download or export it again"
+"""What helps where a model has no bytes."""
+
 STRUCTURE_LIMIT = 2**31 - 1
-"""Bytes of one message protobuf reads and writes."""
+"""The most bytes that protobuf reads or writes as one message."""
 
 
 Source = str | os.PathLike[str] | bytes | onnx.ModelProto
-"""What a model is read from: a path, a URL, its bytes, or the message itself."""
+"""What a model is read from: a path, a URL, its serialised bytes, or a ModelProto."""
 
 
 def load(source: Source, *, allow_missing_data: bool = False) -> Model:
@@ -88,33 +86,41 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
 
 
 def structure_digest(proto: onnx.ModelProto) -> bytes:
-    """Return a fingerprint of a structure."""
+    """Return a BLAKE2b of a structure, by which `save` recognises a model that was not changed since it was loaded."""
     return hashlib.blake2b(proto.SerializeToString()).digest()
 
 
 def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
-    """Return the structure of the model at `path`; external data is not looked at. Raises LoadError."""
+    """Return the structure of the model at `path` and enter its payloads in `weights`; external data is not checked.
+
+    `name` is how messages call the model. Raises LoadError.
+    """
     try:
-        mode = os.stat(path).st_mode  # before opening it, which waits for ever at a pipe
+        mode = os.stat(path).st_mode  # before it is opened, as opening a pipe blocks until there is a writer
         if stat.S_ISDIR(mode):
             models = sorted(path.glob("*.onnx"))
-            hint = f"did you mean {models[0]}?" if len(models) == 1 else "give the .onnx file in it"
+            hint = (
+                f"did you mean {models[0]}?" if len(models) == 1 else "give the path of the .onnx file in it"
+            )
             raise LoadError(f"{name} is a directory", code="is-directory", hint=hint)
         if not stat.S_ISREG(mode):
             raise LoadError(
-                f"{name} is not a regular file", code="cannot-read", hint="save it to a file first"
+                f"{name} is not a regular file",
+                code="cannot-read",
+                hint="copy its content to a file and give that",
             )
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             if status.st_size == 0:
-                raise LoadError(f"{name} is empty", code="empty")
-            stamped = stamp(status)
-            sayable = path.name == path.name.encode("utf-8", "replace").decode()  # else no protobuf string
+                raise LoadError(f"{name} is empty", code="empty", hint=EMPTY)
+            stamped = file_stamp(status)
+            # A location is a protobuf string, so it must be UTF-8; other file names are only kept in memory.
+            is_utf8 = path.name == path.name.encode("utf-8", "replace").decode()
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
 
                 def keep(offset: int, length: int, field: str, extra_fields: bytes) -> tuple[str, int]:
                     payload = FilePayload(path, offset, length, field, extra_fields, stamped)
-                    if not sayable:
+                    if not is_utf8:
                         weights.memory.append(payload)
                         return f"{MEMORY}{len(weights.memory) - 1}", 0
                     weights.inside[offset, length] = payload
@@ -122,7 +128,7 @@ def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
 
                 return _parse(data, name, keep)
     except FileNotFoundError as error:
-        raise LoadError(f"{name}: no such file", code="no-such-file") from error
+        raise LoadError(f"{name}: no such file", code="no-such-file", hint="check the path") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise LoadError(f"{name}: cannot be read: {reason}", code="cannot-read") from error
@@ -130,7 +136,7 @@ def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
 
 def _from_bytes(data: memoryview, name: str, weights: Weights) -> onnx.ModelProto:
     if not data:
-        raise LoadError(f"{name} is empty", code="empty")
+        raise LoadError(f"{name} is empty", code="empty", hint=EMPTY)
     data = data.cast("B")
 
     def keep(offset: int, length: int, field: str, extra_fields: bytes) -> tuple[str, int]:
@@ -143,7 +149,10 @@ def _from_bytes(data: memoryview, name: str, weights: Weights) -> onnx.ModelProt
 def _parse(
     data: Buffer, name: str, keep: Callable[[int, int, str, bytes], tuple[str, int]]
 ) -> onnx.ModelProto:
-    """Return the structure of the model in `data`. Raises LoadError."""
+    """Return the structure of the model in `data`; `keep` is called for each large payload, as by `split`.
+
+    Raises LoadError.
+    """
 
     def head() -> bytes:
         return bytes(data[:HEAD])
@@ -158,59 +167,34 @@ def _parse(
     try:
         structure = split(data, counted)
     except Malformed as error:
-        raise _not_onnx(error, head(), len(data), name) from error
+        raise not_a_model(error, head(), len(data), name) from error
     if structure.count(MEMORY.encode()) > kept:
-        # Such a location is ours to give; in a file it would lead to another tensor's payload.
-        raise LoadError(f"{name}: a tensor lies in {MEMORY!r}, which is no file", code="missing-data")
+        # Only `keep` writes such locations: one that was in the file would resolve to another tensor's payload.
+        raise LoadError(
+            f"{name}: the external data of a tensor is at {MEMORY!r}, a name that is reserved and not a file",
+            code="missing-data",
+            hint="external data must be in a file beside the model",
+        )
     if len(structure) > STRUCTURE_LIMIT:
         raise LoadError(
-            f"{name}: {len(structure)} bytes besides the weights, more than protobuf can read",
-            hint="large tensors must be in raw_data",
+            f"{name}: the graph without its large tensors takes {len(structure)} bytes, and protobuf reads less than 2 GB",
+            hint="store large tensors in raw_data, float_data or double_data, or as external data",
         )
     try:
         proto: onnx.ModelProto = onnx.ModelProto.FromString(structure)
     except DecodeError as error:
-        raise _not_onnx(Malformed("damaged within the graph", 0), head(), len(data), name) from error
+        raise not_a_model(Malformed("a field in its graph is damaged", 0), head(), len(data), name) from error
     _require_graph(proto, name, head)
     return proto
 
 
 def _require_graph(proto: onnx.ModelProto, name: str, source: Callable[[], bytes]) -> None:
-    """Refuse a message that has none of what makes it a model."""
+    """Raise LoadError for a message without a graph or an IR version; `source` returns the first bytes of its file."""
     if not proto.HasField("graph"):
         looks, hint = describe(source())
         raise LoadError(f"{name} is not an ONNX model: {looks or 'it has no graph'}", hint=hint)
     if proto.ir_version < 1:
-        raise LoadError(f"{name} is not a valid ONNX model: its ir_version is {proto.ir_version}")
-
-
-def _not_onnx(error: Malformed, head: bytes, total: int, name: str) -> LoadError:
-    """Say what is the matter with bytes that do not parse."""
-    looks, hint = describe(head)
-    if looks:
-        return LoadError(f"{name} is not an ONNX model: {looks}", hint=hint)
-    if not _starts_as_model(head):
-        return LoadError(f"{name} is not an ONNX model: not a protobuf message")
-    if error.missing:
-        lost = f"{error.missing} bytes are missing" if error.missing > 1 else "the end is missing"
-        return LoadError(
-            f"{name} is truncated: it ends at byte {total} in a field begun at byte {error.at}; {lost}",
-            code="truncated",
-            hint="copy or download it again",
+        raise LoadError(
+            f"{name} is not a valid ONNX model: its ir_version is {proto.ir_version}, and must be at least 1",
+            hint="export it again, or set ir_version",
         )
-    where = f"at byte {error.at}: " if error.at else ""
-    return LoadError(
-        f"{name} is not a valid ONNX model: {where}{error.reason}", hint="copy or download it again"
-    )
-
-
-_FIELDS = {1: VARINT, 5: VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20, 25, 26), BYTES)
-
-
-def _starts_as_model(head: bytes) -> bool:
-    """Tell whether the first field could be one of ModelProto's."""
-    try:
-        tag, _ = decode_varint(head, 0, len(head))
-    except Malformed:
-        return False
-    return _FIELDS.get(tag >> 3) == tag & 7

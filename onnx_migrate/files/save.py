@@ -1,4 +1,4 @@
-"""Writing a model so that, whatever happens, the old file or the new one is there and whole."""
+"""Writes a model's structure and copies its payloads, so that at any moment the old or the new model is there, whole."""
 
 from __future__ import annotations
 
@@ -20,37 +20,40 @@ from onnx_migrate.files.remote.upload import check_url, upload
 from onnx_migrate.files.wire.assemble import ExternalLocation, assemble
 from onnx_migrate.files.wire.rebuild import Piece, total_size
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, FilePayload, Payload, location_of
+from onnx_migrate.model.payloads import FilePayload, Payload
+from onnx_migrate.model.tensors import location_of
+from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY
 from onnx_migrate.url import basename, is_url, resolve_file_url, same_place
 
 __all__ = ["save"]
 
 ONE_FILE_LIMIT = 2**31 - 1
-"""Bytes of a serialised model; beyond that protobuf's readers refuse it."""
+"""The most bytes of a serialised model that protobuf reads."""
 
 PAGE, LINE, LARGE = 4096, 64, 1 << 20
-"""Alignment in a data file, in bytes: PAGE for payloads of LARGE and more, which runtimes map, else LINE."""
+"""Alignment in a data file, in bytes: PAGE for payloads of at least LARGE bytes, which runtimes map, else LINE."""
 
 
 def save(
     model: Model, path: str | os.PathLike[str], *, external: bool = False, in_place: bool = False
 ) -> None:
-    """Write the model to `path`, its payloads copied from where they lie.
+    """Write the model to `path`, copying its payloads from the files that hold them.
 
-    One file, or, if that would exceed 2 GB or `external` is true, the structure with its small tensors and
-    a file of external data, `NAME.onnx.data`, beside it. A structure unchanged since it was read from a
-    single file is that file, byte for byte. Existing permission bits are kept and a link is written through.
+    Writes one file, or, if that would exceed 2 GB or `external` is true, the structure with its small tensors and beside
+    it a file of external data, `NAME.onnx.data`. A structure that is unchanged since it was read from a single file
+    is written as a copy of that file. The permission bits of a file that is replaced are kept; where `path` is a symbolic
+    link, the file that it leads to is replaced.
 
-    `in_place` allows `path` to be the file the model was read from. Its external data then stays where
-    it is, unread and referred to as before, unless its weights lie elsewhere by now: then its NAME.onnx.data goes
-    with it. No other file the model was read from is written over. Afterwards `model` no longer finds payloads
-    that lay in the old file: load it again.
+    `in_place` allows `path` to be the file that the model was read from. References to its external data are then kept
+    and the data is not touched, unless the payloads come from other files: then its NAME.onnx.data is replaced or
+    removed with it. No other file that the model was read from is overwritten. Afterwards `model` no longer finds
+    payloads that were in the old file: load it again.
 
-    A URL is sent the one file or the two as `upload` says, also in place.
+    To a URL the files are written locally and sent by `upload`, also in place.
 
-    Raises SaveError (`in-place`, `would-overwrite`, `no-such-folder`, `is-directory`, `cannot-write`), and
-    LoadError when the files the weights lie in have changed. Then, and whenever the process ends, the file
-    that was there is there still, with its data.
+    Raises SaveError (`in-place`, `would-overwrite`, `no-such-folder`, `is-directory`, `cannot-write`), and LoadError
+    if a file that holds payloads has changed. After an error, and if the process is killed, the model that was at `path`
+    is still there, with its data.
     """
     label = resolve_file_url(os.fspath(path))
     if is_url(label):
@@ -70,7 +73,7 @@ def save(
         raise SaveError(f"{label}: cannot be written: {error.strerror or error}") from error
     except (EncodeError, ValueError) as error:
         raise SaveError(
-            f"{label}: cannot be written: {str(error) or 'the graph is more than 2 GB'}"
+            f"{label}: cannot be written: {str(error) or 'the graph is larger than the 2 GB that protobuf writes'}"
         ) from error
 
 
@@ -87,8 +90,8 @@ def _save(model: Model, path: Path, label: str, external: bool, in_place: bool) 
     swap = ExternalDataSwap(target, label, map(os.fspath, used) if replaces_source else needed)
     if data and os.path.realpath(path.parent) != str(target.parent):
         raise SaveError(
-            f"{label} leads to another folder, where its external data would not be found",
-            hint=f"give {target}",
+            f"{label} is a link into another folder: external data beside the link's target would not be found from it",
+            hint=f"write to {target}",
         )
     if data:
         swap.check_replaceable()
@@ -162,7 +165,9 @@ def _layout(
     pieces = assemble(model.proto, place)
     if total_size(pieces) > ONE_FILE_LIMIT:
         raise SaveError(
-            f"{name.removesuffix('.data')}: {total_size(pieces)} bytes besides the weights, more than 2 GB"
+            f"{name.removesuffix('.data')}: the graph without its large tensors takes {total_size(pieces)} bytes, and protobuf"
+            " writes less than 2 GB",
+            hint="store large tensors in raw_data, float_data or double_data",
         )
     return pieces, data, used
 

@@ -1,4 +1,4 @@
-"""A temporary folder that lives as long as something refers to it."""
+"""A temporary folder that exists as long as something refers to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["TemporaryFolder"]
 
 
 class TemporaryFolder:
-    """A folder of our own, removed with the last reference to this object, or at the end of the process."""
+    """A new folder, removed with the last reference to this object, or at the end of the process."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="onnx-migrate-"))

@@ -1,4 +1,4 @@
-"""A model's structure and its weights in one protobuf."""
+"""Puts a model's structure and its weights into one ModelProto."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from onnx import TensorProto
 from onnx_migrate.files.wire.protobuf import header
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.weights import has_type, tensors
+from onnx_migrate.model.tensors import has_type, tensors
 
 __all__ = ["inline"]
 

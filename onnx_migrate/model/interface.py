@@ -1,4 +1,4 @@
-"""What a model shows the world: the names, types and order of its inputs and outputs."""
+"""A model's interface to its callers: the names, types and order of its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ __all__ = ["Interface", "Port", "unlist_initializers"]
 
 @dataclass(frozen=True)
 class Port:
-    """One input or output: its name, the type without the dims, and the dims (int, name, or None)."""
+    """One input or output: its name, its type, and its dims: an int, a symbol, or None for unknown."""
 
     name: str
     kind: str
+    """The type without the dims, as in "float" or "seq(int64)"; "?" if none is declared."""
     shape: tuple[int | str | None, ...] | None
+    """None if not even the number of dims is declared, or the value is no tensor."""
 
     @classmethod
     def of(cls, value: onnx.ValueInfoProto) -> Port:
-        """Describe a declared input or output."""
+        """Return the port that a declaration describes."""
         return cls(value.name, _kind(value.type), _shape(value.type))
 
     def __str__(self) -> str:
@@ -35,26 +37,26 @@ class Port:
 
 @dataclass(frozen=True)
 class Interface:
-    """The inputs that must be fed (no initializer gives them a value) and the outputs, in order."""
+    """The inputs that a caller must feed, those without an initializer, and the outputs, in order."""
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
 
     @classmethod
     def of(cls, proto: onnx.ModelProto) -> Interface:
-        """Read a model's interface."""
+        """Return a model's interface."""
         inputs = tuple(map(Port.of, fed_inputs(proto.graph)))
         return cls(inputs, tuple(map(Port.of, proto.graph.output)))
 
     def difference(self, other: Interface) -> str | None:
-        """Say how the names, kinds or order of `other` differ, or None when they are the same; dims may differ."""
+        """Return how names, types or order of `other` differ, as a message; None if they are equal. Dims are ignored."""
         for what, mine, theirs in (
             ("input", self.inputs, other.inputs),
             ("output", self.outputs, other.outputs),
         ):
             if [port.name for port in mine] != [port.name for port in theirs]:
                 before, after = (", ".join(port.name for port in ports) for ports in (mine, theirs))
-                return f"{what}s were {before} and became {after}"
+                return f"the {what}s were {before or 'none'} and became {after or 'none'}"
             for old, new in zip(mine, theirs, strict=True):
                 if old.kind != new.kind and old.kind != "?":
                     return f"{what} {old.name!r} was {old.kind} and became {new.kind}"
@@ -62,9 +64,10 @@ class Interface:
 
 
 def unlist_initializers(graph: onnx.GraphProto) -> list[str]:
-    """Take initializers out of the graph's inputs, which no IR version from 4 on asks for; return their names.
+    """Remove initializers from the graph's inputs, in place, and return their names.
 
-    An initializer that is listed can be overridden by a caller, and is therefore no constant to a runtime.
+    From IR version 4 on they need not be listed (onnx/docs/IR.md, "Graphs"). A caller can override one that is, so a
+    runtime cannot treat it as a constant.
     """
     given = initializer_names(graph)
     gone = [value.name for value in graph.input if value.name in given]

@@ -1,4 +1,4 @@
-"""Is every node of every body valid at the opset its body imports? The post-condition of a migration."""
+"""Legality, the post-condition of a migration: every node is valid at the opset that its body imports."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import onnx
 from onnx_migrate.errors import IllegalModel, Where
 from onnx_migrate.model.graphs import LocatedBody, bodies, called, function_key
 from onnx_migrate.spec.opsets import imported, onnx_opset
-from onnx_migrate.spec.schema import is_onnx, misfit, signature_at
+from onnx_migrate.spec.schema import is_onnx, schema_violation, signature_at
 
 __all__ = ["check_legal"]
 
 
 def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
-    """Raise IllegalModel for the first node that the schema of its body's opset does not allow.
+    """Raise IllegalModel for the first node that violates the schema of its operator at its body's opset.
 
-    Looks at the main graph, all sub-graphs and local functions; other domains than `domain`, by default ai.onnx,
-    are not judged.
+    Checks the nodes of `domain`, by default ai.onnx, in the main graph, all sub-graphs and local functions; calls of
+    local functions are not checked.
     """
     functions = {function_key(function) for function in proto.functions}
     for located in bodies(proto):
@@ -32,9 +32,9 @@ def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
 
 def _complaint(node: onnx.NodeProto, opset: int | None, domain: str) -> str | None:
     if opset is None:
-        return f"stands in a body that does not import {domain or 'ai.onnx'}"
+        return f"is in a graph or function that does not import {domain or 'ai.onnx'}"
     form = signature_at(node.domain, node.op_type, opset)
-    return misfit(node, form) if form else f"is not an operator of opset {opset}"
+    return schema_violation(node, form) if form else f"is not an operator of opset {opset}"
 
 
 def _opset(located: LocatedBody, ir_version: int, domain: str) -> int | None:

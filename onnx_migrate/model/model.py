@@ -1,4 +1,4 @@
-"""The one thing that flows through a migration: a model's structure, and where its weights are."""
+"""A model: its structure as protobuf, and references to its weights."""
 
 from __future__ import annotations
 

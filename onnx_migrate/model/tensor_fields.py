@@ -16,7 +16,7 @@ import onnx
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from onnx import TensorProto
 
-__all__ = ["DATA_FIELDS", "MODEL", "TENSOR", "MessageType", "TensorField", "message_types"]
+__all__ = ["ATTRIBUTE", "DATA_FIELDS", "MODEL", "TENSOR", "MessageType", "TensorField", "message_types"]
 
 
 @dataclass(eq=False)
@@ -91,6 +91,9 @@ MODEL = _TYPES[onnx.ModelProto.DESCRIPTOR.full_name]
 
 TENSOR = _TYPES[TensorProto.DESCRIPTOR.full_name]
 """The type of a tensor, where each search ends."""
+
+ATTRIBUTE = _TYPES[onnx.AttributeProto.DESCRIPTOR.full_name]
+"""The type of an attribute, most of which hold no tensor, as their `type` says."""
 
 DATA_FIELDS: dict[str, int] = {
     name: f.number

@@ -14,10 +14,10 @@ __all__ = ["sort_model"]
 
 
 def sort_model(proto: onnx.ModelProto) -> list[str]:
-    """Put every body's nodes in topological order, keeping the given order wherever it is one already.
+    """Sort the nodes of every body topologically, in place, and return the paths of those that were not sorted.
 
-    Returns the paths of the bodies that had to be sorted. Raises CannotMigrate for a cycle and for a value that
-    two nodes of one body give.
+    A body that is sorted keeps its order, as onnx/docs/IR.md, "Graphs", requires of every model. Raises CannotMigrate:
+    `cycle` if there is no such order, `not-ssa` if two nodes of a body produce one value.
     """
     return [located.path for located in bodies(proto) if _sort(located)]
 
@@ -30,7 +30,11 @@ def _sort(located: LocatedBody) -> bool:
         for name in node.output:
             if name and producer.setdefault(name, index) != index:
                 where = Where(located.path, node.name, node.op_type)
-                raise CannotMigrate(f"{name!r} is given by two nodes", code="not-ssa", where=where)
+                raise CannotMigrate(
+                    f"produces {name!r}, which another node of the same graph produces too",
+                    code="not-ssa",
+                    where=where,
+                )
     if _is_sorted(nodes, producer):
         return False
     needs = [[producer[name] for name in names_read(node) if name in producer] for node in nodes]
@@ -47,7 +51,7 @@ def _is_sorted(nodes: Iterable[onnx.NodeProto], producer: Mapping[str, int]) -> 
 
 
 def _reorder(body: Body, needs: list[list[int]], path: str) -> None:
-    """Kahn's algorithm; of the nodes that are ready, the one whose turn was first goes first."""
+    """Sort by Kahn's algorithm, with a queue: `needs` has for each node the indices of those it reads from."""
     followers: list[list[int]] = [[] for _ in needs]
     waiting = [0] * len(needs)
     for index, sources in enumerate(needs):
@@ -66,7 +70,9 @@ def _reorder(body: Body, needs: list[list[int]], path: str) -> None:
     if len(order) < len(needs):
         stuck = body.node[next(index for index, count in enumerate(waiting) if count)]
         where = Where(path, stuck.name, stuck.op_type)
-        raise CannotMigrate("the nodes form a cycle", code="cycle", where=where)
+        raise CannotMigrate(
+            "reads a value that depends on its own output: the nodes form a cycle", code="cycle", where=where
+        )
     nodes = list(body.node)
     del body.node[:]
     body.node.extend(nodes[index] for index in order)

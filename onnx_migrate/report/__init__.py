@@ -1,4 +1,4 @@
-"""What one migration did, for people and for machines."""
+"""The report of one migration, as a value, as JSON, as text and as an HTML page."""
 
 from __future__ import annotations
 

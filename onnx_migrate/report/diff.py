@@ -1,4 +1,4 @@
-"""What a migration changes, line by line: the two models as text, a node to a line, and only where they differ."""
+"""A line-by-line diff of two models as text, with one line per node."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from onnx_migrate.rewrite.change_log import attribute_text
 __all__ = ["diff"]
 
 _VALUES = 8
-"""Elements of a tensor up to which its values are shown."""
+"""Largest number of elements of a tensor whose values are shown."""
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of a model's text: the body it stands in, what tells it from others there, and what it says."""
+    """A line of a model's text: the graph or function it belongs to, a key that is unique there, and the text."""
 
     body: str
     key: str
@@ -29,10 +29,10 @@ class _Line:
 
 
 def diff(before: onnx.ModelProto, after: onnx.ModelProto, *, names: tuple[str, str]) -> Iterator[str]:
-    """Give the lines of a diff from one model to another; none when the texts are the same.
+    """Yield the lines of a diff from one model to another; none when the texts are equal.
 
-    Nodes are matched by the name of their first output, so the cost is linear in the number of nodes. Weights
-    that lie elsewhere are shown by type and shape alone; shapes of inner values only where some were declared before.
+    Nodes are matched by the name of their first output, so the cost is linear in the number of nodes. Weights in
+    external files are shown by type and shape only, shapes of inner values only if `before` declares them.
     """
     old, new = list(_model(before)), list(_model(after))
     declared = {(line.body, line.key) for line in old}
@@ -48,7 +48,7 @@ def diff(before: onnx.ModelProto, after: onnx.ModelProto, *, names: tuple[str, s
 
 
 def _merged(old: list[_Line], new: list[_Line]) -> Iterator[tuple[_Line, str]]:
-    """Give the lines that only one side has, removed ones before those that take their place."""
+    """Yield the lines that differ with "-" or "+", removed lines before the lines that replace them."""
     left = {(line.body, line.key) for line in old}
     right = {(line.body, line.key) for line in new}
     i = j = 0
@@ -66,7 +66,9 @@ def _merged(old: list[_Line], new: list[_Line]) -> Iterator[tuple[_Line, str]]:
         elif b is not None and (a is None or (b.body, b.key) not in left):
             yield b, "+"
             j += 1
-        elif a is not None:  # both are on both sides, in another order: shown where it was, and where it is
+        elif (
+            a is not None
+        ):  # both models have both lines, in another order: shown at the old and at the new position
             yield a, "-"
             left.discard((a.body, a.key))
             i += 1

@@ -1,4 +1,4 @@
-"""A failure as JSON's types, in the schema of the report, and as an exit code."""
+"""An error as JSON's types, in the schema of the report, and as an exit code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["exit_code", "failure"]
 
 
 _NOTHING: dict[str, Any] = {"before": None, "changes": [], "notes": [], "seconds": {}, "blocked": None}
-"""What a failure tells of a model that was not looked at."""
+"""The fields of a partial report for a model that was not loaded."""
 
 
 def exit_code(error: MigrateError) -> int:
@@ -25,7 +25,7 @@ def exit_code(error: MigrateError) -> int:
 
 
 def failure(error: MigrateError, model: str) -> dict[str, Any]:
-    """Return an error as JSON's types, with what had been done to the model until then."""
+    """Return an error as JSON's types, with the partial report of what had been done to the model."""
     where = error.where
     done = error.partial_report.as_dict() if isinstance(error.partial_report, PartialReport) else _NOTHING
     return {

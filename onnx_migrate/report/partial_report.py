@@ -1,4 +1,4 @@
-"""What had been done to a model until a migration failed, and the node it failed at."""
+"""What a migration had done to a model when it failed, and the node at which it failed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["PartialReport"]
 
 @dataclass(frozen=True)
 class PartialReport:
-    """The model as it came, what was changed in memory until the failure, and the node that stood in the way.
+    """The original model, what was changed in memory before the failure, and the node that could not be migrated.
 
-    `node` is a change that was never made; None where the error names no node that the model had when it came.
+    `node` is recorded as a change without a result; None if the error names no node of the original model.
     """
 
     before: ModelSummary
@@ -43,11 +43,11 @@ class PartialReport:
             tuple(log.changes),
             tuple(log.notes),
             dict(seconds),
-            None if where is None or not where.node else _found(original, where),
+            None if where is None or not where.node else _blocked_node(original, where),
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields that the JSON of a failure has beside the error."""
+        """Return the fields that the JSON of a failure has besides the error."""
         return {
             "before": summary_as_dict(self.before),
             "changes": [change_as_dict(change) for change in self.changes],
@@ -57,13 +57,14 @@ class PartialReport:
         }
 
 
-def _found(model: Model, where: Where) -> Change | None:
-    """Return the node that an error names, as it came."""
+def _blocked_node(model: Model, where: Where) -> Change | None:
+    """Return the node of the original model that an error names, None if there is none."""
     tops = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
     for scope in chain.from_iterable(top.nested() for top in tops):
         for node in scope.body.node:
-            named = where.node in (node.name, *node.output[:1])
-            if not named or where.scope not in ("", scope.path) or where.operator not in ("", node.op_type):
+            if where.node not in (node.name, *node.output[:1]):
+                continue
+            if where.scope not in ("", scope.path) or where.operator not in ("", node.op_type):
                 continue
             return Change(
                 pass_name="",
@@ -80,7 +81,7 @@ def _found(model: Model, where: Where) -> Change | None:
 
 
 def _since(node: onnx.NodeProto, proto: onnx.ModelProto) -> int:
-    """Return the version of a node's operator, 0 where the installed onnx does not know it."""
+    """Return the since_version of a node's operator, 0 if the installed onnx does not know the operator."""
     opset = max((item.version for item in proto.opset_import if _same(item.domain, node.domain)), default=1)
     form = signature_at(node.domain, node.op_type, opset)
     return form.since_version if form else 0

@@ -10,21 +10,37 @@ from typing import Any
 import onnx
 
 from onnx_migrate._version import __version__
+from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.rewrite.change_log import Change, Note, attribute_texts
 from onnx_migrate.rewrite.constant_summary import values_text
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import signature_at
 
-__all__ = ["SCHEMA_VERSION", "ModelSummary", "Report", "change_as_dict", "note_as_dict", "summary_as_dict"]
+__all__ = [
+    "AS_DECLARED",
+    "INEXACT",
+    "SCHEMA_VERSION",
+    "ModelSummary",
+    "Report",
+    "change_as_dict",
+    "note_as_dict",
+    "summary_as_dict",
+]
 
 SCHEMA_VERSION = 1
-"""Of `Report.as_dict`: rises when a field goes or changes its meaning, not when one is added."""
+"""Version of `Report.as_dict`: raised when a field is removed or changes its meaning, not when one is added."""
+
+AS_DECLARED = "runs, and the outputs have the declared shapes"
+"""The text for a run at other sizes without a problem."""
+
+INEXACT = {"exact": "", "equivalent": "equal up to rounding", "assumed": "equal under an assumption"}
+"""What a reader sees for a change by its exactness; "" for bit-identical results."""
 
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """One of the two models: what it imports, what it shows, how large its graph is."""
+    """The original or the result: opsets, IR version, number of nodes of the main graph, inputs and outputs."""
 
     opset: int | None
     ir_version: int
@@ -35,7 +51,7 @@ class ModelSummary:
 
     @classmethod
     def of(cls, proto: onnx.ModelProto) -> ModelSummary:
-        """Describe a model."""
+        """Summarise a model."""
         interface = Interface.of(proto)
         return cls(
             onnx_opset(proto.opset_import, ir_version=proto.ir_version),
@@ -49,10 +65,10 @@ class ModelSummary:
 
 @dataclass(frozen=True)
 class Report:
-    """What a migration changed, node by node, and what its verification found.
+    """What a migration changed, node by node, and the results of its verification.
 
-    `verification` and `dynamic` are what the verify room returned, as plain dicts; None when it was not asked.
-    `seconds` tells how long each stage took.
+    `verification` is a `Verdict` as a dict, `dynamic` the results of running at other sizes; None if they were not
+    run. `dims` are the axes of inputs that were made dynamic. `seconds` holds the duration of each stage.
     """
 
     model: str
@@ -63,11 +79,12 @@ class Report:
     notes: tuple[Note, ...]
     verification: Mapping[str, Any] | None = None
     dynamic: Mapping[str, Any] | None = None
+    dims: DimPlan = field(default_factory=DimPlan)
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def outcome(self) -> str:
-        """Say "migrated", or "unchanged" when the result is the model that came."""
+        """Return "migrated", or "unchanged" when the result equals the original."""
         return "migrated" if self.changes or self.notes or self.before != self.after else "unchanged"
 
     def as_dict(self) -> dict[str, Any]:
@@ -84,12 +101,13 @@ class Report:
             "notes": [note_as_dict(note) for note in self.notes],
             "verification": self.verification,
             "dynamic": self.dynamic,
+            "dims": self.dims.as_dicts(),
             "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()},
         }
 
 
 def summary_as_dict(summary: ModelSummary) -> dict[str, Any]:
-    """Return one of the two models as JSON's types; see `SCHEMA_VERSION`."""
+    """Return a summary as JSON's types; see `SCHEMA_VERSION`."""
     return {
         "opset": summary.opset,
         "ir_version": summary.ir_version,
@@ -155,12 +173,11 @@ def note_as_dict(note: Note) -> dict[str, Any]:
 
 
 def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
-    opset = change.where.to_version or change.version_after
-    form = signature_at(node.domain, node.op_type, opset)
+    form = signature_at(node.domain, node.op_type, change.opset)
     return {
         "operator": node.op_type,
         "domain": node.domain,
-        "version": form.since_version if form else opset,
+        "version": form.since_version if form else change.opset,
         "inputs": list(node.input),
         "outputs": list(node.output),
         "attributes": attribute_texts(node),
@@ -168,13 +185,13 @@ def _helper(node: onnx.NodeProto, change: Change) -> dict[str, Any]:
 
 
 def _constant(summary: bytes) -> tuple[str, dict[str, Any]]:
-    """Return a constant's name, and its type and shape, and its values as text where they are told."""
+    """Return the name of a constant, and its type, shape and values as text; no values for a large constant."""
     name, kind, shape, value = _constant_facts(summary)
     return name, {"type": kind, "shape": list(shape), "value": value}
 
 
 @lru_cache(maxsize=1024)
 def _constant_facts(summary: bytes) -> tuple[str, str, tuple[int, ...], str | None]:
-    tensor = onnx.TensorProto.FromString(summary)  # the same for many nodes
+    tensor = onnx.TensorProto.FromString(summary)  # cached, because many nodes read the same constants
     kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
     return tensor.name, kind, tuple(tensor.dims), values_text(tensor)

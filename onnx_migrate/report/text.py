@@ -1,24 +1,24 @@
-"""The report for people: what changed and why, and how it was held against the original."""
+"""The report as text: what changed and why, and how the result compared with the original."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from onnx_migrate.report.report import Report
-from onnx_migrate.rewrite.change_log import Change, Exactness
+from onnx_migrate.report.report import AS_DECLARED, INEXACT, Report
+from onnx_migrate.rewrite.change_log import Change
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["print_report", "print_verdict"]
+__all__ = ["change_text", "print_report", "print_verdict"]
 
 _SHOWN = 5
-"""Nodes shown of each kind of change, unless all are asked for."""
+"""Number of nodes shown for each kind of change without --verbose."""
 
 
 def print_report(report: Report, console: Console, *, target: str = "", everything: bool = False) -> None:
-    """Write a report to a rich console; plain text when that is no terminal."""
+    """Print a report on a rich console, as plain text unless it is a terminal; `target` is where the result was written."""
     say = _Writer(console)
     before, after = report.before, report.after
     arrow = f" → {target}" if target else ""
@@ -32,7 +32,7 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
         )
     _changes(report.changes, say, everything)
     if report.notes:
-        say.head("also")
+        say.head("notes")
         for note in report.notes:
             say.line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{_safe(note.message)}")
     if report.dynamic is not None:
@@ -41,9 +41,9 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
 
 
 def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str, other: str) -> None:
-    """Write what a verification of two models found, as `Verdict.as_dict` gives it, to a rich console."""
+    """Print the verdict on two models, as `Verdict.as_dict` returns it, on a rich console."""
     say = _Writer(console)
-    say.line(f"[bold]{_safe(other)} against {_safe(original)}[/]")
+    say.line(f"[bold]{_safe(other)} compared with {_safe(original)}[/]")
     _verification(verdict, say)
 
 
@@ -59,24 +59,30 @@ class _Writer:
 
 
 def _changes(changes: Iterable[Change], say: _Writer, everything: bool) -> None:
-    groups: dict[tuple[str, int, str, int, str], list[Change]] = {}
+    groups: dict[tuple[str, str], list[Change]] = {}
     for change in changes:
-        became = change.after.op_type if change.after else ""
-        key = (change.before.op_type, change.version_before, became, change.version_after, change.reason)
-        groups.setdefault(key, []).append(change)
+        groups.setdefault((change_text(change), change.reason), []).append(change)
     if groups:
         say.head("changed nodes")
-    for (operator, old, became, new, reason), members in groups.items():
-        form = f"{became}-{new}" if became else "other operators"
+    for (operators, reason), members in groups.items():
         count = f" ×{len(members)}" if len(members) > 1 else ""
-        inexact = {member.exactness for member in members} - {Exactness.EXACT}
-        grade = f" [yellow]({', '.join(sorted(item.value for item in inexact))})[/]" if inexact else ""
-        say.line(f"  {_safe(operator)}-{old} → [green]{_safe(form)}[/]{count}{grade}: {_safe(reason)}")
+        inexact = sorted({INEXACT[member.exactness.value] for member in members} - {""})
+        grade = f" [yellow]({', '.join(inexact)})[/]" if inexact else ""
+        say.line(f"  [green]{_safe(operators)}[/]{count}{grade}: {_safe(reason)}")
         shown = members if everything else members[:_SHOWN]
         for member in shown:
             _change(member, say)
         if len(members) > len(shown):
             say.line(f"    … and {len(members) - len(shown)} more (--verbose shows them)")
+
+
+def change_text(change: Change) -> str:
+    """Return the operator of a change before and after, as in "Clip-6 → Clip-13", or once if it is the same."""
+    before = f"{change.before.op_type}-{change.version_before}"
+    if change.after is None:
+        return f"{before} → {' + '.join(dict.fromkeys(change.emitted)) or 'removed'}"
+    after = f"{change.after.op_type}-{change.version_after}"
+    return before if before == after else f"{before} → {after}"
 
 
 def _change(change: Change, say: _Writer) -> None:
@@ -93,7 +99,7 @@ def _change(change: Change, say: _Writer) -> None:
         was = f", was {old[name]}" if name in old else ""
         say.line(f"        [green]+ {_safe(name)} = {_safe(value + was)}[/]")
     if change.emitted:
-        say.line(f"        with {_safe(', '.join(change.emitted))}")
+        say.line(f"        added nodes: {_safe(', '.join(change.emitted))}")
 
 
 def _list(names: Iterable[str]) -> str:
@@ -105,21 +111,21 @@ def _both(old: object, new: object) -> str:
 
 
 def _dynamic(proof: Mapping[str, Any], say: _Writer) -> None:
-    say.head("other sizes")
+    say.head("runs at other sizes")
     for trial in proof["trials"]:
         sizes = ", ".join(f"{symbol}={size}" for symbol, size in trial["sizes"])
-        say.line(f"  {_safe(sizes)}: {_safe(trial['problem']) or 'runs, and the outputs are as declared'}")
+        say.line(f"  {_safe(sizes)}: {_safe(trial['problem']) or AS_DECLARED}")
     for note in proof["notes"]:
         say.line(f"  {_safe(note)}")
 
 
 def _verification(verdict: Mapping[str, Any] | None, say: _Writer) -> None:
     if verdict is None:
-        say.head("[yellow]not verified[/]: it was not asked for")
+        say.head("[yellow]not verified[/]: verification was turned off")
         return
     if verdict["kind"] == "verified":
         feeds = ", ".join(feed["name"] for feed in verdict["feeds"])
-        say.head(f"[green]verified[/] with {_safe(verdict['evaluator'])} on {_safe(feeds)}")
+        say.head(f"[green]verified[/] with {_safe(verdict['evaluator'])}, inputs: {_safe(feeds)}")
     else:
         say.head(f"[yellow]{verdict['kind']}[/]: {_safe(verdict['reason'])}")
     for item in verdict["comparisons"]:
@@ -127,11 +133,11 @@ def _verification(verdict: Mapping[str, Any] | None, say: _Writer) -> None:
         if item["problem"]:
             finding = f"[red]{_safe(item['problem'])}[/]"
         elif item["identical"]:
-            finding = "bit for bit the same"
+            finding = "bit-identical"
         else:
             finding = (
-                f"largest difference {item['largest_absolute']:.3g}, relative {item['largest_relative']:.3g}"
-                f" (allowed {item['allowed']:.3g})"
+                f"largest difference {item['largest_absolute']:.3g} (allowed {item['allowed']:.3g}), "
+                f"relative {item['largest_relative']:.3g}"
             )
         say.line(f"  {_safe(item['output'])}  {item['dtype_after']} {shape}  {finding}")
     for note in verdict["notes"]:

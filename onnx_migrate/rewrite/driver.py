@@ -101,10 +101,10 @@ class Driver:
         visitor.leave(scope)
         if new.superseded:
             self._drop_superseded(new)
-        if new.differs or scope.added:
+        if new.differs or scope.leading_constants:
             del scope.body.node[:]
-            scope.body.node.extend([*scope.added, *new.nodes])
-            scope.added.clear()
+            scope.body.node.extend([*scope.leading_constants, *new.nodes])
+            scope.leading_constants.clear()
         return changed
 
     def _node(
@@ -135,17 +135,19 @@ class Driver:
         if before == after and not (removed or emitted or noted) and exactness <= {Exactness.EXACT}:
             return False
         where = rewriters[0].where
+        to_version = result_version if result_version != version else None
         own = [rewriter for rewriter in rewriters if rewriter.node is node]
         reasons = [reason for rewriter in own for reason in (rewriter.reasons or [rewriter.default_reason])]
         helpers = [item for item in new.nodes[first:] if item is not node]
         self.visitor.log.changes.append(
             Change(
                 pass_name=self.visitor.pass_name,
-                where=Where(where.scope, where.node, where.operator, version_before, result_version),
+                where=Where(where.scope, where.node, where.operator, version_before, to_version),
                 serialised_before=before,
                 version_before=version_before,
                 serialised_after=None if removed else after,
                 version_after=_since_version(node, result_version),
+                opset=result_version,
                 emitted=tuple(emitted),
                 reason="; ".join(dict.fromkeys(reasons)),
                 exactness=max(exactness, key=_GRADES.index),

@@ -1,6 +1,6 @@
-"""Operators of ai.onnx that stood outside of its versions and left it; the installed onnx does not know them.
+"""Experimental operators that ai.onnx has removed, and that the installed onnx has no schema of.
 
-Their forms are those of onnx/defs/experiments/defs.cc in onnx 1.2 to 1.4, all of version 1.
+Their attributes and arities are those of onnx/defs/experiments/defs.cc in onnx 1.2 to 1.4, all of version 1.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from dataclasses import dataclass, field
 import onnx
 from onnx import AttributeProto, helper
 
-__all__ = ["REMOVED", "Removed", "crop_limits", "stand_in"]
+__all__ = ["EXPERIMENTAL_OPERATORS", "ExperimentalOperator", "crop_limits", "substitute_for_inference"]
 
 
 @dataclass(frozen=True)
-class Removed:
-    """An experimental operator of one output: valid up to opset `gone` - 1.
+class ExperimentalOperator:
+    """An experimental operator, valid up to opset `removed_in` - 1.
 
-    From opset `gone` on there is none of the name, or the standard's own of another form.
+    From opset `removed_in` on the name is unknown, or is that of a standard operator with other attributes.
     """
 
     name: str
-    gone: int
+    removed_in: int
     attributes: dict[str, int] = field(default_factory=dict)
     inputs: tuple[int, int] = (1, 1)
-    """How many inputs it takes at least and at most."""
+    """The least and the greatest number of inputs."""
     outputs: int = 1
-    """How many outputs it gives at most."""
+    """The greatest number of outputs."""
     unchecked: bool = False
-    """Whether it takes attributes of any name."""
+    """Whether attributes of any name are allowed."""
     like_input: bool = True
-    """Whether its output is of the type and shape of its first input."""
+    """Whether the output has the type and shape of the first input."""
 
 
 _NUMBER, _NUMBERS = int(AttributeProto.FLOAT), int(AttributeProto.FLOATS)
@@ -39,35 +39,40 @@ _INT, _INTS = int(AttributeProto.INT), int(AttributeProto.INTS)
 _FILL = {"shape": _INTS, "extra_shape": _INTS, "input_as_shape": _INT}
 _MANY = 2**31 - 1
 
-REMOVED = (
-    Removed("ATen", 10, inputs=(1, _MANY), outputs=_MANY, unchecked=True, like_input=False),
-    Removed("Affine", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
-    Removed("ConstantFill", 9, {"value": _NUMBER, "dtype": _INT, **_FILL}, (0, 1), like_input=False),
-    Removed("Crop", 10, {"border": _INTS, "scale": _INTS}, like_input=False),
-    Removed("DynamicSlice", 10, inputs=(3, 4), like_input=False),
-    Removed("GRUUnit", 10, {"drop_states": _INT}, (4, 4), like_input=False),
-    Removed("GivenTensorFill", 10, {"values": _NUMBERS, **_FILL}, (0, 1), like_input=False),
-    Removed("ImageScaler", 10, {"scale": _NUMBER, "bias": _NUMBERS}),
-    Removed("MeanVarianceNormalization", 9, {"across_channels": _INT, "normalize_variance": _INT}),
-    Removed("ParametricSoftplus", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
-    Removed("Scale", 10, {"scale": _NUMBER}),
-    Removed("ScaledTanh", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
-    Removed("ThresholdedRelu", 10, {"alpha": _NUMBER}),
+EXPERIMENTAL_OPERATORS = (
+    ExperimentalOperator("ATen", 10, inputs=(1, _MANY), outputs=_MANY, unchecked=True, like_input=False),
+    ExperimentalOperator("Affine", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
+    ExperimentalOperator(
+        "ConstantFill", 9, {"value": _NUMBER, "dtype": _INT, **_FILL}, (0, 1), like_input=False
+    ),
+    ExperimentalOperator("Crop", 10, {"border": _INTS, "scale": _INTS}, like_input=False),
+    ExperimentalOperator("DynamicSlice", 10, inputs=(3, 4), like_input=False),
+    ExperimentalOperator("GRUUnit", 10, {"drop_states": _INT}, (4, 4), like_input=False),
+    ExperimentalOperator("GivenTensorFill", 10, {"values": _NUMBERS, **_FILL}, (0, 1), like_input=False),
+    ExperimentalOperator("ImageScaler", 10, {"scale": _NUMBER, "bias": _NUMBERS}),
+    ExperimentalOperator(
+        "MeanVarianceNormalization", 9, {"across_channels": _INT, "normalize_variance": _INT}
+    ),
+    ExperimentalOperator("ParametricSoftplus", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
+    ExperimentalOperator("Scale", 10, {"scale": _NUMBER}),
+    ExperimentalOperator("ScaledTanh", 10, {"alpha": _NUMBER, "beta": _NUMBER}),
+    ExperimentalOperator("ThresholdedRelu", 10, {"alpha": _NUMBER}),
 )
 
 _END = 2**63 - 1
-_BY_NAME = {operator.name: operator for operator in REMOVED}
+_BY_NAME = {operator.name: operator for operator in EXPERIMENTAL_OPERATORS}
 
 
-def stand_in(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
-    """Put in the place of removed operators, in place, others whose results onnx infers to be of the same type.
+def substitute_for_inference(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
+    """Replace removed operators by current ones whose outputs have the same inferred type and shape, in place.
 
-    For shape inference alone: without it nothing would be known of what follows an ImageScaler. `opset` is that of
-    the body; sub-graphs are not looked at. What has no simple stand-in stays.
+    The results compute other numbers and serve shape inference alone, which ends at an operator without a schema.
+    `nodes` are those of one body, without its sub-graphs, and `opset` is the body's. Operators without such a
+    replacement are left unchanged.
     """
     for node in nodes:
         operator = _BY_NAME.get(node.op_type)
-        if operator is None or node.domain not in ("", "ai.onnx") or opset >= operator.gone:
+        if operator is None or node.domain not in ("", "ai.onnx") or opset >= operator.removed_in:
             continue
         if operator.like_input:
             node.op_type = "Identity"
@@ -90,10 +95,10 @@ def _limits_of(node: onnx.NodeProto) -> tuple[list[int], list[int]] | None:
 
 
 def crop_limits(border: list[int], scale: list[int]) -> tuple[list[int], list[int]] | None:
-    """Return where a Crop starts and ends in height and width, as Slice counts; None for attributes it cannot mean.
+    """Return the starts and ends of a Slice of height and width that equals a Crop; None for invalid attributes.
 
-    `border` is left, top, right, bottom; with `scale`, height and width, only the first two count
-    (onnxruntime/contrib_ops/cpu/crop.h). Either may be empty.
+    `border` is (left, top, right, bottom). With `scale`, which is (height, width) of the output, only left and top are
+    read (onnxruntime/contrib_ops/cpu/crop.h). Either list may be empty.
     """
     if len(border) not in (0, 4) or len(scale) not in (0, 2) or min((*border, *scale), default=0) < 0:
         return None

@@ -1,7 +1,7 @@
-"""What a release of a runtime takes: opset, IR version, form of a Resize; for `--for RUNTIME==VERSION`.
+"""The newest opset, IR version and form of Resize that a release of a runtime runs; for `--for RUNTIME==VERSION`.
 
-docs/runtimes.md says where each row comes from: what wheels of these releases were seen to run (onnxruntime,
-openvino, opencv), and the importer's own documents and source (tensorrt).
+docs/runtimes.md gives the source of each row: runs of the releases' wheels (onnxruntime, openvino, opencv), and the
+documentation and source of the importer (tensorrt).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from onnx_migrate.errors import UsageError
 __all__ = ["LAST", "TABLE", "Runtime", "runtime"]
 
 _STRICT = ("onnxruntime", "tensorrt")
-"""Those that refuse, or rule out, a newer opset; the others try, and may well succeed."""
+"""Runtimes that refuse a model of a newer opset, or do not support it; the others try to run it."""
 
 _PACKAGES = {
     "onnxruntime": ("onnxruntime", "onnxruntime-gpu"),
@@ -27,27 +27,27 @@ _PACKAGES = {
         "opencv-python", "opencv-python-headless", "opencv-contrib-python", "opencv-contrib-python-headless",
     ),
 }  # fmt: skip
-"""The distributions that install each."""
+"""The distributions that install each runtime."""
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """A release and all that follow it up to the next row.
-
-    `opset` is the newest to bring a model to, and `ir_version` the newest that loads (None: none was found that
-    does not). `resize_axes` tells whether it knows the attribute `axes` of Resize 18 and on.
-    """
+    """A release of a runtime, and all later ones before the next row of the table."""
 
     name: str
     release: tuple[int, ...]
     opset: int
+    """The newest opset that it runs."""
     ir_version: int | None = None
+    """The newest IR version that it loads; None if no IR version is known that it does not load."""
     resize_form: Literal["auto", "scales"] = "auto"
+    """The inputs of Resize that it runs: "scales", or those that the pass `resize_form` chooses."""
     resize_axes: bool = True
+    """Whether it supports the attribute `axes` of Resize, which came with opset 18."""
 
     @property
     def target(self) -> str:
-        """The opset as `--opset` takes it: a model that is newer keeps its own where that may run."""
+        """The value for `--opset`: with "+" a model of a newer opset keeps it, where the runtime does not refuse one."""
         return str(self.opset) if self.name in _STRICT else f"{self.opset}+"
 
     def __str__(self) -> str:
@@ -97,22 +97,23 @@ TABLE = {
         Runtime("opencv", (4, 14), 26, resize_axes=False),
     ),
 }
-"""The rows of each runtime, the oldest first."""
+"""The rows of each runtime, oldest first."""
 
 LAST = {"onnxruntime": (1, 31), "tensorrt": (10, 1), "openvino": (2026, 4), "opencv": (5, 0)}
-"""The last release of each that the table was made with."""
+"""The newest release of each runtime that the rows were checked with."""
 
 
 def runtime(text: str) -> Runtime:
-    """Return the row for "onnxruntime==1.14", or for "onnxruntime" that of the installed one.
+    """Return the row for text such as "onnxruntime==1.14"; without a release, the row of the installed one.
 
-    Raises UsageError for a runtime or a release of which the table says nothing.
+    Raises UsageError for an unknown runtime, a release outside of the table, and a runtime that is not installed.
     """
     found = re.fullmatch(r"\s*([\w.-]+?)\s*(?:==\s*(\d+(?:\.\d+)*))?\s*", text)
     name = found[1].lower() if found else ""
     if found is None or name not in TABLE:
         raise UsageError(
-            f"{text!r} is no runtime", hint=f"as in onnxruntime==1.14; there are {', '.join(TABLE)}"
+            f"{text!r} is not a known runtime",
+            hint=f"one of {', '.join(TABLE)}, with its release, as in onnxruntime==1.14",
         )
     given = found[2] or _installed(name)
     release = tuple(map(int, given.split(".")[:2]))
@@ -121,7 +122,8 @@ def runtime(text: str) -> Runtime:
     if index < 0 or (found[2] and release > last):
         low, high = (".".join(map(str, number)) for number in (rows[0].release, last))
         raise UsageError(
-            f"nothing is known of {name} {given}", hint=f"of {low} to {high} it is; --opset says it outright"
+            f"it is not known which opset {name} {given} runs",
+            hint=f"releases {low} to {high} are known; for another, name the opset with --opset",
         )
     return replace(rows[index], release=release)
 
@@ -135,5 +137,6 @@ def _installed(name: str) -> str:
         if numbers:
             return numbers[0]
     raise UsageError(
-        f"{name} is not installed, so its version must be given", hint=f"as in {TABLE[name][-1]!s}"
+        f"{name} is not installed, so its release must be named",
+        hint=f"as in {name}=={'.'.join(map(str, TABLE[name][-1].release))}",
     )

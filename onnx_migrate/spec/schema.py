@@ -1,6 +1,6 @@
-"""What the installed onnx says of each operator and version, in a form that is quick to ask.
+"""Signatures of all operators at all versions: from onnx.defs of the installed onnx, in tables that are fast to read.
 
-The experimental operators that onnx has dropped are among them: see `removed`.
+The experimental operators that onnx has removed are included (see `experimental_ops`).
 """
 
 from __future__ import annotations
@@ -13,21 +13,29 @@ from typing import Any
 import onnx
 from onnx import defs
 
-from onnx_migrate.spec.experimental_ops import REMOVED, Removed
+from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS, ExperimentalOperator
 
-__all__ = ["Signature", "is_onnx", "misfit", "newest_opset", "signature", "signature_at", "versions"]
+__all__ = [
+    "Signature",
+    "is_onnx",
+    "newest_opset",
+    "schema_violation",
+    "signature",
+    "signature_at",
+    "versions",
+]
 
 _MAX_ARITY = 2**31 - 1
 
 
 def is_onnx(domain: str) -> bool:
-    """Tell whether `domain` is the standard's own: "" and "ai.onnx" are one."""
+    """Return whether `domain` is ai.onnx, which is usually written "" (OperatorSetIdProto in onnx.proto)."""
     return domain in ("", "ai.onnx")
 
 
 @dataclass(frozen=True)
 class Signature:
-    """The form of one version of an operator: arity, which inputs must be given, attributes and their types."""
+    """One version of an operator: arity, required inputs, attributes and their types (AttributeProto.AttributeType)."""
 
     name: str
     domain: str
@@ -67,11 +75,11 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
             frozenset(name for name, attribute in schema.attributes.items() if attribute.required),
         )
         found.setdefault((schema.domain, schema.name), []).append(form)
-    for operator in REMOVED:
+    for operator in EXPERIMENTAL_OPERATORS:
         forms = found.setdefault(("", operator.name), [])
         if all(form.since_version > 1 for form in forms):
             forms.extend(
-                _removed(operator, returns=any(form.since_version == operator.gone for form in forms))
+                _removed(operator, returns=any(form.since_version == operator.removed_in for form in forms))
             )
     table = {}
     for key, forms in found.items():
@@ -80,10 +88,10 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
     return table
 
 
-def _removed(operator: Removed, *, returns: bool) -> list[Signature]:
-    """Return the form of a removed operator, and a deprecated one where it left, as Upsample-10 is.
+def _removed(operator: ExperimentalOperator, *, returns: bool) -> list[Signature]:
+    """Return the signature of an experimental operator, and a deprecated one at the opset that removed it.
 
-    Unless it `returns` there at once as one of the standard.
+    The second is left out if that opset `returns` the name as a standard operator.
     """
     low, high = operator.inputs
     given = frozenset(range(low))
@@ -91,11 +99,11 @@ def _removed(operator: Removed, *, returns: bool) -> list[Signature]:
         operator.name, "", 1, False, low, high, 1, operator.outputs, given, operator.attributes, frozenset(),
         operator.unchecked,
     )  # fmt: skip
-    return [form] if returns else [form, replace(form, since_version=operator.gone, deprecated=True)]
+    return [form] if returns else [form, replace(form, since_version=operator.removed_in, deprecated=True)]
 
 
 def _kind(kind: Any) -> int:
-    """Return onnx.defs' attribute type, an enum of the native module, as an AttributeProto.AttributeType."""
+    """Return an attribute type of onnx.defs, an enum of its C++ module, as an AttributeProto.AttributeType."""
     return int(kind.value)
 
 
@@ -104,20 +112,23 @@ def _key(domain: str, operator: str) -> tuple[str, str]:
 
 
 def versions(domain: str, operator: str) -> tuple[int, ...]:
-    """Return every since_version of an operator, rising; empty when the installed onnx does not know it."""
+    """Return every since_version of an operator, ascending; empty if the installed onnx does not know it."""
     entry = _signatures().get(_key(domain, operator))
     return entry[0] if entry else ()
 
 
 def signature(domain: str, operator: str, since_version: int) -> Signature:
-    """Return the form of exactly that version. Raises KeyError when there is none."""
+    """Return the signature of an operator that was introduced or changed in `since_version`.
+
+    Raises KeyError for an unknown operator and ValueError for another version.
+    """
     numbers, forms = _signatures()[_key(domain, operator)]
     return forms[numbers.index(since_version)]
 
 
 @cache
 def signature_at(domain: str, operator: str, opset: int) -> Signature | None:
-    """Return the form in force at an opset; None when the operator is unknown or younger."""
+    """Return the signature that an opset has of an operator; None if it is unknown or newer than the opset."""
     entry = _signatures().get(_key(domain, operator))
     if entry is None:
         return None
@@ -126,12 +137,12 @@ def signature_at(domain: str, operator: str, opset: int) -> Signature | None:
 
 
 def operators() -> list[tuple[str, str]]:
-    """Return every (domain, operator) the installed onnx knows, sorted."""
+    """Return every (domain, operator) that has a signature, sorted."""
     return sorted(_signatures())
 
 
 def newest_opset(domain: str = "") -> int:
-    """Return the newest opset of ai.onnx, or of another domain, that the installed onnx has operators of."""
+    """Return the newest opset of a domain, by default ai.onnx, in the installed onnx; 0 for an unknown domain."""
     if is_onnx(domain):
         return int(defs.onnx_opset_version())
     return max(
@@ -140,11 +151,11 @@ def newest_opset(domain: str = "") -> int:
     )
 
 
-def misfit(node: onnx.NodeProto, form: Signature) -> str | None:
-    """Say in what a node differs from an operator's form, or None when it fits.
+def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
+    """Return how a node violates an operator's signature, as a message without subject; None if it is valid.
 
-    Looks at deprecation, arity, inputs that must be given, attribute names, types and presence. This is what
-    `onnx.checker` asks of a node, without its cost per call.
+    Checks deprecation, arity, required inputs, and the names, types and presence of attributes: the checks of
+    `onnx.checker.check_node` (OpSchema::Verify in onnx/defs/schema.cc), without the cost of a serialisation per node.
     """
     if form.deprecated:
         return f"{form.name} was removed from the standard in version {form.since_version}"
@@ -153,14 +164,14 @@ def misfit(node: onnx.NodeProto, form: Signature) -> str | None:
     while count and not inputs[count - 1]:
         count -= 1
     if not form.min_inputs <= count <= form.max_inputs:
-        return f"has {count} inputs, and {form.name}-{form.since_version} takes {_span(form.min_inputs, form.max_inputs)}"
+        return f"has {count} inputs, but {form.name}-{form.since_version} takes {_span(form.min_inputs, form.max_inputs)}"
     if "" in inputs:
         for index in form.required_inputs:
             if index < len(inputs) and not inputs[index]:
-                return f"leaves out input {index}, which {form.name}-{form.since_version} needs"
+                return f"omits input {index}, which {form.name}-{form.since_version} requires"
     outputs = len(node.output)
     if not form.min_outputs <= outputs <= form.max_outputs:
-        return f"has {outputs} outputs, and {form.name}-{form.since_version} gives {_span(form.min_outputs, form.max_outputs)}"
+        return f"has {outputs} outputs, but {form.name}-{form.since_version} has {_span(form.min_outputs, form.max_outputs)}"
     if form.unchecked:
         return None
     known = form.attributes
@@ -169,17 +180,17 @@ def misfit(node: onnx.NodeProto, form: Signature) -> str | None:
         kind = known.get(attribute.name)
         if kind is None:
             return (
-                f"has an attribute {attribute.name!r}, which {form.name}-{form.since_version} does not know"
+                f"has an attribute {attribute.name!r}, which {form.name}-{form.since_version} does not have"
             )
         if attribute.type and attribute.type != kind:
             wanted = onnx.AttributeProto.AttributeType.Name(kind)
             given = onnx.AttributeProto.AttributeType.Name(attribute.type)
-            return f"has {attribute.name!r} as {given}, and {form.name}-{form.since_version} takes {wanted}"
+            return f"has attribute {attribute.name!r} of type {given}, but {form.name}-{form.since_version} takes {wanted}"
         if attribute.name in form.required_attributes:
             present += 1
     if present < len(form.required_attributes):
         missing = sorted(form.required_attributes - {attribute.name for attribute in node.attribute})
-        return f"lacks {', '.join(map(repr, missing))}, which {form.name}-{form.since_version} needs"
+        return f"lacks attribute {', '.join(map(repr, missing))}, which {form.name}-{form.since_version} requires"
     return None
 
 

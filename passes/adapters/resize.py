@@ -1,4 +1,4 @@
-"""Resize: from coordinates that nobody wrote down, over a roi that nobody read, to today's form."""
+"""Resize: coordinates and rounding become attributes (11), inputs that are not read are left out (13)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.resize import may_keep_all_lengths, run_length, scale_of_size
 
+from ..resize.asymmetric import prevent_copy, split_at_run_time, split_by_constants, write_asymmetric
 from ..resize.inputs import (
-    FROM_CONVERTER,
     check_choice,
     check_roi,
+    check_scales_or_sizes,
     emptiness,
     is_from_converter,
     read_scales,
     read_sizes,
 )
-
-__all__ = ["explicit", "no_roi"]
+from ..resize.origin import ResizeOrigin
 
 Floats = npt.NDArray[np.float32]
 
@@ -49,92 +49,16 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """
     mode = check_choice(rw, "mode")
     scales = read_scales(rw, node.input[1])
-    if mode != "nearest" or (scales is not None and bool((scales >= 1).all())):
-        explicit(rw, node.input[1], "floor")
+    one_way = scales is not None and bool((scales >= 1).all() or (scales <= 1).all())
+    split = mode == "nearest" and not one_way
+    rw.record_fact(ResizeOrigin(version=10, name=node.name, split_in_two=split))
+    if not split:
+        shrinks = scales is not None and bool((scales < 1).any())
+        write_asymmetric(rw, node.input[1], "ceil" if shrinks else "floor")
     elif scales is None:
-        _pair_at_run_time(rw)
-    elif bool((scales <= 1).all()):
-        explicit(rw, node.input[1], "ceil")
+        split_at_run_time(rw)
     else:
-        one = np.float32(1)
-        grow = np.maximum(scales, one)
-        guard = np.array([2], np.float32) if may_keep_all_lengths(grow) else None
-        _pair(
-            rw, rw.constant(np.minimum(scales, one), "shrink"), _prepend(rw, guard, grow), guard is not None
-        )
-        rw.note(
-            "one node shrinks (rounding up) and one grows (rounding down), because a node has one rounding"
-        )
-
-
-def explicit(rw: Rewriter, scales: str, nearest_mode: str) -> None:
-    """Write `rw.node`, of version 10, as a Resize-11 or, if the target allows it, a Resize-13 without roi."""
-    rw.set("coordinate_transformation_mode", "asymmetric")
-    if rw.get("mode", "nearest") == "nearest":
-        rw.set("nearest_mode", nearest_mode)
-    roi = no_roi(rw)
-    rw.set_input(2, scales)
-    rw.set_input(1, roi)
-    rw.note("asymmetric coordinates are written out, because the default became half_pixel")
-
-
-def no_roi(rw: Rewriter) -> str:
-    """Return what stands in a roi slot that nothing reads: an empty constant at 11, nothing from 13 on."""
-    rw.version = 13 if rw.target >= 13 else 11
-    if rw.version == 13:
-        return ""
-    return rw.constant(np.zeros(0, np.float32), "roi")
-
-
-def _prepend(rw: Rewriter, guard: Floats | None, scales: Floats) -> str:
-    return rw.constant(scales if guard is None else np.concatenate([guard, scales]), "grow")
-
-
-def _pair_at_run_time(rw: Rewriter) -> None:
-    """Write a pair for scales that come at run time; the axis in front doubles if any other shrinks.
-
-    If none shrinks, the node as it was copied where this one would, so that must stay.
-    """
-    no_roi(rw)
-    scales = rw.input(1)
-    one = rw.constant(np.ones(1, np.float32), "one")
-    shrink = rw.before("Min", [scales, one], hint="shrink")
-    grow = rw.before("Max", [scales, one], hint="grow")
-    smallest = rw.before("ReduceMin", [scales], hint="smallest", keepdims=1)
-    shrinks = rw.before("Less", [smallest, one], hint="shrinks")
-    extra = rw.before("Cast", [shrinks], hint="extra", to=onnx.TensorProto.FLOAT)
-    guard = rw.before("Add", [extra, one], hint="guard")
-    _pair(rw, shrink, rw.before("Concat", [guard, grow], hint="guarded", axis=0), True)
-    rw.note("the scales come at run time, so one node shrinks (rounding up) and one grows (rounding down)")
-
-
-def _pair(rw: Rewriter, shrink: str, grow: str, guarded: bool) -> None:
-    roi = no_roi(rw)
-    small = rw.before(
-        "Resize",
-        [rw.node.input[0], roi, shrink],
-        hint="small",
-        mode="nearest",
-        coordinate_transformation_mode="asymmetric",
-        nearest_mode="ceil",
-    )
-    rw.node.input[0] = small
-    explicit(rw, grow, "floor")
-    if guarded:
-        guard_copy(rw)
-
-
-def guard_copy(rw: Rewriter) -> None:
-    """Put an axis in front of the input, which scales or sizes already count, and take its first slice."""
-    value = rw.node.input[0]
-    if rw.version >= 13:
-        axes = rw.constant(np.zeros(1, np.int64), "axes")
-        rw.node.input[0] = rw.before("Unsqueeze", [value, axes], hint="guarded_input")
-    else:
-        rw.node.input[0] = rw.before("Unsqueeze", [value], hint="guarded_input", axes=[0])
-    output = rw.node.output[0]
-    doubled = rw.detach_output(0, "doubled")
-    rw.after("Gather", [doubled, rw.constant(np.array(0, np.int64), "first")], [output], axis=0)
+        split_by_constants(rw, scales)
 
 
 @adapter("Resize", to=13)
@@ -156,38 +80,39 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     check_choice(rw, "mode")
     coordinates = check_choice(rw, "coordinate_transformation_mode")
     rounding = check_choice(rw, "nearest_mode")
+    converted = is_from_converter(rw)
+    rw.record_fact(ResizeOrigin(version=11, name=node.name, written_by_converter=converted))
     if coordinates == "tf_crop_and_resize":
         check_roi(rw, rw.input(1))
     elif rw.input(1):
-        rw.note("roi is dropped: only tf_crop_and_resize reads it")
-        if is_from_converter(rw):
-            rw.note(FROM_CONVERTER)
+        rw.note("its roi is left out, because only tf_crop_and_resize reads it")
+        if converted:
+            rw.note(
+                "its roi [0…, 1…] without coordinates shows that onnx's version converter wrote it for an older Resize"
+            )
         rw.set_input(1, "")
     scales = sizes = None
     no_scales, no_sizes = emptiness(rw, rw.input(2)), emptiness(rw, rw.input(3))
-    if no_scales and no_sizes:
-        rw.refuse("has neither scales nor sizes", code="no-scales", hint="one of the two must be given")
+    check_scales_or_sizes(rw, neither=bool(no_scales and no_sizes), both=no_scales is False and not no_sizes)
     if no_sizes:
         rw.set_input(3, "")
         scales = read_scales(rw, rw.input(2))
-    elif no_scales is False:
-        rw.refuse("has scales and sizes", code="scales-and-sizes", hint="only one of the two may be given")
     else:
         rw.set_input(2, "")
-        rw.note("scales is left out: sizes says it")
+        rw.note("scales are left out, because sizes are given")
         sizes = read_sizes(rw, rw.input(3))
     if coordinates in rw.keep:
-        rw.note(f"{coordinates} is kept as asked, though the standard has dropped it")
+        rw.note(f"{coordinates} is kept (--keep), although the standard removed it with opset 13")
     elif coordinates == "tf_half_pixel_for_nn":
         if rw.get("mode", "nearest") != "nearest":
-            rw.refuse("tf_half_pixel_for_nn is for nearest only", code="no-equal")
+            rw.refuse("tf_half_pixel_for_nn is defined for the mode nearest only", code="no-equal")
         if sizes is not None:
             scales = _scales_of(sizes, rw.shape(rw.input(0)))
         _half_pixel_for_nn(rw, rounding, scales, sizes)
 
 
 def _scales_of(sizes: npt.NDArray[np.int64], shape: tuple[int | None, ...] | None) -> Floats | None:
-    """Return the scales that sizes come to, as ONNX Runtime computes them; None when a length is unknown."""
+    """Return the scales that ONNX Runtime computes from sizes; None if a length is unknown."""
     if shape is None or None in shape:
         return None
     pairs = zip(shape, sizes.tolist(), strict=True)
@@ -197,7 +122,7 @@ def _scales_of(sizes: npt.NDArray[np.int64], shape: tuple[int | None, ...] | Non
 def _half_pixel_for_nn(
     rw: Rewriter, rounding: str, scales: Floats | None, sizes: npt.NDArray[np.int64] | None
 ) -> None:
-    """Write tf_half_pixel_for_nn, where x is found at (x + 0.5) / scale, with what is left.
+    """Write tf_half_pixel_for_nn, which samples at (x + 0.5) / scale, with the modes of opset 13.
 
     Rounded down that is half_pixel, (x + 0.5) / scale - 0.5, rounded half up; rounded half down it is
     half_pixel rounded up. The subtraction moves some floats over a tie, but none if the scale is whole or a
@@ -213,24 +138,24 @@ def _half_pixel_for_nn(
         reason = f"half_pixel with {new} computes what tf_half_pixel_for_nn with {rounding} did"
         rw.note(reason, None if plain else Exactness.EQUIVALENT)
     elif scales is None or copied is None:
-        known = "they" if scales is None else "the lengths"
+        unknown = "its scales" if scales is None else "the lengths of its input"
         rw.refuse(
-            f"tf_half_pixel_for_nn with {rounding} is gone from opset 13 on; it can be written by other"
-            f" scales, but {known} are not known before run time",
+            f"tf_half_pixel_for_nn with {rounding} was removed with opset 13, and to replace it {unknown} must be known"
+            " before run time",
             code="needs-value" if scales is None else "needs-shape",
-            hint="fix the model's input dims, stay at opset 12, or ask for tf_half_pixel_for_nn to be kept",
+            hint="fix the model's input dims, stay at opset 12, or keep it with --keep tf_half_pixel_for_nn",
         )
     elif copied:
         rw.rename("Identity")
         rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
         del rw.node.input[1:]
-        rw.note("no length changes, so the input is copied")
+        rw.note("no length changes, and ONNX Runtime copies the input then")
     else:
         _odd_positions(rw, scales, sizes)
 
 
 def _copies(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> bool | None:
-    """Tell whether no length changes, so that ONNX Runtime copies; None when unknown lengths decide."""
+    """Return whether no length changes, so that ONNX Runtime copies the input; None if unknown lengths decide."""
     if bool((scales == 1).all()):
         return True
     if bool((scales < 1).any()) or not may_keep_all_lengths(scales):
@@ -258,7 +183,7 @@ def _odd_positions(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | 
         wide = np.concatenate([np.array([2], wide.dtype), wide])
     rw.set_input(2 if sizes is None else 3, rw.constant(wide, "twice"))
     if guarded:
-        guard_copy(rw)
+        prevent_copy(rw)
         output, inner = rw.following[-1].output[0], rw.fresh("wide")
         rw.following[-1].output[0] = inner
     else:
@@ -271,4 +196,6 @@ def _odd_positions(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | 
         ("steps", ones * 2),
     )
     rw.after("Slice", [inner, *(rw.constant(array, hint) for hint, array in slices)], [output])
-    rw.note("half a pixel is one of twice as many: the odd ones are taken")
+    rw.note(
+        "resized to twice the lengths, of which the elements at odd indices are those of tf_half_pixel_for_nn"
+    )

@@ -10,6 +10,8 @@ from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.resize import resized_axes
 
+from .origin import ResizeOrigin
+
 __all__ = ["ResizeNode", "axes_of"]
 
 
@@ -20,6 +22,8 @@ class ResizeNode:
     rw: Rewriter
     known: KnownValues
     producers: Producers
+    origin: ResizeOrigin | None
+    """What an adapter rewrote it from; None for a node that no adapter rewrote."""
 
     @property
     def shape(self) -> tuple[int | None, ...] | None:

@@ -1,14 +1,18 @@
-"""Shape arithmetic that is told without running it is what ONNX Runtime computes."""
+"""Values known before run time are what ONNX Runtime computes, and no element counts as known that may be another."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.analysis.known_values import KnownValues, Producers
+from onnx_migrate.analysis.known_values import KnownValues, PartialArray, Producers, propagate
 from onnx_migrate.analysis.scope import scopes
+from onnx_migrate.analysis.shape_arithmetic import compute
 from onnx_migrate.model.weights import Weights
+from tests.analysis.test_shape_arithmetic import VALID
 from tests.harness import run
 
 
@@ -62,3 +66,117 @@ def test_what_is_not_known(body: str) -> None:
     _, found = of(body, shape="N,C,H,W")
 
     assert found.value("y") is None
+
+
+def test_min_of_a_symbol_is_not_known_though_it_is_equal_at_many_sizes() -> None:
+    _, found = of(
+        "n = Shape(x) m = Slice(n, zero, two) k = Min(m, pair) y = Cast<to = 1>(k)",
+        ", int64[1] first = {0}",
+        shape="N,3,5,7",
+    )
+    partial = found.partial("k")
+
+    assert (partial.known.tolist(), partial.values[1]) == ([False, True], 2)
+    assert found.value("y") is None
+
+
+def test_an_inner_body_sees_the_outer_one_and_an_overridable_initializer_is_not_known() -> None:
+    proto = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["":15]>
+g (bool c, int64[2] given = {1, 2}) => (int64[k] y) <int64[2] pair = {3, 2}, int64[2] given = {1, 2}> {
+  twice = Add(pair, pair)
+  y = If (c) < then_branch = t () => (int64[k] p) { p = Mul(twice, pair) },
+               else_branch = f () => (int64[k] q) { q = Mul(twice, given) } >
+}""")
+    outer = scopes(proto, Weights(), result_ir_version=8)[0]
+    node = proto.graph.node[1]
+    inner = [
+        KnownValues(outer.inner(node, 1, attribute.name, 0, attribute.g), Producers())
+        for attribute in node.attribute
+    ]
+
+    assert inner[0].value("p").tolist() == [18, 8]
+    assert inner[1].value("q") is None
+
+
+@pytest.mark.parametrize(("operator", "given", "attributes"), VALID)
+def test_known_elements_do_not_depend_on_the_others(
+    operator: str, given: list[Any], attributes: dict[str, Any]
+) -> None:
+    """Each element that counts as known has its value whatever the elements that do not are."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        parts = [
+            None if array is None else PartialArray(array, np.asarray(rng.random(array.shape) < 0.7))
+            for array in given
+        ]
+        found = propagate(operator, attributes, parts)
+        if found is None:
+            continue
+        for _ in range(5):
+            others = [
+                None if part is None else np.where(part.known, part.values, other(part.values, rng))
+                for part in parts
+            ]
+            value = compute(operator, attributes, others)
+            if value is not None:  # else these others make the node invalid
+                assert value.shape == found.values.shape == found.known.shape
+                np.testing.assert_array_equal(value[found.known], found.values[found.known])
+
+
+def other(array: Any, rng: Any) -> Any:
+    """Return an array with other small elements of the same type."""
+    return rng.integers(1, 5, array.shape).astype(array.dtype)
+
+
+def partial(values: list[int], known: list[bool]) -> PartialArray:
+    return PartialArray(np.array(values), np.array(known))
+
+
+@pytest.mark.parametrize(
+    ("operator", "given", "attributes", "known"),
+    [
+        ("Gather", [[2, 0]], {}, [True, True]),
+        ("Gather", [[-2]], {}, [False]),
+        ("Slice", [[1], [3]], {}, [False, True]),
+        ("Slice", [[-1], [-9], [0], [-1]], {}, [True, False, True]),
+        ("Unsqueeze", [[0]], {}, [[True, False, True]]),
+        ("Reshape", [[3, 1]], {}, [[True], [False], [True]]),
+        ("Expand", [[2, 3]], {}, [[True, False, True]] * 2),
+        ("Concat", [[9]], {"axis": 0}, [True, False, True, True]),
+        ("Identity", [], {}, [True, False, True]),
+        ("Transpose", [], {}, [True, False, True]),
+        ("Cast", [], {"to": 1}, [True, False, True]),
+        ("Add", [[1]], {}, [True, False, True]),
+        ("Div", [[5, 0, 5]], {}, None),
+        ("Max", [[1], [2], [3]], {}, [True, False, True]),
+        ("ReduceMax", [], {}, None),
+        ("Range", [[3], [1]], {}, None),
+    ],
+)
+def test_the_mask(operator: str, given: list[list[int]], attributes: dict[str, Any], known: Any) -> None:
+    first = partial([4, 6, 8], [True, False, True])
+
+    found = propagate(operator, attributes, [first, *(PartialArray.of(np.array(item)) for item in given)])
+
+    assert (None if found is None else found.known.tolist()) == known
+
+
+def test_indices_that_are_not_known_leave_nothing_known() -> None:
+    first, index = PartialArray.of(np.array([4, 6, 8])), partial([1, 1], [True, False])
+
+    assert propagate("Gather", {}, [first, index]) is None
+    assert propagate("Reshape", {}, [first, partial([3, 1], [True, False])]) is None
+
+
+def test_an_unknown_divisor_counts_as_no_zero() -> None:
+    found = propagate("Div", {}, [PartialArray.of(np.array([7, -7])), partial([0, 2], [False, True])])
+
+    assert found is not None
+    assert (found.known.tolist(), found.values[1]) == ([False, True], -3)
+
+
+def test_all_elements_known_is_a_value_also_of_none() -> None:
+    empty = PartialArray.of(np.zeros(0, np.int64))
+
+    assert empty.complete is not None
+    assert partial([1], [False]).complete is None

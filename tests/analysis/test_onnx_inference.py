@@ -10,13 +10,13 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_migrate.analysis.onnx_inference import LONG, InferenceError, infer_shapes
-from onnx_migrate.model.weights import refer
+from onnx_migrate.model.tensors import mark_external
 
 
 def net(length: int, count: int = 1, *, listed: bool = False) -> onnx.ModelProto:
     """Add a vector of `length`, whose values are elsewhere, to x[1] `count` times."""
     tensor = TensorProto(name="w", dims=[length], data_type=TensorProto.FLOAT)
-    refer(tensor, "elsewhere", 0, 4 * length)
+    mark_external(tensor, "elsewhere", 0, 4 * length)
     names = ["x", *(f"t{index}" for index in range(count))]
     nodes = [helper.make_node("Add", [a, "w"], [b]) for a, b in itertools.pairwise(names)]
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])]

@@ -142,7 +142,7 @@ def test_why_not(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     store.pipe("/in/text.onnx", b"hello")
     got = counted(monkeypatch, "get_file")
 
-    assert "HTTP is only read" in reason("memory://in/small.onnx", "https://host/a.onnx")
+    assert "HTTP addresses can only be read" in reason("memory://in/small.onnx", "https://host/a.onnx")
     assert not got
     assert reason("memory://in/none.onnx", "out/a.onnx").startswith("memory://in/none.onnx: no such file")
     assert reason("memory://in/text.onnx", "memory://out/a.onnx").startswith("memory://in/text.onnx is not")

@@ -86,7 +86,7 @@ def test_check_diff_and_in_place(process: Run, folder: Path, shelf: Path) -> Non
     diff = process("shelf://in/small.onnx", "--dry-run", "--diff", *FAST)
     assert diff.out.startswith("--- shelf://in/small.onnx\n")
     refused = process("shelf://in/small.onnx", "shelf://in/small.onnx", *FAST)
-    assert refused.err.startswith("onnx-migrate: in-place: shelf://in/small.onnx is the model itself")
+    assert refused.err.startswith("onnx-migrate: in-place: shelf://in/small.onnx is the source model itself")
     assert snapshot(shelf) == before
 
     assert process("shelf://in/small.onnx", "--in-place", *FAST).code == 0
@@ -96,23 +96,23 @@ def test_check_diff_and_in_place(process: Run, folder: Path, shelf: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
+    ("args", "code", "message"),
     [
         (("shelf://in/none.onnx", "a.onnx"), 4, "no-such-file: shelf://in/none.onnx: no such file"),
-        (("small.onnx", "https://host/a.onnx"), 1, "cannot-write: small.onnx: https://host/a.onnx: HTTP is only read"),
-        (("shelf://in/none.onnx", "https://host/a.onnx"), 1, "https://host/a.onnx: HTTP is only read"),
+        (("small.onnx", "https://host/a.onnx"), 1, "cannot-write: small.onnx: https://host/a.onnx: HTTP addresses can only"),
+        (("shelf://in/none.onnx", "https://host/a.onnx"), 1, "https://host/a.onnx: HTTP addresses can only be read"),
         (("nonsense://a.onnx", "a.onnx"), 2, "usage: nonsense://a.onnx: Protocol not known"),
-        (("file://host/a.onnx", "a.onnx"), 2, "usage: file://host/a.onnx names a file of the host 'host'"),
-        (("shelf://in/small.onnx", "a.onnx", "--depfile", "a.d"), 2, "usage: --depfile is for make and ninja"),
-        (("small.onnx", "a.onnx", "--html", "shelf://a.html"), 2, "usage: small.onnx: --html writes a file"),
+        (("file://host/a.onnx", "a.onnx"), 2, "usage: file://host/a.onnx names a file on the host 'host'"),
+        (("shelf://in/small.onnx", "a.onnx", "--depfile", "a.d"), 2, "usage: --depfile needs files, not URLs"),
+        (("small.onnx", "a.onnx", "--html", "shelf://a.html"), 2, "usage: small.onnx: --html needs a file, not a URL"),
         (("batch", "nonsense://in", "--out-dir", "out"), 2, "usage: nonsense://in: Protocol not known"),
         (("batch", "shelf://in", "--out-dir", "shelf://out", "--resume"), 2, "usage: shelf://out: --resume goes by"),
         (("batch", "shelf://in", "--out-dir", "shelf://in"), 2, "is one of the models"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )  # fmt: skip
-def test_what_goes_wrong_is_a_line(
-    process: Run, folder: Path, shelf: Path, args: tuple[str, ...], code: int, said: str
+def test_errors_are_one_line(
+    process: Run, folder: Path, shelf: Path, args: tuple[str, ...], code: int, message: str
 ) -> None:
     before = snapshot(shelf), snapshot(folder)
     ended = process(*args, *FAST)
@@ -120,7 +120,7 @@ def test_what_goes_wrong_is_a_line(
     assert ended.code == code
     (line,) = ended.err.splitlines()
     assert line.startswith("onnx-migrate: ")
-    assert said in line
+    assert message in line
     assert (snapshot(shelf), snapshot(folder)) == before
     assert not leftovers(folder)
 
@@ -169,6 +169,6 @@ def test_inspect_and_verify(process: Run, folder: Path, shelf: Path) -> None:
 
     (shelf / "in" / "deep" / "w.bin").unlink()
     (entry,) = json.loads(process("inspect", "shelf://in/deep/large.onnx", "--json").out)
-    assert "'w.bin', which is not there" in entry["problems"][0]
+    assert "'w.bin', which does not exist" in entry["problems"][0]
     assert process("verify", "small.onnx", "shelf://in/small.onnx").code == 0
     assert not leftovers(folder)

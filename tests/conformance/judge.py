@@ -18,7 +18,7 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import is_onnx, misfit, signature_at
+from onnx_migrate.spec.schema import is_onnx, schema_violation, signature_at
 from tests.conformance.cases import Case
 from tests.harness import ORT_NEWEST, make_variant
 
@@ -215,7 +215,7 @@ def _fits(model: onnx.ModelProto, opset: int) -> bool:
     def fit(nodes: Any) -> bool:
         for node in nodes:
             form = signature_at(node.domain, node.op_type, opset)
-            if is_onnx(node.domain) and (form is None or misfit(node, form)):
+            if is_onnx(node.domain) and (form is None or schema_violation(node, form)):
                 return False
             if not all(fit(graph.node) for _, _, graph in subgraphs(node)):
                 return False

@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from onnx_migrate.engine.registry import steps
-from onnx_migrate.spec.experimental_ops import REMOVED
+from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
 from onnx_migrate.spec.schema import newest_opset, operators, versions
 
 NEWEST_SUPPORTED = 28
@@ -19,7 +19,7 @@ def _known() -> set[tuple[str, int]]:
     return {(name, version) for name in names for version in versions("", name)[1:]}
 
 
-REMOVALS = {(operator.name, operator.gone) for operator in REMOVED}
+REMOVALS = {(operator.name, operator.removed_in) for operator in EXPERIMENTAL_OPERATORS}
 """Steps of which onnx.defs has not both sides: operators that stood outside of its versions."""
 
 

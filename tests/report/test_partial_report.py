@@ -1,4 +1,4 @@
-"""What had been done until a migration failed."""
+"""What a migration had done when it failed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.errors import MigrateError
-from onnx_migrate.report import PartialReport
 from onnx_migrate.report.failure import failure
+from onnx_migrate.report.partial_report import PartialReport
 
 MODEL = """<ir_version: 6, opset_import: ["": 9]>
 g (bool b, float[1,3] x) => (float[1,3] y) <float[1] k = {2.0}> {
@@ -30,33 +30,38 @@ def error() -> MigrateError:
     return caught.value
 
 
-def test_the_node_in_the_way_is_found_in_its_body(error: MigrateError) -> None:
-    told: dict[str, Any] = failure(error, "m.onnx")
+def test_the_node_that_cannot_be_migrated_is_found_in_its_subgraph(error: MigrateError) -> None:
+    entry: dict[str, Any] = failure(error, "m.onnx")
 
-    blocked = told["blocked"]
+    blocked = entry["blocked"]
     assert (blocked["node"], blocked["scope"]) == ("p", "graph/y:then_branch")
     assert blocked["before"]["operator"] == "ATen"
     assert blocked["before"]["inputs"] == ["x", "k"]
     assert blocked["constants"] == {"k": {"type": "float", "shape": [1], "value": "[2]"}}
-    assert told["before"]["opset"] == 9
-    assert [change["before"]["operator"] for change in told["changes"]] == ["Unsqueeze"]
-    assert set(told["seconds"]) == {"load", "migrate_opset"}
+    assert entry["before"]["opset"] == 9
+    assert [change["before"]["operator"] for change in entry["changes"]] == ["Unsqueeze"]
+    assert set(entry["seconds"]) == {"load", "migrate_opset"}
 
 
-def test_it_crosses_processes(error: MigrateError) -> None:
+def test_an_error_pickles_with_its_partial_report(error: MigrateError) -> None:
     assert failure(pickle.loads(pickle.dumps(error)), "m.onnx") == failure(error, "m.onnx")
 
 
-def test_a_model_that_cannot_be_read_has_none() -> None:
+def test_a_model_that_cannot_be_read_has_no_partial_report() -> None:
     with pytest.raises(MigrateError) as caught:
         onnx_migrate.migrate(b"no model")
 
     assert caught.value.partial_report is None
-    told = failure(caught.value, "m.onnx")
-    assert (told["before"], told["changes"], told["blocked"], told["verification"]) == (None, [], None, None)
+    entry = failure(caught.value, "m.onnx")
+    assert (entry["before"], entry["changes"], entry["blocked"], entry["verification"]) == (
+        None,
+        [],
+        None,
+        None,
+    )
 
 
-def test_an_error_that_names_no_node(error: MigrateError) -> None:
+def test_an_error_without_a_node_has_no_blocked_node(error: MigrateError) -> None:
     with pytest.raises(MigrateError) as caught:
         onnx_migrate.migrate(onnx.parser.parse_model(MODEL), opset=8)
 
@@ -64,7 +69,7 @@ def test_an_error_that_names_no_node(error: MigrateError) -> None:
     assert caught.value.partial_report.node is None
 
 
-def test_numbers_that_differ_are_told_output_by_output() -> None:
+def test_numbers_that_differ_are_listed_by_output() -> None:
     proto = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["": 13]> g (float[4] x) => (float[4] y) <float[1] k = {2.0}> { y = Mul(x, k) }'
     )

@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("models", type=Path, nargs="*")
     parser.add_argument("--tool", default=sys.executable)
     parser.add_argument("--quick", action="store_true")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     models = [path.resolve() for path in given.models] or sorted((ROOT / "fixtures").glob("*.onnx"))
     with ThreadPoolExecutor(2) as pool:
         done = [

@@ -1,4 +1,4 @@
-"""`onnx-migrate batch SRC...`: many models."""
+"""`onnx-migrate batch SRC...`: migrates many models."""
 
 from __future__ import annotations
 
@@ -28,72 +28,79 @@ __all__ = ["batch"]
 @click.command(cls=DynamicBatchCommand)
 @click.argument("sources", type=click.Path(readable=False), nargs=-1, required=True, metavar="SRC...")
 @click.option(
-    "--out-dir", type=click.Path(), metavar="DIR", help="Where results go; folders keep their structure."
+    "--out-dir",
+    type=click.Path(),
+    metavar="DIR",
+    help="Write the results to this folder, with the structure of the source folders.",
 )
-@click.option("--in-place", is_flag=True, help="Write each result over its model, if it is another.")
+@click.option("--in-place", is_flag=True, help="Replace each model by its result, if that differs.")
 @click.option(
     "--check",
     is_flag=True,
-    help="Write nothing; list the models that would change, and exit 1 if there are any.",
+    help="Write nothing; list the models that would change, and exit with 1 if there are any.",
 )
 @click.option(
     "-j",
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Models at a time; by default as many as processors.",
+    help="Number of models migrated at a time; by default the number of processors.",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS",
-    help="Let the workers of a Dask cluster do it, as in tcp://host:8786; with the extra onnx-migrate[dask]. They must "
-    "see the same files, and set their own limits.",
+    help="Run on the workers of a Dask cluster, as in tcp://host:8786; needs pip install 'onnx-migrate[dask]'. The "
+    "workers need access to the same files. --timeout and --memory-limit then apply to each stage of a migration.",
 )  # fmt: skip
 @click.option(
-    "--fail-fast/--keep-going", default=False, help="Stop at the first model that is not migrated, or go on."
+    "--fail-fast/--keep-going",
+    default=False,
+    help="Stop at the first model that is refused or fails, or go on.",
 )
 @click.option(
     "--resume", is_flag=True,
-    help="Pass over models that an earlier run migrated from the same content with the same options.",
+    help="Skip models that an earlier run migrated with the same options, if model and result are unchanged.",
 )  # fmt: skip
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
-    help="For each model; one that takes longer is tried once more with its native stages apart.",
+    help="Time limit of each model. A model that exceeds it is tried once more, with simplifier and verification in "
+    "processes of their own.",
 )  # fmt: skip
 @click.option(
     "--memory-limit", type=click.FloatRange(min=0, min_open=True), metavar="GB",
-    help="For each worker; by default three quarters of the machine's over all.",
+    help="Memory limit of each worker process; by default the workers share three quarters of the machine's memory.",
 )  # fmt: skip
 @click.option(
     "--json-lines", type=click.Path(), metavar="FILE",
-    help="Write a JSON object a line to FILE, or - for stdout: each model's report, then the totals.",
+    help="Write one JSON object per line to FILE (- is stdout): the report of each model, then the totals.",
 )  # fmt: skip
 @html_option
 @config_option
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 @model_options
 def batch(**options: Any) -> int:
-    """Migrate many models: files, folders and glob patterns, by path or by URL.
+    """Migrate many models: files, folders and glob patterns, as paths or URLs.
 
-    Each runs in a worker process with limits of time and memory, so that a crash, a hang or a bomb costs one
-    model. --out-dir gets the results, and a journal by which --resume goes on after an interruption.
+    Each model is migrated in a worker process with a time and a memory limit, so that a model that crashes or
+    hangs does not affect the others. --out-dir also holds a journal, from which --resume continues after an
+    interruption.
 
     \b
     Exit codes:
-        0    all are done
-        1    some were refused or failed; with --check, some are not as they should be
+        0    all models are done
+        1    some were refused or failed; with --check, some would change
         2    wrong usage
-        130  interrupted; what is written is whole
+        130  interrupted; every file that was written is complete
     """
     if sum((options["out_dir"] is not None, options["in_place"], options["check"])) != 1:
-        raise click.UsageError("say where to write: --out-dir DIR, --in-place, or --check to write nothing")
+        raise click.UsageError("choose one of --out-dir DIR, --in-place, and --check, which writes nothing")
     if options["resume"] and options["out_dir"] is None:
-        raise click.UsageError("--resume goes by the journal in --out-dir")
-    arguments(options)  # what contradicts itself is said before any work
+        raise click.UsageError("--resume needs --out-dir, where the journal of the earlier run is")
+    arguments(options)  # options that contradict each other are reported before any work
     from onnx_migrate.cli.output.batch_progress import BatchProgress
     from onnx_migrate.errors import SaveError, UsageError
 
     if options["extra"]:
-        sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
+        sys.path.append(os.getcwd())  # unlike `python -m`, a console script does not import from there
     interrupted = False
     try:
         check_path_conflicts(

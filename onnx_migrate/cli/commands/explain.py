@@ -1,4 +1,4 @@
-"""`onnx-migrate explain CODE`: what a step, an error or a note means."""
+"""`onnx-migrate explain CODE`: what an error, a note or the rewrite of an operator means."""
 
 from __future__ import annotations
 
@@ -14,24 +14,28 @@ __all__ = ["explain"]
 @click.command()
 @click.argument("code", shell_complete=codes)
 def explain(code: str) -> int:
-    """Print what CODE means.
+    """Explain the code of an error or note, or how an operator is rewritten.
 
-    CODE is the code of an error or of a note, as in needs-rank, or an operator and the version it reaches, as
-    in resize-11 or softmax-13: then what that step does, and why it is right.
+    CODE is the code at the start of an error message, as in needs-rank; or an operator and the version to which
+    it is brought, as in resize-11 or softmax-13: then what this step changes, and why the result computes the same.
     """
     from onnx_migrate.report.codes import CODES
 
     code = code.lower()
     if code in CODES:
-        click.echo(f"{code}\n\n{textwrap.fill(CODES[code], 100)}")
+        click.echo(f"{code}\n\n{textwrap.fill(CODES[code], 100, break_on_hyphens=False)}")
         return 0
     from onnx_migrate.engine.registry import steps
 
     found = [step for step in steps() if step.code == code]
     if not found:
         near = [step.code for step in steps() if step.operator.lower() == code.partition("-")[0]]
-        hint = f"there are {', '.join(near)}" if near else "codes stand at the start of messages"
-        raise click.UsageError(f"there is nothing of code {code!r}; {hint}")
+        hint = (
+            f"known for this operator: {', '.join(near)}"
+            if near
+            else "the code is the first word of an error message"
+        )
+        raise click.UsageError(f"unknown code {code!r}; {hint}")
     for step in found:
         grade = f", {step.exactness.value}" if step.adapt else ""
         click.echo(f"{step.operator} {step.from_version} → {step.to}: {step.kind}{grade}\n\n{step.doc}")

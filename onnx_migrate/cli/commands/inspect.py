@@ -1,4 +1,4 @@
-"""`onnx-migrate inspect MODEL...`: what models are, and what migrating them would do."""
+"""`onnx-migrate inspect MODEL...`: what models contain, and what migrating them would do."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ __all__ = ["inspect"]
 @click.argument("models", type=click.Path(readable=False), nargs=-1, required=True)
 @click.option(
     "--opset", "--target-opset", default="17+", show_default=True, metavar="N",
-    help="The ai.onnx opset to look at the way to: a number, as 17+ one or newer, or latest.",
+    help="The ai.onnx opset to plan for: a number, a number with + (17+ is 17, or the model's own opset if that is "
+    "higher), or latest.",
 )  # fmt: skip
 @click.option(
     "--for", "runtime", metavar="RUNTIME==VERSION", shell_complete=runtimes,
-    help="Look at the way to the newest opset that a release runs, as in onnxruntime==1.14, and at what else keeps a "
-    "model from running there.",
+    help="Plan for the newest opset that this release of a runtime supports, as in onnxruntime==1.14, and show what "
+    "else would keep the model from running there.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every node, and all of every model.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array with one object per model.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show every node to change, and all details of every model."
+)
 def inspect(
     context: click.Context,
     models: tuple[str, ...],
@@ -38,16 +41,16 @@ def inspect(
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """Show what the MODELS are, what would change on the way to an opset, what would be refused and why, and
+    """Show what is in each of the MODELS, what a migration to an opset would change or refuse and why, and
     which opsets can be reached.
 
-    No weights are read, nothing is run or written. Several models are shown in a line each.
+    Reads no weights, runs nothing and writes nothing. Several models are shown in one line each.
 
     \b
     Exit codes:
         0  shown, whether or not the opset can be reached
         2  wrong usage
-        4  one is not a readable ONNX model; the others are shown
+        4  a model is not a readable ONNX model; the others are shown
     """
     from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.errors import MigrateError, UsageError
@@ -55,7 +58,7 @@ def inspect(
     from onnx_migrate.report.failure import failure
 
     if runtime is not None and context.get_parameter_source("opset") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--for chooses the opset: leave --opset out")
+        raise click.UsageError("--for determines the opset; leave --opset out")
     code = 0
     shown: list[Inspection] = []
     entries: list[dict[str, Any]] = []

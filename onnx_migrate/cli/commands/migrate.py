@@ -1,4 +1,4 @@
-"""`onnx-migrate MODEL OUTPUT`: one model from load to save."""
+"""`onnx-migrate MODEL OUTPUT`: loads, migrates, verifies and saves one model."""
 
 from __future__ import annotations
 
@@ -36,49 +36,53 @@ __all__ = ["migrate"]
 @click.argument("model", type=click.Path(readable=False))
 @click.argument("output", type=click.Path(), required=False)
 @click.option(
-    "-o", "--output", "output_option", type=click.Path(), help="Where to write; the same as OUTPUT."
+    "-o",
+    "--output",
+    "output_option",
+    type=click.Path(),
+    help="Where to write the result; the same as OUTPUT.",
 )
-@click.option("--in-place", is_flag=True, help="Write the result over MODEL.")
+@click.option("--in-place", is_flag=True, help="Replace MODEL by the result.")
 @model_options
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
-    help="For the simplifier and for the verification, each.",
+    help="Time limit, once for the simplifier and once for the verification.",
 )  # fmt: skip
 @click.option(
     "--memory-limit", type=click.FloatRange(min=0, min_open=True), metavar="GB",
-    help="For the same two; by default three quarters of the machine's.",
+    help="Memory limit of each of the two; by default three quarters of the machine's memory.",
 )  # fmt: skip
 @click.option(
-    "--check", is_flag=True, help="Write nothing; exit 1 if the result would be another model than MODEL."
+    "--check", is_flag=True, help="Write nothing; exit with 1 if the result would differ from MODEL."
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Write nothing; all else, and the exit code, is as it would be."
+    "--dry-run", is_flag=True, help="Do everything but write; report and exit code are those of a real run."
 )
-@click.option("--diff", is_flag=True, help="Print what changes line by line instead of the report.")
+@click.option("--diff", is_flag=True, help="Print a line-by-line diff of the models instead of the report.")
 @click.option(
     "--depfile",
     type=click.Path(),
     metavar="FILE",
-    help="Write what OUTPUT was made from to FILE, for make and ninja.",
+    help="Write a dependency file for make or ninja, which lists the files that OUTPUT was made from.",
 )
 @html_option
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every changed node.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def migrate(**options: Any) -> int:
-    """Bring MODEL to an opset and write it to OUTPUT, each a file or a URL; - is stdin or stdout.
+    """Bring MODEL to an opset and write it to OUTPUT. Each is a file or a URL; - is stdin or stdout.
 
     \b
-    load → lift every node → dims made dynamic → cleaned up
-         → simplified → verified → saved
+    load → bring every node to the opset → make dims dynamic (--dynamic)
+         → clean up → simplify → verify → save
 
     Nothing is written unless all of it succeeds: an existing OUTPUT stays as it was.
 
     \b
     Exit codes:
         0  done
-        1  refused or failed; with --check, not as it should be
+        1  refused or failed; with --check, the model would change
         2  wrong usage
         3  the numbers differ
         4  not a readable ONNX model
@@ -91,7 +95,7 @@ def migrate(**options: Any) -> int:
     from onnx_migrate.url import is_url, resolve_file_url
 
     if options["extra"]:
-        sys.path.append(os.getcwd())  # a console script, unlike `python -m`, does not look there
+        sys.path.append(os.getcwd())  # unlike `python -m`, a console script does not import from there
     piped, page = target == STREAM, None
     with Progress(options["quiet"] or options["as_json"]) as progress:
         try:
@@ -149,7 +153,7 @@ def migrate(**options: Any) -> int:
 
 
 def _failed(error: MigrateError, model: str, page: str | None, *, as_json: bool) -> int:
-    """Say what went wrong, on a page too if there is to be one, and return the exit code."""
+    """Report an error, with --html as a page too, and return the exit code."""
     from onnx_migrate.cli.output.failure import fail
 
     if model == STREAM:

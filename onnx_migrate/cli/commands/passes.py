@@ -1,4 +1,4 @@
-"""`onnx-migrate passes`: the pipeline."""
+"""`onnx-migrate passes`: the passes of the default pipeline."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["passes"]
 
 @click.command()
 def passes() -> None:
-    """List the passes of the pipeline in the order they run, those of other distributions included."""
+    """List the passes of a migration in the order they run, including those that other packages install."""
     from onnx_migrate.engine.pass_infra import UserPass
-    from onnx_migrate.migration import default_pipeline
+    from onnx_migrate.engine.pipeline import default_pipeline
 
     for item in default_pipeline(dynamic={}):
         source = item.function if isinstance(item, UserPass) else type(item)

@@ -1,4 +1,4 @@
-"""`onnx-migrate verify A B`: do two models compute the same?"""
+"""`onnx-migrate verify A B`: whether two models compute the same."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
 @click.command()
 @click.argument("original", type=click.Path(readable=False))
 @click.argument("other", type=click.Path(readable=False))
-@click.option("--exact", is_flag=True, help="Ask for the same bits; by default rounding may differ.")
+@click.option("--exact", is_flag=True, help="Require bit-identical outputs; by default rounding may differ.")
 @click.option(
     "--input-data", type=click.Path(), metavar="PATH",
-    help="Run them on these inputs: an .npz by input name, or a folder of input_*.pb.",
+    help="Run both on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
 )  # fmt: skip
 @tolerance_options
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
-    help="For the child process that runs both.",
+    help="Time limit of the child process that runs both models.",
 )  # fmt: skip
 @click.option(
     "--memory-limit", type=click.FloatRange(min=0, min_open=True), metavar="GB",
-    help="For the same; by default three quarters of the machine's.",
+    help="Memory limit of that process; by default three quarters of the machine's memory.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def verify(**options: Any) -> int:
     """Run the models ORIGINAL and OTHER on the same inputs and compare every output.
 
-    This is what a migration does before it writes. Names, types and order of inputs and outputs must be the
-    same as well.
+    A migration does the same comparison before it writes. Names, types and order of inputs and outputs must
+    be the same too.
 
     \b
     Exit codes:
         0  they compute the same
-        1  it could not be found out
+        1  it could not be determined
         2  wrong usage
         3  they differ
         4  not a readable ONNX model
@@ -65,8 +65,8 @@ def verify(**options: Any) -> int:
             memory_limit=bytes_of(options["memory_limit"]),
         )
     except MigrateError as error:
-        named = next((path for path in (other, original) if str(error).startswith(path)), original)
-        return fail(error, named, as_json=options["as_json"])
+        about = next((path for path in (other, original) if str(error).startswith(path)), original)
+        return fail(error, about, as_json=options["as_json"])
     if options["as_json"]:
         from onnx_migrate.report.report import SCHEMA_VERSION
 

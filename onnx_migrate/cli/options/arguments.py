@@ -1,4 +1,4 @@
-"""From the command line's options to the library's arguments."""
+"""Converts the options of the command line to arguments of the library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["arguments"]
 
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """Return what `onnx_migrate.migrate` is called with, besides the source. Raises click.UsageError."""
+    """Return the arguments of `onnx_migrate.migrate`, all but the source. Raises click.UsageError."""
     row = _runtime(options)
     return {
         "opset": row.target if row else options["opset"],
@@ -30,7 +30,7 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "resize_intent": options["resize_intent"],
         "keep": options["keep"],
         "keep_initializers_as_inputs": options["keep_initializers_as_inputs"],
-        "passes": (*options["extra"], *([_fits(row)] if row else [])),
+        "passes": (*options["extra"], *([_runtime_limits_pass(row)] if row else [])),
         "without": options["without"],
         "input_data": options["input_data"],
         "rtol": options["rtol"],
@@ -42,17 +42,12 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _runtime(options: dict[str, Any]) -> Runtime | None:
-    """Return what the runtime takes that is asked for, if one is, and no opset counts before it."""
+    """Return the row of --for in the table of runtimes; None without --for, or if --opset overrides a configured one."""
     if options["runtime"] is None:
         return None
-    context = click.get_current_context(silent=True)
-    said = [
-        context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        for name in ("opset", "runtime")
-    ]
-    if all(said):
-        raise click.UsageError("--for chooses the opset: leave --opset out")
-    if said[0]:
+    if _on_command_line("opset"):
+        if _on_command_line("runtime"):
+            raise click.UsageError("--for determines the opset; leave --opset out")
         return None
     from onnx_migrate.errors import UsageError
     from onnx_migrate.spec.runtimes import runtime
@@ -63,18 +58,28 @@ def _runtime(options: dict[str, Any]) -> Runtime | None:
         raise click.UsageError(str(error)) from error
 
 
-def _fits(row: Runtime) -> Pass:
-    """Return the pass that holds the model against the runtime."""
-    from onnx_migrate.engine.pass_infra import builtin_passes
+def _runtime_limits_pass(row: Runtime) -> Pass:
+    """Return the pass that checks the model against the limits of the runtime."""
+    from onnx_migrate.engine.pass_infra import make_pass
 
-    return builtin_passes()["fits_runtime"](runtime=row)  # type: ignore[call-arg]
+    return make_pass("fits_runtime", runtime=row)
 
 
 def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:
-    context = click.get_current_context(silent=True)
-    said = context is None or context.get_parameter_source("simplify") is ParameterSource.COMMANDLINE
-    if options["no_simplify"] and options["simplify"] == "require" and said:
+    if (
+        options["no_simplify"]
+        and options["simplify"] == "require"
+        and _on_command_line("simplify", default=True)
+    ):
         raise click.UsageError("--no-simplify and --simplify=require contradict each other")
     if options["no_simplify"] or options["simplify"] == "no":
         return False
     return "require" if options["simplify"] == "require" else True
+
+
+def _on_command_line(option: str, *, default: bool = False) -> bool:
+    """Return whether an option was given on the command line; `default` when no command is running."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return default
+    return context.get_parameter_source(option) is ParameterSource.COMMANDLINE

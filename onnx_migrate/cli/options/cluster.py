@@ -1,4 +1,4 @@
-"""`--scheduler ADDRESS`: the workers of a Dask cluster as an executor."""
+"""`--scheduler ADDRESS`: an executor that runs on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 __all__ = ["cluster"]
 
-_PATIENCE = 15
-"""Seconds in which the scheduler must answer, and come back when the connection is lost."""
+_TIMEOUT = 15
+"""Seconds within which the scheduler must answer, and be reachable again when the connection is lost."""
 
 
 class _Cluster(Executor):
-    """A Dask client as an executor.
+    """An executor over a Dask client.
 
-    Dask's own, `client.get_executor()`, leaves futures open for ever when the scheduler is lost on the way.
+    The futures of Dask's own executor, `client.get_executor()`, never end when the connection to the scheduler is lost.
     """
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Let a worker call `fn`; the future raises what the call, or the cluster, raises."""
+        """Call `fn` on a worker; the future raises the exception of the call, or of the cluster."""
         future: Future[Any] = Future()
 
         def settle(task: Any) -> None:
@@ -42,7 +42,7 @@ class _Cluster(Executor):
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[Executor | None]:
-    """Give the executor of the scheduler at `address`; None without one. Raises UsageError if it cannot be reached."""
+    """Yield an executor for the scheduler at `address`, None for no address. Raises UsageError if it does not answer."""
     if address is None:
         yield None
         return
@@ -52,11 +52,13 @@ def cluster(address: str | None) -> Iterator[Executor | None]:
         from distributed import Client
     except ImportError as error:
         raise UsageError(
-            "--scheduler needs Dask, which is not installed", hint="pip install 'onnx-migrate[dask]'"
+            "--scheduler needs Dask, which is not installed", hint="run pip install 'onnx-migrate[dask]'"
         ) from error
     try:
-        client = Client(address, timeout=_PATIENCE)  # type: ignore[no-untyped-call]
+        client = Client(address, timeout=_TIMEOUT)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise UsageError(f"{address}: no scheduler answers: {error}", hint="as in tcp://host:8786") from error
+        raise UsageError(
+            f"{address}: no Dask scheduler answers: {error}", hint="give an address such as tcp://host:8786"
+        ) from error
     with client:
         yield _Cluster(client)

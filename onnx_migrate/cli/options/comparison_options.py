@@ -1,4 +1,4 @@
-"""The options that say on what, and how closely, two models are held against each other."""
+"""The options that say on which inputs, and with which tolerance, two models are compared."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["bytes_of", "tolerance_options"]
 
 _OPTIONS = (
     click.option(
-        "--rtol", type=float, help="Largest relative difference allowed; by default it follows from the type."
+        "--rtol", type=float, help="Largest relative difference allowed; by default derived from the element type."
     ),
     click.option(
-        "--atol", type=float, help="Largest absolute difference allowed; by default it follows from the values."
+        "--atol", type=float, help="Largest absolute difference allowed; by default derived from the values."
     ),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random inputs."),
 )  # fmt: skip
 
 
@@ -27,5 +27,5 @@ def tolerance_options(command: Any) -> Any:
 
 
 def bytes_of(gigabytes: float | None) -> int | None:
-    """Return what --memory-limit means, None where it was not given."""
+    """Return --memory-limit in bytes, None if it was not given."""
     return None if gigabytes is None else int(gigabytes * 2**30)

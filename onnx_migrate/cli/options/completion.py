@@ -1,4 +1,4 @@
-"""What a shell is told of words that are neither options nor files; each takes click's context, parameter and word."""
+"""Shell completion of values that are not files: functions of click's context, parameter, and the text typed so far."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import rich_click as click
 __all__ = ["codes", "pass_names", "runtimes"]
 
 
-def codes(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+def codes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Return the codes that `onnx-migrate explain` knows."""
     from onnx_migrate.engine.registry import steps
     from onnx_migrate.report.codes import CODES
 
     known = {*CODES, *(step.code for step in steps())}
-    return sorted(code for code in known if code.startswith(begun.lower()))
+    return sorted(code for code in known if code.startswith(typed.lower()))
 
 
-def pass_names(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+def pass_names(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Return the passes that `--without` can leave out."""
-    from onnx_migrate.migration import default_pipeline
+    from onnx_migrate.engine.pipeline import default_pipeline
 
-    return [item.name for item in default_pipeline(dynamic={}) if item.name.startswith(begun)]
+    return [item.name for item in default_pipeline(dynamic={}) if item.name.startswith(typed)]
 
 
-def runtimes(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-    """Return the runtimes that `--for` knows, and after == the releases where something changed."""
+def runtimes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Return the runtimes of `--for`, and after == the releases at which the table of runtimes changes."""
     from onnx_migrate.spec.runtimes import TABLE
 
     releases = [str(row).replace(" ", "==") for rows in TABLE.values() for row in rows]
-    return [name for name in (releases if "==" in begun else TABLE) if name.startswith(begun)]
+    return [name for name in (releases if "==" in typed else TABLE) if name.startswith(typed)]

@@ -1,4 +1,4 @@
-"""Options from `onnx-migrate.toml`, or from `[tool.onnx-migrate]` in pyproject.toml, with overrides by file."""
+"""Options from `onnx-migrate.toml`, or from `[tool.onnx-migrate]` in pyproject.toml, with overrides for some files."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _OF_THE_CALL = {
     "model", "sources", "output", "output_option", "out_dir", "in_place", "check", "dry_run", "diff", "depfile",
     "resume", "json_lines", "as_json", "verbose", "quiet", "config", "no_simplify", "html",
 }  # fmt: skip
-"""Parameters that say what is to be done now, not how."""
+"""Parameters of one call, such as paths, which a config file cannot set."""
 
 _OF_ALL = {"jobs", "fail_fast", "timeout", "memory_limit"}
-"""Parameters of a whole batch, which no override can set for one model."""
+"""Parameters of a whole batch, which an override cannot set for some of its models."""
 
 
 @dataclass(frozen=True)
 class _Config:
-    """A config file's options by parameter name, and those for some files, by pattern."""
+    """The options of a config file by parameter name, and overrides of them by file pattern."""
 
     path: Path
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -51,21 +51,20 @@ def _load(context: click.Context, _option: click.Parameter, given: str | None) -
 
 config_option = click.option(
     "--config", type=click.Path(), metavar="FILE", is_eager=True, callback=_load,
-    help="Where options are kept; by default onnx-migrate.toml, or [tool.onnx-migrate] in pyproject.toml, in this "
-    "folder or the nearest above. none leaves them out.",
+    help="Read options from this file; by default from onnx-migrate.toml, or [tool.onnx-migrate] in pyproject.toml, in "
+    "this folder or the nearest parent that has one. none reads no file.",
 )  # fmt: skip
 
 
 def _below(config: Path, model: str) -> str:
-    """Return a model's path from a config file's folder."""
+    """Return the path of a model relative to the folder of a config file, with / between its parts."""
     return os.path.relpath(os.path.abspath(model), config.parent.absolute()).replace(os.sep, "/")
 
 
 def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
-    """Return the options of the running command as they are for `model`.
+    """Return the options of the running command for `model`.
 
-    What was said on the command line counts before the config file's overrides, a later one of which counts before
-    an earlier one.
+    The command line takes precedence over the overrides of the config file, and a later override over an earlier one.
     """
     context = click.get_current_context(silent=True)
     config: _Config | None = context.meta.get(_META) if context else None
@@ -86,7 +85,7 @@ def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
 
 
 def _find() -> Path | None:
-    """Return the nearest config file, from the working folder up."""
+    """Return the config file of the working folder or of its nearest parent that has one, else None."""
     here = Path.cwd()
     for folder in (here, *here.parents):
         own, project = folder / "onnx-migrate.toml", folder / "pyproject.toml"
@@ -98,7 +97,7 @@ def _find() -> Path | None:
 
 
 def _table(path: Path) -> Any:
-    """Return what a file holds for us, None if it is a pyproject.toml without any. Raises click.UsageError."""
+    """Return the table of options in a file, None for a pyproject.toml without one. Raises click.UsageError."""
     try:
         with path.open("rb") as file:
             whole = tomllib.load(file)
@@ -115,24 +114,26 @@ def _read(path: Path, context: click.Context) -> _Config:
         raise click.UsageError(f"{path} has no table [tool.onnx-migrate]")
     overrides = table.pop("override", [])
     if not isinstance(overrides, list) or not all(isinstance(item, dict) for item in overrides):
-        raise click.UsageError(f"{path}: override is not an array of tables: [[override]]")
+        raise click.UsageError(f"{path}: override must be an array of tables, written [[override]]")
     found = []
     for item in overrides:
         files = item.pop("files", None)
         patterns = [files] if isinstance(files, str) else files
         if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
-            raise click.UsageError(f"{path}: an override needs files = a pattern, or several")
+            raise click.UsageError(
+                f"{path}: an override needs a key files, with a pattern or a list of patterns"
+            )
         options = _options(item, path, context)
         if set(options) & _OF_ALL:
             raise click.UsageError(
-                f"{path}: {', '.join(sorted(set(options) & _OF_ALL))} cannot be set for some files"
+                f"{path}: {', '.join(sorted(set(options) & _OF_ALL))} cannot be set in an override; set it for all files"
             )
         found.append((tuple(patterns), options))
     return _Config(path, _options(table, path, context), tuple(found))
 
 
 def _options(table: Mapping[str, Any], path: Path, context: click.Context) -> dict[str, Any]:
-    """Return options by parameter name, as click takes them. Raises click.UsageError for a key that is none."""
+    """Return options by parameter name, as click takes them. Raises click.UsageError for an unknown key."""
     known = {
         name.lstrip("-"): parameter
         for parameter in context.command.params
@@ -145,8 +146,8 @@ def _options(table: Mapping[str, Any], path: Path, context: click.Context) -> di
         parameter = known.get(key)
         if parameter is None:
             if key in ("jobs", "fail-fast"):
-                continue  # of a batch, and this is no batch
-            raise click.UsageError(f"{path}: there is no option {key}; there are {', '.join(sorted(known))}")
+                continue  # only `batch` has these
+            raise click.UsageError(f"{path}: unknown option {key}; known are {', '.join(sorted(known))}")
         found[str(parameter.name)] = _value(key, value, parameter, path)
     return found
 
@@ -157,10 +158,10 @@ def _value(key: str, value: Any, parameter: click.Option, path: Path) -> Any:
     if key == "input-data" and isinstance(value, str):
         value = str(path.parent / value)
     if parameter.is_flag != isinstance(value, bool) or isinstance(value, dict):
-        wanted = "true or false" if parameter.is_flag else "a value"
-        raise click.UsageError(f"{path}: {key} = {value!r} is not {wanted}")
+        wanted = "true or false" if parameter.is_flag else "a text or number"
+        raise click.UsageError(f"{path}: {key} must be {wanted}, not {value!r}")
     if isinstance(value, list):
         if not parameter.multiple:
-            raise click.UsageError(f"{path}: {key} takes one value")
+            raise click.UsageError(f"{path}: {key} takes one value, not a list")
         return [str(item) for item in value]
     return [str(value)] if parameter.multiple else value

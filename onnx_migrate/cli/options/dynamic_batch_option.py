@@ -1,4 +1,4 @@
-"""`--dynamic-batch` or `--dynamic-batch=NAME`: a command whose option takes no word that stands after it."""
+"""`--dynamic-batch` and `--dynamic-batch=NAME`: an option whose value is optional."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ _OPTION = "--dynamic-batch"
 
 
 class DynamicBatchCommand(click.RichCommand):
-    """Reads the name after `=` alone. click would take the next word, which may be a model."""
+    """A command that takes the value of `--dynamic-batch` only after `=`; click would take the next argument, a model."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give the option its default name. Raises click.UsageError for a word that may be meant as a name."""
+        """Add the default name to the option. Raises click.UsageError if the next argument looks like a name, and is no file."""
         options = args[: args.index("--")] if "--" in args else args
-        for word, after in pairwise(options):
+        for argument, following in pairwise(options):
             if (
-                word == _OPTION
-                and after.isidentifier()
-                and not os.path.exists(after)
+                argument == _OPTION
+                and following.isidentifier()
+                and not os.path.exists(following)
                 and not ctx.resilient_parsing
             ):
                 raise click.UsageError(
-                    f"{_OPTION} {after}: a name is given by {_OPTION}={after}, a path by ./{after}", ctx
+                    f"{_OPTION} {following} is ambiguous; write {_OPTION}={following} for a name, ./{following} for a path",
+                    ctx,
                 )
-        own = [f"{_OPTION}=N" if word == _OPTION else word for word in options]
-        return super().parse_args(ctx, own + args[len(options) :])
+        named = [f"{_OPTION}=N" if argument == _OPTION else argument for argument in options]
+        return super().parse_args(ctx, named + args[len(options) :])

@@ -13,41 +13,42 @@ __all__ = ["model_options"]
 
 
 class _Joined(click.Option):
-    """An option to be given once or more, in a config file also as one text or number; its values become one text."""
+    """An option that may be given several times, in a config file also as one text or number; its value is one text."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the values with commas between them."""
+        """Return the values joined by commas."""
         return ",".join(super().process_value(ctx, (value,) if isinstance(value, (str, int)) else value))
 
 
 _OPTIONS = (
     click.option(
         "--opset", "--target-opset", cls=_Joined, multiple=True, default=("17+",), show_default=True, metavar="N",
-        help="The ai.onnx opset to reach: a number, or latest; 17+ is 17, or the model's own where that is newer. "
-        "ai.onnx.ml stays as it is unless ai.onnx.ml=N is given, beside that or alone.",
+        help="The ai.onnx opset to reach: a number, or latest; 17+ is 17, or the model's own opset if that is higher. "
+        "The domain ai.onnx.ml stays as it is unless --opset ai.onnx.ml=N is given too, or alone.",
     ),
     click.option(
         "--for", "runtime", metavar="RUNTIME==VERSION", shell_complete=runtimes,
-        help="Reach the newest opset that a release runs, and write each Resize in a form it knows: onnxruntime==1.14, "
-        "tensorrt==8.6, openvino==2023.1, opencv==4.8. A name alone is the installed one. See docs/runtimes.md.",
+        help="Reach the newest opset that this release of a runtime supports, and write each Resize in a form it supports: "
+        "onnxruntime==1.14, tensorrt==8.6, openvino==2023.1, opencv==4.8. Without ==VERSION: the installed release. "
+        "See docs/runtimes.md.",
     ),
     click.option(
         "--dynamic", multiple=True, metavar="INPUT:DIMS",
-        help="Make dims dynamic, as in x:N,3,H,W: a number keeps its axis, a name makes it dynamic, ? makes a "
-        "name. Repeat it for more inputs; outputs follow by themselves.",
+        help="Make dims of an input dynamic, as in x:N,3,H,W: a number keeps the axis, a name makes it dynamic, ? makes it "
+        "dynamic under a generated name. Repeat it for more inputs; the dims of outputs are inferred.",
     ),
     click.option(
         "--dynamic-batch", is_flag=False, flag_value="N", metavar="[=NAME]",
-        help="Make the batch of every input dynamic, under the name N or, after =, another.",
+        help="Make the batch axis of every input dynamic, named N or the NAME after =.",
     ),
     click.option(
         "--fix", multiple=True, metavar="NAME=SIZE|INPUT:SIZES",
-        help="Make open dims numbers, as in N=1 or x:1,3,224,224. Repeat it for more.",
+        help="Set dynamic dims to numbers, by name as in N=1, or by input as in x:1,3,224,224. Repeat it for more.",
     ),
     click.option(
         "--simplify", type=click.Choice(["auto", "require", "no"]), default="auto", show_default=True,
-        help="Simplify with onnxsim. auto keeps the unsimplified model when that fails and says so; "
-        "require fails.",
+        help="Simplify with onnxsim. If that fails, auto saves the model without it and warns; require makes it an "
+        "error.",
     ),
     click.option("--no-simplify", is_flag=True, help="The same as --simplify=no."),
     click.option(
@@ -56,34 +57,40 @@ _OPTIONS = (
     ),
     click.option(
         "--resize-form", type=click.Choice(["auto", "scales", "sizes"]),
-        help="Write each Resize by scales or by sizes wherever that is exact; auto, the default unless --for says "
-        "otherwise, writes sizes where scales do not load.",
+        help="Write each Resize with scales or with sizes, where that computes the same. auto, the default unless --for "
+        "sets another, writes sizes where a model with scales would not load.",
     ),
     click.option(
         "--resize-intent", is_flag=True,
-        help="Let each Resize compute what PyTorch meant where its exporter up to opset 10 could not say it, and mend "
-        "what onnx's version converter damaged. The numbers change.",
+        help="Let each Resize compute what the PyTorch model computed, where the exporter could not express it up to "
+        "opset 10, and undo errors of onnx's version converter. This changes the model's numbers.",
     ),
     click.option(
         "--keep", multiple=True, type=click.Choice(["tf_half_pixel_for_nn"]),
-        help="Leave a word that the standard has dropped; ONNX Runtime still knows it.",
+        help="Keep this value of coordinate_transformation_mode, which ONNX removed in opset 13 and ONNX Runtime still "
+        "supports.",
     ),
     click.option(
         "--input-data", type=click.Path(), metavar="PATH",
-        help="Verify on these inputs: an .npz by input name, or a folder of input_*.pb.",
+        help="Verify on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
     ),
     tolerance_options,
     click.option(
-        "--save-as-external-data", is_flag=True, help="Write the weights to OUTPUT.data, below 2 GB too."
+        "--save-as-external-data", is_flag=True,
+        help="Write the weights to OUTPUT.data even if the model is smaller than 2 GB.",
     ),
-    click.option("--keep-initializers-as-inputs", is_flag=True, help="Leave initializers listed as inputs."),
+    click.option(
+        "--keep-initializers-as-inputs", is_flag=True,
+        help="Do not remove initializers from the list of inputs, so that callers can override them.",
+    ),
     click.option(
         "--pass", "extra", multiple=True, metavar="NAME",
-        help="Run a pass of your own before simplify: MODULE:FUNCTION.",
+        help="Run your own pass before simplify: MODULE:FUNCTION, a function of an onnx.ModelProto or of an "
+        "onnx_graphsurgeon.Graph.",
     ),
     click.option(
         "--without", multiple=True, metavar="NAME", shell_complete=pass_names,
-        help="Leave a pass out; onnx-migrate passes lists them.",
+        help="Leave this pass out; onnx-migrate passes lists them.",
     ),
 )  # fmt: skip
 

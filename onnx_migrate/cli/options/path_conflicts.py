@@ -1,4 +1,4 @@
-"""What a command writes is nothing that it reads, nothing else that it writes, and nothing of somebody else's."""
+"""Checks that a file to be written is not read or written by the same command, and is of the expected kind."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["check_path_conflicts", "check_replaceable"]
 
 
 def check_path_conflicts(written: Iterable[str | None], read: Iterable[str | None] = ()) -> None:
-    """Refuse two names of one file among those to write, or of one to write and one to read. Raises UsageError."""
+    """Raise UsageError if two of the paths to write, or one of them and one to read, name the same file."""
     from onnx_migrate.errors import UsageError
 
     new = [name for name in written if name is not None]
     old = [name for name in read if name is not None]
     for one, other in (*combinations(new, 2), *product(new, old)):
         if _same(one, other):
-            said = f"{one} is given twice" if one == other else f"{one} and {other} are one file"
-            raise UsageError(said, hint="what is written needs a name of its own")
+            conflict = f"{one} is given twice" if one == other else f"{one} and {other} are the same file"
+            raise UsageError(conflict, hint="give every file that is written a name of its own")
 
 
 def check_replaceable(path: str, head: bytes, kind: str) -> None:
-    """Refuse to write over a file that does not begin as one of its `kind` does. Raises SaveError."""
+    """Raise SaveError if a file exists and does not begin with the bytes `head`, as a file of its `kind` does."""
     from onnx_migrate.errors import SaveError, saving
 
     if not os.path.isfile(path):

@@ -1,1 +1,1 @@
-"""What a command prints, shows and writes beside the model."""
+"""What a command prints, and writes besides the model."""

@@ -1,4 +1,4 @@
-"""What a batch shows while it runs, and what it says at the end."""
+"""The progress of a batch on stderr, its JSON lines and page, and the summary at its end."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from onnx_migrate.errors import UsageError, saving
 __all__ = ["BatchProgress"]
 
 _SHOWN = 8
-"""Models shown as running."""
+"""Number of running models shown."""
 
 _COLOURS = {"migrated": "green", "unchanged": "", "refused": "yellow", "failed": "red"}
 
 
 class BatchProgress(Watcher):
-    """Shows what runs, the rate and the time left on a terminal's stderr, and each failure in a line there.
+    """Prints a line for each failure on stderr and, on a terminal, the running models, the rate and the time left.
 
-    Reports go to `lines` as JSON lines ("-" is stdout), and to `html` as a page. Raises UsageError or SaveError where they
-    cannot be written.
+    Reports are written to `lines` as JSON lines ("-" is stdout), and to `html` as a page. Raises UsageError or SaveError
+    if these cannot be written.
     """
 
     def __init__(self, *, lines: str | None, quiet: bool, html: str | None = None) -> None:
@@ -66,7 +66,7 @@ class BatchProgress(Watcher):
         if self._lines_to == "-":
             self._lines = sys.stdout
         elif self._lines_to is not None:
-            check_replaceable(self._lines_to, b'{"kind":', "of JSON lines")
+            check_replaceable(self._lines_to, b'{"kind":', "a file of JSON lines")
             try:
                 self._lines = self._stack.enter_context(open(self._lines_to, "w", encoding="utf-8"))
             except OSError as error:
@@ -82,7 +82,7 @@ class BatchProgress(Watcher):
             self._stack.close()
 
     def planned(self, total: int) -> None:
-        """Tell how many models there are."""
+        """Set the number of models."""
         self._progress.update(self._task, total=total)
 
     def started(self, job: Job) -> None:
@@ -90,7 +90,7 @@ class BatchProgress(Watcher):
         self._running[job.source] = None
 
     def ended(self, outcome: Outcome) -> None:
-        """Count a model; write its JSON line; say in a line why it failed. Raises SaveError."""
+        """Count a model, write its JSON line and, if it failed, print why. Raises SaveError."""
         self._running.pop(outcome.source, None)
         self._progress.advance(self._task)
         entry = outcome.as_dict()
@@ -100,28 +100,28 @@ class BatchProgress(Watcher):
         if outcome.output is None and outcome.kind == MIGRATED:
             self._would_change.append(f"{outcome.source}: {_difference(outcome.report)}")
         if not outcome.done:
-            said = line(outcome.code, outcome.source, outcome.reason)
+            text = line(outcome.code, outcome.source, outcome.reason)
             if self._live is not None:
-                self._console.print(escape(said), highlight=False, soft_wrap=True)
+                self._console.print(escape(text), highlight=False, soft_wrap=True)
             else:
-                click.echo(said, err=True)
+                click.echo(text, err=True)
 
     def finished(self, summary: Summary) -> None:
-        """Write the JSON line of the totals, and the page. Raises SaveError where that cannot be written."""
+        """Write the page and the JSON line of the totals. Raises SaveError."""
         self.summary = summary
         if self._page is not None:
             self._page.finish(summary.as_dict())
         self._write(summary.as_dict())
 
     def summarise(self, summary: Summary) -> None:
-        """Print what a check would change, and the table of outcomes and reasons.
+        """Print the models that --check found to change, and a table of outcomes and reasons.
 
-        To stdout, or to stderr, if JSON lines went to stdout.
+        They go to stdout, or to stderr if the JSON lines go to stdout.
         """
         console = self._console if self._lines_to == "-" else Console()
-        for named in sorted(self._would_change):
-            said = " ".join(f"would change: {named}".split())
-            console.print(escape(said), highlight=False, soft_wrap=True)
+        for change in sorted(self._would_change):
+            text = " ".join(f"would change: {change}".split())
+            console.print(escape(text), highlight=False, soft_wrap=True)
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column("models", justify="right")
         table.add_column("outcome")
@@ -130,13 +130,13 @@ class BatchProgress(Watcher):
             colour = _COLOURS[kind]
             table.add_row(str(count), f"[{colour}]{kind}[/]" if colour else kind, code)
         if not summary.complete:
-            table.add_row(str(summary.models - summary.ended), "[red]not tried[/]", "")
+            table.add_row(str(summary.models - summary.ended), "[red]not started[/]", "")
         if summary.models:
             console.print(table)
-        cached = f", {summary.cached} of them by an earlier run" if summary.cached else ""
+        cached = f" ({summary.cached} of them by an earlier run)" if summary.cached else ""
         rate = summary.ended / summary.seconds if summary.seconds else 0.0
         console.print(
-            f"{summary.ended} of {summary.models} models{cached} in {summary.seconds:.1f} s, {rate:.1f} a second",
+            f"{summary.ended} of {summary.models} models{cached} in {summary.seconds:.1f} s, {rate:.1f} per second",
             highlight=False,
         )
 
@@ -153,11 +153,11 @@ class BatchProgress(Watcher):
 
 
 def _difference(report: Mapping[str, Any]) -> str:
-    """Return in a few words what a migration changed."""
+    """Return what a migration changed, as in "opset 11 → 17, 3 nodes changed"."""
     before, after, count = report["before"], report["after"], len(report["changes"])
     parts = [
-        f"{word} {before[key]} → {after[key]}"
-        for word, key in (("opset", "opset"), ("IR", "ir_version"))
+        f"{label} {before[key]} → {after[key]}"
+        for label, key in (("opset", "opset"), ("IR", "ir_version"))
         if before[key] != after[key]
     ]
     if count:
@@ -167,5 +167,5 @@ def _difference(report: Mapping[str, Any]) -> str:
 
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """Show models a second."""
+        """Show the number of models per second."""
         return Text(f"{task.speed:.1f}/s" if task.speed else "–/s")

@@ -1,4 +1,4 @@
-"""A dependency file, in which make and ninja read what a result was made from."""
+"""`--depfile FILE`: a dependency file for make and ninja."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["dependencies", "write_depfile"]
 
 
 def dependencies(original: Model, options: dict[str, Any]) -> list[str]:
-    """Return the files that a migration of `original` reads: the model, its weights, the inputs, the user's passes."""
+    """Return the files that a migration of `original` reads: model, weights, --input-data, modules of --pass."""
     folder = os.path.dirname(str(options["model"]))
     found = [os.path.join(folder, name) for name in original.files]
     data = options["input_data"]
@@ -31,7 +31,7 @@ def dependencies(original: Model, options: dict[str, Any]) -> list[str]:
 
 
 def write_depfile(path: str, target: str, sources: list[str]) -> None:
-    """Write the rule `target: sources`, and an empty rule for each source, so that a deleted one stops no make.
+    """Write the rule `target: sources`, and an empty rule for each source, so that make goes on when one is deleted.
 
     Raises SaveError.
     """

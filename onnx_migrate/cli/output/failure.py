@@ -1,4 +1,4 @@
-"""How a failed command ends: one line on stderr, JSON on stdout if that was asked for, and the exit code."""
+"""The end of a failed command: one line on stderr, with --json an object on stdout, and the exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["fail", "line"]
 
 
 def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
-    """Say what went wrong and return the exit code."""
+    """Print an error and return the exit code."""
     from onnx_migrate.report.failure import exit_code, failure
 
     if as_json:
@@ -24,6 +24,6 @@ def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
 
 
 def line(code: str, model: str, message: str) -> str:
-    """Return what is said of a model that failed, as one line, whatever its name is."""
-    named = message if message.startswith(model) else f"{model}: {message}"
-    return " ".join(f"onnx-migrate: {code}: {named}".split())
+    """Return the line of a model that failed, "onnx-migrate: CODE: MODEL: message", without line breaks."""
+    text = message if message.startswith(model) else f"{model}: {message}"
+    return " ".join(f"onnx-migrate: {code}: {text}".split())

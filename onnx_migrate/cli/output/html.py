@@ -1,4 +1,4 @@
-"""`--html FILE`: the report as a page to look at."""
+"""`--html FILE`: the report as an HTML page."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 __all__ = ["BatchPage", "check_page", "html_option", "write_failure_page", "write_model_page"]
 
 _LENIENT = "backslashreplace"
-"""How a page shows a byte of a file's name that is not UTF-8."""
+"""How a byte of a file name that is not UTF-8 is shown."""
 
-_KIND = b"<!DOCTYPE html>", "a page"
-"""How one begins, and what it is."""
+_KIND = b"<!DOCTYPE html>", "an HTML page"
+"""The first bytes of a page, and what it is called in a message."""
 
 html_option = click.option(
     "--html", type=click.Path(), metavar="FILE",
-    help="Write the report as a page to FILE, which needs nothing beside it; with the extra onnx-migrate[html].",
+    help="Write the report to FILE as a self-contained HTML page; needs pip install 'onnx-migrate[html]'.",
 )  # fmt: skip
 
 
 def check_page(path: str | None) -> None:
-    """Raise what would keep a page from being written: UsageError without the template library, or SaveError."""
+    """Raise UsageError or SaveError if the page could not be written, or the template library is missing."""
     if path is None:
         return
     from onnx_migrate.errors import UsageError
@@ -41,7 +41,7 @@ def check_page(path: str | None) -> None:
 
     check_available()
     if is_url(path):
-        raise UsageError("--html writes a file, and no URL")
+        raise UsageError("--html needs a file, not a URL")
     check_target(path)
     check_replaceable(path, *_KIND)
 
@@ -54,7 +54,7 @@ def write_model_page(path: str, report: Mapping[str, Any], *, model: str, output
 
 
 def write_failure_page(path: str, error: MigrateError, model: str) -> None:
-    """Write the page of a model that was not migrated; where that cannot be, say so, and leave the exit to the error."""
+    """Write the page of a model that was not migrated; an error of writing is printed, but does not set the exit code."""
     from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.errors import SaveError
     from onnx_migrate.report.failure import failure
@@ -67,9 +67,9 @@ def write_failure_page(path: str, error: MigrateError, model: str) -> None:
 
 
 class BatchPage:
-    """Gathers the page of a batch; each model's part lies on the disk until the end.
+    """Collects the page of a batch; the parts of the models are kept in a temporary file until the end.
 
-    Models stand in it by name, not as they ended.
+    Models are listed by name, not in the order in which they ended.
     """
 
     def __init__(self, path: str) -> None:
@@ -79,7 +79,7 @@ class BatchPage:
         self._parts = tempfile.TemporaryFile()  # noqa: SIM115
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Add a model by its JSON line."""
+        """Add a model, given as the object of its JSON line."""
         from onnx_migrate.errors import saving
         from onnx_migrate.report.html.render import model_part
         from onnx_migrate.report.html.view_model import Row
@@ -104,7 +104,7 @@ class BatchPage:
 
 
 def _sizes(model: str, output: str | None) -> tuple[str, str] | None:
-    """Return the sizes of the files before and after, where both are there."""
+    """Return the sizes of the files before and after as text; None unless they are two files that exist."""
     if (
         output is None
         or not (os.path.isfile(model) and os.path.isfile(output))

@@ -1,27 +1,32 @@
-"""An inspection on a rich console: one model in full, or many in a line each."""
+"""Prints inspections on a rich console: one model in full, or a table with one row per model."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from onnx_migrate.report.report import INEXACT
+from onnx_migrate.report.text import change_text
+
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.inspection import Inspection
+    from onnx_migrate.rewrite.change_log import Change
 
 __all__ = ["print_inspection", "print_overview"]
 
 _SHOWN = 10
-"""Changes and refusals shown, unless all are asked for."""
+"""Number of changes and of refusals shown without --verbose."""
 
 
 def print_overview(found: Sequence[Inspection], console: Console, *, to: str) -> None:
-    """Write a table of one row a model; `to` heads what would become of each."""
+    """Print a table with one row per model; `to` is the heading of the column with what a migration would do."""
     table = _table("model", "opset", "IR", "nodes", "weights", "reachable")
     table.add_column(escape(to), overflow="fold")
     for item in found:
@@ -31,7 +36,7 @@ def print_overview(found: Sequence[Inspection], console: Console, *, to: str) ->
             str(item.summary.ir_version),
             str(item.nodes),
             _bytes(item.weight_bytes),
-            _span(item.survey.reachable),
+            _span(item.reachability.opsets),
             _outlook(item)
             if f"to {item.target}" == to or item.plan is None
             else f"{item.target}: {_outlook(item)}",
@@ -40,7 +45,7 @@ def print_overview(found: Sequence[Inspection], console: Console, *, to: str) ->
 
 
 def print_inspection(item: Inspection, console: Console, *, everything: bool = False) -> None:
-    """Write all that is known of a model."""
+    """Print all that is known of a model."""
 
     def line(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
@@ -69,16 +74,25 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
     line(f"\n[bold]to opset {item.target}[/]: {_outlook(item)}")
     if item.plan is not None:
         changes = [
-            f"  {escape(str(change.where))}: {escape(change.reason)}"
-            + (f" [yellow]({change.exactness.value})[/]" if change.exactness.value != "exact" else "")
+            f"  {escape(_node(change))}: {escape(change.reason)}"
+            + (
+                f" [yellow]({INEXACT[change.exactness.value]})[/]"
+                if change.exactness.value != "exact"
+                else ""
+            )
             for change in item.plan.changes
         ]
         _some(changes, line, everything)
         for note in item.plan.notes:
             line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{escape(note.message)}")
-    line(f"\n[bold]reachable[/]: opset {_span(item.survey.reachable)}")
-    refusals = [f"  not {_span(no.opsets)}: {_error_line(no.error)}" for no in item.survey.refusals]
+    line(f"\n[bold]reachable[/]: opset {_span(item.reachability.opsets)}")
+    refusals = [f"  not {_span(no.opsets)}: {_error_line(no.error)}" for no in item.reachability.refusals]
     _some(refusals, line, everything)
+
+
+def _node(change: Change) -> str:
+    """Return the node of a change, as in "'clip1' (Clip-6 → Clip-13)"."""
+    return str(replace(change.where, operator=change_text(change), from_version=None, to_version=None))
 
 
 def _some(lines: list[str], line: Callable[[str], None], everything: bool) -> None:
@@ -114,7 +128,7 @@ def _error_line(error: MigrateError) -> str:
 
 
 def _span(opsets: Iterable[int]) -> str:
-    """Write rising numbers as ranges: 9 to 12, 14."""
+    """Return increasing numbers as ranges, as in "9 to 12, 14"."""
     ranges: list[list[int]] = []
     for opset in opsets:
         if ranges and opset == ranges[-1][1] + 1:

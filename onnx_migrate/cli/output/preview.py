@@ -1,4 +1,4 @@
-"""`--check`, `--dry-run` and `--diff`: what would be done, without doing it."""
+"""`--check`, `--dry-run` and `--diff`: what a migration would do; and where a command writes."""
 
 from __future__ import annotations
 
@@ -22,25 +22,27 @@ def destination(options: dict[str, Any]) -> str | None:
     preview = options["check"] or options["dry_run"]
     if options["depfile"] and (preview or options["in_place"] or STREAM in (options["model"], *given)):
         raise click.UsageError(
-            "--depfile tells what a file was made from: it needs a MODEL and another OUTPUT"
+            "--depfile needs a MODEL and another OUTPUT that are files: make and ninja track files"
         )
     if options["depfile"] and any("://" in name for name in (options["model"], *given)):
-        raise click.UsageError("--depfile is for make and ninja, which know files and no URLs")
+        raise click.UsageError("--depfile needs files, not URLs: make and ninja track files")
     if options["in_place"]:
         if given:
-            raise click.UsageError("--in-place writes over MODEL: leave OUTPUT out")
+            raise click.UsageError("--in-place replaces MODEL; leave OUTPUT out")
         if options["model"] == STREAM:
-            raise click.UsageError("--in-place has no place to write to: MODEL is stdin")
+            raise click.UsageError("--in-place cannot replace stdin; name a file as MODEL")
         return None if preview else str(options["model"])
     if len(given) > 1 or not (given or preview):
-        raise click.UsageError("say where to write: MODEL OUTPUT, or --in-place to write over MODEL")
+        raise click.UsageError("name one OUTPUT, or use --in-place to replace MODEL")
     if preview:
         return None
     if given[0] == STREAM:
         if sys.stdout.isatty():
-            raise click.UsageError("stdout is a terminal: give OUTPUT a name")
+            raise click.UsageError("stdout is a terminal; name a file as OUTPUT")
         if options["save_as_external_data"]:
-            raise click.UsageError("--save-as-external-data writes two files, and stdout takes one")
+            raise click.UsageError(
+                "--save-as-external-data writes two files, but stdout takes one; name a file as OUTPUT"
+            )
     return str(given[0])
 
 
@@ -54,7 +56,7 @@ def diff_lines(migration: Migration, *, target: str | None) -> list[str]:
 
 
 def print_diff(lines: Iterable[str], *, err: bool) -> None:
-    """Print a diff, in colours on a terminal."""
+    """Print the lines of a diff, in colours on a terminal."""
     for line in _coloured(lines):
         click.echo(line, err=err)
 

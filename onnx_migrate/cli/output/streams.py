@@ -1,4 +1,4 @@
-"""`-`: a model from stdin, a result to stdout."""
+"""`-` as a path: the model is read from stdin, the result is written to stdout."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ _NAMELESS, _NAME = "<bytes>", "<stdin>"
 
 
 def read_source(model: str) -> Source:
-    """Return the path, of a copy if it is a URL, or all that stdin has; then the model is held in memory."""
+    """Return the path of the model, of a local copy if it is a URL; for `-` the bytes of stdin, all in memory."""
     if model != STREAM:
         from onnx_migrate.files import ensure_local
 
         return ensure_local(model)
     if sys.stdin.isatty():
-        raise click.UsageError("stdin is a terminal: pipe a model into it")
+        raise click.UsageError("stdin is a terminal; pipe a model into it")
     return sys.stdin.buffer.read()
 
 
 def error_with_stdin_name(error: MigrateError) -> MigrateError:
-    """Return an error that calls what came from stdin so."""
+    """Return an error whose text calls a model without a name <stdin>."""
     renamed = copy(error)
     renamed.reason = error.reason.replace(_NAMELESS, _NAME)
     return renamed
 
 
 def with_stdin_name(migration: Migration) -> Migration:
-    """Return a migration whose report calls what came from stdin so."""
+    """Return a migration whose report calls a model without a name <stdin>."""
     if migration.report.model != _NAMELESS:
         return migration
     return replace(migration, report=replace(migration.report, model=_NAME))
 
 
 def to_stdout(migration: Migration) -> None:
-    """Write the result to stdout once it is whole. Raises SaveError; over 2 GB it would not be one file."""
+    """Write the result to stdout when it is complete. Raises SaveError over 2 GB, where it would be two files."""
     from onnx_migrate.errors import SaveError
 
     with tempfile.TemporaryDirectory(prefix="onnx-migrate-") as folder:
@@ -57,7 +57,8 @@ def to_stdout(migration: Migration) -> None:
         migration.save(path)
         if path.with_name("model.onnx.data").exists():
             raise SaveError(
-                "stdout takes one file, and the result is more than 2 GB", hint="give OUTPUT a name"
+                "the result is over 2 GB and needs two files, but stdout takes one",
+                hint="name a file as OUTPUT",
             )
         sys.stdout.flush()
         with path.open("rb") as file:

@@ -1,12 +1,13 @@
-"""A result by URL: written whole in a temporary folder, then sent, so that the object appears whole or not at all.
+"""Sends a result to a URL, so that the object there is replaced as a whole or not at all.
 
-Where a put is one atomic step it is used as it is: S3 (PutObject, CompleteMultipartUpload), Google Cloud Storage and
-Azure Blob Storage show an object when all of it is there, and what is sent in parts and then given up is never shown.
-Anywhere else the bytes go to a name of their own in the same folder, and are then moved.
+The result is first written to a temporary folder. Where a put is atomic it is used directly: S3 (PutObject,
+CompleteMultipartUpload), Google Cloud Storage and Azure Blob Storage show an object only when all of it has arrived, and
+an upload in parts that is abandoned never becomes visible. Elsewhere the bytes are sent to a name of their own in the same
+folder, which is then renamed.
 
-Two objects cannot be put at once. So the data of a model goes first, under a name made of its content: no object that
-an older model refers to is written over, and the same result has the same names. Then comes the model. The data of a
-model that was replaced is left where it is, because somebody may be reading it.
+Two objects cannot be replaced at once. So the data of a model is sent first, under a name that contains a digest of its
+content: no object that an older model refers to is overwritten, and equal results have equal names. Then the model
+is sent. The data of a model that was replaced is not removed, because somebody may be reading it.
 """
 
 from __future__ import annotations
@@ -23,65 +24,72 @@ import onnx
 
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.digest import file_digest
-from onnx_migrate.model.weights import tensors
+from onnx_migrate.model.tensors import tensors
 from onnx_migrate.url import basename, is_web, one_line_reason, open_file_system, same_place
 
-__all__ = ["check_url", "upload"]
+__all__ = ["IN_PLACE", "check_url", "upload"]
 
-_ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"}
+IN_PLACE = "pass --in-place (in Python in_place=True) to replace it"
+"""What allows the source to be the output."""
+
+_ATOMIC_PUT = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"}
 
 
 def check_url(url: str, *, source: str | None = None, in_place: bool = False) -> None:
-    """Refuse a URL that cannot be written to, or must not: that of the model itself. Asks nothing of the server.
+    """Check a URL to write to, without asking the server.
 
     Raises SaveError (`cannot-write`, `is-directory`, `in-place`), and UsageError as `url.open_file_system` does.
     """
     if is_web(url):  # fsspec would POST
-        raise SaveError(f"{url}: HTTP is only read", hint="s3, gs, az, hf, sftp and others are written to")
+        raise SaveError(
+            f"{url}: HTTP addresses can only be read",
+            hint="write to a file, or to a URL of another protocol such as s3, gs, az, hf or sftp",
+        )
     open_file_system(url)
     if basename(url) in ("", ".", ".."):
-        raise SaveError(f"{url} is a directory", code="is-directory", hint="give a file name in it")
+        raise SaveError(f"{url} is a directory", code="is-directory", hint="give the URL of a file in it")
     if source is not None and not in_place and same_place(source, url):
-        raise SaveError(f"{url} is the model itself", code="in-place", hint="--in-place allows to replace it")
+        raise SaveError(f"{url} is the source model itself", code="in-place", hint=IN_PLACE)
 
 
 def upload(path: Path, url: str) -> None:
-    """Send the model at `path`, and its data file if it has one, to `url`. Raises SaveError."""
+    """Send the model at `path`, and its data file if it has one, to `url`. Raises SaveError and UsageError."""
     system, target = open_file_system(url)
     data = path.with_name(f"{path.name}.data")
     try:
         if data.exists():
             name = f"{path.name}.{file_digest(data)}.data"
-            _refer(path, data.name, name)
+            _rename_data(path, data.name, name)
             _put(system, data, posixpath.join(posixpath.dirname(target), name))
         _put(system, path, target)
-    except Exception as error:  # of whatever library the protocol is spoken by
+    except Exception as error:  # raised by the library of any protocol
         raise SaveError(f"{url}: cannot be written: {one_line_reason(error)}") from error
 
 
 def _put(system: Any, path: Path, target: str) -> None:
-    given = system.protocol
-    if _ATOMIC & ({given} if isinstance(given, str) else set(given)):
+    """Send a file to a path of an fsspec file system, atomically."""
+    protocols = system.protocol
+    if _ATOMIC_PUT & ({protocols} if isinstance(protocols, str) else set(protocols)):
         system.put_file(os.fspath(path), target)
         return
     folder = posixpath.dirname(target)
-    aside = posixpath.join(folder, f".onnx-migrate-{uuid.uuid4().hex}{path.suffix}")
+    temporary = posixpath.join(folder, f".onnx-migrate-{uuid.uuid4().hex}{path.suffix}")
     if system.isdir(target):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     system.makedirs(folder, exist_ok=True)
     try:
-        system.put_file(os.fspath(path), aside)
-        system.mv(aside, target)
-        if system.exists(aside):  # WebHDFS answers a rename it refuses like one it does
-            raise FileExistsError(errno.EEXIST, "what is there could not be replaced")
+        system.put_file(os.fspath(path), temporary)
+        system.mv(temporary, target)
+        if system.exists(temporary):  # WebHDFS reports a refused rename as a success
+            raise FileExistsError(errno.EEXIST, "the existing object could not be replaced")
     except BaseException:
-        with contextlib.suppress(Exception):  # gone, or out of reach: the first error is the one to tell
-            system.rm(aside)
+        with contextlib.suppress(Exception):  # the first error is the one to report
+            system.rm(temporary)
         raise
 
 
-def _refer(path: Path, old: str, new: str) -> None:
-    """Let the model at `path`, all of whose large weights lie in a data file, name that otherwise."""
+def _rename_data(path: Path, old: str, new: str) -> None:
+    """Change the location of external data from `old` to `new` in the model at `path`, whose large payloads are all external."""
     proto = onnx.load(path, load_external_data=False)
     for tensor in tensors(proto):
         for entry in tensor.external_data:

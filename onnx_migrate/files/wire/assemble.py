@@ -1,4 +1,4 @@
-"""Assembling the bytes of a model file from a structure and references to its payloads."""
+"""Assembles the bytes of a model file from a structure and references to its payloads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from onnx import TensorProto
 
 from onnx_migrate.files.wire.protobuf import BYTES, encode_varint, header, parse_fields
 from onnx_migrate.files.wire.rebuild import Piece, rebuild
+from onnx_migrate.model.payloads import Payload
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.weights import Payload, has_type, refer
+from onnx_migrate.model.tensors import has_type, mark_external
 
 __all__ = ["ExternalLocation", "assemble"]
 
@@ -60,7 +61,7 @@ def assemble(
         for name in ("external_data", "data_location", "raw_data"):
             tensor.ClearField(name)
         if isinstance(answer, ExternalLocation):
-            refer(tensor, *answer)
+            mark_external(tensor, *answer)
             return [tensor.SerializeToString()]
         return _with_payload(tensor, answer)
 

@@ -76,8 +76,8 @@ def decode_varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
             return value & 0xFFFF_FFFF_FFFF_FFFF, at
         shift += 7
         if shift == 70:
-            raise Malformed("a number of more than 10 bytes", start)
-    raise Malformed("ends within a number", start, missing=int(end == len(data)))
+            raise Malformed("a varint of more than 10 bytes", start)
+    raise Malformed("the data ends within a varint", start, missing=int(end == len(data)))
 
 
 def parse_fields(data: Buffer, start: int, end: int) -> list[Field]:
@@ -93,7 +93,7 @@ def parse_fields(data: Buffer, start: int, end: int) -> list[Field]:
             tag, at = decode_varint(data, at, end)
         number, wire_type = tag >> 3, tag & 7
         if not 0 < number < 1 << 29:
-            raise Malformed(f"field number {number}", begin)
+            raise Malformed(f"the invalid field number {number}", begin)
         value = at
         if wire_type == BYTES:
             length, value = decode_varint(data, at, end)
@@ -107,10 +107,10 @@ def parse_fields(data: Buffer, start: int, end: int) -> list[Field]:
         elif wire_type == GROUP:
             at = _group_end(data, begin, end)
         else:
-            raise Malformed(f"wire type {wire_type}", begin)
+            raise Malformed(f"the invalid wire type {wire_type}", begin)
         if at > end:
             missing = at - end if end == len(data) else 0
-            raise Malformed(f"field {number} ends beyond its message", begin, missing)
+            raise Malformed(f"field {number} is longer than the message it is in", begin, missing)
         found.append(Field(number, wire_type, begin, value, at))
     return found
 
@@ -128,7 +128,7 @@ def _group_end(data: Buffer, at: int, end: int) -> int:
                 raise Malformed(f"groups nested more than {MAX_DEPTH} deep", begin)
         elif wire_type == GROUP_END:
             if open_groups.pop() != number:
-                raise Malformed(f"a group that ends as field {number}", begin)
+                raise Malformed(f"a group whose end tag has another field number, {number}", begin)
             if not open_groups:
                 return at
         elif wire_type == BYTES:
@@ -139,8 +139,8 @@ def _group_end(data: Buffer, at: int, end: int) -> int:
         elif wire_type in (FIXED32, FIXED64):
             at += 4 if wire_type == FIXED32 else 8
         else:
-            raise Malformed(f"wire type {wire_type}", begin)
-    raise Malformed("a group without an end", begin)
+            raise Malformed(f"the invalid wire type {wire_type}", begin)
+    raise Malformed("a group without an end tag", begin)
 
 
 def encode_varint(value: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Replacing tensors in a serialised model without parsing the rest.
+"""Replaces tensors in a serialised model without parsing the rest.
 
 Only messages that can contain a tensor are parsed. All other bytes, unknown fields included, are copied as they are.
 `split` uses this to leave large payloads out of a model, `assemble` to put them back.
@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from onnx_migrate.files.wire.protobuf import BYTES, MAX_DEPTH, Buffer, Malformed, header, parse_fields
+from onnx_migrate.model.payloads import Payload
 from onnx_migrate.model.tensor_fields import MODEL, TENSOR, MessageType
-from onnx_migrate.model.weights import Payload
 
 __all__ = ["Piece", "rebuild", "total_size"]
 

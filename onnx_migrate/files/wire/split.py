@@ -1,4 +1,4 @@
-"""Splitting a serialised model into its structure and references to its large payloads."""
+"""Splits a serialised model into its structure and references to its large payloads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from onnx import TensorProto
 from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, decode_varint, parse_fields
 from onnx_migrate.files.wire.rebuild import Piece, rebuild
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.weights import INLINE_LIMIT, has_type, refer
+from onnx_migrate.model.tensors import has_type, mark_external
+from onnx_migrate.model.weights import INLINE_LIMIT
 
 __all__ = ["split"]
 
@@ -57,7 +58,7 @@ def split(data: Buffer, keep: Callable[[int, int, str, bytes], tuple[str, int]])
                 (extra if is_extra else rest).extend(data[f.start : f.end])
         reference = TensorProto()
         ordered = TensorProto.FromString(bytes(extra)).SerializeToString() if extra else b""
-        refer(reference, *keep(payload.value, length, name, ordered), length)
+        mark_external(reference, *keep(payload.value, length, name, ordered), length)
         return [bytes(rest), reference.SerializeToString()]
 
     pieces = rebuild(data, 0, len(data), lambda start, end: end - start > INLINE_LIMIT, replace)

@@ -1,4 +1,4 @@
-"""The picture of a changed node as values: boxes with slots, and the texts in them."""
+"""The drawing of a changed node as values: boxes with slots, and the texts in them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["Attribute", "Box", "Drawing", "Slot", "Texts"]
 
 @dataclass(frozen=True)
 class Slot:
-    """An input or output: the operator's name for it, what is written there, and what the pointer tells of it.
+    """An input or output: its formal name (`label`), its text, and the tooltip (`title`).
 
-    `text` and `title` are places in the drawing's `Texts`. `mark` is "gone", "new", "inner" where a node of the same
-    drawing reads it, or "".
+    `text` and `title` are indices into the drawing's `Texts`. `mark` is "removed", "new", "inner" if a node of the same
+    drawing reads the value, or "".
     """
 
     label: str
@@ -23,7 +23,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute; `value` is a place in the drawing's `Texts`, `mark` is "gone", "new" or ""."""
+    """An attribute; `value` is an index into the drawing's `Texts`, `mark` is "removed", "new" or ""."""
 
     name: str
     value: int
@@ -32,9 +32,9 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Box:
-    """A node. `constants` are inputs whose value the model fixes, `more` counts inputs and outputs not drawn.
+    """A node. `constants` are inputs that are constants of the model, `more` counts inputs and outputs not drawn.
 
-    `version` is 0 where it is not known, as for operators of other domains. `mark` is "gone", "new", "blocked" or "".
+    `version` is 0 if unknown, as for operators of other domains. `mark` is "removed", "new", "blocked" or "".
     """
 
     operator: str
@@ -50,9 +50,9 @@ class Box:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What stood there, and what stands there now: rows from top to bottom, each of boxes that read from rows above.
+    """A node before and after; `after` has rows from top to bottom, whose boxes read values of the rows above.
 
-    Drawings are equal when they differ in texts alone: in names, and values of constants and attributes.
+    Drawings compare equal if they differ only in texts: names, and values of constants and attributes.
     """
 
     before: Box
@@ -60,18 +60,18 @@ class Drawing:
 
 
 class Texts:
-    """The texts of a drawing. What is one thing (a value, an attribute that stays) is one text, however often drawn."""
+    """The texts of a drawing. A value, or an attribute that is kept, has one text, however often it is drawn."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.labels: list[str] = []
-        """What each text is: the name of a slot or an attribute."""
-        self._places: dict[tuple[str, ...], int] = {}
+        """The label of each text: the formal name of a slot, or the name of an attribute."""
+        self._indices: dict[tuple[str, ...], int] = {}
 
-    def place(self, thing: tuple[str, ...], text: str, label: str) -> int:
-        """Return the place of a thing's text."""
-        if thing not in self._places:
-            self._places[thing] = len(self.texts)
+    def index(self, key: tuple[str, ...], text: str, label: str) -> int:
+        """Return the index of the text with this key; it is added if it is new."""
+        if key not in self._indices:
+            self._indices[key] = len(self.texts)
             self.texts.append(text)
             self.labels.append(label)
-        return self._places[thing]
+        return self._indices[key]

@@ -1,4 +1,4 @@
-"""Changes put together that are the same but for names, so that a page of thousands stays short."""
+"""Groups changes that differ only in names and values, so that a page of thousands of changes stays short."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ from typing import Any
 
 from onnx_migrate.report.html.diagram_parts import Drawing
 from onnx_migrate.report.html.node_diagram import draw
+from onnx_migrate.report.report import INEXACT
 
 __all__ = ["Column", "Form", "Group", "grouped"]
 
 
 _LIST = re.compile(r"\[[^\]]*\]")
 
-_INEXACT = {"exact": "", "equivalent": "equivalent: rounds otherwise", "assumed": "right under an assumption"}
-
 
 @dataclass(frozen=True)
 class Column:
-    """A text that nodes of a form differ in: its place among the drawing's texts, and what it is."""
+    """A text in which the nodes of a form differ: its index among the texts of the drawing, and its label."""
 
-    place: int
+    index: int
     label: str
 
 
 @dataclass(frozen=True)
 class Form:
-    """Nodes of one drawing: the texts of the first, and for the others what differs.
+    """Nodes that share one drawing: the texts of the first node, and the texts in which the nodes differ.
 
-    `rows` has a row for every node, the first included, of the texts in `columns`; `unlisted` counts nodes left out.
+    `rows` has a row for every node, the first included, with the texts of `columns`; `unlisted` counts nodes left out.
     """
 
     drawing: Drawing
@@ -41,15 +40,15 @@ class Form:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self.rows) + self.unlisted
 
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes of one operator that became the same for the same reason, but for lists in it, which are written as "[…]".
+    """Nodes of one operator that became the same operator for the same reason; lists in `reason` are shown as "[…]".
 
-    `inexact` says how near the new form is; "" where it is bit for bit the old.
+    `inexact` says how the result may differ; "" if it is bit-identical.
     """
 
     before: str
@@ -60,23 +59,23 @@ class Group:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return sum(form.nodes for form in self.forms)
 
 
 def grouped(changes: Iterable[Mapping[str, Any]], *, listed: int) -> tuple[Group, ...]:
-    """Group the changes of a report's dict; of each form at most `listed` nodes get a row. Linear in the changes."""
+    """Group the changes of a report's dict, in linear time; at most `listed` nodes of each form get a row."""
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for change in changes:
         old, new = change["before"], change["after"]
         became = f"{new['operator']}-{new['version']}" if new else " + ".join(_operators(change))
         reason = _LIST.sub("[…]", change["reason"])
-        key = (f"{old['operator']}-{old['version']}", became or "nothing", reason)
+        key = (f"{old['operator']}-{old['version']}", became or "removed", reason)
         groups.setdefault(key, []).append(change)
     return tuple(
         Group(
             *key,
-            ", ".join(sorted({_INEXACT[member["exactness"]] for member in members} - {""})),
+            ", ".join(sorted({INEXACT[member["exactness"]] for member in members} - {""})),
             _forms(members, listed),
         )
         for key, members in groups.items()
@@ -98,12 +97,12 @@ def _forms(changes: Sequence[Mapping[str, Any]], listed: int) -> tuple[Form, ...
 
 
 def _form(drawing: Drawing, labels: Sequence[str], members: Sequence[Sequence[str]], listed: int) -> Form:
-    """Put nodes of one drawing together; where they are several, the first column is the node's name."""
+    """Combine nodes that share one drawing; if there are several, the first column is the node's name."""
     first = members[0]
     columns = tuple(
-        Column(place, label)
-        for place, label in enumerate(labels)
-        if any(texts[place] != first[place] for texts in members) or (place == 0 and len(members) > 1)
+        Column(index, label)
+        for index, label in enumerate(labels)
+        if any(texts[index] != first[index] for texts in members) or (index == 0 and len(members) > 1)
     )
-    rows = tuple(tuple(texts[column.place] for column in columns) for texts in members[:listed])
+    rows = tuple(tuple(texts[column.index] for column in columns) for texts in members[:listed])
     return Form(drawing, tuple(first), columns, rows, len(members) - len(rows))

@@ -1,4 +1,4 @@
-"""A changed node as a picture, before and after: boxes with slots, as graph viewers draw them."""
+"""Draws a changed node before and after: boxes with slots, as graph viewers show them."""
 
 from __future__ import annotations
 
@@ -24,64 +24,65 @@ _KINDS = {
     "tensor": "Concat Split Slice Gather GatherND GatherElements Pad Resize Upsample ScatterND ScatterElements",
     "quantization": "QuantizeLinear DequantizeLinear DynamicQuantizeLinear",
 }
-"""Operators by the kind that gives their colour, as readers of graph viewers know them."""
+"""Operators by kind, which determines their colour; the colours are those common in graph viewers."""
 
 _KIND_OF = {operator: kind for kind, operators in _KINDS.items() for operator in operators.split()}
 
 _SLOTS = 12
-"""Values drawn that go into a node, or come out; Concat and the like can have hundreds."""
+"""Largest number of inputs, constants and outputs drawn of a node; Concat can have hundreds."""
 
 
 def draw(change: Mapping[str, Any]) -> tuple[Drawing, Texts]:
-    """Draw a change of a report's dict. The first three texts are the node's name, the body it stands in and the reason."""
-    pen = _DiagramBuilder(change)
+    """Draw a change of a report's dict. The first three texts are the node's name, its graph or function, and the reason."""
+    builder = _DiagramBuilder(change)
     old, new = change["before"], change["after"]
     nodes = _in_order(change["helper_nodes"], new)
     was_read, is_read = set(old["inputs"]), {name for node in nodes for name in node["inputs"]}
-    before = pen.box(old, "gone", was_read - is_read) if new else pen.box(old, mark="gone")
+    before = builder.box(old, "removed", was_read - is_read) if new else builder.box(old, mark="removed")
     rows: list[list[Box]] = []
     depth: dict[str, int] = {}
     for node in nodes:
         box = (
-            pen.box(node, "new", is_read - was_read, inner=is_read)
+            builder.box(node, "new", is_read - was_read, inner=is_read)
             if node is new
-            else pen.box(node, inner=is_read, helper=True, mark="new")
+            else builder.box(node, inner=is_read, helper=True, mark="new")
         )
         row = max((depth.get(name, -1) for name in node["inputs"]), default=-1) + 1
         depth |= dict.fromkeys(node["outputs"], row)
         rows += [[] for _ in range(row + 1 - len(rows))]
         rows[row].append(box)
-    return Drawing(before, tuple(map(tuple, rows))), pen.texts
+    return Drawing(before, tuple(map(tuple, rows))), builder.texts
 
 
 def draw_blocked(change: Mapping[str, Any]) -> tuple[Drawing, Texts]:
-    """Draw the node that stood in the way of a migration: a change that was never made."""
-    pen = _DiagramBuilder(change)
-    return Drawing(pen.box(change["before"], mark="blocked"), ()), pen.texts
+    """Draw a node that could not be migrated: a change without a result."""
+    builder = _DiagramBuilder(change)
+    return Drawing(builder.box(change["before"], mark="blocked"), ()), builder.texts
 
 
 def _in_order(
     helpers: Sequence[Mapping[str, Any]], node: Mapping[str, Any] | None
 ) -> list[Mapping[str, Any]]:
-    """Put the node before the first helper that reads what it gives, and else behind them all."""
+    """Put the node before the first helper that reads its outputs, or after all helpers."""
     if node is None:
         return list(helpers)
-    given = set(node["outputs"])
-    place = next(
-        (index for index, helper in enumerate(helpers) if given.intersection(helper["inputs"])), len(helpers)
+    produced = set(node["outputs"])
+    position = next(
+        (index for index, helper in enumerate(helpers) if produced.intersection(helper["inputs"])),
+        len(helpers),
     )
-    return [*helpers[:place], node, *helpers[place:]]
+    return [*helpers[:position], node, *helpers[position:]]
 
 
 class _DiagramBuilder:
-    """Draws the nodes of one change."""
+    """Draws the nodes of one change and collects their texts."""
 
     def __init__(self, change: Mapping[str, Any]) -> None:
         self.texts = Texts()
-        self.texts.place(("node",), change["node"], "node")
+        self.texts.index(("node",), change["node"], "node")
         scope = change["scope"]
-        self.texts.place(("scope",), "" if scope == "graph" else scope, "in")
-        self.texts.place(("reason",), change["reason"], "reason")
+        self.texts.index(("scope",), "" if scope == "graph" else scope, "in")
+        self.texts.index(("reason",), change["reason"], "reason")
         self._kept: Mapping[str, str] = change["kept_attributes"]
         self._constants: Mapping[str, Mapping[str, Any]] = change["constants"]
         self._boxes = 0
@@ -96,9 +97,9 @@ class _DiagramBuilder:
         helper: bool = False,
         mark: str = "",
     ) -> Box:
-        """Draw a node. `sign` marks its attributes but for those that stay, and inputs that are `only_here`.
+        """Draw a node. `sign` marks the inputs in `only_here`, and the attributes that are not kept.
 
-        `inner` are values that nodes of the drawing read.
+        `inner` are the values that nodes of the drawing read.
         """
         self._boxes += 1
         names_in, names_out = _formal(node["domain"], node["operator"], node["version"])
@@ -130,17 +131,17 @@ class _DiagramBuilder:
         )
 
     def _value(self, label: str, name: str, mark: str = "") -> Slot:
-        place = self.texts.place(("value", name), name, label)
-        return Slot(label, place, place, mark)
+        index = self.texts.index(("value", name), name, label)
+        return Slot(label, index, index, mark)
 
     def _constant(self, label: str, name: str, mark: str) -> Slot:
-        held = self._constants[name]
-        shape = "×".join(map(str, held["shape"]))
-        kind = f"{held['type']}[{shape}]" if held["shape"] else held["type"]
-        text = f"⟨{shape}⟩" if held["value"] is None else held["value"]
-        place = self.texts.place(("constant", name), text, label)
-        title = self.texts.place(("title", name), f"{name}: {kind}", f"{label} from")
-        return Slot(label, place, title, mark)
+        constant = self._constants[name]
+        shape = "×".join(map(str, constant["shape"]))
+        kind = f"{constant['type']}[{shape}]" if constant["shape"] else constant["type"]
+        text = f"⟨{shape}⟩" if constant["value"] is None else constant["value"]
+        index = self.texts.index(("constant", name), text, label)
+        title = self.texts.index(("title", name), f"{name}: {kind}", f"{label} from")
+        return Slot(label, index, title, mark)
 
     def _attributes(
         self, node: Mapping[str, Any], kept: Mapping[str, str], sign: str
@@ -148,15 +149,15 @@ class _DiagramBuilder:
         own: Mapping[str, str] = node["attributes"]
         found = []
         for name, value in sorted({**kept, **own}.items()):
-            thing = ("attribute", str(self._boxes), name) if name in own else ("kept", name)
-            place = self.texts.place(thing, value, name)
-            found.append(Attribute(name, place, sign if name in own else ""))
+            key = ("attribute", str(self._boxes), name) if name in own else ("kept", name)
+            index = self.texts.index(key, value, name)
+            found.append(Attribute(name, index, sign if name in own else ""))
         return tuple(found)
 
 
 @cache
 def _formal(domain: str, operator: str, version: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names that an operator has for its inputs and outputs; none where the installed onnx does not know it."""
+    """Return the formal names of an operator's inputs and outputs; none if the installed onnx does not know it."""
     try:
         schema = defs.get_schema(operator, version, "" if is_onnx(domain) else domain)
     except defs.SchemaError:
@@ -165,5 +166,5 @@ def _formal(domain: str, operator: str, version: int) -> tuple[tuple[str, ...], 
 
 
 def _label(names: Sequence[str], index: int) -> str:
-    """Return the name of an operator's input or output; those behind the last are of one that takes any number."""
+    """Return the formal name of an input or output; all after the last name belong to a variadic parameter."""
     return names[min(index, len(names) - 1)] if names else ""

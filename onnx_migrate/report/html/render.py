@@ -1,6 +1,6 @@
-"""A report as one page of HTML that needs nothing beside it and no network.
+"""Renders reports as one self-contained HTML page, which loads no other file and needs no network.
 
-The same reports give the same bytes.
+The output is deterministic: equal reports give equal bytes.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 __all__ = ["batch_page", "check_available", "model_page", "model_part"]
 
 _LISTED = 2_000
-"""Nodes of one drawing that are told one by one in a page for one model."""
+"""Largest number of nodes listed for one drawing on the page of one model."""
 
 _LISTED_IN_BATCH = 50
-"""The same where a page has many models."""
+"""The same for each model on the page of a batch."""
 
 
 def check_available() -> None:
-    """Raise UsageError where the template library is not installed."""
+    """Raise UsageError if the template library is not installed."""
     _macros()
 
 
 def model_page(report: Mapping[str, Any], *, sizes: tuple[str, str] | None = None) -> str:
-    """Return the page of one model: a report's or a failure's dict, and the files' sizes before and after."""
+    """Return the page of one model, from the dict of a report or failure; `sizes` are the file sizes before and after."""
     macros = _macros()
     page = ModelPage.of(report, sizes=sizes, listed=_LISTED)
     return f"{macros.top(page.name)}\n{macros.alone(page)}\n{macros.bottom(__version__)}\n"
 
 
 def model_part(report: Mapping[str, Any], *, sizes: tuple[str, str] | None = None) -> str:
-    """Return the part of a batch's page that shows one model."""
+    """Return the part of the page of a batch that shows one model."""
     page = ModelPage.of(report, sizes=sizes, listed=_LISTED_IN_BATCH)
     return f"{_macros().part(page, anchor(page.name))}\n"
 
 
 def batch_page(rows: Sequence[Row], parts: Iterable[str], totals: Mapping[str, Any]) -> Iterator[str]:
-    """Give the page of a batch in pieces: the table, the models' parts, and what makes the table work."""
+    """Yield the page of a batch in pieces: the table of `rows`, the `parts` of the models, and the script."""
     macros = _macros()
     yield f"{macros.top('batch')}\n{macros.table(rows, totals)}\n"
     yield from parts
@@ -52,11 +52,11 @@ def batch_page(rows: Sequence[Row], parts: Iterable[str], totals: Mapping[str, A
 
 
 def _prose(text: str) -> Markup:
-    """Return a text with what stands between backticks as code."""
+    """Return a text as HTML, with text between backticks as <code>."""
     from markupsafe import Markup, escape
 
     pieces = text.split("`")
-    if len(pieces) % 2 == 0:  # a backtick of the model's own
+    if len(pieces) % 2 == 0:  # an unpaired backtick is part of a name
         return escape(text)
     return Markup().join(
         Markup("<code>{}</code>").format(piece) if index % 2 else escape(piece)
@@ -70,7 +70,8 @@ def _macros() -> Any:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
         raise UsageError(
-            "a report in HTML needs Jinja2, which is not installed", hint="pip install 'onnx-migrate[html]'"
+            "a report in HTML needs Jinja2, which is not installed",
+            hint="run pip install 'onnx-migrate[html]'",
         ) from error
     environment = Environment(
         loader=PackageLoader("onnx_migrate.report.html", "."), autoescape=True, undefined=StrictUndefined,

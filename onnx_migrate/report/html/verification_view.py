@@ -1,4 +1,4 @@
-"""What a page shows of a verification: the verdict, and each output with its largest differences."""
+"""The contents of a page about a verification: the verdict, and the largest differences of each output."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def _finding(item: Mapping[str, Any]) -> Finding:
     if item["problem"]:
         grade, text = "differs", item["problem"]
     elif item["identical"]:
-        grade, text = "same", "bit for bit the same"
+        grade, text = "same", "bit-identical"
     else:
-        grade, text = "near", "the same but for rounding"
+        grade, text = "near", "equal within the tolerance"
     compared = item["elements"] > 0
     return Finding(
         item["output"],

@@ -1,4 +1,4 @@
-"""What a page shows of one model, and of a batch, as values: the template only puts them in their places."""
+"""The contents of a page, of one model or of a batch, as values that the template only has to place."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from onnx_migrate.errors import Where
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.html.diagram_parts import Drawing
 from onnx_migrate.report.html.grouping import Group, grouped
 from onnx_migrate.report.html.node_diagram import draw_blocked
 from onnx_migrate.report.html.verification_view import VerificationView, shape_text
+from onnx_migrate.report.report import AS_DECLARED
 
 __all__ = ["Fact", "Failure", "ModelPage", "Note", "Port", "Row", "anchor"]
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure and what it is of; `new` where it is another than it was."""
+    """A figure with its label; `new` if the migration changed it."""
 
     label: str
     value: str
@@ -28,7 +30,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the model; `after` is "" where there is no result."""
+    """An input or output of the model; `after` is "" if there is no result."""
 
     side: str
     name: str
@@ -39,7 +41,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Note:
-    """Something that was done, or found, that is not one node's; `severity` is "info", "warning", "good" or "failed"."""
+    """A note that is not about one changed node; `severity` is "info", "warning", "good" or "failed"."""
 
     severity: str
     text: str
@@ -47,7 +49,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a model was not migrated, and the node in the way, if it is known."""
+    """Why a model was not migrated, and a drawing of the node that could not be migrated, if it is known."""
 
     code: str
     meaning: str
@@ -60,7 +62,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class ModelPage:
-    """All that a page shows of one model; what there is nothing to say of is empty or None."""
+    """All that a page shows of one model; fields without content are empty or None."""
 
     name: str
     outcome: str
@@ -78,7 +80,7 @@ class ModelPage:
 
     @classmethod
     def of(cls, report: Mapping[str, Any], *, sizes: tuple[str, str] | None, listed: int) -> ModelPage:
-        """Prepare the dict of a report or of a failure; of nodes of one drawing `listed` are told one by one."""
+        """Prepare the dict of a report or of a failure; at most `listed` nodes are listed for one drawing."""
         changes = report.get("changes") or ()
         before, after = report.get("before"), report.get("after")
         dynamic = report.get("dynamic") or {"trials": (), "notes": ()}
@@ -109,7 +111,7 @@ class ModelPage:
 
 @dataclass(frozen=True)
 class Row:
-    """A model in the table of a batch; `reason` is why it was not migrated."""
+    """The row of a model in the table of a batch; `reason` says why it was not migrated."""
 
     anchor: str
     model: str
@@ -122,7 +124,7 @@ class Row:
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Row:
-        """Prepare the JSON line of a model."""
+        """Prepare the object of a model's JSON line."""
         before, after = entry.get("before") or {}, entry.get("after") or {}
         error, verification = entry.get("error"), entry.get("verification")
         reason = "done by an earlier run" if entry.get("cached") else ""
@@ -132,7 +134,7 @@ class Row:
             anchor(entry["model"]),
             entry["model"],
             entry["outcome"],
-            verification["kind"] if verification else "not asked for" if after else "",
+            verification["kind"] if verification else "not verified" if after else "",
             " → ".join(dict.fromkeys(str(side["opset"]) for side in (before, after) if side)),
             f"{len(entry['changes']):,}" if after else "",
             entry["total_seconds"],
@@ -141,7 +143,7 @@ class Row:
 
 
 def anchor(model: str) -> str:
-    """Return the id of a model's part in the page of a batch; it is the same in every run."""
+    """Return the HTML id of a model's part in the page of a batch; it depends on the name only."""
     return f"m{hashlib.blake2b(model.encode('utf-8', 'surrogateescape'), digest_size=6).hexdigest()}"
 
 
@@ -150,13 +152,13 @@ def _facts(
 ) -> Iterable[Fact]:
     if before is None:
         return
-    now = after or before
-    yield _both("opset", before["opset"], now["opset"])
+    result = after or before
+    yield _both("opset", before["opset"], result["opset"])
     for domain, version in before["opset_imports"].items():
-        if domain not in ("", "ai.onnx") and version != now["opset_imports"].get(domain):
-            yield _both(domain, version, now["opset_imports"].get(domain, "not imported"))
-    yield _both("IR version", before["ir_version"], now["ir_version"])
-    yield _both("nodes", f"{before['nodes']:,}", f"{now['nodes']:,}")
+        if domain not in ("", "ai.onnx") and version != result["opset_imports"].get(domain):
+            yield _both(domain, version, result["opset_imports"].get(domain, "not imported"))
+    yield _both("IR version", before["ir_version"], result["ir_version"])
+    yield _both("nodes", f"{before['nodes']:,}", f"{result['nodes']:,}")
     if sizes:
         yield _both("size", *sizes)
 
@@ -169,24 +171,20 @@ def _ports(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> tuple[
     found = []
     for side in ("inputs", "outputs"):
         for old, new in zip_longest(before[side], after[side] if after else ()):
-            now = shape_text(new["shape"]) if new else ""
-            found.append(Port(side[:-1], old["name"], old["type"], shape_text(old["shape"]), now))
+            result = shape_text(new["shape"]) if new else ""
+            found.append(Port(side[:-1], old["name"], old["type"], shape_text(old["shape"]), result))
     return tuple(found)
 
 
 def _failure(report: Mapping[str, Any]) -> Failure:
     error, blocked = report["error"], report.get("blocked")
     drawing, texts = draw_blocked(blocked) if blocked else (None, None)
-    operator = error["operator"]
-    if operator and error["from_version"] is not None:
-        operator += f"-{error['from_version']}"
-        if error["to_version"] not in (None, error["from_version"]):
-            operator += f" → {error['to_version']}"
-    scope = f"in {error['scope']}" if error["scope"] not in ("", "graph") else ""
+    fields = ("scope", "node", "operator", "from_version", "to_version")
+    where = Where(*(error[field] for field in fields)) if error["node"] or error["operator"] else None
     return Failure(
         error["code"],
         CODES.get(error["code"], ""),
-        " ".join(filter(None, (operator, error["node"], scope))),
+        str(where or ""),
         error["reason"],
         error["hint"],
         drawing,
@@ -198,4 +196,4 @@ def _trial(trial: Mapping[str, Any]) -> Note:
     sizes = ", ".join(f"{name}={size}" for name, size in trial["sizes"])
     if trial["problem"]:
         return Note("failed", f"{sizes}: {trial['problem']}")
-    return Note("good", f"{sizes}: runs, and the outputs are as declared")
+    return Note("good", f"{sizes}: {AS_DECLARED}")

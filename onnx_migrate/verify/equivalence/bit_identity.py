@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnx_migrate.analysis.onnx_inference import sheltered
+from onnx_migrate.analysis.onnx_inference import without_fragile_ops
 from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import is_float
@@ -121,7 +121,7 @@ def _sizes(model: onnx.ModelProto, feed: Mapping[str, Any]) -> dict[str, int]:
             for size in array.shape:
                 shape.dim.add().dim_value = size
     try:
-        inferred = onnx.shape_inference.infer_shapes(sheltered(sized))
+        inferred = onnx.shape_inference.infer_shapes(without_fragile_ops(sized))
     except onnx.shape_inference.InferenceError:  # a model may run all the same; values then count as _UNKNOWN
         return {}
     return {

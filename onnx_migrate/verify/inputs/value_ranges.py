@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import onnx
 from onnx import GraphProto, NodeProto
 
-from onnx_migrate.analysis.onnx_inference import sheltered
+from onnx_migrate.analysis.onnx_inference import without_fragile_ops
 from onnx_migrate.model.graphs import initializer_types, nested_nodes
 from onnx_migrate.verify.inputs.operator_ranges import Range, accepted_range, inputs_passed_through
 
@@ -102,7 +102,7 @@ class _Lengths:
 def _shaped(model: onnx.ModelProto) -> GraphProto:
     """Return the graph with inferred shapes, or unchanged where inference fails: then fewer lengths are known."""
     try:
-        return onnx.shape_inference.infer_shapes(sheltered(model)).graph
+        return onnx.shape_inference.infer_shapes(without_fragile_ops(model)).graph
     except Exception:  # onnx raises unrelated kinds
         return model.graph
 

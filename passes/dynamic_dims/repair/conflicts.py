@@ -1,10 +1,12 @@
-"""What a node demands of its inputs that onnx's inference does not check, and whether it mixes the items of a batch."""
+"""Conflicts that onnx's inference does not report: operands that do not fit, and nodes that mix the items of a batch.
+
+Each function returns the conflict as a phrase for the refusal, "" if there is none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from .domain import Dim, Value
 from .node_context import NodeContext
 
 __all__ = ["batch_mixing", "broadcast_conflict", "operand_conflict"]
@@ -18,26 +20,28 @@ _ELEMENTWISE = frozenset(
 )  # fmt: skip
 
 
+_SPATIAL = frozenset(
+    {
+        "Conv", "ConvTranspose", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "LpPool",
+    }
+)  # fmt: skip
+
+
 def operand_conflict(context: NodeContext) -> str:
-    """Say why a node cannot run at other sizes although inference finds nothing; "" if it can."""
+    """Return why a node's weights or states do not fit its input at other sizes."""
     check = _CHECKS.get(context.node.op_type)
     return check(context) if check else ""
 
 
-def _dims(context: NodeContext, index: int) -> tuple[Dim | None, ...] | None:
-    value = context.input(index)
-    return value.dims if value is not None else None
-
-
 def _convolution(context: NodeContext) -> str:
-    x, weights = _dims(context, 0), _dims(context, 1)
+    x, weights = context.dims(0), context.dims(1)
     if x is None or weights is None or len(x) < 2 or x[1] is None or not x[1].varies:
         return ""
     return f"its weights are for {x[1].frozen} channels, and that axis follows {context.name_of(x[1])}"
 
 
 def _gemm(context: NodeContext) -> str:
-    a, b = _dims(context, 0), _dims(context, 1)
+    a, b = context.dims(0), context.dims(1)
     if a is None or b is None or len(a) != 2 or len(b) != 2:
         return ""
     inner = a[0 if context.attributes.get("transA") else 1]
@@ -48,17 +52,17 @@ def _gemm(context: NodeContext) -> str:
 
 
 def _channels(context: NodeContext) -> str:
-    x = _dims(context, 0)
+    x = context.dims(0)
     if x is None or len(x) < 2 or x[1] is None or not x[1].varies:
         return ""
-    held = [_dims(context, index) for index in range(1, len(context.inputs))]
-    if all(dims is not None and len(dims) == 1 and dims[0] == x[1] for dims in held):
+    operands = [context.dims(index) for index in range(1, len(context.inputs))]
+    if all(dims is not None and len(dims) == 1 and dims[0] == x[1] for dims in operands):
         return ""
     return f"its constants are for {x[1].frozen} channels, and that axis follows {context.name_of(x[1])}"
 
 
 def _recurrent(context: NodeContext) -> str:
-    x = _dims(context, 0)
+    x = context.dims(0)
     if x is None or len(x) != 3:
         return ""
     if x[2] is not None and x[2].varies:
@@ -66,7 +70,7 @@ def _recurrent(context: NodeContext) -> str:
     layout = context.attributes.get("layout", 0)
     batch = x[0 if layout else 1]
     for index in (5, 6):
-        state = _dims(context, index)
+        state = context.dims(index)
         if state is None or len(state) != 3 or batch is None:
             continue
         items, directions = state[0 if layout else 1], state[1 if layout else 0]
@@ -90,7 +94,7 @@ _CHECKS: dict[str, Callable[[NodeContext], str]] = {
 
 
 def broadcast_conflict(context: NodeContext) -> str:
-    """Say which axes do not fit, of a node that takes its inputs element by element."""
+    """Return which axis of an operand of an element-wise node has a fixed length where another operand's varies."""
     shapes = [value.dims if value is not None else None for value in context.inputs]
     if context.node.op_type not in _ELEMENTWISE or None in shapes:
         return ""
@@ -106,9 +110,9 @@ def broadcast_conflict(context: NodeContext) -> str:
     return ""
 
 
-def batch_mixing(context: NodeContext, outputs: list[Value]) -> str:
-    """Say over which axis a node mixes the items of a batch; "" if over none."""
-    x = _dims(context, 0)
+def batch_mixing(context: NodeContext) -> str:
+    """Return over which axis a node computes across the items of a batch."""
+    x = context.dims(0)
     if x is None or not any(map(context.assignments.carries_batch, x)):
         return ""
     mixed = [
@@ -122,22 +126,18 @@ def batch_mixing(context: NodeContext, outputs: list[Value]) -> str:
 
 
 def _mixing_axes(context: NodeContext, rank: int) -> list[int]:
-    """Return the axes of the first input along which elements meet."""
+    """Return the axes of the first input across which the operator computes, as a Softmax does across its `axis`."""
     kind, attributes = context.node.op_type, context.attributes
     if kind in ("Softmax", "LogSoftmax", "Hardmax"):
         axis = attributes.get("axis", -1 if context.rw.version >= 13 else 1)
         return [axis] if context.rw.version >= 13 else list(range(axis % max(rank, 1), rank))
     if kind in ("ArgMax", "ArgMin"):
         return [attributes.get("axis", 0)]
-    if kind in ("TopK", "CumSum"):
-        axis = context.integers(1) if kind == "CumSum" else None
-        return (
-            [int(axis.reshape(-1)[0])]
-            if axis is not None
-            else [attributes.get("axis", -1)]
-            if kind == "TopK"
-            else []
-        )
+    if kind == "TopK":
+        return [attributes.get("axis", -1)]
+    if kind == "CumSum":
+        axis = context.integers(1)
+        return [] if axis is None else [int(axis.reshape(-1)[0])]
     if kind.startswith("Reduce"):
         axes = context.integers(1)
         given = axes.tolist() if axes is not None else attributes.get("axes")
@@ -145,15 +145,7 @@ def _mixing_axes(context: NodeContext, rank: int) -> list[int]:
             return [int(axis) for axis in given]
         known = len(context.node.input) < 2 or not context.node.input[1]
         return list(range(rank)) if known and not attributes.get("noop_with_empty_axes") else []
-    if kind in (
-        "Conv",
-        "ConvTranspose",
-        "MaxPool",
-        "AveragePool",
-        "GlobalAveragePool",
-        "GlobalMaxPool",
-        "LpPool",
-    ):
+    if kind in _SPATIAL:
         return list(range(1, rank))
     if kind in ("InstanceNormalization", "GroupNormalization"):
         return list(range(2, rank))

@@ -1,9 +1,10 @@
-"""One body of nodes as it is walked: what is known of its values, and the hand that writes lengths into it."""
+"""What is known of the values of one graph at a point of the interpretation, and how lengths are read at run time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import onnx
@@ -11,18 +12,18 @@ import onnx
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .domain import Array, Assignments, Dim, Sizes, Value
+from .domain import Assignments, Dim, Sizes, Value
 
 __all__ = ["GraphState", "Length", "LoopState", "UnknownLength"]
 
 
 class UnknownLength(Exception):
-    """No value that is there has an axis of this length."""
+    """No value that is computed earlier has an axis from which a length can be computed."""
 
 
 @dataclass(frozen=True)
 class Length:
-    """How a length is had at run time: an axis of a value, then multiplied, divided and added to."""
+    """A formula for a length: an axis of a value, multiplied, then divided, then added to."""
 
     value: str
     axis: int
@@ -33,7 +34,7 @@ class Length:
 
 @dataclass(frozen=True)
 class LoopState:
-    """A value that a Loop or Scan carries round, by the label of that node and its place among those."""
+    """A loop-carried value: the label of its Loop or Scan node and its index among that node's states."""
 
     node: str
     index: int
@@ -41,29 +42,30 @@ class LoopState:
 
 @dataclass
 class GraphState:
-    """A graph's or a function's body. What is not found here is looked for in the body around it."""
+    """The values of one graph, sub-graph or function body; names it does not hold are looked up in `parent`."""
 
     scope: Scope
     assignments: Assignments
     parent: GraphState | None = None
     values: dict[str, Value] = field(default_factory=dict)
     sources: dict[Sizes, tuple[str, int]] = field(default_factory=dict)
-    """The first value and axis of each length that moves."""
+    """For each varying length, the first value and axis that have it."""
     producers: dict[str, onnx.NodeProto] = field(default_factory=dict)
     consumers: dict[str, list[onnx.NodeProto]] = field(default_factory=dict)
     loop_states: Mapping[str, LoopState] = field(default_factory=dict)
-    """Inputs of this body that are states."""
+    """The inputs of this graph that are loop-carried."""
     _gathers: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
+    """The outputs of the Shape-Gather pairs written so far, by the value and the axes they read."""
 
     def enclosing(self) -> Iterator[GraphState]:
-        """Give this body and those around it, from the inside."""
+        """Yield this graph and those around it, innermost first."""
         graph: GraphState | None = self
         while graph is not None:
             yield graph
             graph = graph.parent
 
     def value(self, name: str) -> Value:
-        """Return what is known of a value; small constants are read."""
+        """Return what is known of a value."""
         for graph in self.enclosing():
             found = graph.values.get(name)
             if found is not None:
@@ -71,20 +73,20 @@ class GraphState:
         return Value()
 
     def loop_state(self, name: str) -> LoopState | None:
-        """Return the state that a value is, None if it is none."""
+        """Return which loop-carried value a name stands for, None if for none."""
         return next(
             (graph.loop_states[name] for graph in self.enclosing() if name in graph.loop_states), None
         )
 
     def record(self, name: str, value: Value) -> None:
-        """Take note of a value."""
+        """Store what is known of a value; its varying axes become sources of lengths."""
         self.values[name] = value
         for axis, dim in enumerate(value.dims or ()):
             if dim is not None and dim.varies:
                 self.sources.setdefault(dim.sizes, (name, axis))
 
     def varying_dims(self, frozen: int) -> list[Dim]:
-        """Return the lengths that were `frozen` and move, first come first."""
+        """Return the varying lengths that are `frozen` in the source model, in the order they were found."""
         found = [
             sizes
             for graph in reversed(list(self.enclosing()))
@@ -94,9 +96,9 @@ class GraphState:
         return [Dim(sizes) for sizes in dict.fromkeys(found)]
 
     def lengths(self, dim: Dim, prefer: Sequence[str] = ()) -> list[Length]:
-        """Return the lengths whose product is `dim`'s, from the values preferred if they have it.
+        """Return formulas whose product is the length of `dim`, from the values in `prefer` if one has that length.
 
-        Raises UnknownLengthError.
+        Raises UnknownLength.
         """
         for name in prefer:
             for axis, other in enumerate(self.value(name).dims or ()):
@@ -106,25 +108,28 @@ class GraphState:
             if dim.sizes in graph.sources:
                 return [Length(*graph.sources[dim.sizes])]
         if dim.factors:
-            varying_dims = [part for part in dim.flat_factors() if part.varies]
             rest = dim.frozen
             found: list[Length] = []
-            for part in varying_dims:
-                found.extend(self.lengths(part, prefer))
-                rest //= part.frozen
+            for factor in dim.flat_factors():
+                if factor.varies:
+                    found.extend(self.lengths(factor, prefer))
+                    rest //= factor.frozen
             found[0] = Length(
                 found[0].value, found[0].axis, found[0].multiplier * rest, found[0].divisor, found[0].offset
             )
             return found
         for graph in self.enclosing():
             for sizes, (name, axis) in graph.sources.items():
-                made = _linear(sizes, dim.sizes)
-                if made is not None:
-                    return [Length(name, axis, *made)]
+                formula = _linear(sizes, dim.sizes)
+                if formula is not None:
+                    return [Length(name, axis, *formula)]
         raise UnknownLength
 
     def emit_shape(self, rw: Rewriter, entries: Sequence[int | Dim], prefer: Sequence[str] = ()) -> str:
-        """Write what gives a vector of lengths and return its name: a constant, or Shape, Gather and Concat."""
+        """Write nodes before the current one that compute a vector of lengths (int64); return its name.
+
+        It is a constant if all entries are numbers; else Shape, Gather and Concat. Raises UnknownLength.
+        """
         if all(isinstance(entry, int) for entry in entries):
             return rw.constant(np.array(entries, np.int64), "shape")
         parts: list[str] = []
@@ -156,14 +161,16 @@ class GraphState:
         close()
         return parts[0] if len(parts) == 1 else rw.before("Concat", parts, hint="shape", axis=0)
 
-    def emit_length(self, rw: Rewriter, dim: Dim, dtype: Array, prefer: Sequence[str] = ()) -> str:
-        """Write what gives one length as a tensor without axes, of the type of `dtype`."""
+    def emit_length(self, rw: Rewriter, dim: Dim, dtype: np.dtype[Any], prefer: Sequence[str] = ()) -> str:
+        """Write nodes before the current one that compute one length as a scalar of `dtype`; return its name.
+
+        Raises UnknownLength.
+        """
         vector = self.emit_shape(rw, [dim], prefer)
         scalar = rw.before("Gather", [vector, rw.constant(np.array(0, np.int64), "first")], hint="length")
-        if dtype.dtype == np.int64:
+        if dtype == np.int64:
             return scalar
-        kind = int(onnx.helper.np_dtype_to_tensor_dtype(dtype.dtype))
-        return rw.before("Cast", [scalar], hint="length", to=kind)
+        return rw.before("Cast", [scalar], hint="length", to=int(onnx.helper.np_dtype_to_tensor_dtype(dtype)))
 
     def _emit_gather(self, rw: Rewriter, value: str, axes: tuple[int, ...]) -> str:
         for graph in self.enclosing():
@@ -175,29 +182,29 @@ class GraphState:
         return name
 
     def _emit_product(self, rw: Rewriter, lengths: list[Length]) -> str:
-        found = ""
+        product = ""
         for length in lengths:
             name = self._emit_gather(rw, length.value, (length.axis,))
-            for operator, number, idle in (
+            for operator, number, neutral in (
                 ("Mul", length.multiplier, 1),
                 ("Div", length.divisor, 1),
                 ("Add", length.offset, 0),
             ):
-                if number != idle:
+                if number != neutral:
                     name = rw.before(
                         operator, [name, rw.constant(np.array([number], np.int64), "by")], hint="length"
                     )
-            found = rw.before("Mul", [found, name], hint="length") if found else name
-        return found
+            product = rw.before("Mul", [product, name], hint="length") if product else name
+        return product
 
 
 def _linear(have: Sizes, want: Sizes) -> tuple[int, int, int] | None:
-    """Return by what one length must be multiplied, divided and moved to be the other in every world."""
+    """Return the multiplier, divisor and offset that make `want` of `have` under every assignment, None if none do."""
     if all(w % h == 0 and w // h == want[0] // have[0] for h, w in zip(have, want, strict=True)):
         return want[0] // have[0], 1, 0
     if all(w and h % w == 0 and h // w == have[0] // want[0] for h, w in zip(have, want, strict=True)):
         return 1, have[0] // want[0], 0
-    moved = want[0] - have[0]
-    if moved and all(w - h == moved for h, w in zip(have, want, strict=True)):
-        return 1, 1, moved
+    offset = want[0] - have[0]
+    if offset and all(w - h == offset for h, w in zip(have, want, strict=True)):
+        return 1, 1, offset
     return None

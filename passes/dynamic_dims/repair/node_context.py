@@ -1,10 +1,10 @@
-"""One node where it stands: what is known of its inputs, and how an edit of it is made and noted."""
+"""One node under interpretation: what is known of its inputs, and the edits that a repair rule makes and explains."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
@@ -14,15 +14,26 @@ from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .domain import Array, Assignments, Dim, Value
+from .domain.attributes import attributes_of
 from .graph_state import GraphState, LoopState, UnknownLength
 from .hypotheses import Hypotheses
-from .node_inference import attributes_of
 
-__all__ = ["BatchMerged", "BatchMixed", "LoopStateConflict", "NodeContext", "UnrepairableNode", "text"]
+__all__ = [
+    "BatchMerged",
+    "BatchMixed",
+    "LoopStateConflict",
+    "NodeContext",
+    "UnrepairableNode",
+    "lengths_value",
+    "text",
+]
 
 
 class UnrepairableNode(Exception):
-    """A node that no mending makes right at other sizes."""
+    """Under the current hypotheses no repair makes a node valid at other sizes: a conflict, which backtracking resolves.
+
+    `constant` names the input that is suspected to hold the frozen size, "" if none is.
+    """
 
     def __init__(self, context: NodeContext, reason: str, constant: str = "") -> None:
         super().__init__(reason)
@@ -32,15 +43,18 @@ class UnrepairableNode(Exception):
 
 
 class BatchMixed(UnrepairableNode):
-    """A node at which the items of a batch meet."""
+    """A node computes across the items of a batch, as a Softmax over the batch axis does."""
 
 
 class BatchMerged(UnrepairableNode):
-    """A node that gives an output in which no axis is the batch."""
+    """An output of the graph has the batch merged with another axis, so no axis of it is the batch."""
 
 
 class LoopStateConflict(UnrepairableNode):
-    """A state that begins without an axis that moves and has it after a round: `axis` must begin as long as `dim`."""
+    """A loop-carried value has a fixed axis before the first iteration and a varying one after it.
+
+    It is resolved by the `expansion`: a state, the axis of its initial value, and the dim that axis must have.
+    """
 
     def __init__(self, context: NodeContext, state: LoopState, axis: int, dim: Dim) -> None:
         what = f"state {state.index} of {state.node!r}"
@@ -48,12 +62,12 @@ class LoopStateConflict(UnrepairableNode):
             context,
             f"{what} begins as it was, and its axis {axis} follows {context.name_of(dim)} after a round",
         )
-        self.state, self.axis, self.dim = state, axis, dim
+        self.expansion = state, axis, dim
 
 
 @dataclass
 class NodeContext:
-    """A node, its body and its inputs' values (None for one that is left out)."""
+    """A node, the graph it is in, and the values of its inputs (None for an input that is left out)."""
 
     node: onnx.NodeProto
     rw: Rewriter
@@ -62,18 +76,19 @@ class NodeContext:
     hypotheses: Hypotheses
     where: Where
     before: bytes | None = None
+    """The node as it was before the first edit, serialised; None while it is unchanged."""
     reasons: list[str] = field(default_factory=list)
     exactness: Exactness = Exactness.EXACT
-    """How near what the node computes at the old sizes stays."""
+    """How the repaired node's numbers at the frozen sizes compare with the original's."""
     label: str = field(init=False)
-    """A name that no other node has."""
+    """The name of the node's first output, which no other node of the graph has."""
 
     def __post_init__(self) -> None:
         self.label = next((name for name in self.node.output if name), self.node.name)
 
     @property
     def assignments(self) -> Assignments:
-        """The worlds the model is looked at in."""
+        """The sample assignments of the interpretation."""
         return self.graph_state.assignments
 
     @property
@@ -82,17 +97,22 @@ class NodeContext:
         return attributes_of(self.node)
 
     def input(self, index: int) -> Value | None:
-        """Return an input's value, None if it is left out."""
+        """Return the value of an input, None if it is left out."""
         return self.inputs[index] if index < len(self.inputs) else None
 
+    def dims(self, index: int) -> tuple[Dim | None, ...] | None:
+        """Return the dims of an input, None if it is left out or of unknown rank."""
+        value = self.input(index)
+        return value.dims if value is not None else None
+
     def integers(self, index: int) -> Array | None:
-        """Return what an input holds if that is one vector or number of integers in all worlds."""
+        """Return the elements of an input that is a constant scalar or vector of integers, else None."""
         value = self.input(index)
         array = value.constant() if value is not None else None
         return array if array is not None and array.dtype.kind == "i" and array.ndim < 2 else None
 
     def entries(self, index: int) -> list[int | Dim] | None:
-        """Return the lengths an input holds: numbers, and axes where shape arithmetic made them follow already."""
+        """Return the elements of an input that is a vector of lengths: numbers, and dims for those that vary."""
         value = self.input(index)
         if value is None or value.data is None:
             return None
@@ -107,7 +127,7 @@ class NodeContext:
         return [dim if dim.varies else dim.frozen for dim in dims]
 
     def set_input(self, index: int, name: str, reason: str) -> None:
-        """Connect an input anew."""
+        """Connect an input to another value ("" leaves it out), for a reason that the report shows."""
         self.snapshot()
         self.rw.set_input(index, name)
         while len(self.inputs) < len(self.node.input):
@@ -117,17 +137,23 @@ class NodeContext:
             self.inputs[index] = self.graph_state.value(name) if name else None
         self.reasons.append(reason)
 
+    def replace_input(self, index: int, name: str, value: Value, reason: str) -> None:
+        """Connect an input to a value that was just written and of which `value` is known."""
+        self.set_input(index, name, reason)
+        self.inputs[index] = value
+        self.graph_state.record(name, value)
+
     def snapshot(self) -> None:
-        """Keep the node as it is before the first edit."""
+        """Keep the node as it is before the first edit; to be called before each edit that `set_input` does not make."""
         if self.before is None:
             self.before = self.node.SerializeToString(deterministic=True)
 
     def write_shape(
         self, index: int, entries: list[int | Dim], reason: str, prefer: Sequence[str] = ()
     ) -> None:
-        """Give an input lengths: numbers, or axes of values that are there, of those preferred if they have them.
+        """Connect an input to a vector of lengths, which are read from the values in `prefer` where these have them.
 
-        Raises BlockedError.
+        Raises UnrepairableNode.
         """
         try:
             name = self.graph_state.emit_shape(
@@ -138,17 +164,17 @@ class NodeContext:
         self.set_input(index, name, reason)
         self.inputs[index] = lengths_value(entries, self.assignments)
 
-    def refuse(self, reason: str, index: int | None = None) -> None:
-        """Refuse for this node, naming the constant of one input."""
+    def refuse(self, reason: str, index: int | None = None) -> NoReturn:
+        """Raise UnrepairableNode for this node; `index` is the input that holds the frozen size."""
         raise UnrepairableNode(self, reason, self.rw.input(index) if index is not None else "")
 
     def text(self, entries: list[int | Dim]) -> str:
-        """Return lengths as people write them."""
+        """Return lengths as the report shows them: [N, 3, 224]."""
         shown = (str(entry) if isinstance(entry, int) else self.name_of(entry) for entry in entries)
         return f"[{', '.join(shown)}]"
 
     def name_of(self, dim: Dim) -> str:
-        """Return what people call an axis: its symbol, or what it was and moves."""
+        """Return an axis as the report shows it: its symbol, or the product of its factors' symbols and lengths."""
         names = [self.assignments.symbol(factor) or str(factor.frozen) for factor in dim.flat_factors()]
         symbol = self.assignments.symbol(dim) or " × ".join(names)
         return f"{symbol}, which moves" if dim.varies and all(map(str.isdecimal, names)) else symbol
@@ -167,5 +193,5 @@ def lengths_value(entries: list[int | Dim], assignments: Assignments) -> Value:
 
 
 def text(array: Array) -> str:
-    """Return numbers as people write them."""
+    """Return the elements of an array as the report shows them."""
     return str(array.tolist())

@@ -1,250 +1,155 @@
-"""Which axes of a Reshape's input go into which axis of its output.
+"""The interpretations of a Reshape: what the axes of its output are, given those of its input and the frozen shapes.
 
-A Reshape keeps the row-major order of the elements. So at the frozen sizes the axes of both sides, read from the
-front, meet wherever their products are equal, and between two such cuts the input's axes are the output's in other
-groups. What this leaves open is where an axis of length 1 goes, and how a dynamic axis is split.
+The axes longer than 1 follow from `factor_alignment`. Open is which output axis of length 1 a varying axis of frozen
+length 1 becomes, or into which neighbour it is merged: the frozen shapes are equal for all of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
-from itertools import product as combinations
-from math import gcd
+from dataclasses import dataclass
+from itertools import islice, product
 
 from .domain import Assignments, Dim, merged_axis
+from .factor_alignment import Alignment, Factor, Misaligned, align, merge_fixed
 
 __all__ = ["Interpretation", "interpretations"]
 
-_MOST = 12
-"""Meanings above which one is not looked for by trying."""
+_MAX_INTERPRETATIONS = 12
+
+Placement = list[tuple[Dim, int, bool]]
+"""Where the varying factors at one boundary go: factor, axis of the output, and whether in front of its factors."""
 
 
 @dataclass(frozen=True)
 class Interpretation:
-    """The output's axes; with `order`, of which a Reshape gives those at these places, to be transposed then."""
+    """The axes of the output.
+
+    With an `order`, a Reshape outputs the axes in that order, and a Transpose puts them in theirs.
+    """
 
     dims: tuple[Dim, ...]
     order: tuple[int, ...] | None = None
 
 
-@dataclass
-class _OutputAxis:
-    """One axis of the output: what it consists of so far."""
-
-    size: int
-    factors: list[Dim] = field(default_factory=list)
-
-
-class _Misaligned(Exception):
-    """The axes cannot be told to meet."""
-
-
 def interpretations(
-    given: Sequence[Dim], frozen: Sequence[int], free: int | None, assignments: Assignments
+    dims: Sequence[Dim], frozen: Sequence[int], free: int | None, assignments: Assignments
 ) -> list[Interpretation]:
-    """Return what the output's axes may be, likeliest first; empty if that cannot be told.
+    """Return what the axes of a Reshape's output may be, likeliest first; empty if the sides cannot be aligned.
 
-    `given` are the input's axes, `frozen` the output's lengths at the frozen sizes, `free` the axis that the
-    model itself left open with a -1.
+    `dims` are the input's axes, `frozen` the output's lengths in the source model, `free` the axis of the output that
+    the model gives as -1.
     """
-    if 0 in frozen or any(0 in dim.sizes for dim in given):
+    if 0 in frozen or any(0 in dim.sizes for dim in dims):
         return []
-    factors = _merge_fixed(
-        [(factor, axis) for axis, dim in enumerate(given) for factor in dim.flat_factors()], assignments
-    )
+    flat = [(factor, axis) for axis, dim in enumerate(dims) for factor in dim.flat_factors()]
+    factors = merge_fixed(flat, assignments)
     found: list[Interpretation] = []
-    # A dynamic axis that is split, and no -1 says into what: as many windows as there are, or windows as large.
-    for grows in (0,) if free is not None or not any(factor.varies for factor, _ in factors) else (0, 1):
+    # Without a -1, a varying axis that is split may become more windows, or windows of more elements.
+    open_split = free is None and any(factor.varies for factor, _ in factors)
+    for second_varies in (False, True) if open_split else (False,):
         try:
-            found += islice(_Alignment(factors, frozen, free, assignments, grows).interpretations(), _MOST)
-        except _Misaligned:  # noqa: PERF203
+            alignment = align(factors, frozen, free, assignments, second_varies=second_varies)
+            found += islice(
+                _Placer(alignment, frozen, free, assignments).interpretations(), _MAX_INTERPRETATIONS
+            )
+        except Misaligned:  # noqa: PERF203
             continue
     return list(dict.fromkeys(found))
 
 
-def _merge_fixed(factors: list[tuple[Dim, int]], assignments: Assignments) -> list[tuple[Dim, int]]:
-    """Lay neighbouring axes of fixed lengths together: how they were cut does not matter."""
-    found: list[tuple[Dim, int]] = []
-    long_axes = -1  # where the last fixed length stands, if nothing but ones came since
-    for dim, axis in factors:
-        if dim.varies:
-            long_axes = -1
-        elif dim.frozen > 1:
-            if long_axes >= 0:
-                before = found[long_axes][0].frozen
-                del found[long_axes:]
-                dim = assignments.fixed(before * dim.frozen)
-            long_axes = len(found)
-        found.append((dim, axis))
-    return found
+@dataclass(frozen=True)
+class _Placer:
+    """Places the varying factors of frozen length 1 that one alignment leaves at its boundaries."""
 
-
-class _Alignment:
-    def __init__(
-        self,
-        factors: list[tuple[Dim, int]],
-        frozen: Sequence[int],
-        free: int | None,
-        assignments: Assignments,
-        grows: int,
-    ) -> None:
-        self._grows = grows
-        self._leaves = factors
-        self._frozen = list(frozen)
-        self._free = free
-        self._worlds = assignments
-        self._slots = [_OutputAxis(size) for size in frozen]
-        # At each cut: the leaves of length 1, with the axis they come from, and the output's axes of length 1.
-        self._cuts: list[tuple[list[tuple[Dim, int]], list[int]]] = []
-        self._split: set[int] = set()
-        self._align()
-
-    def _align(self) -> None:
-        """Lay the leaves that are longer than 1 into the slots, and gather the others at the cuts between these."""
-        queue = list(self._leaves)
-
-        def ones() -> list[tuple[Dim, int]]:
-            found = []
-            while queue and queue[0][0].frozen == 1:
-                found.append(queue.pop(0))
-            return found
-
-        waiting: list[int] = []
-        for axis_out, slot in enumerate(self._slots):
-            if slot.size == 1:
-                waiting.append(axis_out)
-                continue
-            self._cuts.append((ones(), waiting))
-            waiting = []
-            need = slot.size
-            while need > 1:
-                for dim, _ in ones():
-                    slot.factors.append(dim)
-                if not queue:
-                    raise _Misaligned
-                dim, axis = queue.pop(0)
-                if need % dim.frozen == 0:
-                    slot.factors.append(dim)
-                    need //= dim.frozen
-                    continue
-                common = gcd(dim.frozen, need)
-                if common == 1:
-                    raise _Misaligned
-                first, rest = self._split_factor(dim, common, axis_out)
-                slot.factors.append(first)
-                self._split.add(axis_out)
-                need //= common
-                queue.insert(0, (rest, axis))
-        self._cuts.append((ones(), waiting))
-        if queue:
-            raise _Misaligned
-
-    def _split_factor(self, dim: Dim, common: int, axis_out: int) -> tuple[Dim, Dim]:
-        """Split an axis into one of `share` and the rest; of a dynamic one, the part that the model left open grows.
-
-        If it left none open, the first grows, or the second with `grows` 1.
-        """
-        rest = dim.frozen // common
-        if not dim.varies:
-            return self._worlds.fixed(common), self._worlds.fixed(rest)
-        first = self._grows == 0 if self._free is None else self._free == axis_out
-        kept = rest if first else common
-        if any(size % kept for size in dim.sizes):
-            raise _Misaligned
-        grown = Dim(tuple(size // kept for size in dim.sizes))
-        return (grown, self._worlds.fixed(kept)) if first else (self._worlds.fixed(kept), grown)
+    alignment: Alignment
+    frozen: Sequence[int]
+    free: int | None
+    assignments: Assignments
 
     def interpretations(self) -> list[Interpretation]:
-        """Give every way of placing the dynamic axes of length 1, likeliest first."""
-        ways = [self._placements(index) for index in range(len(self._cuts))]
+        """Return an interpretation for every way of placing the factors, likeliest first. Raises Misaligned."""
+        ways = [self._placements(index) for index in range(len(self.alignment.boundaries))]
         found = []
-        for chosen in islice(combinations(*ways), _MOST):
-            slots = [list(slot.factors) for slot in self._slots]
-            for way in chosen:
-                for dim, axis_out, front in way:
-                    slots[axis_out].insert(0 if front else len(slots[axis_out]), dim)
-            dims = tuple(
-                self._axis(slot.size, factors) for slot, factors in zip(self._slots, slots, strict=True)
-            )
-            found.append(Interpretation(dims))
+        for chosen in islice(product(*ways), _MAX_INTERPRETATIONS):
+            axes = [list(factors) for factors in self.alignment.axes]
+            for placement in chosen:
+                for dim, axis, front in placement:
+                    axes[axis].insert(0 if front else len(axes[axis]), dim)
+            found.append(Interpretation(tuple(map(self._axis, self.frozen, axes))))
         return list(dict.fromkeys([*found, *self._transposed()]))
 
+    def _axis(self, size: int, factors: Sequence[Dim]) -> Dim:
+        return merged_axis(factors, self.assignments.count) if factors else self.assignments.fixed(size)
+
     def _transposed(self) -> Iterator[Interpretation]:
-        """Give the ways in which the one dynamic axis of length 1 goes past others, as [1, n] becomes [n, 1]."""
-        moving = [
-            (cut, dim) for cut, (factors, _) in enumerate(self._cuts) for dim, _ in factors if dim.varies
+        """Yield the ways in which the one such factor moves past longer axes, as [1, n] becomes [n, 1]."""
+        boundaries = self.alignment.boundaries
+        varying = [
+            (index, dim) for index, (factors, _) in enumerate(boundaries) for dim, _ in factors if dim.varies
         ]
-        if len(moving) != 1 or self._cuts[moving[0][0]][1]:
+        if len(varying) != 1 or boundaries[varying[0][0]][1]:
             return
-        cut, dim = moving[0]
-        long_axes = [axis_out for axis_out, size in enumerate(self._frozen) if size != 1]
-        for axis_out in (axis_out for axis_out, size in enumerate(self._frozen) if size == 1):
-            rest = [other for other in range(len(self._frozen)) if other != axis_out]
-            at = rest.index(long_axes[cut]) if cut < len(long_axes) else len(rest)
-            dims = [self._axis(slot.size, slot.factors) for slot in self._slots]
-            dims[axis_out] = dim
-            yield Interpretation(tuple(dims), (*rest[:at], axis_out, *rest[at:]))
+        boundary, dim = varying[0]
+        long_axes = [axis for axis, size in enumerate(self.frozen) if size != 1]
+        for one in (axis for axis, size in enumerate(self.frozen) if size == 1):
+            rest = [axis for axis in range(len(self.frozen)) if axis != one]
+            position = rest.index(long_axes[boundary]) if boundary < len(long_axes) else len(rest)
+            dims = list(map(self._axis, self.frozen, self.alignment.axes))
+            dims[one] = dim
+            yield Interpretation(tuple(dims), (*rest[:position], one, *rest[position:]))
 
-    def _axis(self, size: int, factors: list[Dim]) -> Dim:
-        return merged_axis(factors, self._worlds.count) if factors else self._worlds.fixed(size)
-
-    def _placements(self, index: int) -> list[list[tuple[Dim, int, bool]]]:
-        """Return the ways to place the leaves of one cut: each a list of leaf, output axis, and whether in front."""
-        factors, places = self._cuts[index]
-        moving = [(dim, axis) for dim, axis in factors if dim.varies]
-        if not moving:
+    def _placements(self, boundary: int) -> list[Placement]:
+        """Return the ways to place the varying factors at one boundary, likeliest first."""
+        factors, ones = self.alignment.boundaries[boundary]
+        varying = [(dim, axis) for dim, axis in factors if dim.varies]
+        if not varying:
             return [[]]
-        if len(factors) == len(places):
-            each = [
-                (dim, axis_out, False)
-                for (dim, _), axis_out in zip(factors, places, strict=True)
-                if dim.varies
-            ]
-            # A -1 beside them may take them all in: [1, -1, 4], then a Squeeze.
-            if self._free is None or self._frozen[self._free] == 1:
+        if len(factors) == len(ones):
+            each = [(dim, one, False) for (dim, _), one in zip(factors, ones, strict=True) if dim.varies]
+            # A -1 beside them may take them all in, as in [1, -1, 4] before a Squeeze.
+            if self.free is None or self.frozen[self.free] == 1:
                 return [each]
-            taken = self._merges([dim for dim, _ in moving], index)
-            return [each, *(way for way in taken if way[0][1] == self._free)]
-        if len(moving) == len(places):
-            return [[(dim, axis_out, False) for (dim, _), axis_out in zip(moving, places, strict=True)]]
-        if len(moving) > 1:
-            return (
-                self._merges([dim for dim, _ in moving], index)
-                if not places
-                else self._several(moving, places)
-            )
-        dim, axis = moving[0]
-        if not places:
-            return self._merges([dim], index)
-        order = sorted(places, key=lambda axis_out: (axis_out != self._free, axis_out != axis, axis_out))
-        return [[(dim, axis_out, False)] for axis_out in order] + self._merges([dim], index)
+            merged = self._merged([dim for dim, _ in varying], boundary)
+            return [each, *(placement for placement in merged if placement[0][1] == self.free)]
+        if len(varying) == len(ones):
+            return [[(dim, one, False) for (dim, _), one in zip(varying, ones, strict=True)]]
+        if len(varying) > 1:
+            if not ones:
+                return self._merged([dim for dim, _ in varying], boundary)
+            return self._several(varying, ones)
+        dim, axis = varying[0]
+        if not ones:
+            return self._merged([dim], boundary)
+        order = sorted(ones, key=lambda one: (one != self.free, one != axis, one))
+        return [[(dim, one, False)] for one in order] + self._merged([dim], boundary)
 
-    def _several(self, moving: list[tuple[Dim, int]], places: list[int]) -> list[list[tuple[Dim, int, bool]]]:
-        if len(moving) > len(places):
-            raise _Misaligned
-        same = all(axis in places for _, axis in moving)
-        chosen = [axis for _, axis in moving] if same else places[: len(moving)]
-        return [[(dim, axis_out, False) for (dim, _), axis_out in zip(moving, chosen, strict=True)]]
+    def _several(self, varying: list[Factor], ones: list[int]) -> list[Placement]:
+        """Place several factors into more axes of length 1: at the same indices as in the input, else the first ones."""
+        if len(varying) > len(ones):
+            raise Misaligned
+        same = all(axis in ones for _, axis in varying)
+        chosen = [axis for _, axis in varying] if same else ones[: len(varying)]
+        return [[(dim, one, False) for (dim, _), one in zip(varying, chosen, strict=True)]]
 
-    def _merges(self, dims: list[Dim], index: int) -> list[list[tuple[Dim, int, bool]]]:
-        """Lay leaves into the axis behind the cut or the one before it.
+    def _merged(self, dims: list[Dim], boundary: int) -> list[Placement]:
+        """Merge factors into the axis after the boundary or the one before it, likeliest first.
 
-        Into the one behind if that was split off a longer axis, as heads are off features; else into the one
-        before, as steps of time take the batch in; at the front there is only the one behind.
+        After it if that axis was split off a longer one, as heads are off features; else before it, as time steps
+        take the batch in. At the front there is only the axis after it.
         """
-        long_axes = [axis_out for axis_out, size in enumerate(self._frozen) if size != 1]
-        before = long_axes[index - 1] if index else None
-        after = long_axes[index] if index < len(long_axes) else None
-        ways = []
+        long_axes = [axis for axis, size in enumerate(self.frozen) if size != 1]
+        before = long_axes[boundary - 1] if boundary else None
+        after = long_axes[boundary] if boundary < len(long_axes) else None
+        placements: list[Placement] = []
         if after is not None:
-            ways.append([(dim, after, True) for dim in reversed(dims)])
+            placements.append([(dim, after, True) for dim in reversed(dims)])
         if before is not None:
-            ways.append([(dim, before, False) for dim in dims])
-        last = after is not None and after == len(self._frozen) - 1
-        if len(ways) == 2 and (last or before == self._free) and after not in self._split:
-            ways.reverse()
-        if not ways:
-            raise _Misaligned
-        return ways
+            placements.append([(dim, before, False) for dim in dims])
+        last = after is not None and after == len(self.frozen) - 1
+        prefer_before = (last or before == self.free) and after not in self.alignment.split
+        if len(placements) == 2 and prefer_before:
+            placements.reverse()
+        if not placements:
+            raise Misaligned
+        return placements

@@ -1,10 +1,34 @@
-"""Finds and mends what keeps a model at its frozen sizes."""
+"""The search for a repair: abstract interpretation over sample assignments, with conflict-directed backtracking.
+
+The model's inputs get symbols (N, H, ...) where they had numbers. Whether a constant inside the model has to follow a
+symbol cannot be read from the constant: a 12 in a shape may be a length or a number of heads. So the model is
+evaluated abstractly, node by node from the inputs on (`interpreter`). Instead of symbolic expressions each axis holds
+its length under four sample assignments of the symbols (`domain.dims`): the frozen sizes, two others in which no two
+symbols agree, and one in which only the batch differs. onnx's own inference of the single node is the transfer
+function, run once for each assignment.
+
+1. At each node, its repair rule (`rules`) compares the constants with the lengths that arrive, and rewrites those that
+   are wrong at other sizes so that they are read from shapes. Where the frozen sizes leave several interpretations
+   (which of two axes of length 1 is the batch?), the rule asks `Hypotheses.choose` and goes on with one of them.
+2. A node that is then still invalid at other sizes, does not fit its weights, or mixes the items of a batch, is a
+   conflict (UnrepairableNode): one of the hypotheses before it is wrong.
+3. `Hypotheses.backtrack` gives up the latest choice among those the node depends on, and the interpretation starts
+   again on a fresh copy of the model. This ends when no node is in conflict, or no hypothesis is left: then the
+   conflict that was reached last is the refusal.
+
+Two conflicts are not refusals: a loop-carried value that varies after one iteration is expanded before the first
+(LoopStateConflict), and a node that mixes items under every hypothesis is tolerated, since only running the model
+shows whether that changes its outputs (BatchMixed).
+
+Imports inside this package point one way: search -> interpreter -> loop_bodies, rules, conflicts -> operand_edits,
+reshape_alignment -> node_context -> graph_state, hypotheses -> domain.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import onnx
 
@@ -21,20 +45,22 @@ from .node_context import BatchMerged, BatchMixed, LoopStateConflict, NodeContex
 
 __all__ = ["RepairResult", "repair"]
 
-_STRIDES = (64, 1)
-"""By multiples of what sizes grow: what strides divide, then what tables of positions have room for."""
+_STEPS = (64, 1)
+"""The multiples by which sample sizes exceed frozen sizes, in the order tried: 64 divides by the strides of most
+networks; 1 stays within tables that have room for a few more positions."""
 _MAX_ATTEMPTS = 48
-_FACTORS = (7, 11, 13, 17, 19, 23)
-"""Times 64: sizes for dims that were open already, which strides divide and no constant is likely to be."""
+_OPEN_FACTORS = (7, 11, 13, 17, 19, 23)
+"""Times 64: sample sizes of symbols the source model had already; strides divide them and constants rarely equal them."""
 _MIN_VARYING_SHARE = 0.1
-"""Of a model's nodes that a size must move to be free, where only small steps can be taken."""
+"""The share of nodes that must vary for a result with step 1 to count: strides can round so small a step away."""
 
 
 @dataclass(frozen=True)
 class RepairResult:
-    """A model without what froze its sizes, the axes of its outputs that are a batch, and where each symbol flows.
+    """A repaired model.
 
-    `flow` tells for how many nodes a symbol is an axis of what they give, or laid into one, of how many.
+    `batch_axes` maps an output to the batch symbol of its axes, `symbol_use` a symbol to the number of nodes with an
+    output that has it for an axis, or as a factor of one, and the number of all nodes visited.
     """
 
     model: Model
@@ -45,82 +71,96 @@ class RepairResult:
 def repair(
     model: Model, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog, pass_name: str
 ) -> RepairResult:
-    """Return the model with every constant that froze a symbol's size mended; each mend is a Change in the log.
+    """Return the model with every constant repaired that held a frozen size; the log gets a Change for each node.
 
-    `frozen` gives each symbol of the inputs the size it had; `batch` are those that are a batch. The walk computes
-    every shape at the frozen sizes and at others. Raises CannotMigrate, code `frozen-dim`, naming the node and the
-    constant where no mending makes them agree.
+    `frozen` maps each new symbol of the inputs to the size it had, `batch` are the symbols that are a batch. Raises
+    CannotMigrate, code `frozen-dim`, with the node and the constant for which no repair was found.
     """
     first: UnrepairableNode | None = None
-    open_sizes = {
-        symbol: 64 * factor
-        for symbol, factor in zip(_open_symbols(model.proto, frozen), _FACTORS, strict=False)
-    }
-    if open_sizes:
+    open_symbols = _open_symbols(model.proto, frozen)
+    if open_symbols:
+        sizes = {symbol: 64 * factor for symbol, factor in zip(open_symbols, _OPEN_FACTORS, strict=False)}
+        assignments = Assignments.of({**frozen, **sizes}, batch, _STEPS[0])
         try:
-            assignments = Assignments.of({**frozen, **open_sizes}, batch, _STRIDES[0])
-            found, interpreter = _search(model, assignments, pass_name)
+            return _search(model, assignments, pass_name).accept(frozen, batch, log)
         except UnrepairableNode:
-            pass  # a network that does not take these sizes: without them, less is known
-        else:
-            log.changes.extend(interpreter.changes)
-            return RepairResult(
-                found, _batch_axes(interpreter, assignments, batch), _symbol_use(interpreter, frozen)
-            )
-    for stride in _STRIDES if set(frozen) - batch else _STRIDES[:1]:
-        assignments = Assignments.of(frozen, batch, stride)
+            pass  # the network may not take these sizes; without them, less is known
+    for step in _STEPS if set(frozen) - batch else _STEPS[:1]:
         try:
-            found, interpreter = _search(model, assignments, pass_name)
+            attempt = _search(model, Assignments.of(frozen, batch, step), pass_name)
         except UnrepairableNode as error:
             first = first or error
             continue
-        if first is not None and interpreter.varying < _MIN_VARYING_SHARE * interpreter.visited:
-            break  # strides swallow so small a step, and it shows nothing
-        log.changes.extend(interpreter.changes)
-        return RepairResult(
-            found, _batch_axes(interpreter, assignments, batch), _symbol_use(interpreter, frozen)
-        )
+        coverage = attempt.interpreter.coverage
+        if first is not None and coverage.varying < _MIN_VARYING_SHARE * coverage.visited:
+            break
+        return attempt.accept(frozen, batch, log)
     assert first is not None
     raise _refusal(first, frozen)
 
 
-def _symbol_use(interpreter: Interpreter, frozen: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    return {symbol: (interpreter.symbol_use[symbol], interpreter.visited) for symbol in frozen}
+@dataclass(frozen=True)
+class _Attempt:
+    """A model without conflicts, and the interpretation that repaired it."""
+
+    model: Model
+    assignments: Assignments
+    interpreter: Interpreter
+
+    def accept(self, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog) -> RepairResult:
+        """Return the result of the repair and log its changes."""
+        log.changes.extend(self.interpreter.changes)
+        coverage = self.interpreter.coverage
+        use = {symbol: (coverage.by_symbol[symbol], coverage.visited) for symbol in frozen}
+        return RepairResult(self.model, self._batch_axes(batch), use)
+
+    def _batch_axes(self, batch: Set[str]) -> dict[str, dict[int, str]]:
+        sizes = self.assignments.sizes
+        symbols = {sizes[symbol]: symbol for symbol in sorted(batch) if symbol in sizes}
+        return {
+            name: {
+                axis: symbols[dim.sizes]
+                for axis, dim in enumerate(dims)
+                if dim is not None and dim.sizes in symbols
+            }
+            for name, dims in self.interpreter.outputs.items()
+            if dims is not None
+        }
 
 
 def _open_symbols(proto: onnx.ModelProto, frozen: Mapping[str, int]) -> list[str]:
-    """Return the symbols of inputs that were open before."""
+    """Return the symbols of inputs that the source model had already."""
     values = fed_inputs(proto.graph)
     names = [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
     return [name for name in dict.fromkeys(names) if name and name not in frozen]
 
 
-def _batch_axes(
-    interpreter: Interpreter, assignments: Assignments, batch: Set[str]
-) -> dict[str, dict[int, str]]:
-    symbols = {assignments.sizes[symbol]: symbol for symbol in sorted(batch) if symbol in assignments.sizes}
-    return {
-        name: {
-            axis: symbols[dim.sizes]
-            for axis, dim in enumerate(dims)
-            if dim is not None and dim.sizes in symbols
-        }
-        for name, dims in interpreter.outputs.items()
-        if dims is not None
-    }
+@dataclass
+class _Conflicts:
+    """What the search remembers of the conflicts it met since it last tolerated a node."""
+
+    mixed: dict[str, Hypotheses] = field(default_factory=dict)
+    """The hypotheses as they were at the first BatchMixed of each node, by its label."""
+    farthest: tuple[int, UnrepairableNode] | None = None
+    """The conflict before which most nodes were interpreted; a wrong early hypothesis conflicts sooner."""
+
+    def observe(self, error: UnrepairableNode, visited: int, hypotheses: Hypotheses) -> None:
+        if self.farthest is None or visited > self.farthest[0]:
+            self.farthest = visited, error
+        if isinstance(error, BatchMixed):
+            self.mixed.setdefault(error.context.label, deepcopy(hypotheses))
 
 
-def _search(model: Model, assignments: Assignments, pass_name: str) -> tuple[Model, Interpreter]:
-    """Walk under one meaning after the other until nothing contradicts."""
-    hypotheses = Hypotheses()
+def _search(model: Model, assignments: Assignments, pass_name: str) -> _Attempt:
+    """Interpret copies of the model under one set of hypotheses after the other until no node is in conflict.
+
+    Raises the UnrepairableNode that was reached last.
+    """
+    hypotheses, conflicts = Hypotheses(), _Conflicts()
     tolerated: set[str] = set()
     expanded_states: list[tuple[LoopState, int, Dim]] = []
-    # How the choices stood before they gave way to a node that mixes a batch, first come first.
-    mixed: dict[str, Hypotheses] = {}
-    # What is to be said of those behind a node that took the batch away: no running shows more.
+    # What to report of a node downstream of one that removed the batch: the removal, which causes the conflict.
     removed_batch: dict[str, UnrepairableNode] = {}
-    # The error before which the walk came farthest: a worse meaning of what comes first ends sooner.
-    farthest: tuple[int, UnrepairableNode] | None = None
     for _ in range(_MAX_ATTEMPTS):
         attempt = model.copy()
         interpreter = Interpreter(attempt, assignments, hypotheses, pass_name, tolerated, expanded_states)
@@ -128,50 +168,52 @@ def _search(model: Model, assignments: Assignments, pass_name: str) -> tuple[Mod
         try:
             interpreter.run()
         except UnrepairableNode as error:
-            if farthest is None or interpreter.visited > farthest[0]:
-                farthest = interpreter.visited, error
-            if isinstance(error, LoopStateConflict):
-                found = error.state, error.axis, error.dim
-                if found not in expanded_states:
-                    expanded_states.append(found)
-                    continue
-            if isinstance(error, BatchMixed):
-                mixed.setdefault(error.context.label, deepcopy(hypotheses))
+            conflicts.observe(error, interpreter.coverage.visited, hypotheses)
+            if isinstance(error, LoopStateConflict) and error.expansion not in expanded_states:
+                expanded_states.append(error.expansion)
+                continue
             upstream = _upstream(model.proto, error)
-            remover = next(
-                (context for context in interpreter.batch_removers if context.label in upstream), None
-            )
-            if remover is not None and (
-                isinstance(error, (BatchMixed, BatchMerged)) or _reads_merged_batch(error.context)
-            ):
-                what = "it takes the one item out of its batch, and nothing brings it back"
-                reason = f"{what}; at {error.context.where} {error.reason}"
-                removed_batch.setdefault(error.context.label, UnrepairableNode(remover, reason))
+            remover = next((each for each in interpreter.batch_removers if each.label in upstream), None)
+            if remover is not None and _is_of_merged_batch(error):
+                removed_batch.setdefault(error.context.label, _batch_removed(remover, error))
             if hypotheses.backtrack(upstream):
                 continue
-            last = farthest[1]
+            assert conflicts.farthest is not None
+            last = conflicts.farthest[1]
             label = last.context.label
             if label in removed_batch:
                 raise removed_batch[label] from error
-            if label not in mixed:
+            if label not in conflicts.mixed:
                 raise last from None
-            # No meaning helps: it mixes by itself, and running it will show whether that harms.
+            # It mixes items under every hypothesis; running the model shows whether that changes its outputs.
             tolerated.add(label)
-            hypotheses, mixed, farthest = mixed[label], {}, None
+            hypotheses, conflicts = conflicts.mixed[label], _Conflicts()
             continue
-        return attempt, interpreter
-    assert farthest is not None
-    raise farthest[1]
+        return _Attempt(attempt, assignments, interpreter)
+    assert conflicts.farthest is not None
+    raise conflicts.farthest[1]
 
 
-def _reads_merged_batch(context: NodeContext) -> bool:
-    """Tell whether a batch is laid with another axis in what a node takes."""
+def _is_of_merged_batch(error: UnrepairableNode) -> bool:
+    """Return whether a conflict may come from a batch that is merged with another axis."""
+    if isinstance(error, (BatchMixed, BatchMerged)):
+        return True
+    context = error.context
     dims = [dim for value in context.inputs if value is not None for dim in value.dims or ()]
     return any(dim is not None and dim.factors and context.assignments.carries_batch(dim) for dim in dims)
 
 
-def _upstream(proto: onnx.ModelProto, error: UnrepairableNode) -> set[str]:
-    """Return the places whose meaning a node depends on: all but those the main graph shows not to be before it."""
+def _batch_removed(remover: NodeContext, error: UnrepairableNode) -> UnrepairableNode:
+    what = "it takes the one item out of its batch, and nothing brings it back"
+    return UnrepairableNode(remover, f"{what}; at {error.context.where} {error.reason}")
+
+
+def _upstream(proto: onnx.ModelProto, error: UnrepairableNode) -> Set[str]:
+    """Return the labels of the choice points that a node in conflict may depend on.
+
+    They are those of its ancestors in the main graph; all labels for a node in a sub-graph, and in a model with
+    functions.
+    """
     if error.context.graph_state.parent is not None or proto.functions:
         return _AllLabels()
     producer_of = producers(proto.graph)
@@ -188,11 +230,15 @@ def _upstream(proto: onnx.ModelProto, error: UnrepairableNode) -> set[str]:
 
 
 class _Labels(set[str]):
+    """Names of values, and the labels "NAME[INDEX]" of choice points that belong to them."""
+
     def __contains__(self, label: object) -> bool:
         return super().__contains__(str(label).partition("[")[0]) or super().__contains__(label)
 
 
 class _AllLabels(set[str]):
+    """Contains every label."""
+
     def __contains__(self, label: object) -> bool:
         return True
 

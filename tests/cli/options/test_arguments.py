@@ -1,13 +1,13 @@
-"""--dynamic-batch, with and without a name and before a path, and --fix."""
+"""Options converted to the arguments of the library: contradictions, precedence, `--fix`."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import onnx
 import pytest
 
+from onnx_migrate.errors import UsageError
 from tests.cli.running import FAST, Run
 
 
@@ -16,62 +16,7 @@ def first_dims(path: Path) -> list[int | str]:
     return [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        (["--dynamic-batch", "small.onnx", "out.onnx"], "N"),
-        (["--dynamic-batch=items", "small.onnx", "out.onnx"], "items"),
-        (["small.onnx", "--dynamic-batch", "out.onnx"], "N"),
-        (["small.onnx", "--dynamic-batch=items", "out.onnx"], "items"),
-        (["small.onnx", "out.onnx", "--dynamic-batch"], "N"),
-        (["small.onnx", "out.onnx", "--dynamic-batch=items"], "items"),
-        (["small.onnx", "--dynamic-batch", "-o", "out.onnx"], "N"),
-        (["--dynamic-batch", "--", "small.onnx", "out.onnx"], "N"),
-        (["model", "out.onnx", "--dynamic-batch"], "N"),
-        (["--dynamic-batch", "model", "out.onnx"], "N"),
-        (["batch", "--dynamic-batch", "models", "--out-dir", "."], "N"),
-        (["batch", "models", "--dynamic-batch", "--out-dir", "."], "N"),
-        (["batch", "--dynamic-batch=items", "models", "--out-dir", "."], "items"),
-        (["batch", "--out-dir", ".", "--dynamic-batch", "models"], "N"),
-    ],
-    ids=" ".join,
-)
-def test_the_batch_in_every_order(cli: Run, folder: Path, words: list[str], name: str) -> None:
-    (folder / "models").mkdir()
-    shutil.copy("small.onnx", "models/out.onnx")
-    shutil.copy("small.onnx", "model")
-
-    ended = cli(*words, *FAST) if "--" not in words else cli(*FAST, *words)
-
-    assert (ended.code, ended.err) == (0, "")
-    assert first_dims(folder / "out.onnx") == [name, 3, 8, 8]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["small.onnx", "out.onnx", "--dynamic-batch", "items"],
-        ["small.onnx", "--dynamic-batch", "items"],
-        ["batch", "small.onnx", "--dynamic-batch", "items", "--out-dir", "out"],
-    ],
-    ids=" ".join,
-)
-def test_a_name_without_a_sign_is_said_and_not_taken_for_a_path(
-    cli: Run, folder: Path, words: list[str]
-) -> None:
-    ended = cli(*words)
-
-    assert (ended.code, ended.out) == (2, "")
-    assert "a name is given by --dynamic-batch=items, a path by ./items" in ended.err
-    assert [path.name for path in folder.iterdir()] == ["small.onnx"]
-
-
-@pytest.mark.parametrize("command", ["migrate", "batch"])
-def test_the_help_shows_the_sign(cli: Run, command: str) -> None:
-    assert "[=NAME]" in cli(command, "--help").out
-
-
-def test_there_and_back(process: Run, folder: Path) -> None:
+def test_fix_undoes_dynamic(process: Run, folder: Path) -> None:
     process("small.onnx", "open.onnx", "--dynamic", "x:N,3,H,W", *FAST)
 
     ended = process("open.onnx", "out.onnx", "--fix", "N=1", "--fix", "x:1,3,8,8", *FAST)
@@ -80,3 +25,36 @@ def test_there_and_back(process: Run, folder: Path) -> None:
     assert first_dims(folder / "out.onnx") == [1, 3, 8, 8]
     assert process("open.onnx", "wrong.onnx", "--fix", "K=1", *FAST).code == 2
     assert not (folder / "wrong.onnx").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "simplify", "verify"),
+    [
+        ([], True, True),
+        (["--no-simplify"], False, True),
+        (["--simplify=require", "--no-verify"], "require", False),
+    ],
+    ids=str,
+)
+def test_flags_become_arguments(
+    cli: Run, monkeypatch: pytest.MonkeyPatch, options: list[str], simplify: object, verify: bool
+) -> None:
+    given = {}
+
+    def record(source: object, **arguments: object) -> None:
+        given.update(arguments)
+        raise UsageError("recorded")
+
+    monkeypatch.setattr("onnx_migrate.migration.migrate", record)
+
+    assert cli("small.onnx", "out.onnx", *options, "--memory-limit", "2").code == 2
+    assert (given["simplify"], given["verify"], given["memory_limit"]) == (simplify, verify, 2 << 30)
+    assert (given["dynamic"], given["fix"], given["resize_form"]) == (None, None, "auto")
+
+
+def test_no_simplify_overrides_the_config_file_but_not_the_command_line(cli: Run, folder: Path) -> None:
+    (folder / "onnx-migrate.toml").write_text('simplify = "require"\n', encoding="utf-8")
+
+    assert cli("small.onnx", "out.onnx", "--no-simplify", "--no-verify").code == 0
+    ended = cli("small.onnx", "out.onnx", "--no-simplify", "--simplify=require")
+    assert (ended.code, "contradict" in ended.err) == (2, True)

@@ -11,8 +11,9 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files import ensure_local, inline, load, save
-from onnx_migrate.files.remote import download as fetch
+from onnx_migrate.files import inline, load, save
+from onnx_migrate.files.remote import download
+from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
 from tests.files.feature_models import plain
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -60,6 +61,8 @@ def refusal(url: str) -> LoadError:
 def test_a_model_is_fetched_once_and_is_there_as_long_as_it_is_used(store: Any, got: list[str]) -> None:
     store.pipe("/m/a.onnx", plain().SerializeToString())
     source = ensure_local("memory://m/a.onnx")
+    assert isinstance(source, DownloadedModel)
+    assert ensure_local(source) is source
     first, second = load(source), load(source)
     del source
 
@@ -70,7 +73,7 @@ def test_a_model_is_fetched_once_and_is_there_as_long_as_it_is_used(store: Any, 
 
 
 @pytest.mark.parametrize("location", ["a.data", "..a.data", "weights/deep/a.data", "./x/../b.data"])
-def test_of_the_folder_only_what_the_model_names_is_fetched(
+def test_only_the_files_that_the_model_names_are_downloaded(
     store: Any, got: list[str], tmp_path: Path, location: str
 ) -> None:
     proto = put_external(store, tmp_path, location)
@@ -101,10 +104,10 @@ def test_data_that_is_missing_or_too_short_is_named_by_the_url(store: Any, tmp_p
     store.rm("/m/a.data")
     error = refusal("memory://m/a.onnx")
     assert error.code == "missing-data"
-    assert "'a.data', which is not there" in error.reason
+    assert "'a.data', which does not exist" in error.reason
 
 
-def test_what_is_no_model(store: Any) -> None:
+def test_what_is_not_a_model_at_a_url(store: Any) -> None:
     store.pipe("/m/a.onnx", b"hello")
     store.pipe("/m/cut.onnx", plain().SerializeToString()[:-100])
 
@@ -115,7 +118,7 @@ def test_what_is_no_model(store: Any) -> None:
     assert refusal("memory://m/").code == "is-directory"
 
 
-def test_what_the_other_side_says_is_passed_on(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_server_is_reported_on_one_line(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class CredentialsError(Exception):
         pass
 
@@ -159,14 +162,14 @@ class Web:
 @pytest.mark.parametrize(
     ("location", "asked"), [("a b.data", "a%20b.data"), ("%2e%2e/secret", "%252e%252e/secret")]
 )
-def test_beside_a_web_address_lie_names_and_no_addresses(
+def test_locations_are_quoted_in_an_http_address(
     store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str, asked: str
 ) -> None:
     put_external(store, tmp_path, location)
     url, beside = "https://host/m/a.onnx?signature=x/a.onnx", f"https://host/m/{asked}"
     web = Web()
     web.pages = {url: store.cat("/m/a.onnx"), beside: store.cat(f"/m/{location}")}
-    monkeypatch.setattr(fetch, "open_file_system", lambda url: (web, url))
+    monkeypatch.setattr(download, "open_file_system", lambda url: (web, url))
 
     assert inline(load(url)) == plain()
     assert web.asked == [url, beside]

@@ -14,7 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from onnx_migrate.errors import SaveError, UsageError
 from onnx_migrate.files import check_not_source, check_target, inline, load, save
-from onnx_migrate.files import save as save_function
+from onnx_migrate.files.remote.upload import upload
 from tests.files.feature_models import model, plain, weight
 
 URL = "memory://out/folder/b.onnx"
@@ -40,7 +40,7 @@ def test_one_object_with_the_bytes_of_the_file(store: Any, tmp_path: Path) -> No
     assert objects(store) == {PATH: (tmp_path / "b.onnx").read_bytes()}
 
 
-def test_with_external_data_two_objects_that_fit(store: Any) -> None:
+def test_external_data_is_sent_as_a_second_object(store: Any) -> None:
     save(load(plain()), URL, external=True)
     before = objects(store)
     (data,) = before.keys() - {PATH}
@@ -95,7 +95,7 @@ def denied(self: Any, path1: str, path2: str, **kwargs: object) -> None:
 )
 @pytest.mark.parametrize("external", [False, True])
 @pytest.mark.parametrize("exists", [False, True])
-def test_a_failure_leaves_what_was_there(
+def test_a_failed_upload_leaves_the_old_objects(
     store: Any,
     monkeypatch: pytest.MonkeyPatch,
     step: str,
@@ -151,7 +151,7 @@ def test_the_model_itself_is_written_over_only_in_place(store: Any) -> None:
         with pytest.raises(SaveError) as caught:
             save(read, url)
         assert caught.value.code == "in-place"
-        with pytest.raises(SaveError, match="is the model itself"):
+        with pytest.raises(SaveError, match="is the source model itself"):
             check_target(url, source=URL)
     read.proto.producer_name = "changed"
     save(read, URL, in_place=True)
@@ -209,11 +209,26 @@ def test_a_folder_is_not_written_into(store: Any) -> None:
     assert objects(store) == {"/out/a.onnx": b"x"}
 
 
-def test_a_failure_on_this_side_names_the_url(monkeypatch: pytest.MonkeyPatch, store: Any) -> None:
+def test_a_model_and_its_data_file_are_sent_under_names_that_fit(store: Any, tmp_path: Path) -> None:
+    save(load(plain()), tmp_path / "b.onnx", external=True)
+    local = (tmp_path / "b.onnx.data").read_bytes()
+    upload(tmp_path / "b.onnx", URL)
+    (data,) = objects(store).keys() - {PATH}
+
+    assert store.cat(data) == local
+    assert {
+        entry.value
+        for tensor in onnx.load_from_string(store.cat(PATH)).graph.initializer
+        for entry in tensor.external_data
+        if entry.key == "location"
+    } == {data.rpartition("/")[2]}
+
+
+def test_a_local_failure_names_the_url(monkeypatch: pytest.MonkeyPatch, store: Any) -> None:
     def full(*args: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(sys.modules[save_function.__module__], "_save", full)
+    monkeypatch.setattr(sys.modules["onnx_migrate.files.save"], "_save", full)
     with pytest.raises(SaveError, match=r"^memory://out/folder/b\.onnx: .*No space left on device"):
         save(load(plain()), URL)
     assert not objects(store)

@@ -15,14 +15,14 @@ from onnx.defs import OpSchema
 from onnx_migrate.engine.registry import Step, steps
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.spec.experimental_ops import REMOVED
+from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
 from onnx_migrate.spec.schema import newest_opset, versions
 from tests import harness
 from tests.passes.adapters.samples import samples
 
 REGISTERED = [step for step in steps() if not step.domain and not step.adapt and not step.refusal]
 CLAIMS = [step for step in REGISTERED if step.to <= newest_opset()]
-EXPERIMENTAL = {(operator.name, operator.gone) for operator in REMOVED}
+EXPERIMENTAL = {(operator.name, operator.removed_in) for operator in EXPERIMENTAL_OPERATORS}
 """Steps from a form that onnx.defs no longer has."""
 
 SCHEMA_DIFFERS = {

@@ -14,7 +14,7 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, run
-from tests.passes.dynamic_dims.repair.batched import repaired, text
+from tests.support.repairs import repaired, text
 
 NET = """<ir_version: 8, opset_import: ["":17]>
 g (float[1,3,8,8] x) => (float[1,3,16,16] y, float[1,3,1,1] z, int64[4] s) <float[4] k = {1., 1., 2., 2.}> {

@@ -68,7 +68,8 @@ def test_a_walk_is_made_only_where_a_resize_may_need_it(
 ) -> None:
     walked: list[object] = []
     monkeypatch.setattr(
-        "onnx_migrate.passes.resize.resize_nodes.Walk.each", lambda self, visit: walked.append(visit)
+        "onnx_migrate.passes.resize.resize_nodes.ResizeTraversal.visit_all",
+        lambda self, visit: walked.append(visit),
     )
     text = f"""<ir_version: 4, opset_import: ["": 9]>
 g (float[1,3,8,8] x, float[4] t, float[4] listed) => (float[a,b,c,d] y)

@@ -11,7 +11,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
 
-walk = importlib.import_module("onnx_migrate.passes.resize.resize_nodes")
+nodes = importlib.import_module("onnx_migrate.passes.resize.resize_nodes")
 
 NESTED = """<ir_version: 8, opset_import: ["": 17]>
 g (float[1,1,4,4] x, bool c) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, int64[1] zero = {0}> {
@@ -26,14 +26,14 @@ g (float[1,1,4,4] x, bool c) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.
 
 def start(text: str) -> tuple[Any, onnx.ModelProto, ChangeLog]:
     carried, log = Model(model(text)), ChangeLog()
-    return walk.Walk("step", carried, log, None), carried.proto, log
+    return nodes.ResizeTraversal("step", carried, log, None), carried.proto, log
 
 
 def test_every_resize_is_shown_and_nothing_is_noted_of_what_stays() -> None:
     going, proto, log = start(NESTED)
     before = proto.SerializeToString()
     seen: list[str] = []
-    changed = going.each(lambda place: seen.append(place.rw.node.name) or set())
+    changed = going.visit_all(lambda place: seen.append(place.rw.node.name) or set())
     going.end()
     assert (changed, seen, log.changes, log.notes) == (False, ["outer", "inner"], [], [])
     assert proto.SerializeToString() == before
@@ -48,7 +48,7 @@ def test_a_change_is_noted_and_what_it_no_longer_reads_goes() -> None:
         place.rw.note("because")
         return set()
 
-    assert going.each(unscale)
+    assert going.visit_all(unscale)
     going.end()
     assert [(str(c.where.scope), c.where.node, c.pass_name, c.reason) for c in log.changes] == [
         ("graph", "outer", "step", "because"),
@@ -71,7 +71,7 @@ g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float
         place.rw.set_input(0, "x")
         return {"m"}
 
-    assert going.each(skip)
+    assert going.visit_all(skip)
     going.end()
     assert [list(node.output) for node in proto.graph.node] == [["y"]]
     assert [tensor.name for tensor in proto.graph.initializer] == ["s"]
@@ -85,12 +85,40 @@ g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}> { r =
     w = Resize (u, , s)
 }""")
     seen: list[str] = []
-    going.each(lambda place: seen.append(place.rw.node.output[0]) or set())
+    going.visit_all(lambda place: seen.append(place.rw.node.output[0]) or set())
     assert seen == ["w"]
 
 
 def test_a_warning_is_given_once() -> None:
     going, _, log = start(NESTED)
     for _ in range(2):
-        going.each(lambda place: going.warn(place, "look", code="resize-kept") or set())
+        going.visit_all(lambda place: going.warn(place, "look", code="resize-kept") or set())
     assert [note.subject for note in log.notes] == ["outer", "inner"]
+
+
+def test_nodes_written_around_a_resize_stay_and_a_removed_one_goes() -> None:
+    going, proto, log = start("""<ir_version: 8, opset_import: ["": 17]>
+g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float[4] t = {1., 1., 3., 3.}> {
+    [kept] m = Resize (x, , s)
+    [removed] y = Resize (m, , t)
+}""")
+
+    def surround(place: Any) -> set[str]:
+        rw = place.rw
+        rw.set_input(0, rw.before("Neg", [rw.input(0)]))
+        output = rw.output(0)
+        rw.after("Abs", [rw.detach_output(0)], [output])
+        return set()
+
+    def replace(place: Any) -> set[str]:
+        place.rw.after("Exp", [place.rw.input(0)], [place.rw.output(0)])
+        place.rw.remove()
+        return set()
+
+    going.visit_all(lambda place: surround(place) if place.rw.node.name == "kept" else replace(place))
+    going.end()
+
+    assert [node.op_type for node in proto.graph.node] == ["Neg", "Resize", "Abs", "Exp"]
+    assert [tensor.name for tensor in proto.graph.initializer] == ["s"]
+    assert [change.emitted for change in log.changes] == [("Neg", "Abs"), ("Exp",)]
+    onnx.checker.check_model(proto, full_check=True)

@@ -1,10 +1,14 @@
-"""Changes put together."""
+"""Changes grouped by operator, reason and drawing."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from onnx_migrate.report.html.grouping import grouped
+from onnx_migrate.report.html.render import model_page, model_part
+from tests.report.html.pages import DRAWN, needs_browser, opened
+from tests.support.browser import Browser
 
 
 def change(
@@ -24,17 +28,17 @@ def change(
     }  # fmt: skip
 
 
-def test_nodes_of_one_kind_are_one_form() -> None:
+def test_nodes_of_one_kind_share_a_form() -> None:
     (group,) = grouped([change(1), change(2), change(3)], listed=10)
 
     assert (group.before, group.after, group.reason, group.nodes) == ("Relu-6", "Relu-13", "because", 3)
     (form,) = group.forms
     assert [column.label for column in form.columns] == ["node", "X", "Y"], "and not alpha, which is the same"
     assert form.rows == (("n1", "x1", "y1"), ("n2", "x2", "y2"), ("n3", "x3", "y3"))
-    assert [form.texts[column.place] for column in form.columns] == ["n1", "x1", "y1"]
+    assert [form.texts[column.index] for column in form.columns] == ["n1", "x1", "y1"]
 
 
-def test_nodes_of_one_name_in_two_bodies_are_told_apart() -> None:
+def test_nodes_of_one_name_in_two_graphs_show_their_graph() -> None:
     nodes = [{**change(1), "scope": "graph/If_0:then_branch"}, change(1)]
     ((form,),) = [group.forms for group in grouped(nodes, listed=10)]
 
@@ -42,13 +46,13 @@ def test_nodes_of_one_name_in_two_bodies_are_told_apart() -> None:
     assert form.rows == (("n1", "graph/If_0:then_branch"), ("n1", ""))
 
 
-def test_at_most_so_many_are_listed() -> None:
+def test_the_number_of_listed_nodes_is_limited() -> None:
     ((form,),) = [group.forms for group in grouped(map(change, range(9)), listed=4)]
 
     assert (len(form.rows), form.unlisted, form.nodes) == (4, 5, 9)
 
 
-def test_versions_and_reasons_part_groups_in_order() -> None:
+def test_versions_and_reasons_make_groups_in_order_of_appearance() -> None:
     groups = grouped([change(1), change(2, version=14), change(3, reason="else"), change(4)], listed=10)
 
     assert [(group.after, group.reason, group.nodes) for group in groups] == [
@@ -58,7 +62,7 @@ def test_versions_and_reasons_part_groups_in_order() -> None:
     ]
 
 
-def test_reasons_that_differ_in_lists_are_one() -> None:
+def test_reasons_that_differ_only_in_lists_are_one_group() -> None:
     (group,) = grouped(
         [change(1, reason="shape [1, 2] → [0, 2]"), change(2, reason="shape [1] → [0]")], listed=10
     )
@@ -68,7 +72,37 @@ def test_reasons_that_differ_in_lists_are_one() -> None:
     assert group.forms[0].rows[1][1] == "shape [1] → [0]"
 
 
-def test_what_is_not_exact_is_said() -> None:
+def test_a_group_says_how_an_inexact_change_may_differ() -> None:
     groups = grouped([change(1), change(2, exactness="equivalent"), change(3, reason="r")], listed=10)
 
-    assert [group.inexact for group in groups] == ["equivalent: rounds otherwise", ""]
+    assert [group.inexact for group in groups] == ["equal up to rounding", ""]
+
+
+def test_a_page_with_thousands_of_changes_is_small(many: dict[str, Any]) -> None:
+    page = model_page(many)
+
+    assert len(many["changes"]) == 1500
+    assert len(page) < 1_000_000
+    assert page.count('<div class="pair">') == 2, "nodes that differ in names alone are drawn once"
+    assert all(change["node"] in page for change in many["changes"])
+
+
+def test_nodes_that_are_not_listed_are_counted(many: dict[str, Any]) -> None:
+    assert "… and 700 more" in model_part(many)
+
+
+@needs_browser
+def test_a_selected_node_is_drawn(chromium: Browser, many: dict[str, Any], tmp_path: Path) -> None:
+    tab = opened(chromium, model_page(many), tmp_path)
+    tab.run("document.querySelector('.form details').open = true")
+
+    tab.run("document.querySelectorAll('.form tbody button')[5].focus()")
+    tab.key("Enter")
+
+    clip = tab.run(DRAWN % 0)
+    assert clip["heading"].endswith("/10")
+    assert clip["texts"] == ["v10", "1", "-1", "v11", "v10", "-1", "1", "v11"]
+    assert {"v10", "v11"} < set(clip["titles"])
+    assert tab.run("document.querySelectorAll('.form')[0].querySelectorAll('tr[aria-current]').length") == 1
+    assert tab.run(DRAWN % 1)["heading"].endswith("/1"), "the other drawing stays"
+    assert tab.complaints() == []

@@ -1,4 +1,4 @@
-"""Pools whose window is the whole of what they pool."""
+"""Repair rule of pools whose window is the whole image."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _GLOBAL = {"AveragePool": "GlobalAveragePool", "MaxPool": "GlobalMaxPool"}
 
 
 def pool(context: NodeContext) -> None:
-    """Let a window that was the whole picture be the whole of any, if a later node takes no more than one place.
+    """Make a pool over the whole image a global pool, if a later node is in conflict with an output of varying size.
 
-    ONNX Runtime adds up a window and a whole picture in another order, so an average is as near as rounding allows.
+    An average is then equal up to rounding: ONNX Runtime's GlobalAveragePool adds up the elements in another order.
     """
     x = context.input(0)
     dims = x.known if x is not None else None

@@ -1,4 +1,4 @@
-"""Reshapes whose constant holds a frozen length."""
+"""Repair rules of Reshape and Flatten."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["flatten", "reshape", "write_reshape"]
 
 
 def reshape(context: NodeContext) -> list[Value] | None:
-    """Write a shape that puts each dynamic axis where the frozen sizes had it.
+    """Write a shape that keeps each varying axis where the frozen sizes had it; return the output's value.
 
-    Least change first: an entry that is right stays, 0 copies an axis of the same place, -1 is the one that is
-    left over, and the others are read from the shapes of values that are there.
+    The smallest change is made: an entry that is right stays, 0 copies the input's axis of the same index, -1 stands
+    for one entry, and the others are read from the shapes of earlier values.
     """
     x, shape = context.input(0), context.input(1)
     if x is None or shape is None or shape.data is None or not x.dtype:
@@ -57,7 +57,10 @@ def _transposed(
     order: tuple[int, ...],
     dtype: int,
 ) -> list[Value]:
-    """Reshape to the axes in the order of the elements, and transpose: at the frozen sizes the two are one."""
+    """Reshape to the axes in the order of the elements, then transpose.
+
+    At the frozen sizes the Transpose moves an axis of length 1 only, which a Reshape alone does as well.
+    """
     first = tuple(wanted[axis] for axis in order)
     write_reshape(context, f"shape {text(given)} →", given, dims, first, zeros=True)
     output = context.node.output[0]
@@ -76,7 +79,10 @@ def write_reshape(
     *,
     zeros: bool,
 ) -> None:
-    """Give a Reshape, whose shape was `given`, one that makes `wanted` of `dims`; the reason begins with `what`."""
+    """Replace the shape `given` of a Reshape by one that turns `dims` into `wanted`; the reason begins with `what`.
+
+    `zeros` says whether an entry 0 copies an axis. Raises UnrepairableNode.
+    """
     entries: list[int | Dim] = []
     for axis, dim in enumerate(wanted):
         copies = zeros and axis < len(dims) and dims[axis] == dim
@@ -88,7 +94,7 @@ def write_reshape(
             entries.append(0 if copies else dim)
     left = [axis for axis, entry in enumerate(entries) if isinstance(entry, Dim)]
     if left:
-        # What is hardest to read from a shape is left to -1.
+        # -1 stands for the last entry, which is likeliest a product, unless the shape had a -1 already.
         free = next((axis for axis in left if axis < len(given) and given[axis] == -1), left[-1])
         entries = [wanted[axis].frozen if entry == -1 else entry for axis, entry in enumerate(entries)]
         entries[free] = -1
@@ -100,7 +106,7 @@ def write_reshape(
 
 
 def _resolved(shape: Array, sizes: list[int], zeros: bool) -> list[int] | None:
-    """Return what a Reshape makes of an input of these sizes, None if it cannot."""
+    """Return the sizes that a Reshape outputs for an input of these sizes, None if it is not valid."""
     result = []
     for axis, size in enumerate(shape.tolist()):
         if size == 0 and zeros and axis >= len(sizes):
@@ -127,7 +133,7 @@ def _reshaped(x: Value, wanted: tuple[Dim, ...], context: NodeContext) -> tuple[
 
 
 def flatten(context: NodeContext) -> list[Value] | None:
-    """Know of the axes that a Flatten lays together what they were; there is nothing to mend."""
+    """Return the value of a Flatten's output with the factors of its merged axes; the node needs no repair."""
     x = context.input(0)
     dims = x.known if x is not None else None
     if x is None or dims is None:

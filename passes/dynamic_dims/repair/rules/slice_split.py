@@ -1,4 +1,4 @@
-"""Slice and Split with frozen lengths."""
+"""Repair rules of Slice and Split."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _END = np.iinfo(np.int64).max
 
 
 def slice_(context: NodeContext) -> None:
-    """Let a Slice that took a whole moving axis take the whole of it, and other ends follow what contradicts them."""
+    """Make a Slice to the end of a varying axis end there at any size, and choose other ends."""
     x = context.input(0)
     attributes = context.attributes
     if "starts" in attributes:
@@ -43,6 +43,7 @@ def slice_(context: NodeContext) -> None:
 
 
 def _end(context: NodeContext, dim: Dim | None, start: int, end: int, step: int, index: int) -> int | Dim:
+    """Return the end under the current hypothesis: the number, a varying length that was it, or one from the back."""
     if dim is None or step < 0 or end < 0:
         return end
     if end >= dim.frozen and dim.varies:
@@ -53,14 +54,13 @@ def _end(context: NodeContext, dim: Dim | None, start: int, end: int, step: int,
     if dim.varies and 0 < dim.frozen - end <= 2:
         options.append(end - dim.frozen)
     pattern = ("Slice", dim.sizes, start, end)
-    return (
-        options[context.hypotheses.choose(f"{context.label}[{index}]", pattern, len(options))]
-        if len(options) > 1
-        else end
-    )
+    if len(options) == 1:
+        return end
+    return options[context.hypotheses.choose(f"{context.label}[{index}]", pattern, len(options))]
 
 
 def _narrow(context: NodeContext, entries: list[int | Dim]) -> None:
+    """Write ends that were int32, clipped to the largest int32."""
     if any(isinstance(entry, Dim) for entry in entries):
         context.refuse("its ends are 32 bits wide, and lengths are 64", 2)
     top = np.iinfo(np.int32).max
@@ -72,7 +72,7 @@ def _narrow(context: NodeContext, entries: list[int | Dim]) -> None:
 
 
 def _by_attributes(context: NodeContext) -> None:
-    """The form up to opset 9, which only knows numbers."""
+    """Repair the ends of a Slice up to opset 9, where they are attributes."""
     x = context.input(0)
     attributes = context.attributes
     ends = list(attributes["ends"])
@@ -90,7 +90,7 @@ def _by_attributes(context: NodeContext) -> None:
 
 
 def split(context: NodeContext) -> None:
-    """Let equal parts of a moving axis stay equal; others cannot be told."""
+    """Split a varying axis into as many equal parts at any size; refuse unequal parts. Raises UnrepairableNode."""
     x = context.input(0)
     attributes = context.attributes
     axis = attributes.get("axis", 0)

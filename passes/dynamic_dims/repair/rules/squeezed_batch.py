@@ -1,7 +1,7 @@
-"""Squeeze and Gather that take the axis of a batch of one away, and Unsqueeze that brings it back.
+"""Repair rules of Squeeze and Gather that remove a batch of one, and of Unsqueeze that brings it back.
 
-All three keep the elements in their order, so they are Reshapes, and the batch is laid with the axis beside it
-for as long as the network works on what it takes for a single item.
+All three keep the order of the elements, so they become Reshapes: the batch is merged with a neighbouring axis for as
+long as the network computes on what it takes for a single item.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .reshape import write_reshape
 __all__ = ["BATCH_REMOVERS", "gather_item", "squeeze", "unsqueeze"]
 
 BATCH_REMOVERS = frozenset({"Squeeze", "Gather"})
-"""What takes a batch away, until it is made a Reshape."""
+"""The operators that can remove a batch axis; one that does is made a Reshape."""
 
 
 def squeeze(context: NodeContext) -> list[Value] | None:
-    """Lay a batch that is squeezed away with the axis beside it."""
+    """Merge a batch that is squeezed away with a neighbouring axis; return the output's value, None if it is no batch."""
     x = context.input(0)
     dims = x.known if x is not None else None
     if x is None or dims is None:
@@ -35,7 +35,11 @@ def squeeze(context: NodeContext) -> list[Value] | None:
 
 
 def gather_item(context: NodeContext) -> list[Value] | None:
-    """Lay a batch with the axis beside it where its one item is taken by its number, 0."""
+    """Merge the batch with a neighbouring axis where a Gather takes its one item by index 0 or -1.
+
+    With the index as a vector the axis stays, and the node becomes an Identity. Returns the output's value, None if
+    the axis is no batch.
+    """
     x, index = context.input(0), context.integers(1)
     dims = x.known if x is not None else None
     if x is None or not dims or index is None or index.size != 1 or index.item() not in (0, -1):
@@ -53,7 +57,7 @@ def gather_item(context: NodeContext) -> list[Value] | None:
 
 
 def unsqueeze(context: NodeContext) -> list[Value] | None:
-    """Let an axis that is brought in be the batch that was laid with the axis behind it."""
+    """Split the batch off a merged axis again where an Unsqueeze adds an axis; return the output's value if it does."""
     x = context.input(0)
     dims = x.known if x is not None else None
     if x is None or dims is None or not any(_has_batch_factor(dim, context) for dim in dims):
@@ -87,7 +91,7 @@ def _has_batch_factor(dim: Dim, context: NodeContext) -> bool:
 
 
 def _axes(context: NodeContext, rank: int, default: list[int]) -> list[int] | None:
-    """Return the axes a Squeeze takes away, None if they are not known."""
+    """Return the axes that a Squeeze removes, None if they are not known."""
     given = context.integers(1)
     if given is None and context.rw.input(1):
         return None
@@ -98,6 +102,7 @@ def _axes(context: NodeContext, rank: int, default: list[int]) -> list[int] | No
 def _merge_removed(
     context: NodeContext, x: Value, dims: Sequence[Dim], axes: Collection[int]
 ) -> list[Value] | None:
+    """Make a node that removes `axes` a Reshape that merges the batch among them; None if there is none."""
     if not any(context.assignments.carries_batch(dims[axis]) for axis in axes):
         return None
     frozen = [dim.frozen for axis, dim in enumerate(dims) if axis not in axes]
@@ -113,7 +118,7 @@ def _merge_removed(
 
 
 def _to_reshape(context: NodeContext, x: Value, dims: Sequence[Dim], wanted: tuple[Dim, ...]) -> list[Value]:
-    """Make the node a Reshape."""
+    """Make the node a Reshape to the dims `wanted`; return its output's value."""
     kind = context.node.op_type
     context.snapshot()
     context.rw.rename("Reshape")

@@ -1,4 +1,9 @@
-"""Which function mends which operator."""
+"""The table of repair rules, by operator.
+
+A rule gets the context of one node and edits the node so that its outputs are right at all sizes. It returns the
+values of the outputs where it knows more of them than onnx's inference, else None. It raises UnrepairableNode where
+nothing it can write is right.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +11,12 @@ from collections.abc import Callable, Mapping
 
 from ..domain import Value
 from ..node_context import NodeContext
-from .broadcast import (
-    broadcast,
-    concat,
-    gather_elements,
-    grid_sample,
-    matmul,
-    normalization,
-    recurrent,
-    reverse,
-)
+from .broadcast import broadcast, concat, gather_elements, grid_sample, matmul, normalization
 from .expand_and_fill import constant_of_shape, expand, range_, tile
 from .gather_scatter import gather_nd, gather_rows, scatter_nd
 from .index_constants import positions, positions_in_any_input
 from .pool import pool
+from .recurrent import recurrent, reverse_sequence
 from .reshape import flatten, reshape
 from .resize import resize
 from .slice_split import slice_, split
@@ -76,7 +73,7 @@ RULES: Mapping[str, RepairRule] = {
     "LSTM": recurrent,
     "GRU": recurrent,
     "RNN": recurrent,
-    "ReverseSequence": reverse,
+    "ReverseSequence": reverse_sequence,
     "BatchNormalization": normalization,
     **dict.fromkeys(("Add", "Sub", "Mul"), _broadcast),
     **dict.fromkeys(_COMPARISONS, positions_in_any_input),
@@ -87,4 +84,4 @@ RULES: Mapping[str, RepairRule] = {
 APPLIED_TO_CONSTANTS = _COMPARISONS | {
     "ConstantOfShape", "Range", "Slice", "Expand", "Tile", "Gather", "GatherElements", "Add", "Sub", "Mul",
 }  # fmt: skip
-"""Operators that are mended although nothing that moves goes in: what comes out may have to."""
+"""Operators whose rules apply to nodes of constant inputs as well: their output may have to vary."""

@@ -1,4 +1,4 @@
-"""Loops that take an axis step by step, and count to the length it had."""
+"""Repair of Loops that read an axis step by step, with its frozen length as the trip count."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _COMPARISONS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "E
 
 
 def repair_trip_count(context: NodeContext, body: onnx.GraphProto) -> Dim | None:
-    """Let a Loop whose body reads a moving axis by its counter go on to the end of it; return that axis.
+    """Make a Loop that gathers from a varying axis by its counter iterate to the end of it; return that axis.
 
-    Its count is the number of rounds, a state that stays as it is, or a constant that the body compares with.
+    The count is the Loop's trip count, a state that the body does not change, or a constant that the body compares
+    the counter with. Returns None if there is no such axis, or several.
     """
     producers = {name: node for node in body.node for name in node.output}
     states = {value.name: context.input(index) for index, value in enumerate(body.input[2:], 2)}
@@ -54,7 +55,7 @@ def repair_trip_count(context: NodeContext, body: onnx.GraphProto) -> Dim | None
 def _axes_read(
     context: NodeContext, body: onnx.GraphProto, producers: Mapping[str, onnx.NodeProto], counters: Set[str]
 ) -> Iterator[Dim]:
-    """Give the moving axes of values from outside of which the body takes one step a round."""
+    """Yield the varying axes of outer values from which the body gathers one step in each iteration."""
     own = {value.name: index for index, value in enumerate(body.input)}
     for node in body.node:
         if (
@@ -107,7 +108,7 @@ def _constant(
 
 
 def _length(context: NodeContext, dim: Dim, array: Array) -> str:
-    name = context.graph_state.emit_length(context.rw, dim, array)
+    name = context.graph_state.emit_length(context.rw, dim, array.dtype)
     return (
         context.rw.before("Reshape", [name, context.rw.constant(np.array(array.shape, np.int64), "shape")])
         if array.ndim

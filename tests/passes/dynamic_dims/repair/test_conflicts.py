@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
-from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
+from tests.support.repairs import check_items, repaired, text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from onnx_migrate.errors import Where
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import model
-from tests.passes.dynamic_dims.repair.batched import text
+from tests.support.repairs import text
 
 ASSIGNMENTS = Assignments.of({"N": 1, "H": 12}, {"N"}, 64)
 N, H = Dim(ASSIGNMENTS.sizes["N"]), Dim(ASSIGNMENTS.sizes["H"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.harness import model, run
-from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
+from tests.support.repairs import check_items, repaired, text
 
 
 def test_what_has_nothing_to_mend_stays_as_it_is() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
+from tests.support.repairs import check_items, repaired, text
 
 TURN = "trips = Constant<value_int=3>() go = Constant<value = bool {1}>()"
 BODY = "(int64 i, bool c, float[1,4] s) => (bool d, float[1,4] t)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim
 from onnx_migrate.passes.dynamic_dims.repair.node_context import lengths_value
 
-from tests.passes.dynamic_dims.repair.batched import repaired, text
+from tests.support.repairs import repaired, text
 
 ASSIGNMENTS = Assignments.of({"N": 1}, {"N"}, 64)
 

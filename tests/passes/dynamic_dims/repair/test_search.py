@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_migrate.errors import CannotMigrate
-from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
+from tests.support.repairs import check_items, repaired, text
 
 
 def test_layers_cost_one_walk_more_and_not_one_each() -> None:

@@ -1,4 +1,4 @@
-"""What has no batch is repeated where it meets what has one."""
+"""Operands of fixed length are expanded, tiled or reduced to one row beside operands that vary."""
 
 from __future__ import annotations
 
@@ -7,49 +7,7 @@ import pytest
 
 from onnx_migrate.errors import CannotMigrate
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
-
-ROWS = ",".join("0.1" if index % 3 else "-0.2" for index in range(36))
-WEIGHTS = (
-    "float[1,12,2] w = {1,2,3,-1,2,1,2,-3,1,1,2,1,2,3,-1,2,-3,2,1,-2,3,2,1,1}, float[1,12,3] r = {"
-    + ROWS
-    + "}"
-)
-
-
-@pytest.mark.parametrize(
-    "states",
-    [
-        "",
-        "h = ConstantOfShape<value = float[1] {0.5}>(s) c = Identity(h)",
-        "z = Constant<value = float[2,1,3] {1,2,3,4,5,6}>() h = Gather<axis=0>(z, first) c = Gather<axis=0>(z, second)",
-    ],
-)
-def test_initial_states(states: str) -> None:
-    constants = "int64[3] s = {1, 1, 3}, int64[1] first = {0}, int64[1] second = {1}"
-    if not states:
-        constants += ", float[1,1,3] h = {1, 2, 3}, float[1,1,3] c = {3, 2, 1}"
-    source = text(
-        "float[4,1,2] x", "float[4,1,1,3] y, float[1,1,3] yh",
-        f"{states} y, yh = LSTM<hidden_size=3>(x, w, r, , , h, c)", f"{constants}, {WEIGHTS}",
-    )  # fmt: skip
-
-    result, reasons = check_items(source, {"x": 1}, [2, 1])
-
-    assert [node.op_type for node in result.graph.node].count("Expand") == 2
-    assert "repeated for each item" in reasons[0]
-
-
-def test_states_that_are_equal_for_a_frozen_batch_of_two() -> None:
-    source = text(
-        "float[4,2,2] x", "float[4,1,2,3] y", "y = LSTM<hidden_size=3>(x, w, r, , , h, c)",
-        f"float[1,2,3] h = {{1,2,3,1,2,3}}, float[1,2,3] c = {{0,0,0,0,0,0}}, {WEIGHTS}",
-    )  # fmt: skip
-    result, _ = repaired(source, {"x": {1: "N"}})
-    assert [node.op_type for node in result.graph.node].count("Expand") == 2
-
-    with pytest.raises(CannotMigrate, match="one row for each of 2 items"):
-        repaired(source.replace("{1,2,3,1,2,3}", "{1,2,3,1,2,4}"), {"x": {1: "N"}})
+from tests.support.repairs import check_items, repaired, text
 
 
 def test_a_class_token_is_joined_to_every_item() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
+from tests.support.repairs import check_items, repaired, text
 
 
 def ran(source: str, dynamic: str, shape: tuple[int, ...]) -> tuple[Any, Any]:

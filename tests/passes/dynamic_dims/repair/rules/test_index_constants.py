@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import repaired, text
+from tests.support.repairs import repaired, text
 
 TABLE = "float[9,2] table = {0,0, 1,1, 2,2, 3,3, 4,4, 5,5, 6,6, 7,7, 8,8}"
 

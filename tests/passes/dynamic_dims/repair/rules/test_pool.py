@@ -9,7 +9,7 @@ from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from tests.harness import model, run
-from tests.passes.dynamic_dims.repair.batched import repaired, text
+from tests.support.repairs import repaired, text
 
 HEAD = "float[2,3] w = {1, 2, 3, -1, 5, 6}"
 

@@ -9,7 +9,7 @@ from onnx import numpy_helper
 
 from onnx_migrate.errors import CannotMigrate
 from tests.harness import model, run
-from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
+from tests.support.repairs import check_items, repaired, text
 
 
 def shapes(proto: onnx.ModelProto) -> list[list[int]]:

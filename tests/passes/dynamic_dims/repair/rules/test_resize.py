@@ -7,7 +7,7 @@ import pytest
 
 from onnx_migrate.errors import CannotMigrate
 from tests.harness import model, run
-from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
+from tests.support.repairs import check_items, repaired, text
 
 RESIZE = 'Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">'
 DOWN = "d = MaxPool<kernel_shape=[2,2], strides=[2,2], ceil_mode=1>(x)"

@@ -7,7 +7,7 @@ import pytest
 
 from onnx_migrate.errors import CannotMigrate
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
+from tests.support.repairs import check_items, repaired, text
 
 
 @pytest.mark.parametrize("end", [1, 2, 1000])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
-from tests.passes.dynamic_dims.repair.batched import check_items, repaired, text
+from tests.support.repairs import check_items, repaired, text
 
 MATRIX = "float[4,2] m = {1, 2, -3, 4, 5, -6, 7, 8}, int64[1] zero = {0}, int64[1] one = {1}"
 TAKEN = {

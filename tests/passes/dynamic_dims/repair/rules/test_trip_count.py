@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.harness import run
-from tests.passes.dynamic_dims.repair.batched import repaired, text
+from tests.support.repairs import repaired, text
 
 READ = "v = Gather<axis=0>(x, i) t = Add(s, v) o = Relu(t)"
 KEPT = "(int64 i, bool c, float[2] s) => (bool d, float[2] t, float[2] o)"

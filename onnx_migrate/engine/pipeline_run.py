@@ -1,0 +1,212 @@
+"""One run of a pipeline: what happens with a pass that fails, changes numbers, or breaks what it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from onnx_migrate.engine.gc_pause import paused_garbage_collection
+from onnx_migrate.engine.model_properties import ModelProperty, violation
+from onnx_migrate.engine.pass_infra import Pass, builtin_passes
+from onnx_migrate.errors import MigrateError, PassError
+from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.legality import check_legal
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog, Exactness, Trial
+
+__all__ = ["PipelineResult", "PipelineRun", "Segment", "Stage"]
+
+CHECKED_NODES = 10_000
+"""Up to so many nodes, what a pass of this package ensures is checked too; for more it would cost a tenth of the time."""
+
+Stage = Callable[[str], AbstractContextManager[None]]
+"""Called with a pass's name; the pass runs within the context that it returns."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Consecutive passes that keep what the model computes: `end` must compute the same as `start`.
+
+    `exact` is `end`, or the model before an optional pass, where that must have bit-identical outputs; None where a
+    change rounds otherwise, or a pass is not of this package. `ended_by` is the pass after the segment that changes
+    numbers on purpose, "" for the last segment.
+    """
+
+    start: Model
+    end: Model
+    exact: Model | None
+    ended_by: str = ""
+
+
+@dataclass(frozen=True)
+class _BeforeOptional:
+    """The model as it was before an optional pass, and the part of the log that the pass wrote."""
+
+    name: str
+    model: Model
+    trial: Trial
+
+    def restore(self, reason: str) -> Model:
+        """Return that model; the log then says why the pass was left out, in place of what the pass did."""
+        self.trial.roll_back()
+        self.trial.log.note(
+            self.name,
+            "left-out",
+            f"{self.name} was left out, and the model is as it was before it: {reason}",
+            severity="warning",
+        )
+        return self.model
+
+
+@dataclass(frozen=True)
+class PipelineResult:
+    """What a pipeline made of a model: one segment, and one more for each pass that changed numbers on purpose."""
+
+    segments: tuple[Segment, ...]
+    _before_optional: _BeforeOptional | None = None
+
+    @property
+    def model(self) -> Model:
+        """The model after the last pass."""
+        return self.segments[-1].end
+
+    @property
+    def can_leave_out(self) -> bool:
+        """Whether an optional pass ran, which `without_optional` can leave out."""
+        return self._before_optional is not None
+
+    def without_optional(self, reason: str) -> PipelineResult:
+        """Return the result without the optional pass; the log is rolled back to before it and names `reason`."""
+        if self._before_optional is None:
+            return self
+        last = replace(self.segments[-1], end=self._before_optional.restore(reason))
+        return PipelineResult((*self.segments[:-1], last))
+
+
+class PipelineRun:
+    """Runs passes in their order on a copy of a model.
+
+    Between two passes only this is known of the model: the properties in `_holding`.
+    """
+
+    def __init__(
+        self, passes: Iterable[Pass], original: Model, log: ChangeLog, stage: Stage, *, require_optional: bool
+    ) -> None:
+        self._passes = tuple(passes)
+        self._log = log
+        self._stage = stage
+        self._require_optional = require_optional
+        self._own = set(map(type, self._passes)) <= set(builtin_passes().values())
+        self._model = original.copy()
+        self._start = original
+        self._first_change = len(log.changes)
+        self._segments: list[Segment] = []
+        self._before_optional: _BeforeOptional | None = None
+        self._holding: set[ModelProperty] = set()
+
+    def result(self) -> PipelineResult:
+        """Run all passes. Raises what they raise, PassError for a broken promise, IllegalModel for an invalid node."""
+        for item in self._passes:
+            with self._stage(item.name):
+                self._check_required(item)
+                if item.changes_numbers:
+                    self._change_numbers(item)
+                elif item.optional and not self._require_optional:
+                    self._try(item)
+                else:
+                    self._run(item)
+                    if item.narrows:
+                        self._start_segment()
+        if ModelProperty.VALID_NODES not in self._holding:
+            check_legal(self._model.proto)
+        before = self._before_optional
+        exact = (before.model if before else self._model) if self._is_exact() else None
+        last = Segment(self._start, self._model, exact)
+        return PipelineResult((*self._segments, last), before)
+
+    def _change_numbers(self, item: Pass) -> None:
+        """End the segment before a pass that changes numbers, if it does."""
+        before = self._model.copy()
+        segment = Segment(self._start, before, before if self._is_exact() else None, item.name)
+        self._run(item)
+        if self._model.proto == before.proto:
+            return
+        self._segments.append(segment)
+        self._start_segment()
+        self._log.note(
+            item.name,
+            "other-numbers",
+            f"{item.name} changed what the model computes, as it was asked to. The verification therefore compares"
+            f" the result with the model after {item.name}, not with the original",
+            severity="warning",
+        )
+
+    def _try(self, item: Pass) -> None:
+        """Run an optional pass; if it fails, go on with the model before it."""
+        before = _BeforeOptional(item.name, self._model.copy(), self._log.trial())
+        try:
+            self._run(item)
+        except MigrateError as error:
+            self._model, self._before_optional = before.restore(str(error)), None
+        else:
+            self._before_optional = before
+
+    def _start_segment(self) -> None:
+        self._start, self._first_change = self._model.copy(), len(self._log.changes)
+
+    def _is_exact(self) -> bool:
+        """Return whether all passes are this package's, and all changes of the segment are bit for bit exact."""
+        changes = self._log.changes[self._first_change :]
+        return self._own and all(change.exactness is Exactness.EXACT for change in changes)
+
+    def _run(self, item: Pass) -> None:
+        """Run one pass and check what it must keep and what it ensures."""
+        before = Interface.of(self._model.proto)
+        try:
+            with paused_garbage_collection():
+                result = item.run(self._model, self._log)
+        except MigrateError:
+            raise
+        except Exception as error:
+            raise PassError(f"pass {item.name!r} failed: {type(error).__name__}: {error}") from error
+        self._check_ensured(item, result)
+        changed = before.difference(Interface.of(result.proto))
+        if changed:
+            raise PassError(
+                f"pass {item.name!r} changed the interface: {changed}",
+                code="interface-changed",
+                hint="a pass must keep names, types and order of the model's inputs and outputs",
+            )
+        result.origin = self._model.origin
+        self._model = result
+
+    def _check_required(self, item: Pass) -> None:
+        for required in sorted(item.requires - self._holding, key=list(ModelProperty).index):
+            if required is ModelProperty.VALID_NODES:
+                check_legal(self._model.proto)
+            elif complaint := violation(required, self._model.proto):
+                makers = [name for name, cls in builtin_passes().items() if required in cls.ensures]
+                raise PassError(
+                    f"pass {item.name!r} needs {required.value}, but {complaint}",
+                    code="missing-property",
+                    hint=f"run {' or '.join(makers)} before it" if makers else "",
+                )
+            self._holding.add(required)
+
+    def _check_ensured(self, item: Pass, result: Model) -> None:
+        """Check what a user's pass ensures; of this package's passes only where that is quick."""
+        own = type(item) in builtin_passes().values()
+        if not own or len(result.proto.graph.node) <= CHECKED_NODES:
+            for ensured in sorted(item.ensures, key=list(ModelProperty).index):
+                if complaint := violation(ensured, result.proto):
+                    valid = ensured is ModelProperty.VALID_NODES
+                    raise PassError(
+                        f"pass {item.name!r} left a node that is not valid: {complaint}"
+                        if valid
+                        else f"pass {item.name!r} says that it leaves {ensured.value}, but {complaint}",
+                        code="illegal-result" if valid else "missing-property",
+                        hint="correct the pass" if not own else "please report this bug of onnx-migrate",
+                    )
+        kept = self._holding - {ModelProperty.VALID_NODES} if own else set()
+        self._holding = kept | item.ensures

@@ -1,0 +1,45 @@
+"""New names for values and nodes, unique in the whole model."""
+
+from __future__ import annotations
+
+import onnx
+
+from onnx_migrate.model.graphs import bodies, initializer_names
+
+__all__ = ["Names"]
+
+
+class Names:
+    """Produces names that no body of a model uses, so that a new name shadows none in any scope."""
+
+    def __init__(self, proto: onnx.ModelProto) -> None:
+        self._taken: set[str] | None = None
+        self._proto = proto
+
+    def fresh(self, wish: str) -> str:
+        """Return `wish`, or `wish_N` with the smallest N from 1 on that is free, and reserve it."""
+        if self._taken is None:
+            self._taken = _names(self._proto)
+        name, number = wish, 0
+        while name in self._taken:
+            number += 1
+            name = f"{wish}_{number}"
+        self._taken.add(name)
+        return name
+
+
+def _names(proto: onnx.ModelProto) -> set[str]:
+    """Return the names of all values and nodes of a model, of all its bodies."""
+    found: set[str] = set()
+    for located in bodies(proto):
+        body = located.body
+        if isinstance(body, onnx.GraphProto):
+            found.update(value.name for value in (*body.input, *body.output))
+            found |= initializer_names(body)
+        else:
+            found.update(body.input)
+        for node in body.node:
+            found.add(node.name)
+            found.update(node.input)
+            found.update(node.output)
+    return found

@@ -1,0 +1,100 @@
+"""The order in which a migration runs the passes of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx_migrate.engine.pass_infra import Pass, installed_passes, register_default_pipeline
+from onnx_migrate.engine.pipeline_options import Opset, PipelineOptions
+from onnx_migrate.errors import UsageError
+from onnx_migrate.spec.schema import is_onnx, newest_opset
+
+from .cleanup import Cleanup
+from .declared_shapes import DeclaredShapes
+from .dynamic_dims import DynamicDims
+from .fix_dims import FixDims
+from .migrate_ml import DOMAIN as ML
+from .migrate_ml import MigrateMl
+from .migrate_opset import MigrateOpset
+from .open_dims import HonestDims
+from .resize import ResizeForm, ResizeIntent
+from .simplify import Simplify
+
+__all__ = ["default_pipeline"]
+
+
+@register_default_pipeline
+def default_pipeline(options: PipelineOptions) -> list[Pass]:
+    """Return the passes that these options ask for, and those of other distributions before the simplifier.
+
+    Raises UsageError for an opset that is none.
+    """
+    passes: list[Pass] = []
+    if options.fix is not None:
+        passes.append(FixDims(fix=options.fix))
+    passes += _migrations(options)
+    if options.resize_intent:
+        passes.append(ResizeIntent(dynamic=options.dynamic))
+    passes += [
+        ResizeForm(form=options.resize_form, dynamic=options.dynamic),
+        DeclaredShapes(),
+        HonestDims(),
+    ]
+    if options.dynamic is not None or options.dynamic_batch:
+        batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
+        passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
+    passes += [Cleanup(), *installed_passes()]
+    if options.simplify:
+        passes.append(Simplify(limits=options.limits, isolated=options.isolated))
+    return passes
+
+
+def _migrations(options: PipelineOptions) -> list[Pass]:
+    """Return the passes that bring the nodes to the opsets asked for."""
+    targets = _targets(options.opset)
+    passes: list[Pass] = []
+    main = targets.get("ai.onnx")
+    if main is not None:
+        opset, at_least = main
+        unlist = not options.keep_initializers_as_inputs
+        passes.append(MigrateOpset(opset=opset, at_least=at_least, unlist=unlist, keep=options.keep))
+    if ML in targets:
+        opset, at_least = targets[ML]
+        passes.append(
+            MigrateMl(opset=opset, at_least=at_least)
+            if main is None
+            else MigrateMl(opset=opset, at_least=at_least, beside=main[0])
+        )
+    return passes
+
+
+def _targets(asked: Opset) -> dict[str, tuple[int, bool]]:
+    """Return the opset to reach by domain, and whether a newer one of the model's own is kept."""
+    given: Mapping[str, int | str]
+    if isinstance(asked, Mapping):
+        given = asked
+    else:
+        parts = [part.strip().rpartition("=") for part in str(asked).split(",")]
+        given = {domain or "ai.onnx": number for domain, _, number in parts}
+    targets = {
+        "ai.onnx" if is_onnx(domain) else domain: _opset(number, domain) for domain, number in given.items()
+    }
+    if not targets or not targets.keys() <= {"ai.onnx", ML}:
+        raise UsageError(
+            f"{asked!r} names no opset of a domain that can be migrated",
+            hint=f"ai.onnx and {ML} can be: 17, or ai.onnx=17,{ML}=3",
+        )
+    return targets
+
+
+def _opset(given: int | str, domain: str) -> tuple[int, bool]:
+    """Return the opset that is written as a number, as "17+" or as "latest", and whether a newer one is kept."""
+    if given == "latest":
+        return newest_opset(domain), False
+    number = str(given).removesuffix("+")
+    try:
+        return int(number), number != str(given)
+    except ValueError:
+        raise UsageError(
+            f"{given!r} is not an opset", hint="give a number, 17+ for 17 or newer, or latest"
+        ) from None

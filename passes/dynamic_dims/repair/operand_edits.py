@@ -1,0 +1,76 @@
+"""Edits that several repair rules share: an operand expanded or tiled to a varying length, and a computed Range."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnx_migrate.rewrite.rewriter import Rewriter
+
+from .domain import Dim, Value
+from .node_context import LoopStateConflict, NodeContext
+
+__all__ = ["emit_range", "expand_operand", "tile_operand"]
+
+
+def expand_operand(context: NodeContext, index: int, axis: int, dim: Dim) -> None:
+    """Expand one axis of an input, along which all rows are equal, to the length of `dim`.
+
+    Nothing is done where the axis varies already or had another length than `dim`. Raises UnrepairableNode if the
+    rows differ or are unknown, and LoopStateConflict for a loop-carried value, whose initial value must be expanded.
+    """
+    value = context.input(index)
+    if value is None or value.dims is None or axis >= len(value.dims):
+        return
+    own = value.dims[axis]
+    if own is None or own.varies or own.frozen != dim.frozen:
+        return
+    old = name = context.rw.input(index)
+    state = context.graph_state.loop_state(name)
+    if state is not None:
+        raise LoopStateConflict(context, state, axis, dim)
+    if own.frozen != 1:
+        array = value.constant()
+        if array is None and context.rw.constant_value(name) is None:
+            context.refuse(
+                f"axis {axis} of {name!r} is {own.frozen} whatever the sizes, and is to follow {context.name_of(dim)}"
+            )
+        if array is None or not np.array_equal(array, np.repeat(np.take(array, [0], axis), own.frozen, axis)):
+            context.refuse(f"axis {axis} of {name!r} holds one row for each of {own.frozen} items", index)
+        first = context.rw.constant(np.zeros(1, np.int64), "first")
+        name = context.rw.before("Gather", [name, first], hint="row", axis=axis)
+    entries: list[int | Dim] = [1] * len(value.dims)
+    entries[axis] = dim
+    prefer = [other for position, other in enumerate(context.node.input) if other and position != index]
+    shape = context.graph_state.emit_shape(context.rw, entries, prefer)
+    expanded = context.rw.before("Expand", [name, shape], hint="batch")
+    dims = tuple(dim if position == axis else other for position, other in enumerate(value.dims))
+    reason = f"{old!r} is repeated for each item: its axis {axis} follows {context.name_of(dim)}"
+    context.replace_input(index, expanded, Value(value.dtype, dims), reason)
+
+
+def tile_operand(context: NodeContext, index: int, axis: int, dim: Dim, repeats: Dim) -> None:
+    """Tile one axis of an input `repeats` times, so that it has the length of `dim`."""
+    value = context.input(index)
+    if value is None or value.dims is None:
+        return
+    entries: list[int | Dim] = [1] * len(value.dims)
+    entries[axis] = repeats
+    old = context.rw.input(index)
+    shape = context.graph_state.emit_shape(context.rw, entries)
+    tiled = context.rw.before("Tile", [old, shape], hint="items")
+    dims = (*value.dims[:axis], dim, *value.dims[axis + 1 :])
+    reason = f"{old!r} is repeated for each item: its axis {axis} follows {context.name_of(dim)}"
+    context.replace_input(index, tiled, Value(value.dtype, dims), reason)
+
+
+def emit_range(
+    rw: Rewriter, bounds: tuple[str, str, str], rank: int, axis: int, *, hint: str, shape_hint: str
+) -> str:
+    """Write a Range of three scalars (start, limit, delta), reshaped to lie along one axis; return its name.
+
+    The result has `rank` axes, all of length 1 but `axis`. The hints name the values and the Reshape's constant.
+    """
+    shape = np.ones(rank, np.int64)
+    shape[axis] = -1
+    vector = rw.before("Range", list(bounds), hint=hint)
+    return rw.before("Reshape", [vector, rw.constant(shape, shape_hint)], hint=hint)

@@ -1,0 +1,83 @@
+"""The progress of a batch: lines of failures, JSON lines, and the summary."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onnx_migrate.batching import Outcome, Summary
+from onnx_migrate.cli.output.batch_progress import BatchProgress
+from onnx_migrate.errors import LoadError, UsageError
+from onnx_migrate.report.failure import failure
+
+
+def side(opset: int, ir_version: int) -> dict[str, Any]:
+    return {"opset": opset, "ir_version": ir_version}
+
+
+def changed(name: str, **more: Any) -> Outcome:
+    report = {"before": side(11, 6), "after": side(17, 8), "changes": [{}, {}], "notes": [], **more}
+    return Outcome(name, None, "migrated", report=report)
+
+
+def failed(name: str) -> Outcome:
+    error = LoadError("no bytes", code="empty")
+    return Outcome(name, None, "failed", "empty", "no bytes", report=failure(error, name))
+
+
+def finish(progress: BatchProgress, *outcomes: Outcome, models: int | None = None) -> Summary:
+    summary = Summary(models=len(outcomes) if models is None else models, seconds=2.0)
+    with progress:
+        progress.planned(summary.models)
+        for outcome in outcomes:
+            progress.ended(outcome)
+            summary.add(outcome)
+        summary.complete = summary.ended == summary.models
+        progress.finished(summary)
+    return summary
+
+
+def test_a_failure_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    finish(BatchProgress(lines=None, quiet=False), failed("a\nb.onnx"))
+
+    assert capsys.readouterr() == ("", "onnx-migrate: empty: a b.onnx: no bytes\n")
+
+
+def test_the_summary_lists_changes_and_counts_outcomes(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = BatchProgress(lines=None, quiet=False)
+    summary = finish(progress, changed("b.onnx"), changed("a.onnx", changes=[{}]), failed("c.onnx"), models=5)
+    capsys.readouterr()
+
+    progress.summarise(summary)
+
+    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
+        "would change: a.onnx: opset 11 → 17, IR 6 → 8, 1 node changed",
+        "would change: b.onnx: opset 11 → 17, IR 6 → 8, 2 nodes changed",
+        "models outcome reason",
+        "1 failed empty",
+        "2 migrated",
+        "2 not started",
+        "3 of 5 models in 2.0 s, 1.5 per second",
+    ]
+
+
+def test_json_lines_are_written_as_models_end(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    progress = BatchProgress(lines=str(path), quiet=True)
+
+    with progress:
+        progress.ended(failed("a.onnx"))
+        (line,) = path.read_text(encoding="utf-8").splitlines()
+
+    assert (json.loads(line)["model"], json.loads(line)["error"]["code"]) == ("a.onnx", "empty")
+
+
+def test_a_file_that_cannot_be_opened_is_wrong_usage(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UsageError, match="cannot be written"),
+        BatchProgress(lines=str(tmp_path / "no" / "log"), quiet=True),
+    ):
+        pass

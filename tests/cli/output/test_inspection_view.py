@@ -1,0 +1,54 @@
+"""Inspections as text."""
+
+from __future__ import annotations
+
+import io
+
+import onnx
+import onnx.parser
+from rich.console import Console
+
+from onnx_migrate.cli.output.inspection_view import print_inspection, print_overview
+from onnx_migrate.inspection import Inspection, inspect
+
+
+def inspected(nodes: str, result: str = "y", opset: int = 9) -> Inspection:
+    text = f'<ir_version: 6, opset_import: ["": {opset}]> g (float[2,3] x) => (float[2,3] {result}) {{ {nodes} }}'
+    return inspect(onnx.parser.parse_model(text))
+
+
+def lines(item: Inspection, *, everything: bool = False) -> list[str]:
+    stream = io.StringIO()
+    print_inspection(item, Console(file=stream, width=200), everything=everything)
+    return [line.rstrip() for line in stream.getvalue().splitlines()]
+
+
+def test_changes_are_shortened_without_verbose() -> None:
+    nodes = " ".join(
+        f"v{index} = Clip <max = 6.0> ({'x' if not index else f'v{index - 1}'})" for index in range(12)
+    )
+    item = inspected(nodes, "v11")
+
+    assert "to opset 17: 12 nodes changed, 1 note" in lines(item)
+    assert "  … and 2 more (--verbose shows them)" in lines(item)
+    assert sum(" (Clip-6 → Clip-13): " in line for line in lines(item, everything=True)) == 12
+
+
+def test_a_refusal_has_its_code_and_the_opsets_it_excludes() -> None:
+    found = lines(inspected('y = ATen <operator = "where"> (x, x)'))
+
+    assert any(line.startswith("to opset 17+: refused, no-equal: 'y' (ATen-9 → 10): ") for line in found)
+    assert "reachable: opset 9" in found
+    assert any(line.startswith(f"  not 10 to {onnx.defs.onnx_opset_version()}: no-equal: ") for line in found)
+
+
+def test_an_overview_has_a_row_for_each_model_and_its_target() -> None:
+    old, new = inspected("y = Clip <max = 6.0> (x)"), inspected("y = Relu (x)", opset=19)
+    stream = io.StringIO()
+
+    print_overview([old, new], Console(file=stream, width=200), to="to 17+")
+
+    head, first, second = (" ".join(line.split()) for line in stream.getvalue().splitlines())
+    assert head == "model opset IR nodes weights reachable to 17+"
+    assert first.endswith("17: 1 node changed, 1 note")
+    assert second.endswith("19: nothing changes")

@@ -1,0 +1,241 @@
+"""What a run does with passes that fail, change numbers, narrow inputs, or break what they ensure."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from onnx_migrate import ModelProperty
+from onnx_migrate.engine import pipeline_run
+from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
+from onnx_migrate.engine.pipeline_run import PipelineResult
+from onnx_migrate.errors import IllegalModel, MigrateError, PassError
+from onnx_migrate.files import load
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from tests.engine.passes import TEXT, Own
+from tests.harness import model
+
+
+class Scales(Own):
+    """Multiplies the weight by `factor`, and adds a note."""
+
+    name = "scales"
+    factor: ClassVar[float] = 2.0
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        for tensor in model.proto.graph.initializer if type(self).factor != 1 else ():
+            value = numpy_helper.to_array(tensor) * type(self).factor
+            tensor.CopyFrom(numpy_helper.from_array(value.astype("float32"), tensor.name))
+        log.note(self.name, "user-pass", "scaled")
+        return model
+
+
+class Meant(Scales):
+    name = "meant"
+    changes_numbers = True
+
+
+class Narrows(Scales):
+    name = "narrows"
+    narrows = True
+
+
+class Optional(Scales):
+    name = "optional"
+    optional = True
+
+
+class Fails(Optional):
+    name = "fails"
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        super().run(model, log)
+        raise MigrateError("no luck")
+
+
+def weight(found: Model) -> float:
+    return float(numpy_helper.to_array(found.proto.graph.initializer[0])[0])
+
+
+def run(*passes: Own, log: ChangeLog | None = None, require_optional: bool = False) -> PipelineResult:
+    log = ChangeLog() if log is None else log
+    return Pipeline(passes).run(load(model(TEXT)), log, require_optional=require_optional)
+
+
+def test_the_given_model_is_not_changed() -> None:
+    given = load(model(TEXT))
+
+    result = Pipeline((Scales(),)).run(given, ChangeLog())
+
+    assert (weight(given), weight(result.model)) == (2.0, 4.0)
+    (segment,) = result.segments
+    assert segment.start is given
+    assert segment.end is result.model
+
+
+def test_a_pass_that_changes_numbers_ends_a_segment() -> None:
+    log = ChangeLog()
+
+    result = run(Meant(), log=log)
+
+    first, last = result.segments
+    assert (first.ended_by, last.ended_by) == ("meant", "")
+    assert [weight(item) for item in (first.start, first.end, last.start, last.end)] == [2.0, 2.0, 4.0, 4.0]
+    assert [note.code for note in log.notes] == ["user-pass", "other-numbers"]
+
+
+def test_one_that_is_allowed_to_and_does_not_ends_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scales, "factor", 1.0)
+    assert len(run(Meant()).segments) == 1
+
+
+def test_what_narrows_is_compared_with_itself() -> None:
+    (segment,) = run(Narrows(), Scales()).segments
+    assert (weight(segment.start), weight(segment.end)) == (4.0, 8.0)
+
+
+def test_a_failing_optional_pass_leaves_the_model_and_the_log_as_they_were() -> None:
+    log = ChangeLog()
+
+    result = run(Scales(), Fails(), log=log)
+
+    assert weight(result.model) == 4.0
+    assert not result.can_leave_out
+    assert [note.code for note in log.notes] == ["user-pass", "left-out"]
+    assert "no luck" in log.notes[1].message
+    with pytest.raises(MigrateError, match="no luck"):
+        run(Fails(), require_optional=True)
+
+
+def test_an_optional_pass_can_be_left_out_afterwards() -> None:
+    log = ChangeLog()
+
+    result = run(Scales(), Optional(), log=log)
+    without = result.without_optional("other numbers")
+
+    assert (weight(result.model), weight(without.model)) == (8.0, 4.0)
+    assert [note.code for note in log.notes] == ["user-pass", "left-out"]
+    assert without.segments[0].start is result.segments[0].start
+    assert not run(Optional(), require_optional=True).can_leave_out
+
+
+def test_only_exact_changes_of_this_package_must_be_bit_identical() -> None:
+    source = load(model(TEXT.replace('"":17', '"":11')))
+
+    own = Pipeline((make_pass("migrate_opset", opset=17),)).run(source, ChangeLog())
+    foreign = Pipeline((make_pass("migrate_opset", opset=17), Own())).run(source, ChangeLog())
+
+    assert own.segments[0].exact is own.model
+    assert foreign.segments[0].exact is None
+
+
+class Unsorts(Own):
+    name = "unsorts"
+    ensures = frozenset({ModelProperty.SORTED})
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        nodes = list(model.proto.graph.node)
+        del model.proto.graph.node[:]
+        model.proto.graph.node.extend(reversed(nodes))
+        return model
+
+
+class Undeclared(Unsorts):
+    name = "undeclared"
+    ensures = frozenset()
+
+
+class Invalid(Own):
+    name = "invalid"
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        model.proto.graph.node[0].op_type = "NeverWas"
+        return model
+
+
+def test_a_pass_that_breaks_what_it_ensures_fails_by_name() -> None:
+    with pytest.raises(
+        PassError, match="pass 'unsorts' says that it leaves nodes in topological order, but 'b'"
+    ) as caught:
+        run(Unsorts())
+    assert caught.value.code == "missing-property"
+
+
+@pytest.mark.parametrize(("limit", "seen"), [(10_000, True), (2, False)])
+def test_passes_of_this_package_are_checked_on_small_models(
+    limit: int, seen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cleanup = make_pass("cleanup")
+    monkeypatch.setattr(pipeline_run, "CHECKED_NODES", limit)
+    monkeypatch.setattr(type(cleanup), "_rename_duplicates", lambda *arguments: None)
+    source = model(TEXT)
+    for node in source.graph.node:
+        node.name = "same"
+    pipeline = Pipeline((cleanup,))
+
+    if seen:
+        with pytest.raises(PassError, match="'cleanup' says that it leaves node names that are unique"):
+            pipeline.run(load(source), ChangeLog())
+    else:
+        pipeline.run(load(source), ChangeLog())
+
+
+def test_what_a_pass_needs_is_looked_for_before_it_runs() -> None:
+    with pytest.raises(
+        PassError, match=r"'cleanup' needs nodes in topological order.*run migrate_opset before"
+    ):
+        run(Undeclared(), make_pass("cleanup"))
+
+    sorted_again = run(Undeclared(), make_pass("migrate_opset", opset=17), make_pass("cleanup"))
+    assert [node.op_type for node in sorted_again.model.proto.graph.node] == ["Mul", "Identity", "Relu"]
+
+
+def test_an_invalid_node_reaches_neither_an_optional_pass_nor_the_end() -> None:
+    for passes in ((Invalid(),), (Invalid(), make_pass("simplify", isolated=False))):
+        with pytest.raises(IllegalModel, match="NeverWas"):
+            run(*passes)
+
+
+def test_an_exception_is_a_pass_error_with_its_cause() -> None:
+    class Bug(Own):
+        name = "bug"
+
+        def run(self, model: Model, log: ChangeLog) -> Model:
+            raise KeyError("gone")
+
+    with pytest.raises(PassError, match="pass 'bug' failed: KeyError") as caught:
+        run(Bug())
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_inputs_and_outputs_stay() -> None:
+    class Adds(Own):
+        name = "adds"
+
+        def run(self, model: Model, log: ChangeLog) -> Model:
+            model.proto.graph.output.append(helper.make_tensor_value_info("a", 1, [2, 3]))
+            return model
+
+    with pytest.raises(PassError, match="'adds' changed the interface") as caught:
+        run(Adds())
+    assert caught.value.code == "interface-changed"
+
+
+def test_every_pass_leaves_what_it_ensures() -> None:
+    """With an unsorted model whose nodes share a name; each pass of the default pipeline is checked after it ran."""
+    source = model(TEXT.replace('"":17', '"":11'))
+    nodes = list(source.graph.node)
+    del source.graph.node[:]
+    source.graph.node.extend(reversed(nodes))
+    for node in source.graph.node:
+        node.name = "same"
+
+    result = default_pipeline(opset=17, dynamic="x:N,3", simplify=False).run(load(source), ChangeLog())
+
+    assert len({node.name for node in result.model.proto.graph.node}) == 3
+    onnx.checker.check_model(result.model.proto, full_check=True)

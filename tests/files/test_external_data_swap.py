@@ -1,0 +1,222 @@
+"""A model and its data file are replaced together: whenever a save is killed, one whole model is there."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from onnx_migrate.errors import SaveError
+from onnx_migrate.files import inline, load, save
+from onnx_migrate.files.atomic_file import NewFile
+from onnx_migrate.files.external_data_swap import ExternalDataSwap
+from tests.files.feature_models import plain, with_external_data
+from tests.files.saving import moved, names, other, refusal
+
+
+def test_a_data_file_of_no_known_model_is_never_replaced(source: Path, out: Path) -> None:
+    data = out.with_name("b.onnx.data")
+    data.write_bytes(b"precious")
+    for write_old in (
+        lambda: None,
+        lambda: out.write_bytes(b"not a model"),
+        lambda: save(load(other()), out),
+    ):
+        write_old()
+        refusal("would-overwrite", load(source), out, external=True)
+        assert data.read_bytes() == b"precious"
+    save(load(source), out)
+    assert names(out.parent) == {"b.onnx", "b.onnx.data"}
+    assert data.read_bytes() == b"precious"
+
+
+def test_the_data_of_the_source_is_never_overwritten(source: Path) -> None:
+    with_external_data(plain(), source, "b.onnx.data")
+    data = (source.parent / "b.onnx.data").read_bytes()
+    refusal("would-overwrite", load(source), source.parent / "b.onnx.data")
+    refusal("would-overwrite", load(source), source.parent / "b.onnx", external=True)
+    shutil.copy(source, source.parent / "b.onnx")  # two models that share their data
+    refusal("would-overwrite", load(source), source.parent / "b.onnx", external=True)
+    save(load(source), source.parent / "b.onnx")
+    assert (source.parent / "b.onnx.data").read_bytes() == data
+    assert inline(load(source)) == inline(load(source.parent / "b.onnx")) == plain()
+
+
+def test_data_that_the_source_shares_with_the_target_stays(source: Path) -> None:
+    """The target's old data is removed with it, unless the source's weights lie there too."""
+    with_external_data(plain(), source, "b.onnx.data")
+    data, target = source.with_name("b.onnx.data"), source.with_name("b.onnx")
+    before = data.read_bytes()
+    shutil.copy(source, target)
+
+    refusal("would-overwrite", moved(source), target, external=True)
+    save(moved(source), target)
+
+    assert data.read_bytes() == before
+    assert inline(load(source)) == inline(load(target)) == plain()
+
+
+SYSTEM_CALLS = ["link", "replace", "unlink", "fsync", "write", "copy_file_range", "open", "fchmod"]
+
+
+def run_killed(call: str, count: int, action: Callable[[], None]) -> bool:
+    """Run `action` in a child that is killed at its `count`th `call`; tell whether it got so far."""
+    pid = os.fork()
+    if pid == 0:
+        original, left = getattr(os, call), [count]
+
+        def counted(*args: object, **kwargs: object) -> object:
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return original(*args, **kwargs)
+
+        setattr(os, call, counted)
+        try:
+            action()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    assert status in (0, signal.SIGKILL)
+    return status == signal.SIGKILL
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("nameless", [True, False], ids=["O_TMPFILE", "named"])
+@pytest.mark.parametrize("old_external", [False, True])
+@pytest.mark.parametrize("new_external", [False, True])
+def test_killed_at_any_system_call_leaves_a_whole_model(
+    old_external: bool,
+    new_external: bool,
+    nameless: bool,
+    source: Path,
+    out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not nameless:
+        monkeypatch.delattr(os, "O_TMPFILE")
+    old, new = other().SerializeToString(), plain().SerializeToString()
+    kills = 0
+    for call in SYSTEM_CALLS:
+        for count in range(100):
+            shutil.rmtree(out.parent)
+            out.parent.mkdir()
+            save(load(other()), out, external=old_external)
+            killed = run_killed(call, count, lambda: save(load(source), out, external=new_external))
+            kills += killed
+            got = inline(load(out)).SerializeToString()
+            assert got in (old, new) if killed else got == new, (call, count)
+            # Whatever it left, the next save finds its way and tidies.
+            if killed:
+                again = load(source)
+                save(again, out, external=new_external)
+                assert inline(load(out)).SerializeToString() == new
+            assert names(out.parent) == ({"b.onnx", "b.onnx.data"} if new_external else {"b.onnx"}), (
+                call,
+                count,
+            )
+            if not killed:
+                break
+    assert kills >= 5
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("external", [False, True])
+def test_killed_in_place_over_external_data_leaves_a_whole_model(external: bool, source: Path) -> None:
+    """The weights lie elsewhere, so nothing of the source's is needed, and its data is replaced or removed."""
+    with_external_data(plain(), source, "a.onnx.data")
+    pristine = {name: source.with_name(name).read_bytes() for name in names(source.parent)}
+    new = moved(source)
+    new.proto.producer_name = "changed"
+    whole = [plain().SerializeToString(), inline(new).SerializeToString()]
+    for call in SYSTEM_CALLS:
+        for count in range(100):
+            for name in names(source.parent):
+                source.with_name(name).unlink()
+            for name, content in pristine.items():
+                source.with_name(name).write_bytes(content)
+            killed = run_killed(call, count, lambda: save(new, source, external=external, in_place=True))
+            assert inline(load(source)).SerializeToString() in whole[not killed :], (call, count)
+            if not killed:
+                break
+        assert names(source.parent) == ({"a.onnx", "a.onnx.data"} if external else {"a.onnx"})
+
+
+LOOP = """
+import sys
+from onnx_migrate.files import load, save
+first, second, out, external = load(sys.argv[1]), load(sys.argv[2]), sys.argv[3], sys.argv[4] == "True"
+print("ready", flush=True)
+while True:
+    save(first, out, external=external)
+    save(second, out, external=external)
+"""
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_kill_9_at_random_moments(external: bool, source: Path, out: Path) -> None:
+    second = source.with_name("second.onnx")
+    second.write_bytes(other().SerializeToString())
+    whole = {plain().SerializeToString(), other().SerializeToString()}
+    generator = random.Random(1)
+    save(load(source), out, external=external)  # from here on there always has to be a model
+    for _ in range(12):
+        command = [sys.executable, "-c", LOOP, str(source), str(second), str(out), str(external)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(generator.uniform(0.02, 0.2))
+            process.kill()
+        assert inline(load(out)).SerializeToString() in whole
+    save(load(source), out, external=external)
+    assert names(out.parent) == ({"b.onnx", "b.onnx.data"} if external else {"b.onnx"})
+
+
+def swap_of(out: Path, *needed: Path) -> ExternalDataSwap:
+    return ExternalDataSwap(out, str(out), [str(path) for path in needed])
+
+
+def test_old_data_moved_aside_is_still_read_by_the_old_model(out: Path) -> None:
+    save(load(other()), out, external=True)
+    data = out.with_name("b.onnx.data").read_bytes()
+    swap = swap_of(out)
+    swap.move_old_data_aside()
+
+    assert names(out.parent) == {"b.onnx", ".b.onnx.data.bak"}
+    assert out.with_name(".b.onnx.data.bak").read_bytes() == data
+    assert inline(load(out)) == other()
+    swap.finish()
+    assert names(out.parent) == {"b.onnx", ".b.onnx.data.bak"}, "the model at the target refers to it"
+    save(load(plain()), out)
+    assert names(out.parent) == {"b.onnx"}
+
+
+def test_data_that_the_new_model_is_read_from_is_not_moved(out: Path) -> None:
+    save(load(other()), out, external=True)
+    swap = swap_of(out, out.with_name("b.onnx.data"))
+    swap.move_old_data_aside()
+
+    assert names(out.parent) == {"b.onnx", "b.onnx.data"}
+    with pytest.raises(SaveError, match="holds weights of the source model"):
+        swap.check_replaceable()
+
+
+def test_a_data_file_without_a_model_is_replaced_only_if_a_mark_describes_it(out: Path) -> None:
+    swap, data = swap_of(out), out.with_name("b.onnx.data")
+    with NewFile(data, [b"written by a save that was killed"]) as new_data:
+        swap.mark_owner(new_data)
+        new_data.put()
+    swap_of(out).check_replaceable()
+
+    data.write_bytes(b"written by somebody else since")
+    with pytest.raises(SaveError, match="does not belong to"):
+        swap_of(out).check_replaceable()

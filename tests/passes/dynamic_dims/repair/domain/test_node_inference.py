@@ -1,0 +1,45 @@
+"""onnx's inference of one node under each assignment."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import TensorProto, helper
+from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim, Value, merged_axis
+from onnx_migrate.passes.dynamic_dims.repair.domain.node_inference import ShapeConflict, infer
+
+ASSIGNMENTS = Assignments.of({"N": 1, "W": 12}, {"N"}, 64)
+N, W = Dim(ASSIGNMENTS.sizes["N"]), Dim(ASSIGNMENTS.sizes["W"])
+
+
+def infer_one(operator: str, *given: Value, outputs: int = 1, **attributes: object) -> list[Value]:
+    names = [f"x{index}" for index in range(len(given))]
+    node = helper.make_node(operator, names, [f"y{index}" for index in range(outputs)], **attributes)
+    return infer(node, given, {"": 17}, 8, ASSIGNMENTS)
+
+
+def test_a_node_that_is_invalid_at_other_sizes_only_is_a_conflict() -> None:
+    with pytest.raises(ShapeConflict):
+        infer_one("Add", Value(TensorProto.FLOAT, (W,)), Value(TensorProto.FLOAT, (ASSIGNMENTS.fixed(12),)))
+    assert (
+        infer_one("Add", Value(TensorProto.FLOAT, (W,)), Value(TensorProto.FLOAT, (ASSIGNMENTS.fixed(5),)))[
+            0
+        ].dims
+        is None
+    )
+
+
+def test_outputs_of_an_operator_without_schema_are_unknown() -> None:
+    node = helper.make_node("Odd", ["x"], ["y"], domain="com.acme")
+
+    assert (
+        infer(node, [Value(TensorProto.FLOAT, (N,))], {"": 17, "com.acme": 1}, 8, ASSIGNMENTS)[0].dims is None
+    )
+
+
+def test_a_merged_axis_keeps_its_factors_through_a_node() -> None:
+    heads = merged_axis([N, ASSIGNMENTS.fixed(2)], ASSIGNMENTS.count)
+
+    (y,) = infer_one("Relu", Value(TensorProto.FLOAT, (heads, W)))
+
+    assert y.known is not None
+    assert y.known[0].flat_factors() == [N, ASSIGNMENTS.fixed(2)]

@@ -1,0 +1,78 @@
+"""Reports to render, and a browser to open their pages in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx.parser
+import pytest
+
+import onnx_migrate
+from onnx_migrate.errors import MigrateError
+from onnx_migrate.report.failure import failure
+from tests.report.html.pages import ODD, write_batch
+from tests.support.browser import Browser, browser
+from tests.support.paths import FIXTURES
+
+MANY = """<ir_version: 6, opset_import: ["": 9]>
+g (float[2,3,4,5] v0) => (float[2,3,4,5] v{count}) {{
+{nodes}
+}}"""
+
+
+@pytest.fixture(scope="module")
+def report() -> dict[str, Any]:
+    migration = onnx_migrate.migrate(
+        FIXTURES / "unet_opset9.onnx", dynamic=["image:N,3,30,32"], simplify=False, isolated=False
+    )
+    return {**migration.report.as_dict(), "model": "a/unet.onnx"}
+
+
+@pytest.fixture(scope="module")
+def many() -> dict[str, Any]:
+    """Return the report of 1,500 changed nodes of two kinds, one with helper nodes, of names too long for any box."""
+    operators = ("Clip <min = -1.0, max = 1.0>", "Softmax <axis = 1>")
+    lines = [f"v{index + 1} = {operators[index % 2]} (v{index})" for index in range(1500)]
+    proto = onnx.parser.parse_model(MANY.format(count=1500, nodes="\n".join(lines)))
+    for index, node in enumerate(proto.graph.node):
+        node.name = f"{'layer_of_a_long_name/' * 5}{index}"
+    return onnx_migrate.migrate(proto, simplify=False, verify=False, isolated=False).report.as_dict()
+
+
+@pytest.fixture(scope="module")
+def refused() -> dict[str, Any]:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 6, opset_import: ["": 9]> g (float[1,3] x) => (float[1,3] y) {
+             u = Unsqueeze <axes = [0]> (x)
+             v = Squeeze <axes = [0]> (u)
+             y = ATen <operator = "where"> (v, x)
+           }"""
+    )
+    proto.graph.node[2].name = "gate"
+    with pytest.raises(MigrateError) as caught:
+        onnx_migrate.migrate(proto, isolated=False)
+    return failure(caught.value, "c/refused.onnx")
+
+
+@pytest.fixture(scope="module")
+def entries(report: dict[str, Any], refused: dict[str, Any]) -> list[dict[str, Any]]:
+    failed = failure(onnx_migrate.LoadError(ODD), ODD)
+    return [
+        {**failed, "outcome": "failed", "total_seconds": 0.5},
+        {**report, "total_seconds": 10.0},
+        {**report, "model": "b/small.onnx", "outcome": "unchanged", "total_seconds": 9.0},
+        {**refused, "total_seconds": 0.75},
+    ]
+
+
+@pytest.fixture(scope="module")
+def batch(entries: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_batch(entries, tmp_path_factory.mktemp("batch"))
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("profile")) as found:
+        yield found

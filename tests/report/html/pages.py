@@ -1,0 +1,55 @@
+"""What the tests of HTML pages share: screens, and how a page is opened in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onnx_migrate.report.html.render import batch_page, model_part
+from onnx_migrate.report.html.view_model import Row
+from tests.support.browser import CHROMIUM, Browser, Tab
+
+__all__ = ["DESK", "DRAWN", "ODD", "PHONE", "needs_browser", "opened", "write_batch"]
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+
+ODD = "<script>alert(1)</script>&\"'"
+"""The name of a model that must not be taken for HTML."""
+
+DESK, PHONE = 1440, 390
+"""Widths of screens in pixels."""
+
+DRAWN = """(() => {
+  const form = document.querySelectorAll(".form")[%d], drawn = form.querySelector(".pair");
+  return {
+    heading: form.querySelector("code").textContent,
+    texts: [...drawn.querySelectorAll("[data-t]")].map(item => item.textContent),
+    titles: [...drawn.querySelectorAll("[title]")].map(item => item.title),
+  };
+})()"""
+"""The heading, texts and tooltips of the n-th drawing of a page."""
+
+
+def write_batch(entries: list[dict[str, Any]], folder: Path) -> Path:
+    kinds = ("migrated", "unchanged", "refused", "failed")
+    totals = {
+        "ended": len(entries),
+        "models": len(entries),
+        "seconds": 20.0,
+        "outcomes": {kind: sum(entry["outcome"] == kind for entry in entries) for kind in kinds},
+        "reasons": {"no-equal": 1, "not-onnx": 1},
+    }
+    page = folder / "batch.html"
+    parts = map(model_part, entries)
+    page.write_text(
+        "".join(batch_page([Row.of(entry) for entry in entries], parts, totals)), encoding="utf-8"
+    )
+    return page
+
+
+def opened(chromium: Browser, page: str, folder: Path, **screen: Any) -> Tab:
+    path = folder / "page.html"
+    path.write_text(page, encoding="utf-8")
+    return chromium.open(path, **screen)

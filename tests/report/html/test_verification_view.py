@@ -1,0 +1,89 @@
+"""The part of a page about a verification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import onnx_migrate
+from onnx_migrate.report.failure import failure
+from onnx_migrate.report.html.render import model_page
+from onnx_migrate.report.html.verification_view import VerificationView, shape_text
+
+
+def comparison(**more: Any) -> dict[str, Any]:
+    return {
+        "output": "y",
+        "dtype_after": "float32",
+        "shape_after": [2, 3],
+        "problem": "",
+        "identical": False,
+        "elements": 6,
+        "differing": 2,
+        "largest_absolute": 0.00012345,
+        "allowed": 0.001,
+        **more,
+    }
+
+
+def view(*comparisons: dict[str, Any]) -> VerificationView:
+    feeds = [{"name": "normal", "seed": 0, "shapes": [["x", [1, None, "H"]]]}]
+    return VerificationView.of(
+        {
+            "kind": "verified",
+            "reason": "",
+            "evaluator": "onnxruntime 1.31.1",
+            "feeds": feeds,
+            "comparisons": list(comparisons),
+            "notes": ["a note"],
+        }
+    )
+
+
+def test_the_verdict_names_the_evaluator_and_the_inputs() -> None:
+    found = view()
+
+    assert (found.kind, found.text) == ("verified", "with onnxruntime 1.31.1")
+    assert found.feeds == ("normal, seed 0: x [1, ?, H]",)
+    assert found.notes == ("a note",)
+
+
+@pytest.mark.parametrize(
+    ("more", "grade", "text"),
+    [
+        ({"identical": True}, "same", "bit-identical"),
+        ({}, "near", "equal within the tolerance"),
+        ({"problem": "5 of 6 differ", "identical": True}, "differs", "5 of 6 differ"),
+    ],
+)
+def test_an_output_is_graded(more: dict[str, Any], grade: str, text: str) -> None:
+    (finding,) = view(comparison(**more)).findings
+
+    assert (finding.grade, finding.text) == (grade, text)
+    assert (finding.largest, finding.allowed, finding.differing) == ("0.000123", "0.001", "2 of 6")
+
+
+def test_an_output_without_elements_has_no_figures() -> None:
+    (finding,) = view(comparison(elements=0, shape_after=[0])).findings
+
+    assert (finding.shape, finding.largest, finding.allowed, finding.differing) == ("[0]", "", "", "")
+
+
+def test_shapes() -> None:
+    assert [shape_text(dims) for dims in (None, [], [1, "N", None])] == ["any shape", "[]", "[1, N, ?]"]
+
+
+def test_a_difference_shows_its_outputs(report: dict[str, Any]) -> None:
+    error = onnx_migrate.VerificationFailed("output 'y' differs")
+    finding = {
+        **report["verification"]["comparisons"][0],
+        "problem": "5 of 6 differ",
+        "largest_absolute": "inf",
+    }
+    error.verification = {**report["verification"], "kind": "differs", "comparisons": [finding]}
+
+    page = model_page(failure(error, "m.onnx"))
+
+    assert '<span class="differs">5 of 6 differ</span>' in page
+    assert ">inf<" in page

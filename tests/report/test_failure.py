@@ -1,0 +1,62 @@
+"""Errors as exit codes and as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from onnx_migrate.errors import (
+    CannotMigrate,
+    IllegalModel,
+    LoadError,
+    MigrateError,
+    PassError,
+    SaveError,
+    UsageError,
+    VerificationFailed,
+    Where,
+)
+from onnx_migrate.report.failure import exit_code, failure
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (LoadError, 4), (VerificationFailed, 3), (UsageError, 2), (CannotMigrate, 1), (SaveError, 1), (PassError, 1),
+        (IllegalModel, 1), (MigrateError, 1),
+    ],
+)  # fmt: skip
+def test_every_kind_of_error_has_an_exit_code(kind: type[MigrateError], code: int) -> None:
+    assert exit_code(kind("reason")) == code
+
+
+def test_the_place_and_the_hint_are_fields_of_their_own() -> None:
+    where = Where("graph/if_1:then_branch", "n", "Resize", 10, 11)
+    entry = failure(CannotMigrate("no roi", code="bad-roi", where=where, hint="give one"), "m.onnx")
+
+    assert entry["error"] == {
+        "code": "bad-roi",
+        "kind": "CannotMigrate",
+        "reason": "no roi",
+        "hint": "give one",
+        "scope": "graph/if_1:then_branch",
+        "node": "n",
+        "operator": "Resize",
+        "from_version": 10,
+        "to_version": 11,
+    }
+    assert (entry["model"], entry["outcome"]) == ("m.onnx", "refused")
+    assert json.loads(json.dumps(entry)) == entry
+
+
+def test_a_model_that_was_not_loaded_has_no_partial_report() -> None:
+    entry = failure(LoadError("no ONNX model"), "m.onnx")
+
+    assert entry["outcome"] == "failed"
+    assert (entry["before"], entry["changes"], entry["blocked"], entry["verification"]) == (
+        None,
+        [],
+        None,
+        None,
+    )

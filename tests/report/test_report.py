@@ -1,0 +1,64 @@
+"""The report as a value and as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import onnx
+import onnx.parser
+
+import onnx_migrate
+from onnx_migrate.report.report import INEXACT, ModelSummary
+from onnx_migrate.rewrite.change_log import Exactness
+
+MODEL = """<ir_version: 6, opset_import: ["": 9, "com.acme": 3]>
+g (float[N,3] x) => (float[N,3] y) <float[1] k = {2.0}> {
+  t = Clip <min = 0.0, max = 6.0> (x)
+  y = Mul (t, k)
+}"""
+
+
+def test_a_summary_has_opsets_and_the_interface() -> None:
+    summary = ModelSummary.of(onnx.parser.parse_model(MODEL))
+
+    assert (summary.opset, summary.ir_version, summary.nodes) == (9, 6, 2)
+    assert summary.opset_imports == (("", 9), ("com.acme", 3))
+    assert [(port.name, port.shape) for port in (*summary.inputs, *summary.outputs)] == [
+        ("x", ("N", 3)),
+        ("y", ("N", 3)),
+    ]
+
+
+def test_a_change_has_both_nodes_the_constants_and_the_pass() -> None:
+    report = onnx_migrate.migrate(
+        onnx.parser.parse_model(MODEL), simplify=False, verify=False
+    ).report.as_dict()
+
+    (change,) = report["changes"]
+    assert (change["pass"], change["scope"], change["exactness"]) == ("migrate_opset", "graph", "exact")
+    assert change["before"]["attributes"] == {"max": "6", "min": "0"}
+    assert (change["before"]["version"], change["after"]["version"]) == (6, 13)
+    assert [change["constants"][name]["value"] for name in change["after"]["inputs"][1:]] == ["0", "6"]
+    assert json.loads(json.dumps(report)) == report
+
+
+def test_notes_have_all_their_fields() -> None:
+    report = onnx_migrate.migrate(
+        onnx.parser.parse_model(MODEL), simplify=False, verify=False
+    ).report.as_dict()
+
+    (note,) = [note for note in report["notes"] if note["code"] == "ir-version"]
+    assert list(note) == ["step", "code", "message", "subject", "severity"]
+    assert (note["step"], note["severity"]) == ("migrate_opset", "info")
+
+
+def test_a_model_at_its_target_is_unchanged() -> None:
+    result = onnx_migrate.migrate(onnx.parser.parse_model(MODEL), simplify=False, verify=False)
+    again = onnx_migrate.migrate(result.model, simplify=False, verify=False)
+
+    assert (result.report.outcome, again.report.outcome) == ("migrated", "unchanged")
+
+
+def test_every_exactness_has_a_text() -> None:
+    assert set(INEXACT) == {item.value for item in Exactness}
+    assert [key for key, text in INEXACT.items() if not text] == ["exact"]

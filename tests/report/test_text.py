@@ -1,0 +1,94 @@
+"""The report as text."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import onnx.parser
+import pytest
+from rich.console import Console
+
+import onnx_migrate
+from onnx_migrate.report import Report
+from onnx_migrate.report.text import print_report, print_verdict
+
+
+def model(nodes: str, result: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(
+        f'<ir_version: 6, opset_import: ["": 9]> g (float[2,3] x) => (float[2,3] {result}) {{ {nodes} }}'
+    )
+
+
+def migrated(proto: onnx.ModelProto) -> Report:
+    return onnx_migrate.migrate(proto, simplify=False, verify=False).report
+
+
+def printed(report: Report, **options: Any) -> list[str]:
+    stream = io.StringIO()
+    print_report(report, Console(file=stream, width=200), **options)
+    return stream.getvalue().splitlines()
+
+
+def test_nodes_changed_for_one_reason_are_counted_and_shortened() -> None:
+    nodes = " ".join(
+        f"v{index} = Clip <max = 6.0> ({'x' if not index else f'v{index - 1}'})" for index in range(7)
+    )
+    report = migrated(model(nodes, "v6"))
+
+    short, full = printed(report, target="out.onnx"), printed(report, everything=True)
+
+    assert short[1].startswith("opset 9 → 17, IR 6 → 8, nodes 7")
+    assert sum("Clip-6 → Clip-13 ×7" in line for line in short) == 1
+    assert "    … and 2 more (--verbose shows them)" in short
+    assert not any("--verbose" in line for line in full)
+    assert len(full) > len(short)
+
+
+def test_removed_attributes_and_added_nodes_are_shown() -> None:
+    lines = printed(migrated(model("y = Softmax <axis = 0> (x)", "y")))
+
+    assert any("added nodes: " in line and "Reshape" in line for line in lines)
+    assert any(line.strip().startswith("+ axis = ") and "was 0" in line for line in lines)
+
+
+def test_markup_in_names_is_printed_as_it_is() -> None:
+    proto = model("y = Clip <max = 6.0> (x)", "y")
+    proto.graph.node[0].name = "[bold]layer[/bold]"
+
+    assert any("[bold]layer[/bold]" in line for line in printed(migrated(proto)))
+
+
+def test_a_report_without_verification_says_so() -> None:
+    assert printed(migrated(model("y = Relu (x)", "y")))[-1] == "not verified: verification was turned off"
+
+
+def comparison(**more: Any) -> dict[str, Any]:
+    return {
+        "output": "y", "dtype_after": "float32", "shape_after": [2, 3], "problem": "", "identical": False,
+        "largest_absolute": 0.5, "largest_relative": 0.25, "allowed": 1.0, **more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({"identical": True}, "  y  float32 2×3  bit-identical"),
+        ({}, "  y  float32 2×3  largest difference 0.5 (allowed 1), relative 0.25"),
+        ({"problem": "5 of 6 elements differ"}, "  y  float32 2×3  5 of 6 elements differ"),
+        ({"shape_after": [], "identical": True}, "  y  float32 scalar  bit-identical"),
+    ],
+)
+def test_an_output_of_a_verdict_is_one_line(more: dict[str, Any], line: str) -> None:
+    verdict = {
+        "kind": "verified", "reason": "", "evaluator": "onnxruntime", "feeds": [{"name": "normal"}, {"name": "wide"}],
+        "comparisons": [comparison(**more)], "notes": [],
+    }  # fmt: skip
+    stream = io.StringIO()
+
+    print_verdict(verdict, Console(file=stream, width=200), original="a.onnx", other="b.onnx")
+
+    head, _, verified, output = stream.getvalue().splitlines()
+    assert head == "b.onnx compared with a.onnx"
+    assert verified == "verified with onnxruntime, inputs: normal, wide"
+    assert output == line
