@@ -14,7 +14,7 @@ import onnx
 from onnx_migrate import files
 from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import default_pipeline
-from onnx_migrate.engine.reachability import Survey, survey
+from onnx_migrate.engine.reachability import Reachability, find_reachable_opsets
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
 from onnx_migrate.files.load import from_file
 from onnx_migrate.model.graphs import bodies, called, function_key
@@ -69,7 +69,7 @@ class Inspection:
     target: int | str
     plan: Report | None
     refusal: MigrateError | None
-    survey: Survey
+    reachability: Reachability
 
     @property
     def nodes(self) -> int:
@@ -98,9 +98,9 @@ class Inspection:
             "changes": plan["changes"] if plan else None,
             "notes": plan["notes"] if plan else None,
             "refusal": _refusal(self.refusal) if self.refusal else None,
-            "reachable": list(self.survey.reachable),
+            "reachable": list(self.reachability.opsets),
             "refusals": [
-                {**_refusal(item.error), "opsets": list(item.opsets)} for item in self.survey.refusals
+                {**_refusal(item.error), "opsets": list(item.opsets)} for item in self.reachability.refusals
             ],
         }
 
@@ -126,7 +126,7 @@ def inspect(
     for sparse in graph.sparse_initializer:
         stored += [sparse.values, sparse.indices]
     summary = ModelSummary.of(proto)
-    reach = survey(model)
+    reachability = find_reachable_opsets(model)
     log, refusal, plan = ChangeLog(), None, None
     pipeline = default_pipeline(
         opset=asked, simplify=False, resize_form="auto" if row is None else row.resize_form
@@ -162,7 +162,7 @@ def inspect(
         target=(plan and plan.after.opset) or asked,
         plan=plan,
         refusal=refusal,
-        survey=reach,
+        reachability=reachability,
     )
 
 

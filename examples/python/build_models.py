@@ -1,4 +1,4 @@
-"""A build step: migrates a folder, says what became of each model, and ends with 1 if one was not done.
+"""A build step: migrates a folder, prints the outcome of each model, and exits with 1 if one failed.
 
 python build_models.py models build
 """
@@ -11,15 +11,15 @@ import onnx_migrate
 from onnx_migrate.batching import Outcome, Watcher
 
 
-class Told(Watcher):
+class PrintOutcomes(Watcher):
     """Prints a line for each model."""
 
     def ended(self, outcome: Outcome) -> None:
-        """Say how a model ended, and why."""
+        """Print the outcome of a model, and the reason if it was not migrated."""
         print(f"{outcome.kind:10} {outcome.source} {outcome.reason}")  # noqa: T201
 
 
 if __name__ == "__main__":
     source, target = sys.argv[1:]
-    summary = onnx_migrate.batch([source], target, opset=17, resume=True, watcher=Told())
+    summary = onnx_migrate.batch([source], target, opset=17, resume=True, watcher=PrintOutcomes())
     sys.exit(0 if summary.ok else 1)

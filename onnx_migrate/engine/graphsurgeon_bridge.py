@@ -1,7 +1,7 @@
-"""The guarded bridge to functions of a whole ModelProto or of an onnx-graphsurgeon Graph.
+"""Runs a user's function of a complete ModelProto or of an onnx-graphsurgeon Graph on a model.
 
-graphsurgeon drops much of what a model may hold. The bridge refuses what it cannot hold, puts back what it
-drops, and leaves the rest to the pipeline's own check of interface and legality.
+A graphsurgeon Graph cannot represent all of a model. The bridge refuses models with content that would be lost,
+restores the fields that graphsurgeon drops, and leaves the check of interface and legality to the pipeline.
 """
 
 from __future__ import annotations
@@ -30,21 +30,26 @@ _DROPPED = {
 
 
 def run_on_proto(model: Model, function: Callable[[onnx.ModelProto], onnx.ModelProto | None]) -> Model:
-    """Give a complete ModelProto to `function`, and return what it made of it: its result, or its argument."""
+    """Call `function` with a complete ModelProto; return the model that it returns, or its edited argument for None.
+
+    Raises PassError if it returns anything else.
+    """
     whole = inline(model)
     result = function(whole)
     if result is None:
         result = whole
     if not isinstance(result, onnx.ModelProto):
-        raise PassError(f"a pass of a ModelProto returned {type(result).__name__}")
+        raise PassError(
+            f"a pass that takes a ModelProto must return a ModelProto or None; it returned {type(result).__name__}"
+        )
     return _loaded(result, model)
 
 
 def run_on_graph(model: Model, function: Callable[[Any], Any]) -> Model:
-    """Give a graphsurgeon Graph to `function`, and return the model of what it made of it.
+    """Call `function` with a graphsurgeon Graph; return the model of the graph that it returns, or edited for None.
 
-    Local functions stay as they were: the graph holds the main graph and its sub-graphs. Raises PassError, code
-    `surgeon-cannot-hold`, for a model that graphsurgeon cannot carry.
+    The graph holds the main graph and its sub-graphs; local functions stay unchanged. Raises PassError, with code
+    `surgeon-cannot-hold` for a model that graphsurgeon cannot represent, and for a result of another type.
     """
     import onnx_graphsurgeon as gs
 
@@ -55,7 +60,9 @@ def run_on_graph(model: Model, function: Callable[[Any], Any]) -> Model:
     if result is None:
         result = graph
     if not isinstance(result, gs.Graph):
-        raise PassError(f"a pass of a Graph returned {type(result).__name__}")
+        raise PassError(
+            f"a pass that takes a Graph must return a Graph or None; it returned {type(result).__name__}"
+        )
     return _loaded(_grafted(whole, gs.export_onnx(result, do_type_check=False)), model)
 
 
@@ -68,11 +75,11 @@ def _loaded(proto: onnx.ModelProto, before: Model) -> Model:
 def _refuse_what_is_dropped(proto: onnx.ModelProto) -> None:
     for function in proto.functions:
         if getattr(function, "overload", ""):
-            raise _unheld(f"function {function.domain}:{function.name} has an overload", None)
+            raise _cannot_represent(f"function {function.domain}:{function.name} has an overload", None)
     for value in (*proto.graph.input, *proto.graph.output):
         kind = value.type.WhichOneof("value")
         if kind != "tensor_type":
-            raise _unheld(f"{value.name!r} is a {str(kind).removesuffix('_type')}", None)
+            raise _cannot_represent(f"{value.name!r} is of type {str(kind).removesuffix('_type')}", None)
     for located in bodies(proto):
         if isinstance(located.owner, onnx.ModelProto):
             for node in located.body.node:
@@ -81,20 +88,20 @@ def _refuse_what_is_dropped(proto: onnx.ModelProto) -> None:
 
 def _refuse_node(node: onnx.NodeProto, where: Where) -> None:
     if getattr(node, "overload", ""):
-        raise _unheld("calls an overload", where)
+        raise _cannot_represent("the node calls an overload of a function", where)
     for attribute in node.attribute:
         if attribute.type in _DROPPED:
-            raise _unheld(f"{attribute.name!r} is {_DROPPED[attribute.type]}", where)
+            raise _cannot_represent(f"attribute {attribute.name!r} is {_DROPPED[attribute.type]}", where)
         if attribute.type == AttributeProto.STRING and not _is_text(attribute.s):
-            raise _unheld(f"{attribute.name!r} is not UTF-8", where)
+            raise _cannot_represent(f"attribute {attribute.name!r} is text that is not UTF-8", where)
 
 
-def _unheld(reason: str, where: Where | None) -> PassError:
+def _cannot_represent(reason: str, where: Where | None) -> PassError:
     return PassError(
-        f"graphsurgeon cannot hold this model: {reason}",
+        f"onnx-graphsurgeon cannot represent this model: {reason}",
         code="surgeon-cannot-hold",
         where=where,
-        hint="write the pass for a ModelProto",
+        hint="write the pass as a function of an onnx.ModelProto",
     )
 
 
@@ -107,7 +114,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _grafted(before: onnx.ModelProto, after: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the old model with the new graph's nodes, weights and shapes in it."""
+    """Return a copy of model `before` with the nodes, weights and shapes of `after`, whose other fields are incomplete."""
     result = onnx.ModelProto()
     result.CopyFrom(before)
     _graft_graph(result.graph, after.graph)
@@ -117,19 +124,18 @@ def _grafted(before: onnx.ModelProto, after: onnx.ModelProto) -> onnx.ModelProto
 
 
 def _graft_graph(graph: onnx.GraphProto, new: onnx.GraphProto) -> None:
-    words = {node.output[0]: node for node in nested_nodes(graph.node) if node.output}
-    words = {name: _copy(node) for name, node in words.items()}
-    listed = [value.name for value in graph.input]
-    given = initializer_names(graph)
+    documented = {node.output[0]: _documentation(node) for node in nested_nodes(graph.node) if node.output}
+    input_names = [value.name for value in graph.input]
+    initializers = initializer_names(graph)
     for field, source, wanted in (
-        (graph.input, new.input, [name for name in listed if name not in given]),
+        (graph.input, new.input, [name for name in input_names if name not in initializers]),
         (graph.output, new.output, [value.name for value in graph.output]),
     ):
         if [value.name for value in source] != wanted:
-            # An interface that changed is the pipeline's to refuse; show it as it is.
+            # The pipeline refuses a changed interface, and must see it.
             del field[:]
             field.extend(source)
-            listed = []
+            input_names = []
             continue
         fresh = {value.name: value for value in source}
         for value in field:
@@ -139,12 +145,12 @@ def _graft_graph(graph: onnx.GraphProto, new: onnx.GraphProto) -> None:
     for name in ("node", "initializer", "sparse_initializer", "value_info"):
         if name == "initializer":
             made = {tensor.name for tensor in new.initializer}
-            overridable = [t for t in graph.initializer if t.name in listed and t.name not in made]
+            overridable = [t for t in graph.initializer if t.name in input_names and t.name not in made]
             new.initializer.extend(overridable)
         graph.ClearField(name)
         getattr(graph, name).extend(getattr(new, name))
     for node in nested_nodes(graph.node):
-        old = words.get(node.output[0]) if node.output else None
+        old = documented.get(node.output[0]) if node.output else None
         if old is not None and old.op_type == node.op_type:
             node.doc_string = old.doc_string
             if hasattr(node, "metadata_props") and not node.metadata_props:
@@ -152,7 +158,7 @@ def _graft_graph(graph: onnx.GraphProto, new: onnx.GraphProto) -> None:
 
 
 def _graft_shape(value: onnx.ValueInfoProto, new: onnx.ValueInfoProto) -> None:
-    """Take over a shape that changed; one that did not keeps its denotations."""
+    """Copy a shape that changed; an unchanged one keeps the denotations of its dims."""
     old, shape = value.type.tensor_type, new.type.tensor_type
     before = [(dim.dim_value, dim.dim_param) for dim in old.shape.dim]
     after = [(dim.dim_value, dim.dim_param) for dim in shape.shape.dim]
@@ -162,8 +168,9 @@ def _graft_shape(value: onnx.ValueInfoProto, new: onnx.ValueInfoProto) -> None:
             old.shape.CopyFrom(shape.shape)
 
 
-def _copy(node: onnx.NodeProto) -> onnx.NodeProto:
-    words = onnx.NodeProto(op_type=node.op_type, doc_string=node.doc_string)
+def _documentation(node: onnx.NodeProto) -> onnx.NodeProto:
+    """Return a node with only the operator, doc string and metadata of `node`."""
+    copy = onnx.NodeProto(op_type=node.op_type, doc_string=node.doc_string)
     if hasattr(node, "metadata_props"):
-        words.metadata_props.extend(node.metadata_props)
-    return words
+        copy.metadata_props.extend(node.metadata_props)
+    return copy

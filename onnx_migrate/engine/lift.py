@@ -1,4 +1,4 @@
-"""Brings every node of a model to a newer opset, one step of its operator at a time."""
+"""The lift: brings every node to a newer opset, one registered step of its operator at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Lift(Visitor):
     log: ChangeLog
     keep: frozenset[str] = frozenset()
     domain: str = ""
-    """Whose nodes are lifted, "" for ai.onnx; what its adapters write of another domain is left as it is."""
+    """The domain whose nodes are lifted, "" for ai.onnx; nodes that adapters write in another domain stay unchanged."""
     pass_name: str = "migrate_opset"
     repeats: ClassVar[bool] = True
 
@@ -59,8 +59,8 @@ class Lift(Visitor):
         where = Where(scope.path, _name(node), node.op_type, version, to)
         if isinstance(step, int):
             raise CannotMigrate(
-                f"the step of {node.op_type} to version {to} is not written yet", code="no-adapter", where=where,
-                hint=f"opset {to - 1} can be reached",
+                f"onnx-migrate has no adapter from this version to {node.op_type}-{to} yet", code="no-adapter", where=where,
+                hint=f"migrate to opset {to - 1} instead",
             )  # fmt: skip
         if step.refusal:
             raise CannotMigrate(step.refusal, code="no-equal", where=where, hint=step.hint)
@@ -79,28 +79,28 @@ class Lift(Visitor):
         return is_onnx(node.domain) if not self.domain else node.domain == self.domain
 
     def _true_version(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int:
-        """Return the opset whose form the node has: the model's own, or else the nearest one that it fits."""
+        """Return the opset by whose schema the node is valid: that of the body, else the nearest older or newer version."""
         known = versions(node.domain, node.op_type)
         form = signature_at(node.domain, node.op_type, opset)
         if form and form.deprecated and form.since_version == known[0]:
-            # GroupNormalization-18 was withdrawn as soon as it came, and exporters wrote it all the same.
+            # GroupNormalization-18 was deprecated in the release that introduced it; exporters wrote it nevertheless.
             form = replace(form, deprecated=False)
             valid = next((version for version in known if version > form.since_version), None)
             if valid is None or self.target < valid:
                 raise CannotMigrate(
-                    "was withdrawn from the standard as soon as it came, so that no checker takes it",
+                    "the standard deprecated this version in the release that introduced it, and onnx's checker rejects it",
                     code="no-equal",
-                    where=Where(scope.path, node.name, node.op_type, form.since_version),
-                    hint=f"version {valid} is valid again: ask for that opset or above" if valid else "",
+                    where=Where(scope.path, _name(node), node.op_type, form.since_version),
+                    hint=f"version {valid} is valid: migrate to opset {valid} or newer" if valid else "",
                 )
         complaint = schema_violation(node, form) if form else None
         if form and complaint is None:
             return opset
-        where = Where(scope.path, node.name, node.op_type, opset)
+        where = Where(scope.path, _name(node), node.op_type, opset)
         if not known:
             raise CannotMigrate(
-                f"is not an operator of {self.domain or 'ai.onnx'}", code="unknown-operator", where=where,
-                hint="a custom operator needs a domain of its own",
+                f"{self.domain or 'ai.onnx'} has no operator {node.op_type}", code="unknown-operator", where=where,
+                hint="a custom operator must be in a domain of its own",
             )  # fmt: skip
         older = [version for version in reversed(known) if version < (form.since_version if form else 0)]
         newer = [version for version in known if version > opset]
@@ -109,13 +109,16 @@ class Lift(Visitor):
                 self.log.note(
                     self.pass_name,
                     "other-version",
-                    f"{Where(scope.path, node.name, node.op_type)} has the form of version {version},"
-                    f" though it stands in opset {opset}",
-                    subject=node.name or node.output[0],
+                    f"{Where(scope.path, _name(node), node.op_type)} is valid by version {version} of the operator"
+                    f" and not by opset {opset}, which the model imports; it was migrated from version {version}",
+                    subject=_name(node),
                     severity="warning",
                 )
                 return version
-        reason = complaint or f"came with opset {known[0]}, and the model is of opset {opset}"
+        reason = (
+            complaint
+            or f"the operator was introduced in opset {known[0]}, but the model imports opset {opset}"
+        )
         raise CannotMigrate(reason, code="invalid-node", where=where)
 
     def _rewriter(self, node: onnx.NodeProto, scope: Scope, to: int, where: Where) -> Rewriter:
@@ -129,8 +132,8 @@ def _adapt(adapt: Adapter, code: str, rewriter: Rewriter) -> None:
         raise
     except Exception as error:
         raise CannotMigrate(
-            f"the adapter {code} failed on it: {type(error).__name__}: {error}", code="adapter-failed",
-            where=rewriter.where, hint="this is a bug of onnx-migrate, unless the node is not valid",
+            f"the adapter {code} raised {type(error).__name__}: {error}", code="adapter-failed",
+            where=rewriter.where, hint="unless the node is invalid, this is a bug of onnx-migrate: please report it",
         ) from error  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Which opsets a model can reach, and all that stands in the way: lifts that go on where one would stop."""
+"""Finds the opsets to which a model can be migrated, and every node that prevents the others."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.opsets import minimal_ir_version, onnx_opset
 from onnx_migrate.spec.schema import newest_opset
 
-__all__ = ["Refusal", "Survey", "survey"]
+__all__ = ["Reachability", "Refusal", "find_reachable_opsets"]
 
-Place = tuple[str, str]
-"""A node: the path of its body and its first output."""
+NodeKey = tuple[str, str]
+"""Identifies a node: the path of its body and its first output, or its name if it has none."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """What is refused, and the opsets that it stands in the way of."""
+    """The error for a node, and the opsets that it makes unreachable, rising."""
 
     error: MigrateError
     opsets: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Survey:
-    """The opsets that a model can be brought to, rising, and the refusals of those that it cannot."""
+class Reachability:
+    """The opsets to which a model can be migrated, rising, and the refusals that prevent the others."""
 
-    reachable: tuple[int, ...]
+    opsets: tuple[int, ...]
     refusals: tuple[Refusal, ...]
 
 
-def survey(model: Model) -> Survey:
-    """Find out by lifting copies of the model to every opset from its own on that the installed onnx knows.
+def find_reachable_opsets(model: Model) -> Reachability:
+    """Try a lift of a copy of the model to every opset from its own to the newest that the installed onnx supports.
 
-    To the newest all nodes are lifted; a node's step is the same for another target unless its adapter asks what
-    the target is, so to the others only those nodes are lifted whose adapters did.
+    All nodes are lifted to the newest opset. The steps of a node are the same for another target unless one of its
+    adapters reads `Rewriter.target`, so only the nodes of such adapters are lifted to each of the other opsets.
     """
     proto, newest = model.proto, newest_opset()
     own = max(filter(None, _versions(proto)), default=None)
     if own is None:
-        return Survey((), ())
+        return Reachability((), ())
     if own > newest:
         future = CannotMigrate(
-            f"the model is of opset {own}, and the installed onnx knows up to {newest}",
+            f"the model imports opset {own}, but the installed onnx supports opsets up to {newest}",
             code="too-new",
             hint="install a newer onnx",
         )
-        return Survey((), (Refusal(future, ()),))
+        return Reachability((), (Refusal(future, ()),))
     targets = range(own, newest + 1)
     blocked: dict[str, tuple[MigrateError, set[int]]] = {}
 
@@ -66,17 +66,17 @@ def survey(model: Model) -> Survey:
 
     try:
         lift = _lift(model, newest, None)
-        for place, error in lift.refusals.items():
+        for key, error in lift.refusals.items():
             start = (error.where.to_version if error.where else None) or own
-            block(error, [newest] if place in lift.asked else range(start, newest + 1))
-        for target in targets[:-1] if lift.asked else ():
-            for error in _lift(model, target, lift.asked).refusals.values():
+            block(error, [newest] if key in lift.target_dependent else range(start, newest + 1))
+        for target in targets[:-1] if lift.target_dependent else ():
+            for error in _lift(model, target, lift.target_dependent).refusals.values():
                 block(error, [target])
     except MigrateError as error:
-        return Survey((), (Refusal(error, tuple(targets)),))
+        return Reachability((), (Refusal(error, tuple(targets)),))
     refusals = tuple(Refusal(error, tuple(sorted(opsets))) for error, opsets in blocked.values())
     stopped = {opset for refusal in refusals for opset in refusal.opsets}
-    return Survey(tuple(target for target in targets if target not in stopped), refusals)
+    return Reachability(tuple(target for target in targets if target not in stopped), refusals)
 
 
 def _versions(proto: onnx.ModelProto) -> list[int | None]:
@@ -84,12 +84,12 @@ def _versions(proto: onnx.ModelProto) -> list[int | None]:
     return [onnx_opset(owner.opset_import, ir_version=proto.ir_version) for owner in owners]
 
 
-def _lift(model: Model, target: int, only: Set[Place] | None) -> _Onward:
-    """Lift a copy of the model, of which nothing is kept; raises what is refused before a node is looked at."""
+def _lift(model: Model, target: int, only: Set[NodeKey] | None) -> _LiftPastRefusals:
+    """Lift a copy of the model, which is discarded; raises the errors that are not those of one node."""
     copy = model.copy()
     sort_model(copy.proto)
     ir_version = max(copy.proto.ir_version, minimal_ir_version(target))
-    lift = _Onward(copy.proto, target, ChangeLog(), only=only)
+    lift = _LiftPastRefusals(copy.proto, target, ChangeLog(), only=only)
     driver = Driver(lift)
     bodies = scopes(copy.proto, copy.weights, result_ir_version=ir_version)
     for scope, version in zip(bodies, _versions(copy.proto), strict=True):
@@ -98,17 +98,17 @@ def _lift(model: Model, target: int, only: Set[Place] | None) -> _Onward:
     return lift
 
 
-class _Watched(Rewriter):
-    """A rewriter that tells when its adapter asks for the target."""
+class _TargetRecorder(Rewriter):
+    """A rewriter that calls `on_read` when its adapter reads the target."""
 
-    def __init__(self, asked: Callable[[], None], *arguments: Any) -> None:
-        self._asked = asked
+    def __init__(self, on_read: Callable[[], None], *arguments: Any) -> None:
+        self._on_read = on_read
         super().__init__(*arguments)
 
     @property
     def target(self) -> int:
-        """The opset the model is brought to."""
-        self._asked()
+        """The opset that the model has in the end."""
+        self._on_read()
         return self._target
 
     @target.setter
@@ -117,18 +117,18 @@ class _Watched(Rewriter):
 
 
 @dataclass
-class _Onward(Lift):
-    """A lift of all nodes, or of `only` some, that notes what is refused and goes on with the next node."""
+class _LiftPastRefusals(Lift):
+    """A lift of all nodes, or of those in `only`, that records refusals and goes on with the next node."""
 
-    only: Set[Place] | None = None
-    refusals: dict[Place, MigrateError] = field(default_factory=dict)
-    asked: set[Place] = field(default_factory=set)
-    """The nodes whose rewriting depends on the target."""
+    only: Set[NodeKey] | None = None
+    refusals: dict[NodeKey, MigrateError] = field(default_factory=dict)
+    target_dependent: set[NodeKey] = field(default_factory=set)
+    """The nodes with an adapter that read the target."""
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return what `Lift` does; None for a node that is refused or is none of `only`."""
-        self._place = scope.path, _output(node)
-        if self.only is not None and self._place not in self.only:
+        """Return what `Lift` returns; None also for a node that is refused or not in `only`."""
+        self._key = scope.path, _output(node)
+        if self.only is not None and self._key not in self.only:
             return None
         try:
             return super().start(node, scope, opset)
@@ -138,11 +138,13 @@ class _Onward(Lift):
 
     def refuse(self, error: MigrateError) -> None:
         """Record the error, so that the lift goes on with the next node."""
-        self.refusals[self._place] = error
+        self.refusals[self._key] = error
 
     def _rewriter(self, node: onnx.NodeProto, scope: Scope, to: int, where: Where) -> Rewriter:
-        place = self._place
-        return _Watched(lambda: self.asked.add(place), node, scope, to, self.target, where, self.keep)
+        key = self._key
+        return _TargetRecorder(
+            lambda: self.target_dependent.add(key), node, scope, to, self.target, where, self.keep
+        )
 
 
 def _output(node: onnx.NodeProto) -> str:

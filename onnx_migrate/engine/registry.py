@@ -1,6 +1,7 @@
-"""Which step of which operator is adapted, claimed compatible, or refused; filled by decorators in passes/adapters.
+"""The registry of steps: for each operator and version, an adapter, a claim of compatibility or a refusal.
 
-A step is keyed by (domain, operator, since_version it reaches). The version it comes from follows from the schemas.
+The decorators and functions here register them in passes/adapters. A step is keyed by (domain, operator,
+since_version that it leads to); the version it starts from follows from the schemas. There is no default step.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ Adapter = Callable[[onnx.NodeProto, Rewriter], None]
 
 @dataclass(frozen=True)
 class Step:
-    """What happens to an operator on the way to one version.
+    """What a lift does with a node of an operator to bring it to version `to`.
 
-    Exactly one of three: `adapt` rewrites the node; `refusal` says why nothing can; neither claims that a node
-    of the version before is a node of this one and means the same.
+    One of three: `adapt` rewrites the node; `refusal` says why no rewrite exists; with neither, a valid node of the
+    version before is a valid node of this version and computes the same.
     """
 
     domain: str
@@ -42,13 +43,13 @@ class Step:
 
     @property
     def code(self) -> str:
-        """The slug that `onnx-migrate explain` knows the step by."""
+        """The slug by which `onnx-migrate explain` finds the step, such as "softmax-13"."""
         prefix = f"{self.domain}." if self.domain else ""
         return f"{prefix}{self.operator}-{self.to}".lower()
 
     @property
     def from_version(self) -> int:
-        """The version the step comes from: the schema before `to`."""
+        """The version the step starts from: the since_version of the schema before `to`, 0 if there is none."""
         known = versions(self.domain, self.operator)
         return known[known.index(self.to) - 1] if self.to in known else 0
 
@@ -59,7 +60,7 @@ class Step:
 
     @property
     def doc(self) -> str:
-        """What the step does and why, as its author wrote it."""
+        """What the step does and why: the adapter's docstring, or the reason given for the claim or refusal."""
         return inspect.getdoc(self.adapt) or "" if self.adapt else self.reason or self.refusal
 
 
@@ -76,15 +77,18 @@ def _register(step: Step) -> None:
 def adapter(
     *operators: str, to: int, domain: str = "", exactness: Exactness = Exactness.EXACT
 ) -> Callable[[Adapter], Adapter]:
-    """Register the decorated function as what brings these operators to since_version `to`.
+    """Register the decorated function as the adapter that brings these operators to since_version `to`.
 
-    The first line of its docstring is the reason the report gives.
+    The first paragraph of its docstring is the reason that reports give. Raises ValueError for a function without
+    one, and for a step that is registered already.
     """
 
     def register(function: Adapter) -> Adapter:
         reason = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").rstrip(".")
         if not reason:
-            raise ValueError(f"{function.__name__} says nothing of what it changes")
+            raise ValueError(
+                f"{function.__name__} needs a docstring: its first paragraph is the reason that reports give"
+            )
         for operator in operators:
             _register(Step(domain, operator, to, function, reason=reason, exactness=exactness))
         return function
@@ -95,17 +99,17 @@ def adapter(
 def compatible(
     operator: str, *to: int, reason: str, domain: str = "", exactness: Exactness = Exactness.EXACT
 ) -> None:
-    """Claim that a node valid before each of the versions `to` is valid there and means the same.
+    """Claim that a node valid just before each of the versions `to` is valid there and computes the same.
 
-    A claim that tests run, never a default; `reason` is what the standard's changelog says has changed. EQUIVALENT
-    where runtimes have another kernel for the new version, which rounds differently.
+    Tests run every claim. `reason` is what the standard's changelog says has changed. Exactness is EQUIVALENT where
+    runtimes have another kernel for the new version, which rounds differently.
     """
     for version in to:
         _register(Step(domain, operator, version, reason=reason, exactness=exactness))
 
 
 def unsupported(operator: str, *to: int, why: str, hint: str = "", domain: str = "") -> None:
-    """Refuse every node of an operator that would have to reach one of the versions `to`."""
+    """Refuse every node of an operator whose lift leads through one of the versions `to`; `why` and `hint` are shown."""
     for version in to:
         _register(Step(domain, operator, version, refusal=why, hint=hint))
 
@@ -125,10 +129,9 @@ def steps() -> list[Step]:
 
 @cache
 def next_step(domain: str, operator: str, version: int, target: int) -> Step | int | None:
-    """Return the first step on an operator's way from an opset to another that is not just an exact claim.
+    """Return the first step between two opsets that does more than claim exact compatibility.
 
-    None when there is nothing left to do, and the missing version as an int when nobody has registered it.
-    Other domains than ai.onnx have no steps unless some are registered for them.
+    Returns None when there is none, and the since_version as an int when no step is registered for it.
     """
     table = _load()
     name = "" if is_onnx(domain) else domain

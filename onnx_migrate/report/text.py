@@ -77,11 +77,12 @@ def _changes(changes: Iterable[Change], say: _Writer, everything: bool) -> None:
 
 
 def change_text(change: Change) -> str:
-    """Return the operator of a change before and after, as in "Clip-6 → Clip-13"."""
+    """Return the operator of a change before and after, as in "Clip-6 → Clip-13", or once if it is the same."""
     before = f"{change.before.op_type}-{change.version_before}"
-    if change.after is not None:
-        return f"{before} → {change.after.op_type}-{change.version_after}"
-    return f"{before} → {' + '.join(dict.fromkeys(change.emitted)) or 'removed'}"
+    if change.after is None:
+        return f"{before} → {' + '.join(dict.fromkeys(change.emitted)) or 'removed'}"
+    after = f"{change.after.op_type}-{change.version_after}"
+    return before if before == after else f"{before} → {after}"
 
 
 def _change(change: Change, say: _Writer) -> None:

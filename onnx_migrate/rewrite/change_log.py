@@ -1,4 +1,4 @@
-"""What a pass did to one place of a model, kept as values for the report."""
+"""The log of a migration: each node that a pass changed, and notes on what is no single node's, for reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ Fact = TypeVar("Fact")
 
 
 class Exactness(str, Enum):
-    """How near the new form is to the old: bit for bit, other rounding, or right under an assumption."""
+    """How the numbers of the new form compare with the old: equal bit for bit, rounded differently, or equal under a
+    stated assumption."""
 
     EXACT = "exact"
     EQUIVALENT = "equivalent"
@@ -56,12 +57,12 @@ class Change:
 
     @cached_property
     def after(self) -> onnx.NodeProto | None:
-        """The node as it became, None when other nodes took its place."""
+        """The node after the pass, None when other nodes took its place."""
         return None if self.serialised_after is None else onnx.NodeProto.FromString(self.serialised_after)
 
     @property
     def helpers(self) -> tuple[onnx.NodeProto, ...]:
-        """The helper nodes that stand beside the node, or in its place, in order."""
+        """The helper nodes before and after the node, or in its place, in order."""
         return tuple(map(onnx.NodeProto.FromString, self.serialised_helpers))
 
     @property
@@ -78,7 +79,7 @@ class Change:
 
     @property
     def kept_attributes(self) -> dict[str, str]:
-        """The attributes that stay as they are, by name and as short text."""
+        """The attributes that the pass left unchanged, by name and as short text."""
         old, new = self._attributes
         return {name: value for name, value in old.items() if new.get(name) == value}
 
@@ -89,7 +90,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Note:
-    """A change that is not one node's: an initializer unlisted, a shape corrected, a pass left out.
+    """A remark on the model or a pass: initializers removed from the inputs, a shape corrected, a pass left out.
 
     `code` is a stable slug, `severity` one of "info" and "warning".
     """
@@ -103,7 +104,7 @@ class Note:
 
 @dataclass
 class ChangeLog:
-    """Collects, in order, what the passes of one migration did."""
+    """Collects in order what the passes of one migration did."""
 
     changes: list[Change] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)

@@ -13,44 +13,43 @@ from onnx_migrate.analysis.scope import Scope
 
 __all__ = ["constant_summaries", "values_text"]
 
-_LARGEST = 8
-"""Elements of a constant up to which its values are told."""
+_MAX_ELEMENTS = 8
+"""The number of elements up to which a summary includes the values."""
 
 
 def constant_summaries(
-    scope: Scope, names: Iterable[str], kept: dict[str, bytes] | None = None
+    scope: Scope, names: Iterable[str], cache: dict[str, bytes] | None = None
 ) -> tuple[bytes, ...]:
-    """Return those of the values that are constants, as serialised tensors; where the values of one are not
-    told, because they are many or lie in a file, it says that they lie elsewhere.
+    """Return a summary of each of the named values that is a constant, once each, as a serialised TensorProto.
 
-    Costs nothing for the size of a constant. In `kept` are those of an earlier call for the same scope, and those of
-    this one are put there.
+    A summary has the constant's name, element type and shape. Of a constant with more than 8 elements, or whose
+    data is in a file, the values are left out, and `data_location` is EXTERNAL. The cost does not depend on the size
+    of constants. `cache` holds the summaries of earlier calls for the same scope; new ones are added to it.
     """
-    kept = {} if kept is None else kept
+    cache = {} if cache is None else cache
     found = []
     for name in dict.fromkeys(names):
-        if name not in kept:
-            holder = scope.constant_source(name) if name else None
-            if isinstance(holder, onnx.NodeProto):
-                holder = _held(holder, scope, name)
-            if holder is None:
+        if name not in cache:
+            source = scope.constant_source(name) if name else None
+            tensor = _tensor_of(source, scope, name) if isinstance(source, onnx.NodeProto) else source
+            if tensor is None:
                 continue
-            kept[name] = _summary(holder, name)
-        found.append(kept[name])
+            cache[name] = _summary(tensor, name)
+        found.append(cache[name])
     return tuple(found)
 
 
 def values_text(summary: TensorProto) -> str | None:
-    """Return the values of a summary as short text, as in "[1, 0.5]"; None where it has none."""
+    """Return the values of a summary as short text, as in "[1, 0.5]"; None if it has none."""
     if summary.data_location == TensorProto.EXTERNAL:
         return None
     array = onnx.numpy_helper.to_array(summary)
-    words = [_word(value) for value in array.reshape(-1)]
-    return f"[{', '.join(words)}]" if summary.dims else words[0]
+    texts = [_element_text(value) for value in array.reshape(-1)]
+    return f"[{', '.join(texts)}]" if summary.dims else texts[0]
 
 
-def _word(value: Any) -> str:
-    """Return a number in short; what NumPy gives for text is bytes or str."""
+def _element_text(value: Any) -> str:
+    """Return one element as text; NumPy returns the elements of a string tensor as bytes or str."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, str):
@@ -60,8 +59,8 @@ def _word(value: Any) -> str:
     return f"{value if value.dtype.kind == 'c' else float(value):g}"
 
 
-def _held(node: onnx.NodeProto, scope: Scope, name: str) -> TensorProto | None:
-    """Return what a Constant node holds, None for text and sparse tensors."""
+def _tensor_of(node: onnx.NodeProto, scope: Scope, name: str) -> TensorProto | None:
+    """Return the tensor of a Constant node, None for text and sparse tensors."""
     for attribute in node.attribute:
         if attribute.name == "value":
             return attribute.t
@@ -70,14 +69,12 @@ def _held(node: onnx.NodeProto, scope: Scope, name: str) -> TensorProto | None:
 
 
 def _summary(tensor: TensorProto, name: str) -> bytes:
-    if math.prod(tensor.dims) <= _LARGEST and tensor.data_location != TensorProto.EXTERNAL:
+    if math.prod(tensor.dims) <= _MAX_ELEMENTS and tensor.data_location != TensorProto.EXTERNAL:
         summary = TensorProto()
         summary.CopyFrom(tensor)
         summary.name = name
         summary.ClearField("doc_string")
     else:
-        elsewhere = TensorProto.EXTERNAL
-        summary = TensorProto(
-            name=name, data_type=tensor.data_type, dims=tensor.dims, data_location=elsewhere
-        )
+        external = TensorProto.EXTERNAL
+        summary = TensorProto(name=name, data_type=tensor.data_type, dims=tensor.dims, data_location=external)
     return summary.SerializeToString(deterministic=True)

@@ -1,4 +1,4 @@
-"""Takes away what a rewrite has left without a reader: constants that moved, shapes that are no longer asked for."""
+"""Dead code elimination after a rewrite: removes the nodes and initializers whose last reader the rewrite removed."""
 
 from __future__ import annotations
 
@@ -14,67 +14,75 @@ __all__ = ["remove_dead_values"]
 
 
 def remove_dead_values(proto: onnx.ModelProto, names: set[str]) -> list[str]:
-    """Remove the producers of those of `names` that nothing reads, and what only they read; return what went.
+    """Remove the producers of those of `names` that nothing reads, and of the values that only these read.
 
-    Only what has lost its last reader goes: a dead end that came with the model is left to the clean-up.
-    An initializer that is listed as an input is part of the interface and stays.
+    Returns the names of the removed values. A value that already had no reader when the model was loaded stays: the
+    pass `cleanup` removes it. So does an initializer that is also an input, as it is part of the interface. Linear in
+    the number of nodes.
     """
     if not names:
         return []
-    gone: list[str] = []
+    removed: list[str] = []
     bodies: list[Body] = [proto.graph, *proto.functions]
     for body in bodies:
-        _Body(body).remove(names, gone)
-    return gone
+        _BodyUses(body).remove(names, removed)
+    return removed
 
 
-class _Body:
-    """A body with the sub-graphs in it, whose names are unique: who gives each value, and how often it is read."""
+class _BodyUses:
+    """The producers of each value of a body and of the sub-graphs in it, and how often each is read.
+
+    Two branches may each have a value of one name: such values count as read as long as any of them is.
+    """
 
     def __init__(self, body: Body) -> None:
-        self.root = body
         self.reads: Counter[str] = Counter()
-        self.givers: dict[str, list[tuple[Body, onnx.NodeProto | None]]] = {}
-        for _, inner in nested_bodies(body):
+        self.producers: dict[str, list[tuple[Body, onnx.NodeProto | None]]] = {}
+        """The body and node that produce a value; the node is None for an initializer."""
+        self.bodies = [inner for _, inner in nested_bodies(body)]
+        """The body and its sub-graphs, each before those inside it."""
+        for inner in self.bodies:
             self.reads.update(output_names(inner))
             if isinstance(inner, onnx.GraphProto):
                 self.reads.update(value.name for value in inner.input)
                 for tensor in inner.initializer:
-                    self.givers.setdefault(tensor.name, []).append((inner, None))
+                    self.producers.setdefault(tensor.name, []).append((inner, None))
                 for sparse in inner.sparse_initializer:
-                    self.givers.setdefault(sparse.values.name, []).append((inner, None))
+                    self.producers.setdefault(sparse.values.name, []).append((inner, None))
             self.reads.update(chain.from_iterable(node.input for node in inner.node))
             for node in inner.node:
                 for name in node.output:
-                    self.givers.setdefault(name, []).append((inner, node))
+                    self.producers.setdefault(name, []).append((inner, node))
 
-    def remove(self, names: set[str], gone: list[str]) -> None:
-        """Take away every giver of `names`, and then of what it read, that has no reader left."""
-        queue = sorted(name for name in names if name in self.givers)
+    def remove(self, names: set[str], removed: list[str]) -> None:
+        """Remove every producer of `names` that has no reader, then of what only it read; append the names to `removed`."""
+        queue = sorted(name for name in names if name in self.producers)
         dead_nodes: set[int] = set()
         dead_tensors: set[str] = set()
-        bodies: dict[int, Body] = {}
+        edited: set[int] = set()
         while queue:
             name = queue.pop()
             if self.reads[name] or name in dead_tensors:
                 continue
-            for body, node in self.givers[name]:
-                bodies[id(body)] = body
+            for body, node in self.producers[name]:
+                edited.add(id(body))
                 if node is None:
                     dead_tensors.add(name)
                 elif id(node) not in dead_nodes and not any(self.reads[output] for output in node.output):
                     dead_nodes.add(id(node))
                     read = names_read(node)
                     self.reads.subtract(read)
-                    queue.extend(source for source in read if source in self.givers)
+                    queue.extend(source for source in read if source in self.producers)
                 else:
                     continue
-                gone.append(name)
-        for body in bodies.values():
-            _keep(body, dead_nodes, dead_tensors)
+                removed.append(name)
+        # From the inside out: replacing the nodes of a body copies the sub-graphs in them.
+        for body in reversed(self.bodies):
+            if id(body) in edited:
+                _remove_from(body, dead_nodes, dead_tensors)
 
 
-def _keep(body: Body, dead_nodes: set[int], dead_tensors: set[str]) -> None:
+def _remove_from(body: Body, dead_nodes: set[int], dead_tensors: set[str]) -> None:
     nodes = list(body.node)
     names = {name for node in nodes if id(node) in dead_nodes for name in node.output} | dead_tensors
     _replace(body.node, [node for node in nodes if id(node) not in dead_nodes])

@@ -1,4 +1,4 @@
-"""Resize: from coordinates that nobody wrote down, over a roi that nobody read, to today's form."""
+"""Resize: coordinates and rounding become attributes (11), inputs that are not read are left out (13)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..resize.asymmetric import prevent_copy, split_at_run_time, split_by_consta
 from ..resize.inputs import (
     check_choice,
     check_roi,
+    check_scales_or_sizes,
     emptiness,
     is_from_converter,
     read_scales,
@@ -84,37 +85,34 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     if coordinates == "tf_crop_and_resize":
         check_roi(rw, rw.input(1))
     elif rw.input(1):
-        rw.note("roi is dropped: only tf_crop_and_resize reads it")
+        rw.note("its roi is left out, because only tf_crop_and_resize reads it")
         if converted:
             rw.note(
-                "its roi [0…, 1…] without coordinates is what onnx's version converter makes of an older Resize"
+                "its roi [0…, 1…] without coordinates shows that onnx's version converter wrote it for an older Resize"
             )
         rw.set_input(1, "")
     scales = sizes = None
     no_scales, no_sizes = emptiness(rw, rw.input(2)), emptiness(rw, rw.input(3))
-    if no_scales and no_sizes:
-        rw.refuse("has neither scales nor sizes", code="no-scales", hint="one of the two must be given")
+    check_scales_or_sizes(rw, neither=bool(no_scales and no_sizes), both=no_scales is False and not no_sizes)
     if no_sizes:
         rw.set_input(3, "")
         scales = read_scales(rw, rw.input(2))
-    elif no_scales is False:
-        rw.refuse("has scales and sizes", code="scales-and-sizes", hint="only one of the two may be given")
     else:
         rw.set_input(2, "")
-        rw.note("scales is left out: sizes says it")
+        rw.note("scales are left out, because sizes are given")
         sizes = read_sizes(rw, rw.input(3))
     if coordinates in rw.keep:
-        rw.note(f"{coordinates} is kept as asked, though the standard has dropped it")
+        rw.note(f"{coordinates} is kept (--keep), although the standard removed it with opset 13")
     elif coordinates == "tf_half_pixel_for_nn":
         if rw.get("mode", "nearest") != "nearest":
-            rw.refuse("tf_half_pixel_for_nn is for nearest only", code="no-equal")
+            rw.refuse("tf_half_pixel_for_nn is defined for the mode nearest only", code="no-equal")
         if sizes is not None:
             scales = _scales_of(sizes, rw.shape(rw.input(0)))
         _half_pixel_for_nn(rw, rounding, scales, sizes)
 
 
 def _scales_of(sizes: npt.NDArray[np.int64], shape: tuple[int | None, ...] | None) -> Floats | None:
-    """Return the scales that sizes come to, as ONNX Runtime computes them; None when a length is unknown."""
+    """Return the scales that ONNX Runtime computes from sizes; None if a length is unknown."""
     if shape is None or None in shape:
         return None
     pairs = zip(shape, sizes.tolist(), strict=True)
@@ -124,7 +122,7 @@ def _scales_of(sizes: npt.NDArray[np.int64], shape: tuple[int | None, ...] | Non
 def _half_pixel_for_nn(
     rw: Rewriter, rounding: str, scales: Floats | None, sizes: npt.NDArray[np.int64] | None
 ) -> None:
-    """Write tf_half_pixel_for_nn, where x is found at (x + 0.5) / scale, with what is left.
+    """Write tf_half_pixel_for_nn, which samples at (x + 0.5) / scale, with the modes of opset 13.
 
     Rounded down that is half_pixel, (x + 0.5) / scale - 0.5, rounded half up; rounded half down it is
     half_pixel rounded up. The subtraction moves some floats over a tie, but none if the scale is whole or a
@@ -140,24 +138,24 @@ def _half_pixel_for_nn(
         reason = f"half_pixel with {new} computes what tf_half_pixel_for_nn with {rounding} did"
         rw.note(reason, None if plain else Exactness.EQUIVALENT)
     elif scales is None or copied is None:
-        known = "they" if scales is None else "the lengths"
+        unknown = "its scales" if scales is None else "the lengths of its input"
         rw.refuse(
-            f"tf_half_pixel_for_nn with {rounding} is gone from opset 13 on; it can be written by other"
-            f" scales, but {known} are not known before run time",
+            f"tf_half_pixel_for_nn with {rounding} was removed with opset 13, and to replace it {unknown} must be known"
+            " before run time",
             code="needs-value" if scales is None else "needs-shape",
-            hint="fix the model's input dims, stay at opset 12, or ask for tf_half_pixel_for_nn to be kept",
+            hint="fix the model's input dims, stay at opset 12, or keep it with --keep tf_half_pixel_for_nn",
         )
     elif copied:
         rw.rename("Identity")
         rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
         del rw.node.input[1:]
-        rw.note("no length changes, so the input is copied")
+        rw.note("no length changes, and ONNX Runtime copies the input then")
     else:
         _odd_positions(rw, scales, sizes)
 
 
 def _copies(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> bool | None:
-    """Tell whether no length changes, so that ONNX Runtime copies; None when unknown lengths decide."""
+    """Return whether no length changes, so that ONNX Runtime copies the input; None if unknown lengths decide."""
     if bool((scales == 1).all()):
         return True
     if bool((scales < 1).any()) or not may_keep_all_lengths(scales):
@@ -198,4 +196,6 @@ def _odd_positions(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | 
         ("steps", ones * 2),
     )
     rw.after("Slice", [inner, *(rw.constant(array, hint) for hint, array in slices)], [output])
-    rw.note("half a pixel is one of twice as many: the odd ones are taken")
+    rw.note(
+        "resized to twice the lengths, of which the elements at odd indices are those of tf_half_pixel_for_nn"
+    )

@@ -20,9 +20,9 @@ def upsample_7(node: onnx.NodeProto, rw: Rewriter) -> None:
     rank = rw.rank(node.input[0])
     if rank not in (4, None):
         rw.refuse(
-            f"scales a height and a width, and the input has {rank} axes",
+            f"its scales are of height and width, but its input has {rank} axes",
             code="bad-scales",
-            hint="NCHW has 4",
+            hint="Upsample-1 needs an NCHW image, which has 4",
         )
     rw.set("mode", _mode(rw))
     rw.set("scales", _valid(rw, [1.0, 1.0, float(rw.pop("height_scale")), float(rw.pop("width_scale"))]))
@@ -36,9 +36,9 @@ def upsample_9(node: onnx.NodeProto, rw: Rewriter) -> None:
         scales, rank = _valid(rw, list(attribute.floats)), rw.rank(node.input[0])
         if rank not in (len(scales), None):
             rw.refuse(
-                f"scales has {len(scales)} elements, and the input has {rank} axes",
+                f"its scales have {len(scales)} elements, but its input has {rank} axes",
                 code="bad-scales",
-                hint="scales has one element for every axis",
+                hint="one is required for every axis",
             )
     rw.attribute_to_input("scales", 1)
 
@@ -64,9 +64,9 @@ def upsample_10(node: onnx.NodeProto, rw: Rewriter) -> None:
         return
     if mode == "nearest" and (scales is None or bool((scales < 1).any())):
         rw.refuse(
-            "a nearest Resize-10 rounds up on an axis that shrinks, and Upsample rounds down",
+            "nearest Upsample rounds down on an axis that may shrink, and Resize-10 rounds up",
             code="no-equal",
-            hint="opset 11 and above can say so",
+            hint="Resize of opset 11 and later can round down: choose one as the target",
         )
 
 
@@ -77,11 +77,15 @@ def _mode(rw: Rewriter) -> str:
         "linear",
         "cubic",
     ):  # ONNX Runtime runs cubic, though the standard came to it later.
-        rw.refuse(f"mode is {mode!r}", code="no-such-mode", hint="nearest and linear exist")
+        rw.refuse(
+            f"attribute mode has the unknown value {mode!r}",
+            code="no-such-mode",
+            hint="the standard has nearest and linear",
+        )
     return str(mode)
 
 
 def _valid(rw: Rewriter, scales: list[float]) -> list[float]:
     if not all(0 < scale < math.inf for scale in scales):
-        rw.refuse(f"scales is {scales}", code="bad-scales", hint="scales are finite and above 0")
+        rw.refuse(f"its scales are {scales}", code="bad-scales", hint="each must be finite and above 0")
     return scales

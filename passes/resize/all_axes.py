@@ -1,4 +1,4 @@
-"""A Resize of some axes as one of all."""
+"""Writes a Resize of some axes (attribute `axes`, since opset 18) as a Resize of all axes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["name_all_axes"]
 
 
 def name_all_axes(rw: Rewriter, shape: Shape | None) -> str | None:
-    """Write a node with the attribute `axes` without it; return why not where that cannot be done.
+    """Remove the attribute `axes` and return None; else return what prevents it.
 
-    The other axes get the scale 1, or their own length, which leaves them as they are. Scales, or sizes, that are
-    not known yet, and lengths, are put in order at run time. `shape` is that of the input.
+    The other axes get the scale 1, or their own length as size, which leaves them unchanged. Scales, sizes and lengths
+    that are not known are put in order at run time. `shape` is that of the input.
     """
     if shape is None:
-        return "the number of axes of its input is not known"
+        return "the rank of its input is not known"
     if rw.input(1):
-        return "its roi is of these axes"
+        return "its roi is for these axes only"
     if not sizes_are_lengths(rw.get("keep_aspect_ratio_policy", "stretch")):
-        return "sizes come under a keep_aspect_ratio_policy"
+        return "its sizes are bounds under its keep_aspect_ratio_policy"
     axes = axes_of(rw.node, len(shape))
     index, hint = (3, "sizes") if rw.input(3) else (2, "scales")
     given = rw.constant_value(rw.input(index))

@@ -25,7 +25,7 @@ def write_asymmetric(rw: Rewriter, scales: str, nearest_mode: str) -> None:
     roi = _unread_roi(rw)
     rw.set_input(2, scales)
     rw.set_input(1, roi)
-    rw.note("asymmetric coordinates are written out, because the default became half_pixel")
+    rw.note("asymmetric coordinates are written out, because the default is half_pixel from opset 11 on")
 
 
 def split_by_constants(rw: Rewriter, scales: Floats) -> None:
@@ -37,7 +37,9 @@ def split_by_constants(rw: Rewriter, scales: Floats) -> None:
     if guarded:
         grow = np.concatenate([np.array([2], np.float32), grow])
     _write_two(rw, shrink, rw.constant(grow, "grow"), guarded)
-    rw.note("one node shrinks (rounding up) and one grows (rounding down), because a node has one rounding")
+    rw.note(
+        "one node shrinks (rounding up) and one grows (rounding down), because a node has one nearest_mode"
+    )
 
 
 def split_at_run_time(rw: Rewriter) -> None:
@@ -56,7 +58,9 @@ def split_at_run_time(rw: Rewriter) -> None:
     extra = rw.before("Cast", [shrinks], hint="extra", to=TensorProto.FLOAT)
     guard = rw.before("Add", [extra, one], hint="guard")
     _write_two(rw, shrink, rw.before("Concat", [guard, grow], hint="guarded", axis=0), True)
-    rw.note("the scales come at run time, so one node shrinks (rounding up) and one grows (rounding down)")
+    rw.note(
+        "its scales are computed at run time, so one node shrinks (rounding up) and one grows (rounding down)"
+    )
 
 
 def prevent_copy(rw: Rewriter) -> None:

@@ -1,4 +1,4 @@
-"""What the exporter meant: the module that was exported computed something else than the file says."""
+"""What the exporter of a Resize intended, where the file computes something else than the exported module did."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from .pairs import ResizePair, join_pair
 from .scales_and_sizes import sizes_at_run_time, write_sizes
 
 __all__ = [
-    "as_before_converter",
-    "as_pytorch",
-    "converted",
-    "meant_lengths",
+    "intended_lengths",
+    "is_converted",
+    "restore_before_converter",
+    "restore_pytorch",
 ]
 
 Floats = npt.NDArray[np.float32]
 
 
-def converted(node: ResizeNode) -> bool:
+def is_converted(node: ResizeNode) -> bool:
     """Return whether onnx's version converter made a Resize of an older one and lost its coordinates."""
     return is_from_converter(node.rw) or (node.origin is not None and node.origin.written_by_converter)
 
 
-def _wanted_sizes(scope: Scope, producers: Producers, scales: str, source: str) -> tuple[int, str] | None:
-    """Recognise the scales that PyTorch's exporter computes from a size.
+def _sizes_behind(scope: Scope, producers: Producers, scales: str, source: str) -> tuple[int, str] | None:
+    """Return the sizes that PyTorch's exporter computed `scales` from, if it did.
 
-    They are Concat([1, 1], Div(Cast(size), Cast(Slice(Shape(x), 2:)))), where the first Cast may be missing.
-    Returns how many ones stand in front and the value that holds the wanted lengths (float or integer).
+    The scales are Concat([1, 1], Div(Cast(sizes), Cast(Slice(Shape(x), 2:)))), where the first Cast may be missing.
+    Returns the number of ones in front, and the value that holds the sizes (float or integer).
     """
     concat = producers.find(scope, scales)
     if concat is None or concat.op_type != "Concat" or len(concat.input) != 2:
@@ -59,11 +59,11 @@ def _wanted_sizes(scope: Scope, producers: Producers, scales: str, source: str) 
     return ones.size, wanted
 
 
-def meant_lengths(scales: Floats, shape: tuple[int | None, ...]) -> list[int | None] | None:
-    """Return the lengths that constant scales were computed from, where they run as others; else None.
+def intended_lengths(scales: Floats, shape: tuple[int | None, ...]) -> list[int | None] | None:
+    """Return the lengths that constant scales were computed from, if one is not the length that runs; else None.
 
-    k is meant if it is the length times the scale, rounded, and float32(k / length) is that scale to the bit.
-    None stands for an axis of scale 1 whose length is not known.
+    The intended length k is the length times the scale, rounded, if float32(k / length) is that scale bit for bit.
+    None in the list stands for an axis of scale 1 whose length is not known.
     """
     found: list[int | None] = []
     differs = False
@@ -81,66 +81,70 @@ def meant_lengths(scales: Floats, shape: tuple[int | None, ...]) -> list[int | N
     return found if differs else None
 
 
-def as_pytorch(node: ResizeNode, pair: ResizePair | None, origin: ResizeOrigin) -> tuple[set[str], bool]:
-    """Write what PyTorch's interpolate computes; its exporter up to opset 10 had no word for it.
+def restore_pytorch(node: ResizeNode, pair: ResizePair | None, origin: ResizeOrigin) -> tuple[set[str], bool]:
+    """Write what PyTorch's interpolate computes, which its exporter could not express up to opset 10.
 
-    Returns the outputs of nodes that are no longer needed, and whether lengths may have changed.
+    Returns the outputs of nodes that are no longer needed, and whether output lengths may have changed.
     """
     rw = node.rw
-    gone: set[str] = set()
+    superseded: set[str] = set()
     if pair is not None:
-        gone = join_pair(rw, pair, origin, "floor")
-        rw.note("PyTorch's nearest rounds down on every axis", Exactness.ASSUMED)
+        superseded = join_pair(rw, pair, origin, "floor")
+        rw.note("PyTorch's nearest interpolation rounds down on every axis", Exactness.ASSUMED)
     elif rw.get("mode", "nearest") == "nearest" and rw.get("nearest_mode") == "ceil":
         rw.set("nearest_mode", "floor")
-        rw.note("PyTorch's nearest rounds down on every axis", Exactness.ASSUMED)
+        rw.note("PyTorch's nearest interpolation rounds down on every axis", Exactness.ASSUMED)
     elif rw.get("mode") == "linear" and rw.get("coordinate_transformation_mode") == "asymmetric":
         rw.set("coordinate_transformation_mode", "half_pixel")
         rw.note("PyTorch's linear interpolation is half_pixel without align_corners", Exactness.ASSUMED)
-    return gone, _meant_sizes(node)
+    return superseded, _write_intended_sizes(node)
 
 
-def _meant_sizes(node: ResizeNode) -> bool:
+def _write_intended_sizes(node: ResizeNode) -> bool:
+    """Write the sizes that the scales were computed from, if these are recognised; return whether they were."""
     rw, shape = node.rw, node.shape
     if not rw.input(2) or rw.input(3):
         return False
-    wanted = _wanted_sizes(rw.scope, node.producers, rw.input(2), rw.input(0))
+    wanted = _sizes_behind(rw.scope, node.producers, rw.input(2), rw.input(0))
     if wanted is not None:
         ones, name = wanted
         lengths = node.known.value(name)
         if lengths is not None:
-            sizes = [None] * ones + [int(length) for length in lengths]
-            known = list(shape[:ones]) if shape is not None else [None] * ones
-            write_sizes(rw, [*known, *sizes[ones:]], [1] * len(sizes), shape or (None,) * len(sizes))
+            front = shape[:ones] if shape is not None else (None,) * ones
+            sizes = [*front, *map(int, lengths)]
+            write_sizes(rw, sizes, [1] * len(sizes), shape or (None,) * len(sizes))
         else:
             sizes_at_run_time(rw, ones, name)
-        rw.note("the scales were computed from a size, and the size is what was meant", Exactness.ASSUMED)
+        rw.note("its scales were computed from sizes, which are written instead", Exactness.ASSUMED)
         return True
     scales = node.known.value(rw.input(2))
     if scales is None or shape is None or len(scales) != len(shape):
         return False
-    meant = meant_lengths(scales, shape)
-    if meant is None:
+    intended = intended_lengths(scales, shape)
+    if intended is None:
         return False
-    write_sizes(rw, meant, [1] * len(meant), shape)
-    rw.note("the scales are a length over a length, and run to one less than that", Exactness.ASSUMED)
+    write_sizes(rw, intended, [1] * len(intended), shape)
+    rw.note(
+        "its scales are quotients of lengths that run to one element less, so the lengths are written instead",
+        Exactness.ASSUMED,
+    )
     return True
 
 
-def as_before_converter(node: ResizeNode, *, pytorch: bool) -> None:
-    """Write what a node computed before onnx's version converter, where its roi still tells."""
+def restore_before_converter(node: ResizeNode, *, from_pytorch: bool) -> None:
+    """Write what a node computed before onnx's version converter, if that follows from its scales."""
     rw = node.rw
     mode = rw.get("mode", "nearest")
-    if mode not in ("nearest", "linear") or (mode == "linear" and pytorch):
-        return  # PyTorch's linear is half_pixel: the converter put right what the exporter had lost
+    if mode not in ("nearest", "linear") or (mode == "linear" and from_pytorch):
+        return  # PyTorch's linear is half_pixel, which the node computes again by accident
     if mode == "nearest":
         scales = node.known.value(rw.input(2)) if rw.input(2) else None
-        down = scales is not None and bool((scales < 1).any()) and not pytorch
+        down = scales is not None and bool((scales < 1).any()) and not from_pytorch
         if scales is None or (down and bool((scales > 1).any())):
-            return  # two roundings, or nobody knows which: the older model is needed
+            return  # it rounded up on some axes and down on others, or the scales are not known
         rw.set("nearest_mode", "ceil" if down else "floor")
     rw.set("coordinate_transformation_mode", "asymmetric")
     rw.set_input(1, "" if rw.version >= 13 else rw.constant(np.zeros(0, np.float32), "roi"))
-    rw.note("computes again what it did before onnx's version converter", Exactness.ASSUMED)
+    rw.note("the asymmetric coordinates that onnx's version converter lost are restored", Exactness.ASSUMED)
     if node.origin is not None:
         rw.record_fact(replace(node.origin, written_by_converter=False))

@@ -1,4 +1,4 @@
-"""What an Upsample or Resize is given, held against the standard before anything is rewritten."""
+"""Checks of the attributes and inputs of Upsample and Resize against the standard, before they are rewritten."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 
 __all__ = [
     "check_choice",
+    "check_resize",
     "check_roi",
+    "check_scales_or_sizes",
     "emptiness",
     "is_from_converter",
     "read_scales",
@@ -33,55 +35,85 @@ CHOICES = {
     ),
     "nearest_mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
 }
-"""What the attributes of Resize-11 may say, the default first. ONNX Runtime runs cubic before 11 too."""
+"""The values that attributes of Resize-11 can have, the default first. ONNX Runtime runs cubic before 11 too."""
 
 
 def check_choice(rw: Rewriter, name: str) -> str:
-    """Return what an attribute says or is by default; refuse, code `no-such-mode`, what does not exist."""
+    """Return an attribute's value or default; refuse a value that does not exist with code `no-such-mode`."""
     choices = CHOICES[name]
     value = str(rw.get(name, choices[0]))
     if value not in choices:
-        rw.refuse(f"{name} is {value!r}", code="no-such-mode", hint=f"{', '.join(choices)} exist")
+        rw.refuse(
+            f"attribute {name} has the unknown value {value!r}",
+            code="no-such-mode",
+            hint=f"the standard has {', '.join(choices)}",
+        )
     return value
 
 
 def read_scales(rw: Rewriter, value: str) -> Floats | None:
-    """Return valid scales, None if they come at run time; refuse others with `bad-scales`."""
+    """Return scales as a float32 vector, None if they are not constant; refuse invalid ones with `bad-scales`."""
     scales = rw.constant_value(value)
     if rw.dtype(value) not in (TensorProto.FLOAT, None):
         kind = TensorProto.DataType.Name(rw.need_dtype(value))
-        rw.refuse(f"scales is of type {kind}", code="bad-scales", hint="scales are float (32 bits)")
+        rw.refuse(f"its scales have the type {kind}", code="bad-scales", hint="the standard requires FLOAT")
     _check_length(rw, value, scales, 1, "scales", code="bad-scales")
     if scales is None:
         return None
     scales = scales.reshape(-1)
     if not (np.isfinite(scales).all() and (scales > 0).all()):
-        rw.refuse(f"scales is {scales.tolist()}", code="bad-scales", hint="scales are finite and above 0")
+        rw.refuse(
+            f"its scales are {scales.tolist()}", code="bad-scales", hint="each must be finite and above 0"
+        )
     return scales
 
 
 def read_sizes(rw: Rewriter, value: str) -> npt.NDArray[np.int64] | None:
-    """Return valid sizes, None if they come at run time; refuse others with `bad-sizes`."""
+    """Return sizes as an int64 vector, None if they are not constant; refuse invalid ones with `bad-sizes`."""
     sizes = rw.constant_value(value)
     if rw.dtype(value) not in (TensorProto.INT64, None):
         kind = TensorProto.DataType.Name(rw.need_dtype(value))
-        rw.refuse(f"sizes is of type {kind}", code="bad-sizes", hint="sizes are int64")
+        rw.refuse(f"its sizes have the type {kind}", code="bad-sizes", hint="the standard requires INT64")
     _check_length(rw, value, sizes, 1, "sizes", code="bad-sizes")
     if sizes is None:
         return None
     sizes = sizes.reshape(-1)
     if (sizes < 0).any():
-        rw.refuse(f"sizes is {sizes.tolist()}", code="bad-sizes", hint="a length is 0 or more")
+        rw.refuse(f"its sizes are {sizes.tolist()}", code="bad-sizes", hint="none may be negative")
     return sizes
 
 
 def check_roi(rw: Rewriter, value: str) -> None:
-    """Refuse, code `bad-roi`, a region that does not have a start and an end for every axis."""
+    """Refuse a roi that does not have a start and an end for every resized axis with code `bad-roi`."""
     _check_length(rw, value, rw.constant_value(value), 2, "roi", code="bad-roi")
 
 
+def check_scales_or_sizes(rw: Rewriter, *, neither: bool, both: bool) -> None:
+    """Refuse a Resize with neither (`no-scales`) or both (`scales-and-sizes`) of scales and sizes."""
+    if neither:
+        rw.refuse("has neither scales nor sizes", code="no-scales", hint="one of the two must be given")
+    if both:
+        rw.refuse(
+            "has both scales and sizes", code="scales-and-sizes", hint="only one of the two may be given"
+        )
+
+
+def check_resize(rw: Rewriter) -> None:
+    """Refuse a Resize-11 or later with a mode, roi, scales or sizes that the standard does not allow."""
+    check_choice(rw, "mode")
+    if rw.get("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" and rw.input(1):
+        check_roi(rw, rw.input(1))
+    no_scales, no_sizes = emptiness(rw, rw.input(2)), emptiness(rw, rw.input(3))
+    both = no_scales is False and no_sizes is False
+    check_scales_or_sizes(rw, neither=bool(no_scales and no_sizes), both=both)
+    if no_scales is False:
+        read_scales(rw, rw.input(2))
+    elif no_sizes is False:
+        read_sizes(rw, rw.input(3))
+
+
 def emptiness(rw: Rewriter, value: str) -> bool | None:
-    """Tell whether a value holds no element; None when that shows only at run time."""
+    """Return whether a value has no element or is left out; None if that shows only at run time."""
     if not value:
         return True
     constant = rw.constant_value(value)
@@ -92,7 +124,7 @@ def emptiness(rw: Rewriter, value: str) -> bool | None:
 
 
 def is_from_converter(rw: Rewriter) -> bool:
-    """Recognise what onnx's version converter leaves of an older Resize: roi [0…, 1…] and no coordinates.
+    """Return whether onnx's version converter wrote a node for an older Resize: roi [0…, 1…] and no coordinates.
 
     The node computes half_pixel where the older one computed asymmetric. No exporter writes such a roi
     without tf_crop_and_resize beside it.
@@ -109,6 +141,7 @@ def is_from_converter(rw: Rewriter) -> bool:
 def _check_length(
     rw: Rewriter, value: str, known: npt.NDArray[Any] | None, each: int, what: str, *, code: str
 ) -> None:
+    """Refuse a value that does not have `each` elements for every resized axis, if both counts are known."""
     shape = rw.shape(value) if known is None else known.shape
     axes = rw.attribute("axes")
     rank = len(axes.ints) if axes is not None and axes.ints else rw.rank(rw.input(0))
@@ -117,7 +150,7 @@ def _check_length(
     count = int(np.prod([size for size in shape if size is not None]))
     if count != each * rank:
         rw.refuse(
-            f"{what} has {count} elements, and {rank} axes are to be resized",
+            f"its {what} {'has' if what == 'roi' else 'have'} {count} elements for {rank} resized axes",
             code=code,
-            hint=f"{what} has {'one element' if each == 1 else 'two elements'} for every axis",
+            hint=f"{each * rank} are required: {'one' if each == 1 else 'a start and an end'} for every axis",
         )

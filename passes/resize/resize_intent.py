@@ -1,4 +1,4 @@
-"""Writes each Resize as its exporter meant it, on request."""
+"""Restores, on request, what the exporter of each Resize intended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-from .exporter_intent import as_before_converter, as_pytorch, converted
+from .exporter_intent import is_converted, restore_before_converter, restore_pytorch
 from .node_context import ResizeNode
 from .pairs import pair_of
 from .resize_nodes import ResizeTraversal, resizes
@@ -20,47 +20,47 @@ from .resize_nodes import ResizeTraversal, resizes
 __all__ = ["ResizeIntent"]
 
 _ROUNDS = 32
-"""Each settles the Resizes whose shapes follow from those settled before."""
+"""The largest number of traversals. Each restores the Resizes whose shapes follow from those restored before."""
 
 
 @register_pass
 @dataclass(frozen=True)
 class ResizeIntent(Pass):
-    """Let what PyTorch exported up to opset 10 compute what its module did, and mend converted Resizes.
+    """Let what PyTorch exported up to opset 10 compute what its module did, and repair converted Resizes.
 
-    PyTorch's interpolate is half_pixel in linear modes, rounds down in nearest, and means whole lengths; its
-    exporter had no words for these. What onnx's version converter made of an older Resize lost its
-    coordinates. These are assumptions: the model's numbers change, and each node is reported.
+    PyTorch's interpolate is half_pixel in linear modes, rounds down in nearest, and computes scales from whole
+    lengths; its exporter could express none of these up to opset 10. onnx's version converter lost the coordinates of
+    older Resizes. Both are assumptions: the model's numbers change, and each node is reported.
     """
 
     name: ClassVar[str] = "resize_intent"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     changes_numbers: ClassVar[bool] = True
     dynamic: DynamicAxes | None = field(default=None)
-    """The axes that are made dynamic afterwards."""
+    """The axes that a later pass makes dynamic."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Rewrite the Resizes of `model`, which the pass migrate_opset has lifted, in place."""
+        """Rewrite the Resizes of `model`, which migrate_opset has brought to its target; it is edited and returned."""
         if not resizes(model):
             return model
         traversal = ResizeTraversal(self.name, model, log, self.dynamic)
-        pytorch = model.proto.producer_name == "pytorch"
+        from_pytorch = model.proto.producer_name == "pytorch"
 
-        def mean(node: ResizeNode) -> set[str]:
+        def restore(node: ResizeNode) -> set[str]:
             pair, origin = pair_of(node), node.origin
             if node.rw.node.op_type == "Gather" and pair is None:
                 return set()
-            if pytorch and origin is not None and origin.is_before_11:
-                gone, longer = as_pytorch(node, pair, origin)
-                if longer:
+            if from_pytorch and origin is not None and origin.is_before_11:
+                superseded, lengths_change = restore_pytorch(node, pair, origin)
+                if lengths_change:
                     drop_value_info(model.proto.graph)
-                return gone
-            if pair is None and converted(node):
-                as_before_converter(node, pytorch=pytorch)
+                return superseded
+            if pair is None and is_converted(node):
+                restore_before_converter(node, from_pytorch=from_pytorch)
             return set()
 
         for _ in range(_ROUNDS):
-            if not traversal.visit_all(mean):
+            if not traversal.visit_all(restore):
                 break
         traversal.end()
         return model

@@ -1,4 +1,4 @@
-"""Which opsets a survey says can be reached, held against migrations that try."""
+"""The opsets that are found reachable, compared with migrations that try each of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate import files
-from onnx_migrate.engine.reachability import survey
+from onnx_migrate.engine.reachability import find_reachable_opsets
 from tests.support.paths import FIXTURES
 
 NEWEST = onnx.defs.onnx_opset_version()
@@ -51,12 +51,12 @@ def reached(proto: onnx.ModelProto, opset: int) -> bool:
 
 
 @pytest.mark.parametrize("name", [name for name, (_, opset) in TEXTS.items() if opset])
-def test_what_is_said_is_what_migrations_do(name: str) -> None:
+def test_the_opsets_found_are_those_that_migrations_reach(name: str) -> None:
     proto, own = model(name), TEXTS[name][1]
 
-    found = survey(files.load(proto))
+    found = find_reachable_opsets(files.load(proto))
 
-    assert list(found.reachable) == [
+    assert list(found.opsets) == [
         opset
         for opset in range(own, NEWEST + 1)
         if (opset == own and reached(proto, own)) or reached(proto, opset)
@@ -65,42 +65,42 @@ def test_what_is_said_is_what_migrations_do(name: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("*opset9.onnx")), ids=lambda path: str(path.stem))
 def test_the_fixtures_reach_what_migrations_reach(path: Path) -> None:
-    found, proto = survey(files.load(path)), onnx.load(path)
+    found, proto = find_reachable_opsets(files.load(path)), onnx.load(path)
 
     tried = (10, 11, 17, NEWEST)
-    assert [opset for opset in found.reachable if opset in tried] == [
+    assert [opset for opset in found.opsets if opset in tried] == [
         opset for opset in tried if reached(proto, opset)
     ]
 
 
-def test_every_refusal_is_told_with_what_it_stops() -> None:
-    found = survey(files.load(model("nodes of three fates")))
+def test_every_refusal_names_the_opsets_that_it_prevents() -> None:
+    found = find_reachable_opsets(files.load(model("nodes of three fates")))
 
-    told = [(refusal.error.code, refusal.opsets) for refusal in found.refusals]
-    assert sorted(told) == [
+    refused = [(refusal.error.code, refusal.opsets) for refusal in found.refusals]
+    assert sorted(refused) == [
         ("needs-rank", (6, 7, 8)),
         ("no-equal", tuple(range(2, NEWEST + 1))),
         ("unknown-operator", tuple(range(1, NEWEST + 1))),
     ]
 
 
-def test_the_model_is_left_as_it_was() -> None:
+def test_the_model_is_not_edited() -> None:
     loaded = files.load(model("nodes of three fates"))
     before = loaded.proto.SerializeToString()
 
-    survey(loaded)
+    find_reachable_opsets(loaded)
 
     assert loaded.proto.SerializeToString() == before
 
 
 def test_a_model_of_other_domains_only_has_no_opset_to_raise() -> None:
-    assert survey(files.load(model("no ai.onnx"))).reachable == ()
+    assert find_reachable_opsets(files.load(model("no ai.onnx"))).opsets == ()
 
 
 def test_a_model_from_the_future() -> None:
     proto = model("fine")
     proto.opset_import[0].version = 999
 
-    found = survey(files.load(proto))
+    found = find_reachable_opsets(files.load(proto))
 
-    assert (found.reachable, [refusal.error.code for refusal in found.refusals]) == ((), ["too-new"])
+    assert (found.opsets, [refusal.error.code for refusal in found.refusals]) == ((), ["too-new"])

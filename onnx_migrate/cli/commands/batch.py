@@ -49,7 +49,7 @@ __all__ = ["batch"]
 @click.option(
     "--scheduler", metavar="ADDRESS",
     help="Run on the workers of a Dask cluster, as in tcp://host:8786; needs pip install 'onnx-migrate[dask]'. The "
-    "workers must have access to the same files, and their limits are those of the cluster.",
+    "workers need access to the same files. --timeout and --memory-limit then apply to each stage of a migration.",
 )  # fmt: skip
 @click.option(
     "--fail-fast/--keep-going",

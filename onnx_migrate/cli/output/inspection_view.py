@@ -36,7 +36,7 @@ def print_overview(found: Sequence[Inspection], console: Console, *, to: str) ->
             str(item.summary.ir_version),
             str(item.nodes),
             _bytes(item.weight_bytes),
-            _span(item.survey.reachable),
+            _span(item.reachability.opsets),
             _outlook(item)
             if f"to {item.target}" == to or item.plan is None
             else f"{item.target}: {_outlook(item)}",
@@ -85,8 +85,8 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         _some(changes, line, everything)
         for note in item.plan.notes:
             line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{escape(note.message)}")
-    line(f"\n[bold]reachable[/]: opset {_span(item.survey.reachable)}")
-    refusals = [f"  not {_span(no.opsets)}: {_error_line(no.error)}" for no in item.survey.refusals]
+    line(f"\n[bold]reachable[/]: opset {_span(item.reachability.opsets)}")
+    refusals = [f"  not {_span(no.opsets)}: {_error_line(no.error)}" for no in item.reachability.refusals]
     _some(refusals, line, everything)
 
 

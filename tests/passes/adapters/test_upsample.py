@@ -96,7 +96,7 @@ def test_a_mode_that_does_not_exist() -> None:
     source = model(f"""<ir_version: 4, opset_import: ["":9]>
 g ({SHAPE} x) => (float[a,b,c,d] y) <float[4] s = {{1., 1., 2., 2.}}> {{ y = Upsample<mode="bicubic">(x, s) }}""")
 
-    with pytest.raises(CannotMigrate, match="mode is 'bicubic'"):
+    with pytest.raises(CannotMigrate, match="attribute mode has the unknown value 'bicubic'"):
         lift(source, 13)
 
 

@@ -20,9 +20,9 @@ intent = importlib.import_module("onnx_migrate.passes.resize.exporter_intent")
         (2.0, 5, None),
     ],
 )
-def test_meant_lengths(scale: float, length: int, meant: list[int] | None) -> None:
+def test_intended_lengths(scale: float, length: int, meant: list[int] | None) -> None:
     scales = np.array([1, scale], np.float32)
 
-    assert intent.meant_lengths(scales, (1, length)) == meant
-    assert intent.meant_lengths(scales, (None, length)) == (None if meant is None else [None, *meant[1:]])
-    assert intent.meant_lengths(scales, (1, None)) is None
+    assert intent.intended_lengths(scales, (1, length)) == meant
+    assert intent.intended_lengths(scales, (None, length)) == (None if meant is None else [None, *meant[1:]])
+    assert intent.intended_lengths(scales, (1, None)) is None
