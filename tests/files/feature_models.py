@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -203,6 +203,27 @@ def fill(message: Any, depth: int) -> bool:
             message.MergeFrom(value)
             filled = True
     return filled
+
+
+def with_one_tensor() -> Iterator[onnx.ModelProto]:
+    """Yield models that each have one large tensor, every time in another of the fields of `everywhere`."""
+
+    def extended(message: Any, depth: int) -> Iterator[Any]:
+        if isinstance(message, TensorProto):
+            yield weight("w")
+            return
+        for field in message.DESCRIPTOR.fields if depth else ():
+            if field.message_type is not None:
+                value = type(message)()
+                inner = getattr(value, field.name)
+                repeated = hasattr(inner, "add")
+                for filled in extended(inner.add() if repeated else inner, depth - 1):
+                    yield type(message)(**{field.name: [filled] if repeated else filled})
+
+    for place in extended(onnx.ModelProto(), 6):
+        proto = model()
+        proto.MergeFrom(place)
+        yield proto
 
 
 FEATURES: dict[str, Callable[[], onnx.ModelProto]] = {

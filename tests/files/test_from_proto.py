@@ -12,7 +12,7 @@ from onnx_migrate.files.from_proto import structure_of
 from onnx_migrate.model.payloads import TensorPayload
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import INLINE_LIMIT, Weights
-from tests.files.feature_models import FEATURES, UNKNOWN, model, weight
+from tests.files.feature_models import FEATURES, UNKNOWN, model, weight, with_one_tensor
 
 
 @pytest.mark.parametrize("feature", ["plain", "nested", "sparse", "functions", "training", "everywhere"])
@@ -29,6 +29,17 @@ def test_each_large_tensor_is_a_reference_wherever_it_is(feature: str) -> None:
         assert weights.payload(reference).read() == own.raw_data
     assert structure.ByteSize() < len(before) / 10
     assert proto.SerializeToString() == before
+
+
+def test_a_single_large_tensor_is_found_in_every_field() -> None:
+    count = 0
+    for proto in with_one_tensor():
+        weights = Weights()
+        structure = structure_of(proto, weights)
+        assert len(weights.memory) == 1
+        assert structure.ByteSize() < 1000
+        count += 1
+    assert count > 30
 
 
 def test_a_model_without_large_tensors_is_copied_with_its_unknown_fields() -> None:

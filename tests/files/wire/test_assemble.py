@@ -40,6 +40,22 @@ def test_a_payload_is_at_its_place_between_lower_and_higher_fields_and_before_un
     assert max(len(piece) for piece in pieces if isinstance(piece, bytes)) < 500
 
 
+def test_extra_fields_are_between_the_data_and_the_metadata() -> None:
+    tensor = weight("w")
+    tensor.external_data.add(key="location", value="stale.bin")
+    tensor.metadata_props.add(key="k", value="v")
+    extra = TensorProto(external_data=tensor.external_data).SerializeToString()
+    structure = TensorProto()
+    structure.CopyFrom(tensor)
+    structure.ClearField("external_data")
+    pieces = assemble(
+        model([reference(structure)]),
+        lambda found: BufferPayload(memoryview(tensor.raw_data), 12_000, extra_fields=extra),
+    )
+
+    assert content(pieces) == model([tensor]).SerializeToString()
+
+
 def test_a_payload_goes_back_to_the_field_it_came_from_while_the_type_allows() -> None:
     tensor = TensorProto(name="w", dims=[3000], data_type=TensorProto.FLOAT, float_data=[0.5] * 3000)
     data = b"\0\0\0\x3f" * 3000

@@ -10,7 +10,7 @@ from onnx_migrate.files.wire.split import split
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import INLINE_LIMIT
-from tests.files.feature_models import FEATURES, model, plain, weight
+from tests.files.feature_models import FEATURES, model, plain, weight, with_one_tensor
 
 
 def parts(proto: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, tuple[bytes, str, bytes]]]:
@@ -34,6 +34,13 @@ def test_the_payload_of_each_tensor_is_where_its_reference_says(feature: str) ->
         assert kept[location][:2] == (own.raw_data, "raw_data")
         assert reference.data_location == TensorProto.EXTERNAL
         assert (reference.name, reference.dims, reference.data_type) == (own.name, own.dims, own.data_type)
+
+
+def test_a_single_large_payload_is_found_in_every_field() -> None:
+    for proto in with_one_tensor():
+        structure, kept = parts(proto)
+        assert [payload for payload, _, _ in kept.values()] == [weight("w").raw_data]
+        assert structure.ByteSize() < 1000
 
 
 @pytest.mark.parametrize(("count", "references"), [(INLINE_LIMIT // 4, 0), (INLINE_LIMIT // 4 + 1, 1)])
