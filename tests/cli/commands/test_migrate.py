@@ -158,6 +158,7 @@ REPORT = {
     "notes": [{"code": str, "step": str, "message": str, "severity": str, "subject": str}],
     "verification": dict,
     "dynamic": dict,
+    "dims": [{"input": str, "axis": int, "symbol": str, "size": (int, type(None)), "batch": bool}],
     "seconds": dict,
     "output": str,
 }
