@@ -200,5 +200,5 @@ def test_a_folder_that_cannot_be_listed_is_not_passed_over(
 
     monkeypatch.setattr("os.scandir", closed)
 
-    with pytest.raises(UsageError, match=r"in/b/d: cannot be listed: Permission denied"):
+    with pytest.raises(UsageError, match=r"the folder in/b/d cannot be listed: Permission denied"):
         find(["in"])
