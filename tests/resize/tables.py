@@ -1,6 +1,6 @@
 """Makes the tables of docs/resize.md, from the oracle and from what the tool writes.
 
-python -m tests.resize.tables      # from the root: writes them anew
+python -m tests.resize.tables      # from the root: writes them again
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def filled(text: str) -> str:
-    """Return the page with every table made anew."""
+    """Return the page with every table generated again."""
 
     def put(match: re.Match[str]) -> str:
         name = match[1]
