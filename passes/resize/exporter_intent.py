@@ -82,7 +82,10 @@ def intended_lengths(scales: Floats, shape: tuple[int | None, ...]) -> list[int 
 
 
 def restore_pytorch(node: ResizeNode, pair: ResizePair | None, origin: ResizeOrigin) -> bool:
-    """Write what PyTorch's interpolate computes, which its exporter could not express up to opset 10. Return whether output lengths may have changed."""
+    """Write what PyTorch's interpolate computes, which its exporter could not express up to opset 10.
+
+    Returns whether output lengths may have changed.
+    """
     rw = node.rw
     if pair is not None:
         join_pair(rw, pair, origin, "floor")
