@@ -74,7 +74,7 @@ class FitsRuntime(Pass):
             traversal.end()
         return model
 
-    def _name_all_axes(self, traversal: ResizeTraversal, node: ResizeNode) -> set[str]:
+    def _name_all_axes(self, traversal: ResizeTraversal, node: ResizeNode) -> None:
         rw = node.rw
         if rw.node.op_type == "Resize" and rw.attribute("axes") is not None:
             kept = name_all_axes(rw, node.shape)
@@ -85,7 +85,6 @@ class FitsRuntime(Pass):
             else:
                 reason = f"keeps the attribute axes, which {self.runtime} does not support: {kept}"
                 traversal.warn(node, reason, code="resize-kept")
-        return set()
 
     def _faults(self, proto: onnx.ModelProto, opset: int) -> Iterator[onnx.NodeProto]:
         """Yield the nodes of all bodies that this release computes wrongly; docs/runtimes.md says how that was found."""
