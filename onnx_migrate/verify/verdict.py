@@ -84,7 +84,9 @@ class Verdict:
         if self.kind is not Kind.VERIFIED:
             return f"{self.kind.value}: {self.reason}"
         same = all(comparison.identical for comparison in self.comparisons)
-        return f"verified with {self.evaluator}, {'bit for bit the same' if same else 'but for rounding the same'}"
+        return (
+            f"verified with {self.evaluator}, {'bit for bit the same' if same else 'the same up to rounding'}"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values; floats that JSON cannot hold become text."""
@@ -114,7 +116,7 @@ class Blocker:
 
     def __str__(self) -> str:
         name = f"{self.operator} {self.node or self.output!r}" if self.operator else repr(self.node)
-        return name + (f" with {self.constant!r} = {self.holds}" if self.constant else "")
+        return name + (f" with constant {self.constant!r} = {self.holds}" if self.constant else "")
 
 
 @dataclass(frozen=True)

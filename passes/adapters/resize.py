@@ -44,7 +44,7 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     Why equal: ONNX Runtime's Resize-10 kernel (upsamplebase.h, GetNearestPixelFromOriginal: ceil for scale < 1). An
     axis with a scale below 1 always gets shorter. One with a scale above 1 may keep its length (scale below
     1 + 1/length), and where all axes do, ONNX Runtime copies the input without computing coordinates. To prevent that,
-    the growing node doubles an additional first axis, of which the first half is taken; no shape needs to be known.
+    the growing node doubles an additional first axis, of which the first slice is taken; no shape needs to be known.
     """
     mode = check_choice(rw, "mode")
     scales = read_scales(rw, node.input[1])
@@ -147,7 +147,7 @@ def _half_pixel_for_nn(
         del rw.node.input[1:]
         rw.note("no length changes, so ONNX Runtime copies the input, which Identity does")
     else:
-        _odd_positions(rw, scales, sizes)
+        _write_twice_as_long(rw, scales, sizes)
 
 
 def _copies(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> bool | None:
@@ -164,7 +164,8 @@ def _copies(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -
     return all(run_length(length or 0, scale) == length for length, scale in zip(shape, scales, strict=True))
 
 
-def _odd_positions(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> None:
+def _write_twice_as_long(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> None:
+    """Write an asymmetric Resize by twice the scales or sizes, and a Slice that takes the elements at odd indices."""
     changed = np.flatnonzero(scales != 1)
     factor = np.where(scales != 1, 2, 1)
     rw.set("coordinate_transformation_mode", "asymmetric")

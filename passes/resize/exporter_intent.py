@@ -38,7 +38,7 @@ def _sizes_behind(scope: Scope, producers: Producers, scales: str, source: str) 
     """Return the sizes that PyTorch's exporter computed `scales` from, if it did.
 
     The scales are Concat([1, 1], Div(Cast(sizes), Cast(Slice(Shape(x), 2:)))), where the first Cast may be missing.
-    Returns the number of ones in front, and the value that holds the sizes (float or integer).
+    Returns the number of ones in front, and the name of the sizes, which are float or integer.
     """
     concat = producers.find(scope, scales)
     if concat is None or concat.op_type != "Concat" or len(concat.input) != 2:

@@ -26,7 +26,7 @@ class ResizePair:
     """From the last to the first: Gather and Unsqueeze (see `prevent_copy`), if any, around the two Resizes."""
     data: str
     scales: str | npt.NDArray[np.float32]
-    """The scales of the Resize-10, or the value that holds them at run time."""
+    """The scales of the Resize-10, or their name, if they are computed at run time."""
 
 
 def pair_of(node: ResizeNode) -> ResizePair | None:

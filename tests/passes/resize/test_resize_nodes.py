@@ -1,4 +1,4 @@
-"""Going over Resizes: which are shown, what is noted of them, and what is taken away behind them."""
+"""The traversal of Resizes: which are visited, what is logged, and which dead values are removed."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def start(text: str) -> tuple[Any, onnx.ModelProto, ChangeLog]:
     return nodes.ResizeTraversal("step", carried, log, None), carried.proto, log
 
 
-def test_every_resize_is_shown_and_nothing_is_noted_of_what_stays() -> None:
-    going, proto, log = start(NESTED)
+def test_every_resize_is_visited_and_an_unchanged_one_is_not_logged() -> None:
+    traversal, proto, log = start(NESTED)
     before = proto.SerializeToString()
     seen: list[str] = []
-    changed = going.visit_all(lambda place: seen.append(place.rw.node.name) or set())
-    going.end()
+    changed = traversal.visit_all(lambda place: seen.append(place.rw.node.name) or set())
+    traversal.end()
     assert (changed, seen, log.changes, log.notes) == (False, ["outer", "inner"], [], [])
     assert proto.SerializeToString() == before
 
 
-def test_a_change_is_noted_and_what_it_no_longer_reads_goes() -> None:
-    going, proto, log = start(NESTED)
+def test_a_change_is_logged_and_constants_without_reader_are_removed() -> None:
+    traversal, proto, log = start(NESTED)
 
     def unscale(place: Any) -> set[str]:
         place.rw.set_input(2, "")
@@ -48,8 +48,8 @@ def test_a_change_is_noted_and_what_it_no_longer_reads_goes() -> None:
         place.rw.note("because")
         return set()
 
-    assert going.visit_all(unscale)
-    going.end()
+    assert traversal.visit_all(unscale)
+    traversal.end()
     assert [(str(c.where.scope), c.where.node, c.pass_name, c.reason) for c in log.changes] == [
         ("graph", "outer", "step", "because"),
         ("graph/choose:then_branch", "inner", "step", "because"),
@@ -58,8 +58,8 @@ def test_a_change_is_noted_and_what_it_no_longer_reads_goes() -> None:
     onnx.checker.check_model(proto)
 
 
-def test_a_node_that_is_no_longer_needed_goes() -> None:
-    going, proto, _ = start("""<ir_version: 8, opset_import: ["": 17]>
+def test_a_superseded_node_is_removed() -> None:
+    traversal, proto, _ = start("""<ir_version: 8, opset_import: ["": 17]>
 g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float[4] t = {1., 1., 3., 3.}> {
     m = Resize (x, , t)
     y = Resize (m, , s)
@@ -71,33 +71,33 @@ g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float
         place.rw.set_input(0, "x")
         return {"m"}
 
-    assert going.visit_all(skip)
-    going.end()
+    assert traversal.visit_all(skip)
+    traversal.end()
     assert [list(node.output) for node in proto.graph.node] == [["y"]]
     assert [tensor.name for tensor in proto.graph.initializer] == ["s"]
 
 
-def test_what_a_function_sets_anew_at_each_call_and_what_is_older_is_not_shown() -> None:
-    going, _, _ = start("""<ir_version: 8, opset_import: ["": 10, "own": 1]>
+def test_nodes_with_attributes_of_the_call_and_of_older_opsets_are_not_visited() -> None:
+    traversal, _, _ = start("""<ir_version: 8, opset_import: ["": 10, "own": 1]>
 g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}> { r = Resize (x, s) y = own.f (r, s) }
 <domain: "own", opset_import: ["": 17]> f <m> (v, s) => (w) {
     u = Resize <mode: string = @m> (v, , s)
     w = Resize (u, , s)
 }""")
     seen: list[str] = []
-    going.visit_all(lambda place: seen.append(place.rw.node.output[0]) or set())
+    traversal.visit_all(lambda place: seen.append(place.rw.node.output[0]) or set())
     assert seen == ["w"]
 
 
-def test_a_warning_is_given_once() -> None:
-    going, _, log = start(NESTED)
+def test_a_warning_is_logged_once() -> None:
+    traversal, _, log = start(NESTED)
     for _ in range(2):
-        going.visit_all(lambda place: going.warn(place, "look", code="resize-kept") or set())
+        traversal.visit_all(lambda place: traversal.warn(place, "look", code="resize-kept") or set())
     assert [note.subject for note in log.notes] == ["outer", "inner"]
 
 
-def test_nodes_written_around_a_resize_stay_and_a_removed_one_goes() -> None:
-    going, proto, log = start("""<ir_version: 8, opset_import: ["": 17]>
+def test_nodes_written_around_a_resize_stay_and_a_removed_one_does_not() -> None:
+    traversal, proto, log = start("""<ir_version: 8, opset_import: ["": 17]>
 g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float[4] t = {1., 1., 3., 3.}> {
     [kept] m = Resize (x, , s)
     [removed] y = Resize (m, , t)
@@ -115,8 +115,8 @@ g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float
         place.rw.remove()
         return set()
 
-    going.visit_all(lambda place: surround(place) if place.rw.node.name == "kept" else replace(place))
-    going.end()
+    traversal.visit_all(lambda place: surround(place) if place.rw.node.name == "kept" else replace(place))
+    traversal.end()
 
     assert [node.op_type for node in proto.graph.node] == ["Neg", "Resize", "Abs", "Exp"]
     assert [tensor.name for tensor in proto.graph.initializer] == ["s"]
