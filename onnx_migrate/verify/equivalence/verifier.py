@@ -94,7 +94,7 @@ def check(
     try:
         original, reference, refusal = _run_loadable(original, before, after, feeds, seed, first_choice)
     except EvaluationError as error:
-        reason = f"nothing to compare with, because the original does not {error.failed_to}: {error}"
+        reason = f"the original does not {error.failed_to}, so that there is nothing to compare with: {error}"
         if feeds is None and not error.loading:
             reason += "; give inputs that it runs on with --input-data"
         return Verdict(Kind.UNVERIFIED, reason, node=error.node)

@@ -59,7 +59,7 @@ def test_an_original_that_does_not_load_is_unverified():
     unknown = mutated(RELU)
     unknown.graph.node[0].domain = "com.acme"
     unknown.opset_import.append(helper.make_opsetid("com.acme", 1))
-    reason = check(unknown, unknown, Kind.UNVERIFIED, "because the original does not load").reason
+    reason = check(unknown, unknown, Kind.UNVERIFIED, "the original does not load").reason
     assert "--input-data" not in reason, "other inputs would not help"
 
 
