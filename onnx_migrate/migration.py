@@ -19,6 +19,7 @@ from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.stage_clock import StageClock
 from onnx_migrate.errors import CannotMigrate, MigrateError, VerificationFailed
 from onnx_migrate.isolate import Limits
+from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.model import Model
 from onnx_migrate.report import ModelSummary, PartialReport, Report
@@ -197,6 +198,7 @@ def migrate(
         notes=tuple(log.notes),
         verification=proof.verdict.as_dict() if proof else None,
         dynamic=proof.dynamic.as_dict() if proof and proof.dynamic else None,
+        dims=log.fact(DimPlan, "", "") or DimPlan(),
         seconds=clock.seconds,
     )
     return Migration(report, original, result.model)
@@ -210,19 +212,20 @@ def _verified(
     Where the last segment fails because of an optional pass, that pass is left out and the proof is of the model
     before it. Raises VerificationFailed where numbers differ, CannotMigrate where a dim that was made dynamic is not.
     """
+    plan = log.fact(DimPlan, "", "")
     *earlier, last = result.segments
     verdicts = []
     for segment in earlier:
         with prover_of(segment.start) as prover:
-            verdicts.append(prover.prove(segment.end, segment.exact).verdict)
+            verdicts.append(prover.prove(segment.end, segment.exact, plan).verdict)
     with prover_of(last.start) as prover:
         try:
-            proof = prover.prove(result.model, last.exact)
+            proof = prover.prove(result.model, last.exact, plan)
         except (VerificationFailed, CannotMigrate) as error:
             if not result.can_leave_out:
                 raise
             result = result.without_optional(str(error))
-            proof = prover.prove(result.model, last.exact)
+            proof = prover.prove(result.model, last.exact, plan)
     for segment, verdict in zip(earlier, verdicts, strict=True):
         name = segment.ended_by
         log.note(

@@ -1,4 +1,4 @@
-"""Signals that wait."""
+"""Signals blocked for the duration of a block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnx_migrate.signals import blocked
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal masks there")
-def test_a_signal_comes_when_the_block_ends() -> None:
+def test_a_signal_is_delivered_when_the_block_ends() -> None:
     came: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, frame: came.append(number))
     try:

@@ -1,71 +1,55 @@
-"""Worker processes on this machine, each given one model after the other, and replaced when one brings it down."""
+"""Worker processes on this machine, each given one call after the other, and replaced when one brings it down."""
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import tempfile
 import threading
-import time
-import types
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from multiprocessing.context import SpawnContext, SpawnProcess
-from pathlib import Path
+from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any
 
-from pebble import ProcessPool
+from onnx_migrate.isolate import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut, Worker
 
-from onnx_migrate.isolate import limit_memory
-from onnx_migrate.signals import blocked
-
-__all__ = ["LocalPool"]
-
-LOG_TAIL = 2000
-"""How many bytes of what a worker printed are kept for messages."""
+__all__ = ["LocalPool", "WorkerEndedError"]
 
 
-class _Process(SpawnProcess):
-    """A fresh interpreter that does not import the caller's `__main__`, so that scripts need no guard.
+class WorkerEndedError(Exception):
+    """A call's worker process ended before the call did."""
 
-    It is deaf to Ctrl-C from its first moment, which a terminal sends to all: the parent ends the workers.
-    """
-
-    @staticmethod
-    def _Popen(process_obj: Any) -> Any:  # noqa: N802
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = types.ModuleType("__main__")
-        try:
-            with blocked(signal.SIGINT):
-                return SpawnProcess._Popen(process_obj)
-        finally:
-            sys.modules["__main__"] = main
+    def __init__(self, ending: Crashed | OutOfMemory) -> None:
+        self.ending = ending
+        last = ending.log.strip().rpartition("\n")[2]
+        super().__init__(f"{ending}: {last}" if last else str(ending))
 
 
-class _Context(SpawnContext):
-    Process = _Process
+@dataclass(frozen=True)
+class _Call:
+    future: Future[Any]
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    seconds: float | None
 
 
 class LocalPool(Executor):
-    """`jobs` workers. A call that takes more than `timeout` seconds, or crashes, ends its worker and no other.
+    """`jobs` workers, started when there is work. A call that crashes its worker or takes too long ends no other.
 
-    `memory_limit` is in bytes of private writable memory, for each worker. A worker is given up after `recycle`
-    calls. What workers print goes to files, of which `log` gives the last lines.
+    `memory_limit` is in bytes of private writable memory, for each worker; `timeout` is in seconds, for each call.
     """
 
-    def __init__(
-        self, jobs: int, *, timeout: float | None = None, memory_limit: int | None = None, recycle: int = 0
-    ) -> None:
+    def __init__(self, jobs: int, *, timeout: float | None = None, memory_limit: int | None = None) -> None:
         self.timeout = timeout
-        self._folder = tempfile.TemporaryDirectory(prefix="onnx-migrate-", ignore_cleanup_errors=True)
-        self._pool = ProcessPool(
-            max_workers=jobs,
-            max_tasks=recycle,
-            initializer=_start,
-            initargs=(self._folder.name, memory_limit, os.getpid()),
-            context=_Context(),
-        )
+        self._memory_limit = memory_limit
+        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._workers: set[Worker] = set()
+        self._lock = threading.Lock()  # of the fields below and of `_workers`
+        self._refusal = ""
+        self._cancelled = False
+        self._workers_start = True
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(jobs)]
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Schedule a call with the pool's time limit."""
@@ -76,47 +60,80 @@ class LocalPool(Executor):
     ) -> Future[Any]:
         """Schedule a call with a time limit of its own.
 
-        The future raises TimeoutError past it, and pebble.ProcessExpired when the worker ends. Raises RuntimeError
-        when workers end before they have begun, as with too little memory.
+        The future raises TimeoutError past it, and WorkerEndedError when the worker ends. Raises RuntimeError after
+        `shutdown`, and when workers end before they take a call, as with too little memory.
         """
-        if not self.alive():
-            logs = sorted(Path(self._folder.name).glob("*.log"), key=os.path.getmtime)
-            last = self.log(int(logs[-1].stem)).strip().rpartition("\n")[2] if logs else ""
-            raise RuntimeError("worker processes end as they start" + (f": {last}" if last else ""))
-        future: Future[Any] = self._pool.schedule(fn, args=args, kwargs=kwargs, timeout=timeout)
+        future: Future[Any] = Future()
+        with self._lock:
+            if self._refusal:
+                raise RuntimeError(self._refusal)
+            self._calls.put(_Call(future, fn, args, kwargs, timeout))
         return future
-
-    def alive(self) -> bool:
-        """Tell whether futures will be settled. Of a pool that broke, pebble leaves those open that it still had."""
-        return bool(self._pool.active)
-
-    def log(self, pid: int) -> str:
-        """Return the last of what a worker printed."""
-        path = Path(self._folder.name, f"{pid}.log")
-        return path.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace") if path.exists() else ""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the workers: when all is done, or, with `cancel_futures`, at once, whatever they do."""
-        (self._pool.stop if cancel_futures else self._pool.close)()  # type: ignore[no-untyped-call]
+        with self._lock:
+            self._refusal = self._refusal or "cannot schedule new calls after shutdown"
+            self._cancelled = self._cancelled or cancel_futures
+            for worker in self._workers if cancel_futures else ():
+                worker.kill()
+            for _ in self._threads:
+                self._calls.put(None)
         if wait:
-            self._pool.join()
-            self._folder.cleanup()
+            for thread in self._threads:
+                thread.join()
+
+    def _work(self) -> None:
+        """Give calls to a worker that this thread starts, and replaces where it has ended."""
+        worker: Worker | None = None
+        while (call := self._calls.get()) is not None:
+            if self._cancelled:
+                call.future.cancel()
+            if not call.future.set_running_or_notify_cancel():
+                continue
+            try:
+                if self._refusal and not self._workers_start:
+                    raise RuntimeError(self._refusal)
+                worker = worker or self._start()
+                _settle(call, self._ending(worker, call))
+            except Exception as error:  # arguments that do not pickle, or no process can be started
+                call.future.set_exception(error)
+            if worker is not None and not worker.alive:
+                self._end(worker)
+                worker = None
+        if worker is not None:
+            self._end(worker)
+
+    def _start(self) -> Worker:
+        worker = Worker(self._memory_limit)
+        with self._lock:
+            self._workers.add(worker)
+            if self._cancelled:
+                worker.kill()
+        return worker
+
+    def _end(self, worker: Worker) -> None:
+        with self._lock:
+            self._workers.remove(worker)
+        worker.close()
+
+    def _ending(self, worker: Worker, call: _Call) -> Ending:
+        """Make a call. Raises RuntimeError, for this and all later calls, where a worker does not even start."""
+        ending = worker.call(call.function, *call.args, seconds=call.seconds, **call.kwargs)
+        if isinstance(ending, (Crashed, OutOfMemory)) and not worker.started and not self._cancelled:
+            with self._lock:
+                self._workers_start = False
+                self._refusal = f"worker processes end as they start: {WorkerEndedError(ending)}"
+            raise RuntimeError(self._refusal)
+        return ending
 
 
-def _start(folder: str, memory_limit: int | None, parent: int) -> None:
-    """Make this process a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tempfile.tempdir = os.environ["TMPDIR"] = folder  # so that what a killed worker leaves is cleared away
-    log = os.open(os.path.join(folder, f"{os.getpid()}.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    for stream in (1, 2):
-        os.dup2(log, stream)
-    if memory_limit is not None:
-        limit_memory(memory_limit)
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-
-
-def _watch(parent: int) -> None:
-    """End with the parent, also when that was killed; PR_SET_PDEATHSIG would follow the thread that forked."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)
+def _settle(call: _Call, ending: Ending) -> None:
+    if isinstance(ending, Returned):
+        call.future.set_result(ending.value)
+    elif isinstance(ending, Raised):
+        call.future.set_exception(ending.error or RuntimeError(str(ending)))
+    elif isinstance(ending, TimedOut):
+        call.future.set_exception(TimeoutError(str(ending)))
+    else:
+        call.future.set_exception(WorkerEndedError(ending))

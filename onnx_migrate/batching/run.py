@@ -16,6 +16,7 @@ from typing import Any
 from onnx_migrate.batching.find import find, place
 from onnx_migrate.batching.job import Job, Outcome, Summary
 from onnx_migrate.batching.journal import Journal
+from onnx_migrate.batching.pool import LocalPool, WorkerEndedError
 from onnx_migrate.batching.work import refused, run_job
 from onnx_migrate.errors import MigrateError, UsageError
 from onnx_migrate.isolate import Limits
@@ -24,13 +25,13 @@ from onnx_migrate.url import is_url, resolve_file_url
 __all__ = ["Watcher", "batch", "run"]
 
 _TICK = 0.2
-"""Seconds between two looks at what is running."""
+"""Seconds between two checks of which jobs have begun."""
 
 _WINDOW = 1000
-"""Jobs handed to the executor at a time."""
+"""Jobs that are submitted to the executor at a time."""
 
-_PATIENCE = 3
-"""How many times its seconds a model may take when its stages, each limited to them, run in children."""
+_STAGES = 3
+"""A model whose native stages run in child processes of their own, each with the time limit, may take so many limits."""
 
 
 class Watcher:
@@ -182,22 +183,19 @@ def _submitter(
     executor: Executor | None, jobs: int, timeout: float, memory_limit: int | None
 ) -> Iterator[_Submitter]:
     if executor is not None:
-        yield _Submitter(lambda job: executor.submit(run_job, _anywhere(job)), sheltered=False)
+        yield _Submitter(lambda job: executor.submit(run_job, _anywhere(job)), retries=False)
         return
-    from onnx_migrate.batching.pool import LocalPool
-
     if memory_limit is None:
         memory_limit = (Limits().memory or 0) // jobs or None
     pool = LocalPool(jobs, timeout=timeout, memory_limit=memory_limit)
 
     def submit(job: Job) -> Future[Outcome]:
-        patience = timeout * _PATIENCE if job.isolated else timeout
-        return pool.schedule(run_job, job, timeout=patience)
+        return pool.schedule(run_job, job, timeout=timeout * _STAGES if job.isolated else timeout)
 
     try:
-        yield _Submitter(submit, sheltered=True, alive=pool.alive, log=pool.log)
+        yield _Submitter(submit, retries=True)
     finally:
-        pool.shutdown(cancel_futures=True)  # all is done, or it is to stop at once
+        pool.shutdown(cancel_futures=True)  # every job has ended, or the batch stops at once
 
 
 def _anywhere(job: Job) -> Job:
@@ -214,20 +212,15 @@ def _absolute(name: str) -> str:
 
 
 class _Submitter:
-    """Hands jobs to an executor; `sheltered` if its workers may crash, and are then replaced."""
+    """Submits jobs to an executor.
 
-    def __init__(
-        self,
-        submit: Submit,
-        *,
-        sheltered: bool,
-        alive: Callable[[], bool] = lambda: True,
-        log: Callable[[int], str] = lambda pid: "",
-    ) -> None:
+    With `retries`, a job whose worker ended, or took too long, is run once more with its native stages in child
+    processes of their own.
+    """
+
+    def __init__(self, submit: Submit, *, retries: bool) -> None:
         self._submit = submit
-        self.sheltered = sheltered
-        self.alive = alive
-        self._log = log
+        self.retries = retries
 
     def __call__(self, job: Job) -> Future[Outcome]:
         try:
@@ -238,35 +231,39 @@ class _Submitter:
             return future
 
     def outcome(self, job: Job, future: Future[Outcome]) -> Outcome | None:
-        """Return how a job ended; None where its worker ended, and it is to be tried with more shelter."""
+        """Return how a job ended; None where it must be run once more."""
         try:
             return replace(future.result(), source=job.source, output=job.output)
         except (FutureTimeout, TimeoutError):
             error = MigrateError(
-                "was not done in time and was stopped", code="timed-out", hint="--timeout allows more"
+                "took longer than the time limit and was stopped",
+                code="timed-out",
+                hint="--timeout allows more seconds",
+            )
+        except WorkerEndedError as end:
+            error = MigrateError(
+                f"the model ended its worker process: {end}",
+                code="crashed",
+                hint="onnx-migrate MODEL OUTPUT shows in which stage; --memory-limit allows more memory",
             )
         except Exception as end:
-            error = self._crash(end) if hasattr(end, "exitcode") else _loss(end)
-        if self.sheltered and not job.isolated:
+            error = _loss(end)
+        if self.retries and not job.isolated:
             return None
         return refused(job, error)
 
-    def _crash(self, end: Any) -> MigrateError:
-        """Return the error of a worker process that ended, which is a pebble.ProcessExpired."""
-        last = self._log(end.pid).strip().rpartition("\n")[2]
-        ended = f"{end}" + (f", exit code {end.exitcode}" if end.exitcode else "")
-        return MigrateError(f"its process crashed: {ended}" + (f": {last}" if last else ""), code="crashed")
-
 
 def _loss(end: Exception) -> MigrateError:
-    """Return the error of a job that an executor did not take or give back."""
-    reason = f"the executor lost it: {type(end).__name__}" + (f": {end}" if str(end) else "")
-    return MigrateError(reason, code="worker-lost", hint="--resume does what is left")
+    """Return the error of a job that an executor did not accept, or did not return an outcome of."""
+    reason = f"the executor lost the model: {type(end).__name__}" + (f": {end}" if str(end) else "")
+    return MigrateError(
+        reason, code="worker-lost", hint="run the batch again with --resume to do what is left"
+    )
 
 
 def _outcomes(planned: list[Job], submit: _Submitter, watcher: Watcher) -> Generator[Outcome, None, None]:
-    """Run jobs and give their outcomes as they come."""
-    waiting = deque(replace(job, isolated=not submit.sheltered) for job in planned)
+    """Run jobs and yield their outcomes in the order in which they end."""
+    waiting = deque(replace(job, isolated=not submit.retries) for job in planned)
     pending: dict[Future[Outcome], Job] = {}
     running: set[Future[Outcome]] = set()
     try:
@@ -275,12 +272,10 @@ def _outcomes(planned: list[Job], submit: _Submitter, watcher: Watcher) -> Gener
                 job = waiting.popleft()
                 pending[submit(job)] = job
             wait(pending, _TICK, FIRST_COMPLETED)
-            done, lost = [], not submit.alive()
+            done = []
             for future in pending:
                 if future.done():  # also when it was cancelled before it began, which `wait` does not see
                     done.append(future)
-                elif lost:
-                    future.cancel()
                 elif future not in running and future.running():
                     running.add(future)
                     watcher.started(pending[future])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, product
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.interface import Interface, Port
 
-__all__ = ["DynamicAxes", "FixedDims", "batch_axes", "batch_symbols", "fixed_axes", "named_axes", "one_name"]
+__all__ = ["DynamicAxes", "FixedDims", "fixed_axes", "named_axes"]
 
 DynamicAxes = Mapping[str, Mapping[int, str] | Sequence[int]] | str | Iterable[str]
 """torch.onnx's `dynamic_axes` (names, indices, or both mixed), or "input:N,3,H,W", or several such texts."""
@@ -20,8 +19,6 @@ FixedDims = Mapping[str, int | Sequence[int]] | str | Iterable[str]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
 """What exporters write for a dim they do not know: twice the same does not mean the same size."""
-_WAYS = 16
-_LENGTH = re.compile(r"^[TSLHWtslhw]$|seq|len|time|step|frame|token|height|width|samples", re.IGNORECASE)
 
 
 def named_axes(wish: DynamicAxes, interface: Interface) -> dict[str, dict[int, str]]:
@@ -47,78 +44,6 @@ def named_axes(wish: DynamicAxes, interface: Interface) -> dict[str, dict[int, s
                     code="two-names",
                 )
     return {name: axes for name, axes in found.items() if axes}
-
-
-def one_name(
-    wish: Mapping[str, Mapping[int, str]], interface: Interface
-) -> tuple[dict[str, dict[int, str]], dict[str, str]]:
-    """Return the axes with one name for all inputs' that stand at the same place with the same size, and what that is.
-
-    The second gives each name that is gone the one in its place.
-    """
-    first: dict[tuple[int, int], str] = {}
-    others: dict[str, str] = {}
-    for port in interface.inputs:
-        for axis, symbol in wish.get(port.name, {}).items():
-            size = port.shape[axis] if port.shape is not None else None
-            if isinstance(size, int):
-                kept = first.setdefault((axis, size), symbol)
-                if kept != symbol:
-                    others[symbol] = kept
-    named = {
-        name: {axis: others.get(symbol, symbol) for axis, symbol in axes.items()}
-        for name, axes in wish.items()
-    }
-    return named, others
-
-
-def batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[int, str]]]:
-    """Give the ways in which the batch may lie in the inputs, likeliest first.
-
-    The batch is what the first axes of the inputs have in common, or 1 if they differ. In each input it is the first
-    axis of that size: axis 0, but axis 1 of a recurrent state [layers, 1, hidden]. Where an input has both, or only
-    one axis at all (a length of each item, or a number for all of them), the other way is tried too. None are
-    given if the first axes are open already. Raises UsageError if no input has a batch.
-    """
-    ranked = [port for port in interface.inputs if port.shape]
-    first = {port.shape[0] for port in ranked if port.shape and isinstance(port.shape[0], int)}
-    batch = first.pop() if len(first) == 1 and len(ranked) == len(interface.inputs) else 1
-    options: list[list[int | None]] = []
-    for port in ranked:
-        shape = port.shape or ()
-        axes = [
-            axis for axis, size in enumerate(shape[:2]) if size == batch and not isinstance(shape[0], str)
-        ]
-        found: list[int | None] = list(axes)
-        if len(ranked) > 1 and (not axes or axes[0] or len(port.shape or ()) == 1):
-            found.append(None)
-        options.append(found or [None])
-    if all(axes == [None] for axes in options):
-        if any(isinstance(port.shape[0], str) for port in ranked if port.shape):
-            return
-        raise UsageError(
-            f"no input has an axis of {batch} that could be a batch",
-            hint=f"there are {', '.join(map(str, interface.inputs))}; --dynamic names axes one by one",
-        )
-    for chosen in islice(product(*options), _WAYS):
-        found_axes = {
-            port.name: {axis: symbol} for port, axis in zip(ranked, chosen, strict=True) if axis is not None
-        }
-        if found_axes:
-            yield found_axes
-
-
-def batch_symbols(axes: Mapping[str, Mapping[int, str]]) -> set[str]:
-    """Return which symbols of inputs' axes are a batch.
-
-    Those called so; else those of a first axis, but for those called as people call lengths and unless only one of
-    a later axis is called as they call batches.
-    """
-    symbols = {symbol for named in axes.values() for symbol in named.values()}
-    first = {named[0] for named in axes.values() if 0 in named and not _LENGTH.search(named[0])}
-    called = {symbol for symbol in symbols if "batch" in symbol.lower()}
-    short = {symbol for symbol in symbols if symbol.lower() in ("n", "b")}
-    return called or (short if short and first.isdisjoint(short) else first)
 
 
 def fixed_axes(wish: FixedDims, interface: Interface) -> tuple[dict[str, dict[int, int]], dict[str, int]]:

@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 
 from onnx_migrate._version import __version__
+from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.rewrite.change_log import Change, Note, attribute_texts
 from onnx_migrate.rewrite.constant_summary import values_text
@@ -67,7 +68,7 @@ class Report:
     """What a migration changed, node by node, and the results of its verification.
 
     `verification` is a `Verdict` as a dict, `dynamic` the results of running at other sizes; None if they were not
-    run. `seconds` holds the duration of each stage.
+    run. `dims` are the axes of inputs that were made dynamic. `seconds` holds the duration of each stage.
     """
 
     model: str
@@ -78,6 +79,7 @@ class Report:
     notes: tuple[Note, ...]
     verification: Mapping[str, Any] | None = None
     dynamic: Mapping[str, Any] | None = None
+    dims: DimPlan = field(default_factory=DimPlan)
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -99,6 +101,7 @@ class Report:
             "notes": [note_as_dict(note) for note in self.notes],
             "verification": self.verification,
             "dynamic": self.dynamic,
+            "dims": self.dims.as_dicts(),
             "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()},
         }
 

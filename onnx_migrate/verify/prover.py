@@ -12,7 +12,7 @@ from pathlib import Path
 from onnx_migrate import files
 from onnx_migrate.errors import CannotMigrate, VerificationFailed, Where
 from onnx_migrate.isolate import Limits
-from onnx_migrate.model.dim_requests import batch_symbols
+from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.verify import DynamicProof, Feeds, Kind, Runnable, Tolerance, Verdict, prove_dynamic, verify
@@ -47,20 +47,28 @@ class Prover:
     def __exit__(self, *error: object) -> None:
         self._temporary.close()
 
-    def prove(self, result: Model, exact: Model | None = None) -> Proof:
+    def prove(self, result: Model, exact: Model | None = None, plan: DimPlan | None = None) -> Proof:
         """Verify a result and, where inputs have symbols in place of numbers, prove that these are free.
 
         `exact` is the model after all changes that claim bit-identity; without it the numbers may differ by rounding.
+        `plan` is what a pass made dynamic; it says which symbols are a batch.
         Raises VerificationFailed where they differ, CannotMigrate where a dim is not free.
         """
         verdict = self.verify(result, exact)
         if verdict.kind is Kind.DIFFERS:
             raise _differs(verdict)
-        symbols, batch = _made_dynamic(Interface.of(self.original.proto), Interface.of(result.proto))
+        before, after = Interface.of(self.original.proto), Interface.of(result.proto)
+        made = (plan or DimPlan()).made_between(before, after)
+        symbols = made.frozen_sizes
         if not symbols:
             return Proof(verdict)
         proof = prove_dynamic(
-            self._runnable(result), symbols, batch, seed=self.seed, limits=self.limits, isolated=self.isolated
+            self._runnable(result),
+            symbols,
+            made.batch,
+            seed=self.seed,
+            limits=self.limits,
+            isolated=self.isolated,
         )
         if not proof.holds:
             blocker = proof.blocker
@@ -71,7 +79,7 @@ class Prover:
                 proof.reason,
                 code="frozen-dim",
                 where=where,
-                hint=f"the model cannot be made dynamic in {', '.join(symbols)} as it is",
+                hint=f"export the model with {' and '.join(symbols)} dynamic, or leave fixed the axis that fails",
             )
         return Proof(verdict, proof)
 
@@ -106,18 +114,16 @@ class Prover:
 
 
 def _differs(verdict: Verdict) -> VerificationFailed:
-    error = VerificationFailed(verdict.reason, where=Where(node=verdict.node) if verdict.node else None)
+    where = Where(node=verdict.node) if verdict.node else None
+    error = VerificationFailed(verdict.reason, where=where, hint=_hint(verdict))
     error.verification = verdict.as_dict()
     return error
 
 
-def _made_dynamic(before: Interface, after: Interface) -> tuple[dict[str, int], frozenset[str]]:
-    """Return the symbols that took the place of a number in an input, with the number, and those that are a batch."""
-    symbols: dict[str, int] = {}
-    named: dict[str, dict[int, str]] = {}
-    for old, new in zip(before.inputs, after.inputs, strict=True):
-        for axis, (size, symbol) in enumerate(zip(old.shape or (), new.shape or (), strict=True)):
-            if isinstance(size, int) and size > 0 and isinstance(symbol, str):
-                symbols[symbol] = size
-                named.setdefault(new.name, {})[axis] = symbol
-    return symbols, frozenset(batch_symbols(named))
+def _hint(verdict: Verdict) -> str:
+    """Return what a user can do about a result that differs."""
+    if verdict.exact is False:
+        return "a change that claims to keep every bit does not: please report this as a bug of onnx-migrate, or of your pass"
+    if verdict.comparisons:
+        return "--rtol and --atol allow larger differences, --input-data compares on other inputs"
+    return ""

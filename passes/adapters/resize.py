@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float32]
 compatible(
     "Resize",
     18,
-    reason="antialias, axes and keep_aspect_ratio_policy were added; their defaults are the old ways",
+    reason="antialias, axes and keep_aspect_ratio_policy were added; their defaults keep the former behaviour",
 )
 compatible("Resize", 19, reason="half_pixel_symmetric was added, and more types for the optional inputs")
 
@@ -44,7 +44,7 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     Why equal: ONNX Runtime's Resize-10 kernel (upsamplebase.h, GetNearestPixelFromOriginal: ceil for
     scale < 1). A shrinking axis always gets shorter. A growing one need not get longer (scale below
     1 + 1/length), and where no axis does, ONNX Runtime copies instead of taking indices. The growing node is
-    kept from that by an axis in front that it doubles and of which the first half is taken; this asks for no
+    kept from copying by an axis in front, which it doubles and of which the first slice is taken; this needs no
     shape.
     """
     mode = check_choice(rw, "mode")
@@ -67,15 +67,15 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
 
     What changes: a roi is kept for tf_crop_and_resize alone, the only mode that reads it. Beside `sizes`,
     `scales` is left out, and so is an empty `sizes`, because from opset 13 on a runtime may take at most one.
-    The mode tf_half_pixel_for_nn is gone and is written with those that are left.
+    The mode tf_half_pixel_for_nn was removed and is written with other modes.
 
     Why equal: onnx/defs/tensor/old.cc (Resize-11: where sizes is needed, scales must be empty) against
     Resize-13; ONNX Runtime reads the roi in tf_crop_and_resize only, and refuses scales beside sizes
     (upsamplebase.h).
 
     Limits: tf_half_pixel_for_nn by scales or sizes that come at run time is written as half_pixel, which
-    rounds otherwise at some float ties (equivalent); with nearest_mode ceil or round_prefer_ceil it is then
-    refused.
+    rounds otherwise at some float ties (equivalent); with nearest_mode ceil or round_prefer_ceil it is
+    refused in that case.
     """
     check_choice(rw, "mode")
     coordinates = check_choice(rw, "coordinate_transformation_mode")
@@ -124,10 +124,10 @@ def _half_pixel_for_nn(
 ) -> None:
     """Write tf_half_pixel_for_nn, which samples at (x + 0.5) / scale, with the modes of opset 13.
 
-    Rounded down that is half_pixel, (x + 0.5) / scale - 0.5, rounded half up; rounded half down it is
-    half_pixel rounded up. The subtraction moves some floats over a tie, but none if the scale is whole or a
-    power of two. And it is, to the bit, what asymmetric finds at 2x + 1 by twice the scale, whatever the
-    rounding.
+    half_pixel samples at (x + 0.5) / scale - 0.5. Rounded down, the former is the latter rounded half up; rounded half
+    down, it is the latter rounded up. The subtraction moves some floats across a tie, but none if the scale is a whole
+    number or a power of two. With any rounding, it is bit for bit the element 2x + 1 of an asymmetric Resize by twice
+    the scale.
     """
     new = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}.get(rounding)
     plain = scales is not None and bool(((scales == np.round(scales)) | (np.frexp(scales)[0] == 0.5)).all())
@@ -151,7 +151,7 @@ def _half_pixel_for_nn(
         del rw.node.input[1:]
         rw.note("no length changes, and ONNX Runtime copies the input then")
     else:
-        _odd_positions(rw, scales, sizes)
+        _write_twice_as_long(rw, scales, sizes)
 
 
 def _copies(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> bool | None:
@@ -168,7 +168,8 @@ def _copies(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -
     return all(run_length(length or 0, scale) == length for length, scale in zip(shape, scales, strict=True))
 
 
-def _odd_positions(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> None:
+def _write_twice_as_long(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> None:
+    """Write an asymmetric Resize by twice the scales or sizes, and a Slice that takes the elements at odd indices."""
     changed = np.flatnonzero(scales != 1)
     factor = np.where(scales != 1, 2, 1)
     rw.set("coordinate_transformation_mode", "asymmetric")

@@ -9,9 +9,8 @@ import onnx
 from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import Where
-from onnx_migrate.model.dim_requests import DynamicAxes, named_axes
+from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.graphs import all_nodes
-from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
@@ -20,14 +19,15 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import is_onnx, signature_at
 
+from ..planned_dims import requested_dims
 from .node_context import ResizeNode
 from .origin import ResizeOrigin
 from .runtime_types import RunTimeTypes, contradicts
 
 __all__ = ["ResizeTraversal", "Visit", "resizes"]
 
-Visit = Callable[[ResizeNode], set[str]]
-"""Rewrites one node, and returns the outputs of nodes that are no longer needed."""
+Visit = Callable[[ResizeNode], None]
+"""Rewrites one node, if it needs to be."""
 
 
 def resizes(model: Model) -> list[onnx.NodeProto]:
@@ -43,7 +43,7 @@ class ResizeTraversal:
 
     def __init__(self, pass_name: str, model: Model, log: ChangeLog, dynamic: DynamicAxes | None) -> None:
         self.pass_name, self.model, self.log = pass_name, model, log
-        self._dynamic = named_axes(dynamic, Interface.of(model.proto)) if dynamic else {}
+        self._plan = requested_dims(dynamic, model, log)
         self._dead_values: set[str] = set()
         self._warned: set[tuple[str, str]] = set()
 
@@ -54,7 +54,7 @@ class ResizeTraversal:
     def visit_all(self, visit: Visit) -> bool:
         """Call `visit` for each node, in order, sub-graphs before their node; return whether any node changed."""
         proto = self.model.proto
-        types = RunTimeTypes(self.model, self._dynamic)
+        types = RunTimeTypes(self.model, self._plan)
         own = scopes(proto, self.model.weights, result_ir_version=proto.ir_version, types=types)
         driver = Driver(_ResizeVisitor(self, visit), self._dead_values)
         changed = False
@@ -103,7 +103,7 @@ class _ResizeVisitor(Visitor):
         rw = Rewriter(node, scope, version, version, where)
         rw.default_reason = "empty inputs are left out"
         origin = self._traversal.origin(scope.path, node.output[0])
-        rw.supersede(*self._visit(ResizeNode(rw, self._known[-1], self._producers, origin)))
+        self._visit(ResizeNode(rw, self._known[-1], self._producers, origin))
         return rw
 
     def leave(self, scope: Scope) -> None:

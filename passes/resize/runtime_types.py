@@ -6,7 +6,7 @@ onnx infers the length that runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.analysis.shapes import dims_of
 from onnx_migrate.analysis.skeleton import skeleton
 from onnx_migrate.analysis.value_types import TypeTable, ValueType
+from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.graphs import BodyKey, FunctionKey, called, function_key, nested_bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.spec.resize import lengths_agree_always, lengths_differ, run_length
@@ -54,18 +55,19 @@ class _UnsettledError(Exception):
     """The lengths of a Resize in a local function cannot be corrected in the copy."""
 
 
-def run_time_types(model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> TypeTable | None:
+def run_time_types(model: Model, plan: DimPlan) -> TypeTable | None:
     """Return the types of all values, with the lengths that run; None if inference does not reach a fixed point.
 
-    Dims of inputs that a later pass makes `dynamic` (input, axis, symbol) count as unknown, and so do 0 and -1, which
+    Dims of inputs that a later pass makes dynamic by `plan` count as unknown, and so do 0 and -1, which
     exporters write for unknown ones. Declared shapes of inner values and outputs are used only behind operators of other
     domains, of which nothing is inferred, and only if no dim becomes dynamic.
     """
     copy = skeleton(model.proto)
-    _forget(copy.graph, set(map(function_key, copy.functions)), everything=bool(dynamic))
+    _forget(copy.graph, set(map(function_key, copy.functions)), everything=not plan.is_empty)
+    symbols = plan.axes
     for value in copy.graph.input:
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            symbol = dynamic.get(value.name, {}).get(axis)
+            symbol = symbols.get(value.name, {}).get(axis)
             if symbol:
                 dim.dim_param = symbol
             elif dim.HasField("dim_value") and dim.dim_value <= 0:
@@ -182,8 +184,8 @@ def _inferred_as_run(length: int, scale: float) -> float:
 class RunTimeTypes(TypeTable):
     """The types of `run_time_types`, computed at the first query; all unknown if there are none."""
 
-    def __init__(self, model: Model, dynamic: Mapping[str, Mapping[int, str]]) -> None:
-        self._make: Callable[[], TypeTable | None] | None = partial(run_time_types, model, dynamic)
+    def __init__(self, model: Model, plan: DimPlan) -> None:
+        self._make: Callable[[], TypeTable | None] | None = partial(run_time_types, model, plan)
         self._real: TypeTable | None = None
 
     @property

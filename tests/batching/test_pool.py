@@ -1,24 +1,90 @@
-"""Workers of this machine."""
+"""Workers of this machine: they are replaced, stopped at once, and lose no future."""
 
 from __future__ import annotations
 
+import math
+import os
 import signal
-import sys
+import time
+from concurrent.futures import CancelledError
 
 import pytest
 
-from onnx_migrate.batching.pool import LocalPool
+from onnx_migrate.batching import pool as pool_module
+from onnx_migrate.batching.pool import LocalPool, WorkerEndedError
+from onnx_migrate.isolate import Worker
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no signal masks there")
-def test_workers_are_deaf_to_ctrl_c_before_they_can_say_so() -> None:
-    """What a terminal sends while a worker starts would be a traceback; the mask comes from the parent."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+def test_a_worker_takes_many_calls_and_is_replaced_when_it_ends() -> None:
+    with LocalPool(1, timeout=20) as pool:
+        first, second = (pool.submit(os.getpid).result() for _ in range(2))
+        crash = pool.submit(os.kill, first, signal.SIGSEGV)
+        with pytest.raises(WorkerEndedError, match="SIGSEGV"):
+            crash.result()
+        third = pool.submit(os.getpid).result()
+
+    assert first == second != third
+
+
+def test_a_call_that_takes_too_long_ends_alone() -> None:
+    with LocalPool(2, timeout=20) as pool:
+        slow = pool.schedule(time.sleep, 60, timeout=0.5)
+        quick = [pool.submit(math.sqrt, value) for value in (1.0, 4.0)]
+
+        assert [future.result() for future in quick] == [1.0, 2.0]
+        with pytest.raises(TimeoutError, match=r"not done after 0\.5 s"):
+            slow.result()
+        assert pool.submit(math.sqrt, 9.0).result() == 3.0
+
+
+def test_what_a_call_raises_and_what_does_not_pickle_is_of_its_future() -> None:
+    with LocalPool(1) as pool:
+        with pytest.raises(RuntimeError, match="ValueError: math domain error"):
+            pool.submit(math.sqrt, -1.0).result()
+        with pytest.raises(Exception, match="pickle"):
+            pool.submit(math.sqrt, lambda: 1).result()
+        assert pool.submit(math.sqrt, 4.0).result() == 2.0
+
+
+def test_shutdown_stops_at_once() -> None:
     pool = LocalPool(1)
-    try:
-        assert signal.SIGINT in pool.submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result(60)
-    finally:
-        pool.shutdown(cancel_futures=True)
+    running, waiting = pool.submit(time.sleep, 60), pool.submit(time.sleep, 60)
+    while not running.running():
+        time.sleep(0.01)
+    start = time.monotonic()
 
-    assert signal.SIGINT not in before
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+    pool.shutdown(cancel_futures=True)
+
+    assert time.monotonic() - start < 5
+    with pytest.raises(WorkerEndedError):
+        running.result(0)
+    with pytest.raises(CancelledError):
+        waiting.result(0)
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pool.submit(os.getpid)
+
+
+def test_workers_that_never_start_fail_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onnx_migrate.isolate.worker.BOOT", "raise SystemExit('no room for a thread')")
+    with LocalPool(1) as pool:
+        futures = [pool.submit(os.getpid) for _ in range(2)]
+        for future in futures:
+            with pytest.raises(RuntimeError, match=r"end as they start: .*: no room for a thread"):
+                future.result(20)
+        with pytest.raises(RuntimeError, match="end as they start"):
+            pool.submit(os.getpid)
+
+
+def test_workers_start_only_for_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Worker] = []
+
+    class Counted(Worker):
+        def __init__(self, memory: int | None = None) -> None:
+            super().__init__(memory)
+            started.append(self)
+
+    monkeypatch.setattr(pool_module, "Worker", Counted)
+    with LocalPool(8) as pool:
+        assert pool.submit(math.sqrt, 4.0).result() == 2.0
+    assert len(started) == 1
+    assert not started[0].alive

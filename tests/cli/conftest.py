@@ -1,4 +1,4 @@
-"""A folder to work in, and two ways to run the command line there: in this process, and as users do."""
+"""A working folder, and two ways to run the command line there: in this process, and as a process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.paths import ROOT
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder, with a small model of opset 11 in it; temporary files go to `tmp` beside it."""
+    """The working folder, with a small model of opset 11 in it; temporary files are written to `tmp` next to it."""
     import onnx.parser
 
     work, tmp = tmp_path / "work", tmp_path / "tmp"
@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def cli(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Run the command line in this process: quick, where the process itself is not the matter."""
+    """Run the command line in this process, for tests that do not depend on the process."""
     from onnx_migrate.cli.app import run
 
     before = signal.getsignal(signal.SIGTERM)
@@ -52,7 +52,7 @@ def cli(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
 
 @pytest.fixture
 def command(tmp_path: Path) -> list[str]:
-    """Return what starts the program as its console script does: the working folder is not on sys.path."""
+    """Return the start of a command line that runs like the console script: the working folder is not on sys.path."""
     script = tmp_path / "bin" / "onnx-migrate"
     script.parent.mkdir()
     script.write_text("from onnx_migrate.cli import main\nmain()\n", encoding="utf-8")

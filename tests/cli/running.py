@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""Shared by the tests of the command line: models, results of a run, and files of a folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ g (float[1,3,8,8] x) => (float[1,3,16,16] y) <
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """Exit code, stdout and stderr of a command."""
 
     code: int
     out: str
@@ -56,5 +56,5 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 def leftovers(folder: Path) -> list[str]:
-    """Return the temporary files that are left, but for the one that importing ONNX Runtime 1.31 makes."""
+    """Return the temporary files that are left, except the one that importing ONNX Runtime 1.31 creates."""
     return sorted(path.name for path in (folder.parent / "tmp").iterdir() if path.name != ".ses")

@@ -17,13 +17,13 @@ from onnx_migrate import __version__
 from tests.cli.running import FAST, Ended, Run, leftovers, snapshot
 
 HELP_SECONDS = 0.3
-"""What `--help` may take on an idle machine."""
+"""Longest CPU time of `--help` on an idle machine."""
 
 SLACK = 2.0
-"""How much slower a busy machine may be by its CPU time."""
+"""Factor by which CPU time may be longer on a busy machine."""
 
 
-def test_help_teaches_the_main_job(process: Run) -> None:
+def test_help_shows_commands_exit_codes_and_an_example(process: Run) -> None:
     ended = process("--help")
 
     assert (ended.code, ended.err) == (0, "")
@@ -65,7 +65,7 @@ def test_version(process: Run, way: str) -> None:
     assert process("--version", start=start) == Ended(0, f"onnx-migrate, version {__version__}\n", "")
 
 
-def test_nothing_asked_is_answered_with_help(process: Run) -> None:
+def test_no_arguments_print_help(process: Run) -> None:
     ended = process()
 
     assert (ended.code, ended.err) == (2, "")
@@ -118,7 +118,7 @@ def test_wrong_usage_is_one_line_and_2(cli: Run, folder: Path, args: list[str]) 
     ],
     ids=" ".join,
 )
-def test_a_reader_that_leaves_early(
+def test_a_closed_stdout_is_no_traceback(
     folder: Path, command: list[str], environment: dict[str, str], args: list[str]
 ) -> None:
     with subprocess.Popen(
@@ -169,7 +169,7 @@ def wait_for(condition: object, seconds: float = 60.0) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("where", ["wait", "pass_by"], ids=["in a pass", "in a child process"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_leaves_nothing(
+def test_a_signal_leaves_no_files_and_no_processes(
     folder: Path, command: list[str], environment: dict[str, str], number: int, code: int, where: str
 ) -> None:
     (folder / "own.py").write_text(PASSES, encoding="utf-8")
@@ -210,10 +210,10 @@ sys.stderr.write("loaded, ")
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal masks there")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
-def test_a_signal_waits_while_native_modules_load(
+def test_signals_are_blocked_while_native_modules_load(
     process: Run, environment: dict[str, str], tmp_path: Path, name: str, code: int
 ) -> None:
-    """Raised amid their start, its exception was lost, or brought the process down."""
+    """An exception raised by a signal handler during these imports is lost, or crashes the process."""
     (tmp_path / "fake").mkdir()
     (tmp_path / "fake" / "onnx.py").write_text(FAKE.format(name), encoding="utf-8")
     path = f"{tmp_path / 'fake'}:{environment['PYTHONPATH']}"
@@ -231,7 +231,7 @@ def test_commands_find_passes_in_the_working_folder(process: Run, folder: Path) 
     assert (folder / "reached").exists()
 
 
-def test_a_file_named_as_a_module_of_ours_is_not_imported(process: Run, folder: Path) -> None:
+def test_a_file_named_like_a_dependency_is_not_imported(process: Run, folder: Path) -> None:
     (folder / "onnx.py").write_text("raise SystemExit('the wrong one')\n", encoding="utf-8")
     (folder / "own.py").write_text(PASSES, encoding="utf-8")
 

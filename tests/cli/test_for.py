@@ -23,7 +23,7 @@ def opset(path: Path) -> int:
         ("opencv==4.8", 19),
     ],
 )  # fmt: skip
-def test_the_opset_is_the_newest_it_takes(cli: Run, folder: Path, runtime: str, expected: int) -> None:
+def test_the_opset_is_the_newest_of_the_release(cli: Run, folder: Path, runtime: str, expected: int) -> None:
     assert cli("small.onnx", "out.onnx", "--for", runtime, *FAST).code == 0
     assert opset(folder / "out.onnx") == expected
 
@@ -39,7 +39,7 @@ def test_a_newer_ir_version_is_refused(cli: Run, folder: Path) -> None:
     assert ended.err.startswith("onnx-migrate: runtime-ir: ")
 
 
-def test_what_refuses_no_opset_is_given_newer_models_with_a_warning(cli: Run, folder: Path) -> None:
+def test_a_newer_model_is_kept_with_a_warning_if_the_runtime_refuses_none(cli: Run, folder: Path) -> None:
     proto = onnx.load(folder / "small.onnx")
     proto.opset_import[0].version = 12
     onnx.save(proto, folder / "small.onnx")
@@ -67,7 +67,7 @@ def test_what_refuses_no_opset_is_given_newer_models_with_a_warning(cli: Run, fo
     ],
     ids=str,
 )
-def test_the_form_of_a_resize_is_one_that_it_knows(
+def test_a_resize_has_a_form_that_the_runtime_supports(
     cli: Run, folder: Path, args: list[str], by_scales: bool
 ) -> None:
     text = """<ir_version: 7, opset_import: ["": 13]>
@@ -80,7 +80,7 @@ g (float[1,3,8,8] x) => (float[1,3,16,16] y) <int64[4] n = {1, 3, 16, 16}> { y =
     assert (len(node.input) == 3) == by_scales
 
 
-def test_axes_are_named_where_the_attribute_is_not_known(cli: Run, folder: Path) -> None:
+def test_the_attribute_axes_is_removed_for_runtimes_without_it(cli: Run, folder: Path) -> None:
     text = """<ir_version: 8, opset_import: ["": 18]>
 g (float[1,3,8,8] x) => (float[1,3,16,16] y) <float[2] s = {2.0, 2.0}> { y = Resize <axes = [2, 3]> (x, , s) }"""
     onnx.save(onnx.parser.parse_model(text), folder / "axes.onnx")
@@ -91,7 +91,7 @@ g (float[1,3,8,8] x) => (float[1,3,16,16] y) <float[2] s = {2.0, 2.0}> { y = Res
         assert ("axes" in [attribute.name for attribute in node.attribute]) == known
 
 
-def test_batch_and_inspect_know_it(process: Run, folder: Path) -> None:
+def test_batch_and_inspect_have_the_option(process: Run, folder: Path) -> None:
     args = ("batch", "small.onnx", "--out-dir", "out", "--for", "onnxruntime==1.14", "--resume", *FAST)
     assert process(*args).code == 0
     assert opset(folder / "out" / "small.onnx") == 18
@@ -100,7 +100,7 @@ def test_batch_and_inspect_know_it(process: Run, folder: Path) -> None:
     assert entry["target"] == 19
 
 
-def test_the_line_counts_before_the_file(cli: Run, folder: Path) -> None:
+def test_the_command_line_takes_precedence_over_the_file(cli: Run, folder: Path) -> None:
     (folder / "onnx-migrate.toml").write_text("for = 'onnxruntime==1.14'\n", encoding="utf-8")
     shutil.copy("small.onnx", "again.onnx")
 

@@ -96,7 +96,7 @@ def test_check_diff_and_in_place(process: Run, folder: Path, shelf: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
+    ("args", "code", "message"),
     [
         (("shelf://in/none.onnx", "a.onnx"), 4, "no-such-file: shelf://in/none.onnx: no such file"),
         (("small.onnx", "https://host/a.onnx"), 1, "cannot-write: small.onnx: https://host/a.onnx: HTTP addresses can only"),
@@ -111,8 +111,8 @@ def test_check_diff_and_in_place(process: Run, folder: Path, shelf: Path) -> Non
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )  # fmt: skip
-def test_what_goes_wrong_is_a_line(
-    process: Run, folder: Path, shelf: Path, args: tuple[str, ...], code: int, said: str
+def test_errors_are_one_line(
+    process: Run, folder: Path, shelf: Path, args: tuple[str, ...], code: int, message: str
 ) -> None:
     before = snapshot(shelf), snapshot(folder)
     ended = process(*args, *FAST)
@@ -120,7 +120,7 @@ def test_what_goes_wrong_is_a_line(
     assert ended.code == code
     (line,) = ended.err.splitlines()
     assert line.startswith("onnx-migrate: ")
-    assert said in line
+    assert message in line
     assert (snapshot(shelf), snapshot(folder)) == before
     assert not leftovers(folder)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
-from multiprocessing import get_context
 
 import onnxruntime as ort
-from pebble import ProcessExpired, ProcessPool
 
+from onnx_migrate.batching.pool import LocalPool, WorkerEndedError
 from tests.conformance.cases import Case
 from tests.conformance.judge import Outcome, judge
 
@@ -48,8 +47,8 @@ def _run(
     work: Work, chunks: Sequence[Sequence[Task]], workers: int, seconds: float
 ) -> Iterator[list[Outcome] | Outcome]:
     """Yield the outcomes of each chunk in order, or the one outcome that ended it."""
-    with ProcessPool(workers, context=get_context("spawn")) as pool:
-        scheduled = [pool.schedule(work, args=[chunk], timeout=seconds) for chunk in chunks]
+    with LocalPool(workers) as pool:
+        scheduled = [pool.schedule(work, chunk, timeout=seconds) for chunk in chunks]
         for future in scheduled:
             yield _outcomes(future, seconds)
 
@@ -57,9 +56,9 @@ def _run(
 def _outcomes(future: futures.Future[list[Outcome]], seconds: float) -> list[Outcome] | Outcome:
     try:
         return future.result()
-    except futures.TimeoutError:
+    except TimeoutError:
         return Outcome("hung", f"not done after {seconds:g} s")
-    except ProcessExpired as error:
+    except WorkerEndedError as error:
         return Outcome("crashed", str(error))
 
 

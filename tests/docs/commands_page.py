@@ -58,8 +58,8 @@ def _option(option: click.Option) -> str:
         default = ",".join(map(str, default))
     if option.is_flag and option.secondary_opts:
         default = option.opts[0] if default else option.secondary_opts[0]
-    said = f" Default: `{default}`." if option.show_default else ""
-    return f"- {names}{f' `{value}`' if value else ''}: {option.help}{said}"
+    shown_default = f" Default: `{default}`." if option.show_default else ""
+    return f"- {names}{f' `{value}`' if value else ''}: {option.help}{shown_default}"
 
 
 def _kind(kind: click.ParamType) -> str:

@@ -17,17 +17,17 @@ PAGE = ROOT / "docs" / "operators.md"
 
 HEAD = """# Operators
 
-What happens to each operator on its way to opset {newest}, in steps: an operator and the version it reaches. They are the
-{standard} of ai.onnx, {left} of operators that left it in 2019, and {other} of ai.onnx.ml, which moves on request alone.
-{adapted} are *adapted* (the node is rewritten), {compatible} are *compatible* (a claim, which tests run, that a valid node of the
-version before is valid and means the same), and {refused} are *refused*, because the standard has no way to say it. Exact
-means bit for bit; *equivalent* is the same mathematics with another rounding.
+What happens to each operator on the way to opset {newest}. A step is an operator and the version it is brought to. There are
+{standard} steps of ai.onnx, {left} of operators that ONNX removed in 2019, and {other} of ai.onnx.ml, which changes only on
+request. {adapted} steps are *adapted*: the node is rewritten. {compatible} are *compatible*: a tested claim that a valid node of
+the previous version is valid and computes the same. {refused} are *refused*, because the standard cannot express the node.
+Without a remark, results are bit-identical; *equivalent* steps compute the same up to rounding.
 
 `python -m tests.docs.operators_page` writes this page from the code; `onnx-migrate explain CODE` prints one step.
 
-- [Operators that are rewritten or refused](#operators-that-are-rewritten-or-refused), all their steps
-- [Operators that only gained](#operators-that-only-gained), by what was said of them
-- [Adapters](#adapters): what each changes, and why it is right
+- [Operators that are rewritten or refused](#operators-that-are-rewritten-or-refused), with all their steps
+- [Operators that only gained](#operators-that-only-gained), by the reason why nothing has to change
+- [Adapters](#adapters): what each changes, and why the result is the same
 """
 
 
@@ -54,7 +54,7 @@ def page() -> str:
         if not form.domain:
             first[form.name] = min(form.since_version, first.get(form.name, form.since_version))
     own = [step for step in every if not step.domain]
-    # What leads to an operator's first version comes from one that was removed.
+    # A step to the first version of an operator starts at an operator that was removed.
     standard = sum(step.to > first.get(step.operator, newest_opset()) for step in own)
     head = HEAD.format(
         newest=newest_opset(),
@@ -90,7 +90,7 @@ def _claims(claims: Iterable[Step]) -> str:
     reasons: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for step in claims:
         reasons[step.reason][_operator(step)].append(step.to)
-    lines = ["## Operators that only gained\n", "| what was changed | steps |", "|---|---|"]
+    lines = ["## Operators that only gained\n", "| what the new version changes | steps |", "|---|---|"]
     for reason, found in sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0])):
         names = (f"{name} {', '.join(map(str, versions))}" for name, versions in found.items())
         lines.append(f"| {_cell(reason)} | {'; '.join(names)} |")
@@ -117,7 +117,7 @@ def _adapters(every: Iterable[Step]) -> str:
 
 
 def _slug(heading: str) -> str:
-    """Return what a heading is linked by."""
+    """Return the anchor of a heading, as GitHub makes it."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 

@@ -15,73 +15,74 @@ PAGE = ROOT / "docs" / "runtimes.md"
 
 HEAD = """# Runtimes
 
-`--for RUNTIME==VERSION` brings a model to the newest opset that a release is known to run, refuses one whose IR version it
-does not load, and writes each Resize in a form it knows. A name alone is the installed release, from whichever of its
-packages; one that is newer than this page is taken for the last row. `--opset` and `--resize-form` on the command line
-count before it.
+`--for RUNTIME==VERSION` brings a model to the newest opset that a release is known to run, refuses a model with an IR
+version that the release does not load, and writes each Resize in a form that it supports. A name without a version means
+the installed release, from any of its packages; for a release newer than this page, the last row is used. `--opset` and
+`--resize-form` on the command line take precedence.
 
 ```sh
 onnx-migrate model.onnx out.onnx --for onnxruntime==1.14
 onnx-migrate model.onnx out.onnx --for openvino==2023.1
-onnx-migrate model.onnx out.onnx --for onnxruntime        # the one that is installed
+onnx-migrate model.onnx out.onnx --for onnxruntime        # the installed release
 ```
 
-ONNX Runtime and TensorRT refuse, or rule out, what is newer than their row, and so does `--for`. OpenVINO and OpenCV refuse
-no opset: a model that is newer than the row stays at its own, with a warning. A runtime need not have every operator of
-an opset. Verification runs in ONNX Runtime here, whatever `--for` names.
+ONNX Runtime and TensorRT reject models that are newer than their row, or do not support them, so `--for` refuses them too.
+OpenVINO and OpenCV reject no opset: a model that is newer than the row keeps its opset, with a warning. A runtime need not
+support every operator of an opset. The verification runs in ONNX Runtime, whatever `--for` names.
 
-*Resize* in these tables: `auto` is what `--resize-form auto` writes, by scales, or by sizes where the lengths demand it;
-`scales` is by scales wherever that is exact. *All axes* means that the attribute `axes` of opset 18 and on is not known, so
-scales and sizes are written for all axes, to the same bits.
+*Resize* in these tables: `auto` is what `--resize-form auto` writes: scales, or sizes where the output lengths need them;
+`scales` means scales wherever that is exact. *All axes* means that the attribute `axes` (opset 18 and later) is not
+supported, so scales and sizes are written for all axes, with bit-identical results.
 """
 
 SOURCES = {
-    "onnxruntime": """What the wheels of every minor release load: the newest opset of a model of one Identity, and the newest
-IR version. `pytest -m runtimes` does it again, and runs migrated models there. Every release takes every form of Resize
-that its opset has.
+    "onnxruntime": """Measured with the wheel of every minor release: the newest opset and the newest IR version of a model with
+one Identity that it loads. `pytest -m runtimes` repeats this, and runs migrated models there. Every release supports every form
+of Resize of its opsets.
 
-**AveragePool in ONNX Runtime 1.21 to 1.24** is computed wrong from opset 19 on when padding is counted
-(`count_include_pad`) and is only at the end, as `pads = [0, 0, 1, 0]`. `--for` warns of it (`runtime-fault`); up to opset 18
-it is right, and so it is in 1.20 and before and in 1.25 and after.""",
-    "tensorrt": """Not run: taken from github.com/onnx/onnx-tensorrt, in the branches of these releases. The opsets are those that
-docs/operators.md begins with, which says nothing of IR versions. The forms of Resize are those that the importer reads:
-scales that come at run time only from 8.4 on, sizes always; `axes` from 10.0 on. 9.x accepts opset 19 and passes over
-`axes`, so that a Resize that has them would be given the wrong number of sizes.""",
-    "openvino": """Measured with the wheels, on the CPU in float32 (below). OpenVINO takes any opset, and translates an
-operator by the newest version it knows: what has changed since then fails, or is computed the old way.""",
-    "opencv": """Measured with the wheels of opencv-python-headless, `cv2.dnn.readNetFromONNX` on the CPU (below). OpenCV takes
-any opset and looks at few of its changes.""",
+**AveragePool in ONNX Runtime 1.21 to 1.24** computes wrong results from opset 19 on when padding is counted
+(`count_include_pad`) and is only at the end, as in `pads = [0, 0, 1, 0]`. `--for` warns of it (`runtime-fault`). Results are
+correct up to opset 18, and in 1.20 and earlier and 1.25 and later.""",
+    "tensorrt": """Not measured, but read from the branches of these releases of github.com/onnx/onnx-tensorrt. The opsets are
+those at the start of its docs/operators.md, which does not mention IR versions. The forms of Resize are those that the importer
+reads: scales computed at run time from 8.4 on, sizes always, `axes` from 10.0 on. 9.x accepts opset 19 but ignores `axes`, so
+it would use the wrong number of sizes for a Resize with `axes`.""",
+    "openvino": """Measured with the wheels, on the CPU in float32 (below). OpenVINO accepts any opset, and translates an
+operator as the newest version that it knows: an operator that has changed since fails, or computes the old semantics.""",
+    "opencv": """Measured with the wheels of opencv-python-headless, `cv2.dnn.readNetFromONNX` on the CPU (below). OpenCV accepts
+any opset, and takes few of the changes between them into account.""",
 }
 
 TITLES = {"onnxruntime": "ONNX Runtime", "tensorrt": "TensorRT", "openvino": "OpenVINO", "opencv": "OpenCV"}
 
 HOW = """## How OpenVINO and OpenCV were measured
 
-Some 900 models were brought to every opset from 9 to 26 by onnx-migrate, neither simplified nor changed otherwise: the cases
-of one operator that onnx 1.4, 1.7, 1.10 and 1.13 carry with recorded results, and a fixture of each kind of this project.
-A model is *right* where the release loads it, runs it, and gives what was recorded (relative 2e-3, absolute 2e-4; for
-OpenCV, which has no vectors and scalars, whatever the shape). It is *lost* at an opset when it is right at an older one
-and not there, or cannot be brought there: some nearest Upsamples have no equal at opset 10.
+About 900 models were brought to every opset from 9 to 26 by onnx-migrate, without simplification or other changes: the test
+cases of single operators in onnx 1.4, 1.7, 1.10 and 1.13 with their recorded results, and a fixture of each kind of this
+project. A model is *right* if the release loads it, runs it, and computes the recorded results (relative 2e-3, absolute
+2e-4; for OpenCV, which has no vectors and scalars, in any shape). It is *lost* at an opset if it is right at an older
+opset and not at this one, or cannot be brought there: some nearest Upsamples cannot be expressed at opset 10.
 
-The row takes the newest opset at which at most three in 400 are lost, and none that is newer than the ONNX built into
-the release (OpenVINO) or than what ONNX had when it was built (OpenCV): beyond that nothing may have been lost, and
-nothing can be meant. What the models do not hold, the figures do not show; those of OpenCV 4 vary by up to three, because its
-Gemm does not always give the same.
+The row has the newest opset at which at most three in 400 models are lost, but none that is newer than the ONNX built into
+the release (OpenVINO) or the ONNX release at the time it was built (OpenCV): a newer opset may lose none of these models,
+but the release cannot support it on purpose. Operators that these models do not contain are not measured. The figures of
+OpenCV 4 vary by up to three, because its Gemm is not deterministic.
 
 `python -m tests.runtimes.survey openvino==2023.1.0` measures a release, in a minute or two, and
 `python -m tests.docs.runtimes_page` writes this page.
 
-| release | wheel | opset | right there | lost there | of ONNX, at most | the next losses |
+| release | wheel | opset | right | lost | newest opset of its ONNX | lost first at newer opsets |
 |---|---|---|---|---|---|---|
 """
 
 OPENCV = """
-Of nearest, OpenCV 4 rounds in a way of its own, in any form: `ceil`, `align_corners` by `round_prefer_floor`, and `half_pixel` by
-`round_prefer_floor`, up to 4.7 instead by `round_prefer_ceil`. It has no cubic. OpenCV 5 has all.
+OpenCV 4 rounds nearest in its own way in every form: `ceil`, `align_corners` as `round_prefer_floor`, and `half_pixel` as
+`round_prefer_floor` (up to 4.7 as `round_prefer_ceil`). It does not support cubic. OpenCV 5 supports all.
 
-**PyTorch's linear Upsample in OpenCV.** Up to opset 10, OpenCV takes the linear Upsample of a model whose `producer_name` is
-`pytorch` for `half_pixel`: what PyTorch computed and the file does not say. From opset 11 on it does what the file says,
-which after a migration is `asymmetric`. `--resize-intent` writes `half_pixel`, and OpenCV computes then what it did before.
+**Linear Upsample of PyTorch in OpenCV.** Up to opset 10, OpenCV computes the linear Upsample of a model whose
+`producer_name` is `pytorch` as `half_pixel`, which is what PyTorch computed, although the file does not say so. From opset 11 on
+it computes what the file says, which is `asymmetric` after a migration. `--resize-intent` writes `half_pixel`, so that OpenCV
+computes the same as before.
 """
 
 
@@ -126,19 +127,19 @@ def _measured(key: str, found: Mapping[str, Any]) -> str:
 
 
 def _next(lost: Mapping[str, list[Any]], opset: int) -> str:
-    """Return what is lost first at newer opsets."""
-    told = []
+    """Return the models that are lost at the next two opsets with losses."""
+    losses = []
     for newer, (count, *cases) in lost.items():
         if int(newer) > opset:
             more = f" and {count - 3} more" if count > 3 else ""
-            told.append(f"{count} at {newer}: {', '.join(f'`{case}`' for case in cases[:3])}{more}")
-    return "; ".join(told[:2])
+            losses.append(f"{count} at {newer}: {', '.join(f'`{case}`' for case in cases[:3])}{more}")
+    return "; ".join(losses[:2])
 
 
 def _forms(measured: Mapping[str, Any]) -> str:
-    """Return which forms of a Resize are right, releases that are alike together."""
+    """Return a table of the forms of Resize that are right; equal releases share a row."""
     lines = [
-        "Of 55 Resizes (nearest, linear and cubic; five sizes), each written in every form, right were:\n",
+        "The number of right results of 55 Resizes (nearest, linear and cubic; five sizes), each written in every form:\n",
         "| | opset | " + " | ".join(FORMS) + " |",
         "|---" * (2 + len(FORMS)) + "|",
     ]

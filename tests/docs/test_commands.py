@@ -1,4 +1,4 @@
-"""docs/commands.md says what the commands' help says."""
+"""docs/commands.md is the help of the commands."""
 
 from __future__ import annotations
 

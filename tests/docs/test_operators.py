@@ -1,4 +1,4 @@
-"""docs/operators.md says what the registry does."""
+"""docs/operators.md is what the registry contains."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_adapter_and_refusal_is_on_the_page() -> None:
         assert (step.refusal or step.reason).replace("|", "\\|") in text.replace("\n", " ")
 
 
-def test_every_link_leads_somewhere() -> None:
+def test_every_link_has_a_target() -> None:
     text = PAGE.read_text(encoding="utf-8")
     headings = {_slug(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
 

@@ -1,4 +1,4 @@
-"""docs/runtimes.md says what the table of runtimes does."""
+"""docs/runtimes.md is what the table of runtimes contains."""
 
 from __future__ import annotations
 

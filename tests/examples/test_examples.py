@@ -1,4 +1,4 @@
-"""The examples, the hooks and the action, run as their readers run them."""
+"""The examples, the hooks and the action, run as users run them."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def test_the_cmake_project(work: Path, generator: str) -> None:
 def test_the_python_build_step(work: Path) -> None:
     script = ROOT / "examples" / "python" / "build_models.py"
 
-    told = run(work, sys.executable, script, "models", "build")
-    assert sorted(told.split()) == ["migrated", "migrated", "models/large.onnx", "models/small.onnx"]
+    printed = run(work, sys.executable, script, "models", "build")
+    assert sorted(printed.split()) == ["migrated", "migrated", "models/large.onnx", "models/small.onnx"]
     assert opsets(work / "build") == DONE
     (work / "models" / "text.onnx").write_text("hello", encoding="utf-8")
     assert "failed     models/text.onnx" in run(work, sys.executable, script, "models", "build", code=1)
@@ -149,11 +149,11 @@ def test_the_action(work: Path, target: str) -> None:
     install, migrate = steps()
     assert install == 'python -m pip install --quiet "${WANTED:-$OWN}"'
 
-    told = run(
+    printed = run(
         work, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", migrate, code=0 if target else 1,
         MODELS="models/small.onnx\nmodels/la*.onnx\n", OUT_DIR=target, OPTIONS="--opset=18\n--no-verify",
     )  # fmt: skip
 
-    assert "2 of 2 models" in told
+    assert "2 of 2 models" in printed
     if target:
         assert opsets(work / target) == {"large.onnx": 18, "small.onnx": 18}

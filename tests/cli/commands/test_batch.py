@@ -37,7 +37,7 @@ def test_a_folder(process: Run, models: Path) -> None:
     assert not leftovers(models)
 
 
-def test_failures_are_a_line_each_and_stop_nothing(process: Run, models: Path) -> None:
+def test_failures_are_one_line_each_and_do_not_stop_the_batch(process: Run, models: Path) -> None:
     (models / "in" / "0.onnx").write_text("hello", encoding="utf-8")
     new = onnx.load(models / "small.onnx")
     new.opset_import[0].version = 18
@@ -67,7 +67,7 @@ def test_failures_are_a_line_each_and_stop_nothing(process: Run, models: Path) -
     assert totals["outcomes"] == {"migrated": 2, "unchanged": 0, "refused": 1, "failed": 2}
 
 
-def test_json_lines_on_stdout_are_alone_there(process: Run, models: Path) -> None:
+def test_stdout_has_only_json_lines_if_asked(process: Run, models: Path) -> None:
     ended = process("batch", "in", "--out-dir", "out", "--json-lines", "-", *FAST)
 
     assert [json.loads(line)["kind"] for line in ended.out.splitlines()] == ["model", "model", "totals"]
@@ -136,7 +136,7 @@ def many(folder: Path, count: int) -> None:
     [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
     ids=lambda end: end.name,
 )
-def test_an_end_at_any_time_leaves_whole_files_and_resume_does_the_rest(
+def test_an_interrupted_batch_leaves_complete_files_and_resume_does_the_rest(
     end: signal.Signals, folder: Path, command: list[str], environment: dict[str, str], process: Run
 ) -> None:
     many(folder, 12)
@@ -176,7 +176,9 @@ def test_an_end_at_any_time_leaves_whole_files_and_resume_does_the_rest(
     assert snapshot(folder / "out") == whole
 
 
-def test_a_terminal_sees_what_runs(models: Path, command: list[str], environment: dict[str, str]) -> None:
+def test_a_terminal_shows_running_models(
+    models: Path, command: list[str], environment: dict[str, str]
+) -> None:
     import pty
 
     many(models, 6)
@@ -248,7 +250,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
 @pytest.mark.parametrize("log", ["no log", "log.jsonl"])
-def test_a_disk_that_is_full_is_a_line_and_resume_does_the_rest(
+def test_a_full_disk_is_one_line_and_resume_does_the_rest(
     process: Run, models: Path, command: list[str], log: str
 ) -> None:
     """No file can have more than 2,500 bytes: a model with weights, the journal and the log come to their end."""

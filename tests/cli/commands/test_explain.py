@@ -25,7 +25,7 @@ def test_steps_are_explained(cli: Run, code: str) -> None:
     assert f"→ {code.partition('-')[2]}: " in ended.out
 
 
-def test_a_step_that_is_not_there_tells_its_neighbours(cli: Run) -> None:
+def test_an_unknown_step_lists_the_known_steps_of_its_operator(cli: Run) -> None:
     ended = cli("explain", "resize-12")
 
     assert ended.code == 2

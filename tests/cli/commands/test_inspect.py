@@ -49,7 +49,7 @@ def test_the_plan_is_what_the_migration_does(cli: Run, folder: Path) -> None:
     assert (plan["target"], plan["refusal"]) == (18, None)
 
 
-def test_refusals_say_why_and_how_far_one_gets(cli: Run, folder: Path) -> None:
+def test_refusals_have_a_reason_and_the_reachable_opsets(cli: Run, folder: Path) -> None:
     text = (
         '<ir_version: 6, opset_import: ["": 8]> g (float[4] x) => (float[4] y) { t = Relu (x) y = Scan (t) }'
     )
@@ -68,7 +68,7 @@ def test_refusals_say_why_and_how_far_one_gets(cli: Run, folder: Path) -> None:
     assert "refused, unknown-operator" in cli("inspect", "odd.onnx").out
 
 
-def test_many_are_shown_in_a_line_each(cli: Run, folder: Path) -> None:
+def test_several_models_are_shown_in_one_line_each(cli: Run, folder: Path) -> None:
     onnx.save(large(), folder / "large.onnx")
 
     ended = cli("inspect", "small.onnx", "large.onnx")
@@ -78,7 +78,7 @@ def test_many_are_shown_in_a_line_each(cli: Run, folder: Path) -> None:
     assert "operators" in cli("inspect", "small.onnx", "large.onnx", "-v").out
 
 
-def test_each_row_tells_what_it_reaches(cli: Run, folder: Path) -> None:
+def test_each_row_shows_its_target(cli: Run, folder: Path) -> None:
     assert cli("small.onnx", "new.onnx", "--opset", "19", "--no-verify", "--no-simplify").code == 0
 
     head, new, small = cli("inspect", "new.onnx", "small.onnx").out.splitlines()
@@ -89,8 +89,8 @@ def test_each_row_tells_what_it_reaches(cli: Run, folder: Path) -> None:
     assert (head.rstrip().endswith("to 19"), "  1 node changed" in small) == (True, True)
 
 
-def test_what_a_runtime_does_not_take_is_said(cli: Run, folder: Path) -> None:
-    """As the migration says it: a refusal, and warnings."""
+def test_limits_of_a_runtime_are_shown(cli: Run, folder: Path) -> None:
+    """As in the migration: a refusal, and warnings."""
     proto = onnx.load("small.onnx")
     proto.ir_version = 10
     onnx.save(proto, "new.onnx")
@@ -115,7 +115,7 @@ def test_wrong_usage(cli: Run, folder: Path, args: list[str]) -> None:
     assert cli("inspect", "small.onnx", *args).code == 2
 
 
-def test_one_that_is_no_model_hides_none(cli: Run, folder: Path) -> None:
+def test_a_file_that_is_no_model_does_not_hide_others(cli: Run, folder: Path) -> None:
     (folder / "text.onnx").write_text("hello", encoding="utf-8")
 
     ended = cli("inspect", "text.onnx", "small.onnx", "--json")
@@ -127,7 +127,7 @@ def test_one_that_is_no_model_hides_none(cli: Run, folder: Path) -> None:
     assert second["opset"] == 11
 
 
-def test_weights_that_are_not_there_are_not_missed(cli: Run, folder: Path) -> None:
+def test_missing_weights_are_a_problem_and_no_error(cli: Run, folder: Path) -> None:
     onnx.save(large(), folder / "large.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
     (folder / "w.bin").unlink()
 
@@ -139,7 +139,7 @@ def test_weights_that_are_not_there_are_not_missed(cli: Run, folder: Path) -> No
     assert entry["weight_bytes"] >= 20000
 
 
-def test_an_opset_that_is_none_is_wrong_usage(cli: Run, folder: Path) -> None:
+def test_an_unknown_opset_is_wrong_usage(cli: Run, folder: Path) -> None:
     ended = cli("inspect", "small.onnx", "--opset", "999")
 
     assert (ended.code, ended.out) == (2, "")

@@ -21,7 +21,7 @@ def spoilt(folder: Path, factor: float, name: str = "other.onnx") -> str:
     return name
 
 
-def test_a_migrated_model_is_the_same(process: Run, folder: Path) -> None:
+def test_a_migrated_model_computes_the_same(process: Run, folder: Path) -> None:
     assert process("small.onnx", "out.onnx", *FAST).code == 0
 
     ended = process("verify", "small.onnx", "out.onnx")
@@ -31,7 +31,7 @@ def test_a_migrated_model_is_the_same(process: Run, folder: Path) -> None:
     assert "y  float32 1×3×16×16  bit-identical" in ended.out
 
 
-def test_one_weight_moved_is_found_and_said(cli: Run, folder: Path) -> None:
+def test_one_changed_weight_is_found(cli: Run, folder: Path) -> None:
     ended = cli("verify", "small.onnx", spoilt(folder, 1.01))
 
     assert (ended.code, ended.err) == (3, "")
@@ -39,7 +39,7 @@ def test_one_weight_moved_is_found_and_said(cli: Run, folder: Path) -> None:
     assert "output 'y'" in ended.out or "  y  float32" in ended.out
 
 
-def test_what_rounding_may_do_is_the_same_unless_bits_are_asked_for(cli: Run, folder: Path) -> None:
+def test_rounding_may_differ_unless_exact_is_given(cli: Run, folder: Path) -> None:
     other = spoilt(folder, 1 + 2**-23)
 
     assert cli("verify", "small.onnx", other).code == 0
@@ -64,15 +64,19 @@ def test_the_user_s_inputs_decide(cli: Run, folder: Path) -> None:
 @pytest.mark.parametrize("factor", [1.0, 1.5])
 def test_json(cli: Run, folder: Path, factor: float) -> None:
     ended = cli("verify", "small.onnx", spoilt(folder, factor), "--json", "--seed", "7")
-    said = json.loads(ended.out)
+    message = json.loads(ended.out)
 
-    assert said["kind"] == ("verified" if factor == 1 else "differs")
-    assert (said["original"], said["other"], said["schema_version"]) == ("small.onnx", "other.onnx", 1)
-    assert {feed["seed"] for feed in said["feeds"]} & {7}
-    assert said["comparisons"][0]["identical"] is (factor == 1)
+    assert message["kind"] == ("verified" if factor == 1 else "differs")
+    assert (message["original"], message["other"], message["schema_version"]) == (
+        "small.onnx",
+        "other.onnx",
+        1,
+    )
+    assert {feed["seed"] for feed in message["feeds"]} & {7}
+    assert message["comparisons"][0]["identical"] is (factor == 1)
 
 
-def test_quiet_says_it_by_the_code(cli: Run, folder: Path) -> None:
+def test_quiet_prints_nothing_and_sets_the_exit_code(cli: Run, folder: Path) -> None:
     spoilt(folder, 1.5)
     ended = cli("verify", "small.onnx", "other.onnx", "--quiet")
     assert (ended.code, ended.out, ended.err) == (3, "", "")
@@ -89,7 +93,7 @@ def test_another_interface_differs(cli: Run, folder: Path) -> None:
     assert "outputs were y and became z" in ended.out
 
 
-def test_what_does_not_run_is_not_known(cli: Run, folder: Path) -> None:
+def test_models_that_do_not_run_are_unverified(cli: Run, folder: Path) -> None:
     proto = onnx.load(folder / "small.onnx")
     proto.graph.node[0].domain = "com.acme"
     proto.opset_import.append(onnx.helper.make_opsetid("com.acme", 1))
@@ -102,7 +106,7 @@ def test_what_does_not_run_is_not_known(cli: Run, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["first", "second"])
-def test_what_is_no_model_is_named(cli: Run, folder: Path, broken: str) -> None:
+def test_the_file_that_is_no_model_is_named(cli: Run, folder: Path, broken: str) -> None:
     (folder / "text.onnx").write_text("hello", encoding="utf-8")
     pair = ("text.onnx", "small.onnx") if broken == "first" else ("small.onnx", "text.onnx")
 

@@ -1,4 +1,4 @@
-"""`--scheduler`: a real scheduler and two workers on loopback, one of which is killed on the way."""
+"""`--scheduler`: a real scheduler and two workers on loopback, one of which is killed during the batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def note(word, job):
 
 def wait_if_doomed(job):
     if (HERE / "doomed").exists() and (HERE / "doomed").read_text() == str(os.getpid()):
-        note("held", job)
+        note("waiting", job)
         time.sleep(600)
 
 def noted(job):
@@ -126,30 +126,30 @@ def batch(
     return cluster.start([*command, *args], folder, environment)
 
 
-def test_of_a_killed_worker_nothing_is_lost_and_nothing_done_twice(
+def test_a_killed_worker_loses_no_model_and_repeats_none(
     cluster: Cluster, batch: subprocess.Popen[str], folder: Path, process: Run, request: pytest.FixtureRequest
 ) -> None:
     (doomed, other), place = cluster.workers, folder.parent / "cluster"
 
     def entries(word: str) -> list[tuple[int, str]]:
         found = [line.split() for line in lines_of(place / "ledger")]
-        return [(int(pid), name) for said, pid, name in found if said == word]
+        return [(int(pid), name) for event, pid, name in found if event == word]
 
     wait_for(lambda: len([name for pid, name in entries("end") if pid == doomed.pid]) >= 2)
     (place / "doomed").write_text(str(doomed.pid), encoding="utf-8")
-    wait_for(lambda: entries("held"))
-    ((_, held),) = entries("held")
-    assert (folder / "out" / held).exists() == (request.node.callspec.params["cluster"] == "after")
-    told = len(entries("end"))
+    wait_for(lambda: entries("waiting"))
+    ((_, waiting),) = entries("waiting")
+    assert (folder / "out" / waiting).exists() == (request.node.callspec.params["cluster"] == "after")
+    ended_before = len(entries("end"))
     wait_for(
-        lambda: len(lines_of(folder / "log.jsonl")) >= told
-    )  # so that only what is held goes with the worker
+        lambda: len(lines_of(folder / "log.jsonl")) >= ended_before
+    )  # so that only the waiting model is lost with the worker
     doomed.kill()
 
     assert batch.wait(60) == 1
     names = sorted(path.name for path in (folder / "many").iterdir())
-    assert sorted(name for _, name in entries("start")) == sorted([*names, held])
-    assert [pid for pid, name in entries("start") if name == held] == [doomed.pid, other.pid]
+    assert sorted(name for _, name in entries("start")) == sorted([*names, waiting])
+    assert [pid for pid, name in entries("start") if name == waiting] == [doomed.pid, other.pid]
     assert sorted(name for _, name in entries("end")) == names
     *log, totals = map(json.loads, lines_of(folder / "log.jsonl"))
     assert sorted(entry["model"] for entry in log) == [f"many/{name}" for name in names]
@@ -159,7 +159,7 @@ def test_of_a_killed_worker_nothing_is_lost_and_nothing_done_twice(
 
 
 @pytest.mark.parametrize("cluster", ["before"], indirect=True)
-def test_a_scheduler_that_goes_away_ends_the_batch(
+def test_a_lost_scheduler_ends_the_batch(
     cluster: Cluster, batch: subprocess.Popen[str], folder: Path, process: Run
 ) -> None:
     wait_for(lambda: len(lines_of(folder / "log.jsonl")) >= 4)
@@ -174,7 +174,7 @@ def test_a_scheduler_that_goes_away_ends_the_batch(
     assert snapshot(folder / "out") == snapshot(folder / "local")
 
 
-def test_a_scheduler_that_is_not_there_is_one_line(
+def test_an_unreachable_scheduler_is_one_line(
     process: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = process("batch", "small.onnx", "--out-dir", "out", "--scheduler", "nonsense://127.0.0.1:9")
@@ -183,7 +183,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(
     assert "no Dask scheduler answers" in ended.err.splitlines()[-1]
 
 
-def test_without_the_library_it_is_said(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_one_line(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
 
     ended = cli("batch", "small.onnx", "--out-dir", "out", "--scheduler", "tcp://127.0.0.1:8786")

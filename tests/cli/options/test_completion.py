@@ -1,4 +1,4 @@
-"""Shell completion: what the command answers, and what bash makes of it."""
+"""Shell completion: the answers of the command, and the result in bash."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMMANDS = [f"plain,{name}" for name in ("batch", "explain", "inspect", "migrate
         ("onnx-migrate explain no-such-fi", ["plain,no-such-file"]),
     ],
 )
-def test_words_are_completed(process: Run, words: str, expected: list[str]) -> None:
+def test_values_are_completed(process: Run, words: str, expected: list[str]) -> None:
     ended = process(
         COMP_WORDS=words,
         COMP_CWORD=str(len(words.split(" ")) - 1),
@@ -55,8 +55,8 @@ def test_words_are_completed(process: Run, words: str, expected: list[str]) -> N
     assert (ended.out.splitlines(), ended.err) == (expected, "")
 
 
-def test_in_bash(folder: Path, command: list[str], environment: dict[str, str]) -> None:
-    """Type words and Tab in a shell, where a function in the place of the command says what became of them."""
+def test_bash_completes(folder: Path, command: list[str], environment: dict[str, str]) -> None:
+    """Type words and Tab in a shell, where a function instead of the command prints its completed arguments."""
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
     program = Path(command[1])
@@ -69,7 +69,7 @@ def test_in_bash(folder: Path, command: list[str], environment: dict[str, str]) 
     )  # fmt: skip
     os.close(theirs)
 
-    def said(line: str) -> str:
+    def completed_by_bash(line: str) -> str:
         os.write(ours, line.encode() + b"\n")
         shown = b""
         while b"]]" not in shown:
@@ -79,7 +79,10 @@ def test_in_bash(folder: Path, command: list[str], environment: dict[str, str]) 
 
     try:
         os.write(ours, b'eval "$(_ONNX_MIGRATE_COMPLETE=bash_source onnx-migrate)"\n')
-        assert said("onnx-migrate() { printf '%s[%s]%s' '[' \"$*\" ']'; }; onnx-migrate ready") == "ready"
+        assert (
+            completed_by_bash("onnx-migrate() { printf '%s[%s]%s' '[' \"$*\" ']'; }; onnx-migrate ready")
+            == "ready"
+        )
         for typed, completed in {
             "ba\t": "batch",
             "batch sma\t": "batch small.onnx",
@@ -87,7 +90,7 @@ def test_in_bash(folder: Path, command: list[str], environment: dict[str, str]) 
             "sma\t--no-ver\t--for tens\t": "small.onnx --no-verify --for tensorrt",
             "explain not-o\t": "explain not-onnx",
         }.items():
-            assert said(f"onnx-migrate {typed}") == completed
+            assert completed_by_bash(f"onnx-migrate {typed}") == completed
     finally:
         child.kill()
         child.wait()

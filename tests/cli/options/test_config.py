@@ -1,4 +1,4 @@
-"""Options from a file."""
+"""Options from a config file."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def write(request: pytest.FixtureRequest, folder: Path):  # type: ignore[no-unty
     return put
 
 
-def test_the_file_says_how(cli: Run, folder: Path, write) -> None:  # type: ignore[no-untyped-def]
+def test_options_are_read_from_the_file(cli: Run, folder: Path, write) -> None:  # type: ignore[no-untyped-def]
     write('opset = 18\nsimplify = false\nverify = false\ndynamic = ["x:N,3,H,W"]')
 
     assert cli("small.onnx", "out.onnx").code == 0
     assert opset(folder / "out.onnx") == 18
     assert onnx.load(folder / "out.onnx").graph.input[0].type.tensor_type.shape.dim[0].dim_param == "N"
     assert cli("small.onnx", "out.onnx", "--opset", "15").code == 0
-    assert opset(folder / "out.onnx") == 15, "what is said counts more"
+    assert opset(folder / "out.onnx") == 15, "the command line takes precedence"
     assert cli("small.onnx", "out.onnx", "--config", "none", *FAST).code == 0
     assert opset(folder / "out.onnx") == 17
 
@@ -68,7 +68,9 @@ def test_overrides_by_file(process: Run, folder: Path, write) -> None:  # type: 
     assert opset(folder / "single.onnx") == 16
 
 
-def test_the_nearest_above_counts(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_parent_with_a_file_is_used(
+    cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "onnx-migrate.toml").write_text(
         "opset = 18\nverify = false\nsimplify = false\n", encoding="utf-8"
     )
@@ -81,7 +83,7 @@ def test_the_nearest_above_counts(cli: Run, folder: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "contains"),
     [
         ("opset = ", "not TOML"),
         ("opsets = 17", "unknown option opsets"),
@@ -97,23 +99,25 @@ def test_the_nearest_above_counts(cli: Run, folder: Path, monkeypatch: pytest.Mo
         ("[[override]]\nfiles = '*'\nbogus = 1", "unknown option bogus"),
     ],
 )
-def test_what_is_wrong_in_it_is_one_line(cli: Run, folder: Path, text: str, says: str) -> None:
+def test_an_error_in_the_file_is_one_line(cli: Run, folder: Path, text: str, contains: str) -> None:
     (folder / "onnx-migrate.toml").write_text(text, encoding="utf-8")
     before = snapshot(folder)
 
     ended = cli("small.onnx", "out.onnx")
 
     assert (ended.code, ended.out) == (2, "")
-    assert says in ended.err
+    assert contains in ended.err
     assert ended.err.count("\n") == 1
     assert snapshot(folder) == before
 
 
-def test_a_file_that_is_named_must_be_there(cli: Run, folder: Path) -> None:
+def test_a_file_named_with_config_must_exist(cli: Run, folder: Path) -> None:
     assert cli("small.onnx", "out.onnx", "--config", "no.toml").code == 2
 
 
-def test_a_path_in_it_is_from_its_folder(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_relative_to_the_folder_of_the_file(
+    cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "onnx-migrate.toml").write_text("input-data = 'no.npz'\nsimplify = false\n", encoding="utf-8")
     (folder / "below").mkdir()
     monkeypatch.chdir(folder / "below")

@@ -1,4 +1,4 @@
-"""Nothing that a command reads, and nothing of somebody else's, is written over."""
+"""Files that a command reads, and files of another kind, are not overwritten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cli.running import FAST, Run, large, snapshot
 
 @pytest.fixture
 def files(folder: Path) -> Path:
-    """The working folder, with a model whose weights lie beside it, links to these, inputs and a config file."""
+    """The working folder, with a model and its external weights, links to these, inputs and a config file."""
     onnx.save(large(), "l.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
     os.symlink("w.bin", "link.bin")
     os.link("w.bin", "hard.bin")
@@ -25,7 +25,7 @@ def files(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
+    ("args", "code", "message"),
     [
         (("w.bin",), 1, "would-overwrite: l.onnx: w.bin is a file that the model is read from"),
         (("link.bin",), 1, "would-overwrite: l.onnx: link.bin is a file that"),
@@ -52,19 +52,21 @@ def files(folder: Path) -> Path:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_of_one_model(cli: Run, files: Path, args: tuple[str, ...], code: int, said: str) -> None:
+def test_conflicts_of_one_model(
+    cli: Run, files: Path, args: tuple[str, ...], code: int, message: str
+) -> None:
     """Before any work, which would fail for the pass that is not there."""
     before = snapshot(files)
 
     ended = cli("l.onnx", *args, "--pass", "nowhere:nothing")
 
     assert (ended.code, ended.out) == (code, "")
-    assert ended.err.startswith(f"onnx-migrate: {said}")
+    assert ended.err.startswith(f"onnx-migrate: {message}")
     assert snapshot(files) == before
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
+    ("args", "code", "message"),
     [
         (("--json-lines", "w.bin"), 1, "would-overwrite: w.bin exists and is not a file of JSON lines"),
         (("--json-lines", "l.onnx"), 1, "would-overwrite: l.onnx exists and is not a file of JSON lines"),
@@ -74,17 +76,17 @@ def test_of_one_model(cli: Run, files: Path, args: tuple[str, ...], code: int, s
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_of_a_batch(cli: Run, files: Path, args: tuple[str, ...], code: int, said: str) -> None:
+def test_conflicts_of_a_batch(cli: Run, files: Path, args: tuple[str, ...], code: int, message: str) -> None:
     before = snapshot(files)
 
     ended = cli("batch", "l.onnx", "--out-dir", "out", *args)
 
     assert ended.code == code
-    assert ended.err.startswith(f"onnx-migrate: {said}")
+    assert ended.err.startswith(f"onnx-migrate: {message}")
     assert snapshot(files) == before
 
 
-def test_of_a_model_in_a_batch(process: Run, folder: Path) -> None:
+def test_conflicts_of_a_model_in_a_batch(process: Run, folder: Path) -> None:
     (folder / "out").mkdir()
     onnx.save(large(), "l.onnx", save_as_external_data=True, location="out/l.onnx", size_threshold=0)
     before = (folder / "out" / "l.onnx").read_bytes()

@@ -1,4 +1,4 @@
-"""`--depfile`: make and ninja run again when anything that was read has changed, and not otherwise."""
+"""`--depfile`: make and ninja rebuild when a file that was read has changed, and not otherwise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.cli.running import FAST, Run, large
 PASS = "import onnx\ndef nothing(model: onnx.ModelProto): pass\n"
 
 
-def test_all_that_was_read_is_named(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_files_that_were_read_are_listed(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "in").mkdir()
     onnx.save(
         large(), folder / "in" / "a b.onnx", save_as_external_data=True, location="w $1.bin", size_threshold=0
@@ -35,7 +35,7 @@ def test_all_that_was_read_is_named(cli: Run, folder: Path, monkeypatch: pytest.
     assert rest == ["in/a\\ b.onnx:", "in/w\\ $$1.bin:", "x.npz:", "own_pass_of_depfile.py:"]
 
 
-def test_a_failure_writes_none(cli: Run, folder: Path) -> None:
+def test_a_failure_writes_no_dependency_file(cli: Run, folder: Path) -> None:
     assert cli("small.onnx", "out.onnx", "--depfile", "out.d", "--opset", "9").code == 1
     assert not (folder / "out.d").exists()
     assert cli("small.onnx", "out.onnx", "--depfile", "no/out.d", *FAST).code == 1
@@ -52,7 +52,7 @@ build out.onnx: migrate
 
 
 @pytest.mark.parametrize("tool", ["make", "ninja"])
-def test_build_tools_read_it(
+def test_make_and_ninja_read_it(
     tool: str, folder: Path, command: list[str], environment: dict[str, str]
 ) -> None:
     if shutil.which(tool) is None:

@@ -53,7 +53,7 @@ def refer(location: str) -> Callable[[onnx.ModelProto], object]:
     return change
 
 
-def beside(name: str, content: bytes) -> Callable[[Path], None]:
+def file_of(name: str, content: bytes) -> Callable[[Path], None]:
     return lambda folder: (folder / name).write_bytes(content) and None
 
 
@@ -97,7 +97,7 @@ class Case:
     code: str
     make: Callable[[Path], object] = nothing
     args: tuple[str, ...] = ("bad.onnx", "out.onnx", *FAST)
-    says: str = ""
+    contains: str = ""
 
 
 SMALL = ("small.onnx", "out.onnx", *FAST)
@@ -111,45 +111,45 @@ CASES = {
         4,
         "not-onnx",
         write(lambda good: b"<!DOCTYPE html>\n<html><body>Not Found</body></html>"),
-        says="HTML",
+        contains="HTML",
     ),
     "lfs": Case(
         4,
         "not-onnx",
         write(lambda good: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
-        says="git lfs pull",
+        contains="git lfs pull",
     ),
-    "gzip": Case(4, "not-onnx", write(gzip.compress), says="gunzip"),
+    "gzip": Case(4, "not-onnx", write(gzip.compress), contains="gunzip"),
     "noise": Case(4, "not-onnx", write(lambda good: np.random.default_rng(0).bytes(1000))),
     "directory": Case(4, "is-directory", lambda folder: (folder / "bad.onnx").mkdir()),
-    "data missing": Case(4, "missing-data", edit(refer("weights.bin")), says="weights.bin"),
+    "data missing": Case(4, "missing-data", edit(refer("weights.bin")), contains="weights.bin"),
     "data outside": Case(4, "outside-folder", edit(refer("../../../etc/hostname"))),
     "two opsets": Case(
         4,
         "ambiguous-opset",
         edit(lambda proto: proto.opset_import.append(onnx.helper.make_opsetid("ai.onnx", 12))),
     ),
-    "opset abc": Case(2, "usage", args=(*SMALL, "--opset", "abc"), says="'abc'"),
+    "opset abc": Case(2, "usage", args=(*SMALL, "--opset", "abc"), contains="'abc'"),
     "opset 0": Case(2, "no-such-opset", args=(*SMALL, "--opset", "0")),
     "opset -1": Case(2, "no-such-opset", args=(*SMALL, "--opset", "-1")),
     "opset 999": Case(2, "no-such-opset", args=(*SMALL, "--opset", "999")),
     "downgrade": Case(1, "downgrade", args=(*SMALL, "--opset", "9")),
     "too new": Case(
-        1, "too-new", edit(lambda proto: setattr(proto.opset_import[0], "version", 999)), says="999"
+        1, "too-new", edit(lambda proto: setattr(proto.opset_import[0], "version", 999)), contains="999"
     ),
     "unknown operator": Case(
         1,
         "unknown-operator",
         edit(lambda proto: setattr(proto.graph.node[0], "op_type", "NeverWas")),
-        says="NeverWas",
+        contains="NeverWas",
     ),
     "cycle": Case(1, "cycle", edit(cycle)),
     "not ssa": Case(1, "not-ssa", edit(lambda proto: proto.graph.node.append(proto.graph.node[0]))),
     "folder missing": Case(
-        1, "no-such-folder", args=("small.onnx", "no/such/out.onnx", *FAST), says="no/such"
+        1, "no-such-folder", args=("small.onnx", "no/such/out.onnx", *FAST), contains="no/such"
     ),
     "target is a folder": Case(1, "is-directory", lambda folder: (folder / "out.onnx").mkdir(), args=SMALL),
-    "the model itself": Case(1, "in-place", args=("small.onnx", "small.onnx", *FAST), says="--in-place"),
+    "the model itself": Case(1, "in-place", args=("small.onnx", "small.onnx", *FAST), contains="--in-place"),
     "the model by another way": Case(1, "in-place", args=("small.onnx", "./../work/small.onnx", *FAST)),
     "data of others": Case(
         1,
@@ -158,7 +158,9 @@ CASES = {
         ("bad.onnx", "out.onnx", "--save-as-external-data", *FAST),
         "out.onnx.data",
     ),
-    "no such input": Case(2, "no-such-input", args=(*SMALL, "--dynamic", "image:N,3,H,W"), says="'image'"),
+    "no such input": Case(
+        2, "no-such-input", args=(*SMALL, "--dynamic", "image:N,3,H,W"), contains="'image'"
+    ),
     "no such axis": Case(2, "no-such-axis", args=(*SMALL, "--dynamic", "x:N,3,H")),
     "other size": Case(2, "other-size", args=(*SMALL, "--dynamic", "x:N,4,H,W")),
     "two names": Case(2, "two-names", args=(*SMALL, "--dynamic", "x:N,3,H,W", "--dynamic", "x:B,3,H,W")),
@@ -169,33 +171,33 @@ CASES = {
         2,
         "input-data",
         args=("small.onnx", "out.onnx", "--no-simplify", "--input-data", "no.npz"),
-        says="no.npz",
+        contains="no.npz",
     ),
     "a pass that fails": Case(
-        1, "pass-failed", beside("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:fail"), "on purpose"
+        1, "pass-failed", file_of("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:fail"), "on purpose"
     ),
     "a pass that renames": Case(
-        1, "interface-changed", beside("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:rename")
+        1, "interface-changed", file_of("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:rename")
     ),
     "a pass that breaks": Case(
-        1, "illegal-result", beside("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:break_it")
+        1, "illegal-result", file_of("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:break_it")
     ),
     "a pass that spoils a weight": Case(
         3,
         "numbers-differ",
-        beside("own.py", SPOIL.encode()),
+        file_of("own.py", SPOIL.encode()),
         ("small.onnx", "out.onnx", "--pass", "own:spoil"),
     ),
     "a frozen dim": Case(
         1,
         "frozen-dim",
         args=(FROZEN, "out.onnx", "--no-simplify", "--dynamic", "image:N,3,H,W"),
-        says="Constant_7_output_0",
+        contains="Constant_7_output_0",
     ),
 }
 if sys.platform == "linux":
     CASES["unwritable"] = Case(
-        1, "cannot-write", args=("small.onnx", "/proc/out.onnx", *FAST), says="/proc/out.onnx"
+        1, "cannot-write", args=("small.onnx", "/proc/out.onnx", *FAST), contains="/proc/out.onnx"
     )
     CASES["a device"] = Case(4, "cannot-read", args=("/dev/null", "out.onnx", *FAST))
 
@@ -220,7 +222,7 @@ def test_one_line_and_nothing_written(
     assert line[1] in CODES
     assert line[2].startswith(case.args[0])
     assert line[2].count(case.args[0]) == 1 or case.args[0] in case.args[1]
-    assert case.says in line[2]
+    assert case.contains in line[2]
     assert snapshot(folder) == before
     assert not leftovers(folder)
 
@@ -234,7 +236,7 @@ def test_with_in_place_the_model_stays_when_its_migration_fails(cli: Run, folder
 
 
 @pytest.mark.parametrize("name", ["html", "a pass that spoils a weight"])
-def test_as_a_process_too(process: Run, folder: Path, name: str) -> None:
+def test_errors_of_the_process_are_the_same(process: Run, folder: Path, name: str) -> None:
     case = CASES[name]
     case.make(folder)
     before = snapshot(folder)
@@ -259,7 +261,7 @@ def test_require_makes_a_failing_simplifier_an_error(process: Run, folder: Path)
 
 
 @pytest.mark.parametrize("target", ["no/such/out.onnx", "small.onnx", "."])
-def test_a_target_that_cannot_be_written_is_told_before_the_work(
+def test_a_target_that_cannot_be_written_fails_before_the_work(
     cli: Run, folder: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*given: object, **options: object) -> None:
@@ -278,7 +280,7 @@ def test_a_target_that_cannot_be_written_is_told_before_the_work(
     ],
     ids=" ".join,
 )
-def test_whether_a_model_can_be_read_is_found_out_by_reading(
+def test_readability_is_decided_by_reading_not_by_access(
     cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]
 ) -> None:
     """Else one that cannot would be wrong usage, and end a batch, or a look at many, before it began."""

@@ -17,7 +17,7 @@ from onnx_migrate.cli.output.html import BatchPage
 from tests.cli.running import FAST, Run
 
 
-def test_of_one_model(cli: Run, folder: Path) -> None:
+def test_the_page_of_one_model(cli: Run, folder: Path) -> None:
     ended = cli("small.onnx", "out.onnx", "--html", "report.html", "-q", *FAST)
 
     assert (ended.code, ended.out, ended.err) == (0, "", "")
@@ -27,7 +27,7 @@ def test_of_one_model(cli: Run, folder: Path) -> None:
         assert text in page
 
 
-def test_of_a_batch(process: Run, folder: Path) -> None:
+def test_the_page_of_a_batch(process: Run, folder: Path) -> None:
     (folder / "in").mkdir()
     shutil.copy("small.onnx", "in/a.onnx")
     (folder / "in" / "b.onnx").write_text("hello", encoding="utf-8")
@@ -41,7 +41,7 @@ def test_of_a_batch(process: Run, folder: Path) -> None:
     assert "not-onnx" in page
 
 
-def test_a_batch_stands_by_name_in_whatever_order_it_ended(folder: Path) -> None:
+def test_a_batch_is_listed_by_name_in_any_order_of_ending(folder: Path) -> None:
     report = onnx_migrate.migrate("small.onnx", simplify=False, verify=False).report.as_dict()
     totals = Summary(models=4, ended=4).as_dict()
 
@@ -58,7 +58,7 @@ def test_a_batch_stands_by_name_in_whatever_order_it_ended(folder: Path) -> None
 
 
 @pytest.mark.parametrize(("model", "name"), [("odd.onnx", "odd.onnx"), ("-", "&lt;stdin&gt;")])
-def test_of_a_model_that_is_refused(
+def test_the_page_of_a_refused_model(
     command: list[str], folder: Path, environment: dict[str, str], model: str, name: str
 ) -> None:
     proto = onnx.load(folder / "small.onnx")
@@ -77,7 +77,7 @@ def test_of_a_model_that_is_refused(
         assert text in page
 
 
-def test_of_a_file_that_is_no_model(cli: Run, folder: Path) -> None:
+def test_the_page_of_a_file_that_is_no_model(cli: Run, folder: Path) -> None:
     (folder / "odd.onnx").write_text("hello", encoding="utf-8")
 
     assert cli("odd.onnx", "out.onnx", "--html", "report.html").code == 4
@@ -87,7 +87,7 @@ def test_of_a_file_that_is_no_model(cli: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     "command", [["small.onnx", "out.onnx"], ["batch", "small.onnx", "--out-dir", "out"]], ids=str
 )
-def test_without_the_library_it_is_said_before_the_work(
+def test_a_missing_library_fails_before_the_work(
     cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     from onnx_migrate.report.html import render as html
@@ -103,6 +103,6 @@ def test_without_the_library_it_is_said_before_the_work(
     assert not (folder / "report.html").exists()
 
 
-def test_where_it_cannot_be_written_nothing_is(cli: Run, folder: Path) -> None:
+def test_nothing_is_written_if_the_page_cannot_be(cli: Run, folder: Path) -> None:
     assert cli("small.onnx", "out.onnx", "--html", "no/such/report.html", *FAST).code == 1
     assert not (folder / "out.onnx").exists()

@@ -15,7 +15,7 @@ from tests.cli.running import FAST, Run, large, snapshot
 from tests.support.paths import FIXTURES
 
 
-def test_check_tells_by_the_exit_code_and_writes_nothing(process: Run, folder: Path) -> None:
+def test_check_sets_the_exit_code_and_writes_nothing(process: Run, folder: Path) -> None:
     assert process("small.onnx", "out.onnx").code == 0
     before = snapshot(folder)
 
@@ -28,13 +28,13 @@ def test_check_tells_by_the_exit_code_and_writes_nothing(process: Run, folder: P
 
 
 @pytest.mark.parametrize("name", ["detector_opset9", "transformer_opset9", "speech_opset10", "unet_opset9"])
-def test_what_was_migrated_passes_the_check(cli: Run, folder: Path, name: str) -> None:
+def test_a_migrated_model_passes_the_check(cli: Run, folder: Path, name: str) -> None:
     assert cli(FIXTURES / f"{name}.onnx", "out.onnx", "--no-verify").code == 0
 
     assert cli("out.onnx", "--check", "--no-verify").code == 0
 
 
-def test_another_weight_is_another_model(folder: Path) -> None:
+def test_the_check_compares_weights(folder: Path) -> None:
     """The check looks at weights that stay outside the structure."""
     from onnx_migrate import files
 
@@ -52,7 +52,7 @@ def test_another_weight_is_another_model(folder: Path) -> None:
     assert not files.equal(a, b)
 
 
-def test_check_says_what_cannot_be(cli: Run, folder: Path) -> None:
+def test_check_reports_a_refusal(cli: Run, folder: Path) -> None:
     ended = cli("small.onnx", "--check", "--opset", "9")
 
     assert ended.code == 1
@@ -60,9 +60,9 @@ def test_check_says_what_cannot_be(cli: Run, folder: Path) -> None:
 
 
 def test_check_in_json(cli: Run, folder: Path) -> None:
-    said = json.loads(cli("small.onnx", "--check", "--json", *FAST).out)
+    message = json.loads(cli("small.onnx", "--check", "--json", *FAST).out)
 
-    assert (said["would_change"], said["output"]) == (True, None)
+    assert (message["would_change"], message["output"]) == (True, None)
 
 
 @pytest.mark.parametrize("target", [["out.onnx"], ["--in-place"], []], ids=str)
@@ -98,7 +98,7 @@ def test_the_diff_is_by_line(cli: Run, folder: Path) -> None:
     assert cli("out.onnx", "--check", "--diff", *FAST).out == ""
 
 
-def test_in_place_the_diff_is_against_what_was_there(cli: Run, folder: Path) -> None:
+def test_the_diff_of_in_place_is_from_the_replaced_model(cli: Run, folder: Path) -> None:
     expected = cli("small.onnx", "--dry-run", "--diff", *FAST).out.replace("+++ migrated", "+++ small.onnx")
 
     ended = cli("small.onnx", "--in-place", "--diff", *FAST)
@@ -117,6 +117,6 @@ def test_in_place_the_diff_is_against_what_was_there(cli: Run, folder: Path) -> 
     ],
     ids=" ".join,
 )
-def test_what_contradicts_is_wrong_usage(cli: Run, folder: Path, args: list[str]) -> None:
+def test_contradicting_options_are_wrong_usage(cli: Run, folder: Path, args: list[str]) -> None:
     assert cli("small.onnx", *args).code == 2
     assert list(snapshot(folder)) == ["small.onnx"]

@@ -1,4 +1,4 @@
-"""`-` is stdin or stdout."""
+"""`-` as a path is stdin or stdout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def pipe(command: list[str], folder: Path, environment: dict[str, str], data: by
     )
 
 
-def test_from_pipe_to_pipe_is_the_same_bytes_as_from_file_to_file(
+def test_pipes_and_files_have_the_same_bytes(
     command: list[str], folder: Path, environment: dict[str, str]
 ) -> None:
     onnx.save(large(), folder / "large.onnx")
@@ -34,7 +34,9 @@ def test_from_pipe_to_pipe_is_the_same_bytes_as_from_file_to_file(
     assert not leftovers(folder)
 
 
-def test_json_goes_beside_the_model(command: list[str], folder: Path, environment: dict[str, str]) -> None:
+def test_json_goes_to_stderr_when_the_model_goes_to_stdout(
+    command: list[str], folder: Path, environment: dict[str, str]
+) -> None:
     done = pipe(command, folder, environment, b"", "small.onnx", "-", "--json", *FAST)
 
     assert json.loads(done.stderr)["output"] == "-"
@@ -42,7 +44,7 @@ def test_json_goes_beside_the_model(command: list[str], folder: Path, environmen
 
 
 @pytest.mark.parametrize("data", [b"", b"<html>not found</html>", b"cut"], ids=["empty", "html", "cut"])
-def test_bad_bytes_are_one_line_and_nothing_comes_out(
+def test_bad_bytes_are_one_line_and_an_empty_stdout(
     command: list[str], folder: Path, environment: dict[str, str], data: bytes
 ) -> None:
     if data == b"cut":
@@ -62,6 +64,6 @@ def test_a_refusal_leaves_stdout_empty(command: list[str], folder: Path, environ
     assert list(snapshot(folder)) == ["small.onnx"]
 
 
-def test_stdin_has_no_place(command: list[str], folder: Path, environment: dict[str, str]) -> None:
+def test_stdin_cannot_be_replaced(command: list[str], folder: Path, environment: dict[str, str]) -> None:
     for args in (("-", "--in-place"), ("small.onnx", "-", "--save-as-external-data")):
         assert pipe(command, folder, environment, b"", *args).returncode == 2

@@ -2,43 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 import onnx_migrate
-from onnx_migrate.errors import UsageError
-from onnx_migrate.model.dim_requests import batch_axes, batch_symbols
-from onnx_migrate.model.interface import Interface, Port
+from onnx_migrate.model.interface import Interface
 from tests.harness import model
 from tests.support.repairs import text
 
 
-def ways(*shapes: tuple[int | str, ...]) -> list[dict[str, dict[int, str]]]:
-    ports = tuple(Port(f"x{index}", "float", shape) for index, shape in enumerate(shapes))
-    return list(batch_axes(Interface(ports, ()), "N"))
-
-
-def test_likeliest_first() -> None:
-    assert ways((1, 3, 8, 8)) == [{"x0": {0: "N"}}]
-    assert ways((4, 3), (4, 7))[0] == {"x0": {0: "N"}, "x1": {0: "N"}}
-    assert ways((1, 16), (2, 1, 8))[0] == {"x0": {0: "N"}, "x1": {1: "N"}}
-    assert ways((1, 16), (8,)) == [{"x0": {0: "N"}}]
-    assert {"x0": {0: "N"}} in ways((1, 16), (1,))
-    assert ways(("M", 3)) == []
-    assert ways(("M", 76, 32, 1)) == []
-    assert ways(("M", 1)) == []
-    with pytest.raises(UsageError):
-        ways((7, 3), (5, 2))
-
-
-def test_which_symbols_are_a_batch() -> None:
-    assert batch_symbols({"x": {0: "T", 1: "N"}}) == {"N"}
-    assert batch_symbols({"x": {0: "B", 1: "N"}}) == {"B"}
-    assert batch_symbols({"x": {0: "anything", 2: "H"}}) == {"anything"}
-    assert batch_symbols({"x": {1: "batch_size", 0: "T"}}) == {"batch_size"}
-    assert batch_symbols({"x": {2: "H"}}) == set()
-
-
-def test_a_state_has_its_batch_where_the_network_has_it() -> None:
+def test_the_plan_that_succeeds_is_the_one_that_is_reported() -> None:
     """[1, 1, 3]: layers and batch are both 1. The network tells which is which."""
     rows = ",".join(["0.5"] * 36)
     source = text(
@@ -54,6 +24,10 @@ def test_a_state_has_its_batch_where_the_network_has_it() -> None:
     assert [port.shape for port in interface.outputs] == [(4, 1, "batch", 3), (1, "batch", 3)]
     assert migration.report.dynamic is not None
     assert migration.report.dynamic["holds"]
+    assert [(dim.input, dim.axis, dim.symbol) for dim in migration.report.dims.dims] == [
+        ("x", 1, "batch"),
+        ("h", 1, "batch"),
+    ]
 
 
 def test_an_open_batch_stays_open() -> None:

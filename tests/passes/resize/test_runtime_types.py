@@ -1,4 +1,4 @@
-"""Lengths are what ONNX Runtime makes them, whatever onnx infers."""
+"""Inferred types have the lengths that ONNX Runtime computes, in functions and chains too."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ import numpy as np
 import onnx
 import pytest
 
+from onnx_migrate.model.dim_plan import DimPlan
+from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 
 runtime_types = importlib.import_module("onnx_migrate.passes.resize.runtime_types")
 
 
 @pytest.mark.parametrize("odd", [0, -1])
-def test_dims_that_are_no_sizes_are_not_known(odd: int) -> None:
+def test_dims_of_0_and_minus_1_are_not_known(odd: int) -> None:
     proto = onnx.parser.parse_model("""<ir_version: 7, opset_import: ["":13]>
 g (float[1,13] x) => (float[a,b] y) <float[2] s = {1., 1.3}> { y = Resize(x, , s) }""")
     proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = odd
 
-    assert runtime_types.run_time_types(Model(proto), {}).lookup(None, (), "y").shape == (1, None)
+    assert runtime_types.run_time_types(Model(proto), DimPlan()).lookup(None, (), "y").shape == (1, None)
 
 
 def calls(body: str, *sizes: int) -> onnx.ModelProto:
@@ -40,12 +42,12 @@ def test_types_behind_a_function() -> None:
     constant = f"s = Constant<value = float[2] {{1., {up!r}}}>()"
     plain = "s = Constant<value = float[2] {1., 2.}>()"
 
-    once = runtime_types.run_time_types(Model(calls(f"{constant} w = Resize(v, , s)", 13)), {})
-    twice = runtime_types.run_time_types(Model(calls(f"{constant} w = Resize(v, , s)", 13, 9)), {})
+    once = runtime_types.run_time_types(Model(calls(f"{constant} w = Resize(v, , s)", 13)), DimPlan())
+    twice = runtime_types.run_time_types(Model(calls(f"{constant} w = Resize(v, , s)", 13, 9)), DimPlan())
     shared = runtime_types.run_time_types(
-        Model(calls(f"{constant} u = Resize(v, , s) w = Resize(u, , s)", 13)), {}
+        Model(calls(f"{constant} u = Resize(v, , s) w = Resize(u, , s)", 13)), DimPlan()
     )
-    harmless = runtime_types.run_time_types(Model(calls(f"{plain} w = Resize(v, , s)", 13, 9)), {})
+    harmless = runtime_types.run_time_types(Model(calls(f"{plain} w = Resize(v, , s)", 13, 9)), DimPlan())
 
     assert once.lookup(None, (), "y0").shape == (1, 25)
     assert twice is None
@@ -61,8 +63,8 @@ g (float[1,13] x) => (float[a,b] z) <float[2] s = {{1., {up!r}}}, float[2] t = {
   z = Resize(y, , t)
 }}""")
 
-    types = runtime_types.run_time_types(Model(proto), {})
-    later = runtime_types.run_time_types(Model(proto), {"x": {1: "W"}})
+    types = runtime_types.run_time_types(Model(proto), DimPlan())
+    later = runtime_types.run_time_types(Model(proto), DimPlan.of({"x": {1: "W"}}, Interface.of(proto)))
 
     assert types.lookup(None, (), "y").shape == (1, 25)
     assert types.lookup(None, (), "z").shape == (1, 31)

@@ -1,4 +1,4 @@
-"""Changes put together."""
+"""Changes grouped by operator, reason and drawing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def change(
     }  # fmt: skip
 
 
-def test_nodes_of_one_kind_are_one_form() -> None:
+def test_nodes_of_one_kind_share_a_form() -> None:
     (group,) = grouped([change(1), change(2), change(3)], listed=10)
 
     assert (group.before, group.after, group.reason, group.nodes) == ("Relu-6", "Relu-13", "because", 3)
@@ -38,7 +38,7 @@ def test_nodes_of_one_kind_are_one_form() -> None:
     assert [form.texts[column.index] for column in form.columns] == ["n1", "x1", "y1"]
 
 
-def test_nodes_of_one_name_in_two_bodies_are_told_apart() -> None:
+def test_nodes_of_one_name_in_two_graphs_show_their_graph() -> None:
     nodes = [{**change(1), "scope": "graph/If_0:then_branch"}, change(1)]
     ((form,),) = [group.forms for group in grouped(nodes, listed=10)]
 
@@ -46,13 +46,13 @@ def test_nodes_of_one_name_in_two_bodies_are_told_apart() -> None:
     assert form.rows == (("n1", "graph/If_0:then_branch"), ("n1", ""))
 
 
-def test_at_most_so_many_are_listed() -> None:
+def test_the_number_of_listed_nodes_is_limited() -> None:
     ((form,),) = [group.forms for group in grouped(map(change, range(9)), listed=4)]
 
     assert (len(form.rows), form.unlisted, form.nodes) == (4, 5, 9)
 
 
-def test_versions_and_reasons_part_groups_in_order() -> None:
+def test_versions_and_reasons_make_groups_in_order_of_appearance() -> None:
     groups = grouped([change(1), change(2, version=14), change(3, reason="else"), change(4)], listed=10)
 
     assert [(group.after, group.reason, group.nodes) for group in groups] == [
@@ -62,7 +62,7 @@ def test_versions_and_reasons_part_groups_in_order() -> None:
     ]
 
 
-def test_reasons_that_differ_in_lists_are_one() -> None:
+def test_reasons_that_differ_only_in_lists_are_one_group() -> None:
     (group,) = grouped(
         [change(1, reason="shape [1, 2] → [0, 2]"), change(2, reason="shape [1] → [0]")], listed=10
     )
@@ -72,13 +72,13 @@ def test_reasons_that_differ_in_lists_are_one() -> None:
     assert group.forms[0].rows[1][1] == "shape [1] → [0]"
 
 
-def test_what_is_not_exact_is_said() -> None:
+def test_a_group_says_how_an_inexact_change_may_differ() -> None:
     groups = grouped([change(1), change(2, exactness="equivalent"), change(3, reason="r")], listed=10)
 
     assert [group.inexact for group in groups] == ["equal up to rounding", ""]
 
 
-def test_a_page_of_thousands_is_small(many: dict[str, Any]) -> None:
+def test_a_page_with_thousands_of_changes_is_small(many: dict[str, Any]) -> None:
     page = model_page(many)
 
     assert len(many["changes"]) == 1500
@@ -87,12 +87,12 @@ def test_a_page_of_thousands_is_small(many: dict[str, Any]) -> None:
     assert all(change["node"] in page for change in many["changes"])
 
 
-def test_what_is_not_listed_is_counted(many: dict[str, Any]) -> None:
+def test_nodes_that_are_not_listed_are_counted(many: dict[str, Any]) -> None:
     assert "… and 700 more" in model_part(many)
 
 
 @needs_browser
-def test_a_node_that_is_chosen_is_drawn(chromium: Browser, many: dict[str, Any], tmp_path: Path) -> None:
+def test_a_selected_node_is_drawn(chromium: Browser, many: dict[str, Any], tmp_path: Path) -> None:
     tab = opened(chromium, model_page(many), tmp_path)
     tab.run("document.querySelector('.form details').open = true")
 

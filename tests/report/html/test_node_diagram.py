@@ -1,4 +1,4 @@
-"""A changed node as a picture."""
+"""Drawings of changed nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def change(before: dict[str, Any], after: dict[str, Any] | None, **more: Any) ->
 
 
 def words(box: Box, texts: Texts) -> dict[str, list[tuple[str, str, str]]]:
-    """Return label, text and mark of what a box shows."""
+    """Return the label, text and mark of each slot and attribute of a box."""
     slots = {"in": box.inputs, "constant": box.constants, "out": box.outputs}
     found = {
         kind: [(slot.label, texts.texts[slot.text], slot.mark) for slot in each]
@@ -64,7 +64,7 @@ def test_an_attribute_that_becomes_an_input() -> None:
     assert texts.texts[after.constants[0].title] == "axes: int64[1]"
 
 
-def test_helpers_stand_in_rows_by_what_they_read() -> None:
+def test_helpers_are_in_rows_below_the_values_they_read() -> None:
     drawing, texts = draw(
         change(
             node("Softmax", 1, "x", "y", axis="1"),
@@ -88,14 +88,14 @@ def test_helpers_stand_in_rows_by_what_they_read() -> None:
     assert words(drawing.after[2][0], texts)["out"] == [("reshaped", "y", "")]
 
 
-def test_a_node_whose_place_others_took() -> None:
+def test_a_node_replaced_by_other_nodes() -> None:
     drawing, _ = draw(change(node("Crop", 1, "x", "y"), None, helper_nodes=[node("Slice", 13, "x", "y")]))
 
     assert drawing.before.mark == "removed"
     assert [[(box.operator, box.mark) for box in row] for row in drawing.after] == [[("Slice", "new")]]
 
 
-def test_drawings_are_equal_when_names_and_values_alone_differ() -> None:
+def test_drawings_that_differ_only_in_names_and_values_are_equal() -> None:
     def clip(name: str, low: str, low_name: str) -> Drawing:
         constants = {low_name: {"type": "float", "shape": [], "value": low}}
         return draw(
@@ -113,7 +113,7 @@ def test_drawings_are_equal_when_names_and_values_alone_differ() -> None:
     )
 
 
-def test_large_constants_and_inputs_left_out() -> None:
+def test_large_constants_and_omitted_inputs() -> None:
     constants = {"w": {"type": "float", "shape": [64, 3, 7, 7], "value": None}}
     drawing, texts = draw_blocked(change(node("Conv", 1, "x,w,", "y"), None, constants=constants))
 
@@ -122,7 +122,7 @@ def test_large_constants_and_inputs_left_out() -> None:
     assert (drawing.before.kind, drawing.before.mark, drawing.after) == ("layer", "blocked", ())
 
 
-def test_hundreds_of_inputs_are_counted() -> None:
+def test_inputs_beyond_the_limit_are_counted() -> None:
     names = ",".join(f"x{index}" for index in range(100))
     drawing, texts = draw_blocked(change(node("Concat", 4, names, "y"), None))
 
@@ -130,7 +130,7 @@ def test_hundreds_of_inputs_are_counted() -> None:
     assert {label for label, _, _ in words(drawing.before, texts)["in"]} == {"inputs"}
 
 
-def test_operators_nobody_knows_have_slots_without_names() -> None:
+def test_slots_of_unknown_operators_have_no_labels() -> None:
     odd = {**node("Relu", 1, "x", "y"), "domain": "com.acme"}
     drawing, texts = draw_blocked(change(odd, None))
 
@@ -139,7 +139,7 @@ def test_operators_nobody_knows_have_slots_without_names() -> None:
 
 
 @needs_browser
-def test_before_and_after_stand_beside_each_other_or_on_a_phone_below(
+def test_before_and_after_are_side_by_side_and_stacked_on_a_phone(
     chromium: Browser, report: dict[str, Any], tmp_path: Path
 ) -> None:
     sides = "[...document.querySelector('.pair').querySelectorAll('.side')].map(item => item.getBoundingClientRect())"
@@ -156,7 +156,7 @@ def test_a_node_is_drawn_with_its_slots(chromium: Browser, many: dict[str, Any],
     clip = tab.run(DRAWN % 0)
     assert clip["heading"].endswith("/0")
     assert clip["texts"] == ["v0", "1", "-1", "v1", "v0", "-1", "1", "v1"], "attributes, and then constants"
-    assert clip["titles"][3].endswith("_min: float"), "the pointer tells where a constant is from"
+    assert clip["titles"][3].endswith("_min: float"), "the tooltip names the constant"
     titles = tab.run("[...document.querySelectorAll('.node > b')].map(item => item.textContent.trim())")
     assert titles[:3] == ["Clip 6", "Clip 13", "Softmax 1"]
     assert {"Flatten 13 added", "Shape 15 added", "Reshape 14 added", "Softmax 13"} == set(titles[3:])
@@ -176,4 +176,4 @@ def test_long_names_are_shortened_at_their_start(
     assert (
         tab.run(f"getComputedStyle({box}).textOverflow + getComputedStyle({box}).direction") == "ellipsisrtl"
     )
-    assert tab.run(f"{box}.textContent") == name, "it is copied whole"
+    assert tab.run(f"{box}.textContent") == name, "copying copies the whole name"

@@ -14,12 +14,12 @@ from tests.report.html.pages import DESK, ODD, PHONE, needs_browser, opened, wri
 from tests.support.browser import Browser
 
 
-def test_a_page_needs_nothing_beside_it(report: dict[str, Any], batch: Path) -> None:
+def test_a_page_loads_no_other_file(report: dict[str, Any], batch: Path) -> None:
     for page in (model_page(report), batch.read_text(encoding="utf-8")):
         assert not re.search(r"""(src|href)=["'](?!#)|url\(|@import|https?://""", page)
 
 
-def test_the_same_report_gives_the_same_bytes(
+def test_equal_reports_render_to_equal_bytes(
     report: dict[str, Any], entries: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     assert model_page(report) == model_page(report)
@@ -27,14 +27,14 @@ def test_the_same_report_gives_the_same_bytes(
     assert write_batch(entries, tmp_path).read_bytes() == first
 
 
-def test_what_a_model_says_is_text(batch: Path) -> None:
+def test_names_from_a_model_are_escaped(batch: Path) -> None:
     page = batch.read_text(encoding="utf-8")
 
     assert "<script>alert" not in page
     assert page.count("<script>") == 1
 
 
-def test_a_backtick_of_the_model_s_own_is_no_code(report: dict[str, Any]) -> None:
+def test_an_unpaired_backtick_is_not_code(report: dict[str, Any]) -> None:
     notes = [{"severity": "info", "message": message} for message in ("`axes` <i>", "a ` b")]
     page = model_page({**report, "notes": notes})
 
@@ -61,18 +61,18 @@ WRONG = """(() => {
     if (!node.data.trim() || !box.width || element.closest("script")) continue;
     const [light, dark] = [numbers(getComputedStyle(element).color), behind(element)].map(lightness).sort((a, b) => b - a);
     if ((light + .05) / (dark + .05) < 4.5) found.push(((light + .05) / (dark + .05)).toFixed(2) + ": " + node.data);
-    if (!element.closest(".scroll") && box.right > innerWidth + 1) found.push("over the edge: " + node.data);
+    if (!element.closest(".scroll") && box.right > innerWidth + 1) found.push("beyond the edge: " + node.data);
   }
   return found;
 })()"""
-"""Texts whose contrast is below 4.5 to 1 (WCAG 2.2, 1.4.3), and what hangs over the edge of the screen."""
+"""Texts with a contrast below 4.5 to 1 (WCAG 2.2, 1.4.3), and texts that extend beyond the edge of the screen."""
 
 
 @needs_browser
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("name", ["report", "many", "refused", "table"])
-def test_it_can_be_read_anywhere(
+def test_a_page_is_readable_on_desk_and_phone_light_and_dark(
     request: pytest.FixtureRequest,
     chromium: Browser,
     batch: Path,
@@ -92,7 +92,7 @@ def test_it_can_be_read_anywhere(
 
 
 @needs_browser
-def test_on_paper_all_is_open_and_dark_on_light(
+def test_printing_opens_all_details_on_a_white_background(
     chromium: Browser, many: dict[str, Any], tmp_path: Path
 ) -> None:
     tab = opened(chromium, model_page(many), tmp_path, dark=True)
@@ -137,7 +137,7 @@ def test_the_table_is_filtered_and_sorted(
 
 
 @needs_browser
-def test_a_row_leads_to_its_model_and_back(chromium: Browser, batch: Path) -> None:
+def test_a_row_links_to_its_model_and_back(chromium: Browser, batch: Path) -> None:
     tab = chromium.open(batch)
     shown = "[...document.querySelectorAll('section')].filter(item => !item.hidden).map(item => item.id)"
 
@@ -154,7 +154,7 @@ def test_a_row_leads_to_its_model_and_back(chromium: Browser, batch: Path) -> No
 
 
 @needs_browser
-def test_words_that_are_typed_filter_and_a_key_sorts(chromium: Browser, batch: Path) -> None:
+def test_typed_words_filter_and_enter_sorts(chromium: Browser, batch: Path) -> None:
     tab = chromium.open(batch)
 
     tab.run("document.getElementById('words').focus()")
@@ -171,7 +171,7 @@ def test_words_that_are_typed_filter_and_a_key_sorts(chromium: Browser, batch: P
 
 
 @needs_browser
-def test_the_counts_lead_to_their_models(chromium: Browser, batch: Path) -> None:
+def test_counts_filter_the_table(chromium: Browser, batch: Path) -> None:
     tab = chromium.open(batch)
 
     tab.run("document.querySelector('a[aria-label=\"1 refused\"]').click()")

@@ -1,4 +1,4 @@
-"""What a page shows, as values."""
+"""The contents of a page as values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def page(entry: dict[str, Any], sizes: tuple[str, str] | None = None) -> ModelPa
     return ModelPage.of(entry, sizes=sizes, listed=10)
 
 
-def test_facts_tell_what_became_another() -> None:
+def test_facts_mark_figures_that_changed() -> None:
     facts = page(report(side(11, ml=1), side(17, ml=3, nodes=900)), ("1 B", "1 B")).facts
 
     assert facts == (
@@ -44,38 +44,38 @@ def test_facts_tell_what_became_another() -> None:
     assert "ai.onnx.ml" not in [fact.label for fact in page(report(side(11, ml=1), side(17, ml=1))).facts]
 
 
-def test_ports() -> None:
+def test_inputs_and_outputs_have_shapes_before_and_after() -> None:
     assert page(report(side(11), side(17))).ports == (
         Port("input", "x", "float", "[1, ?, H]", "[1, ?, H]"),
         Port("output", "y", "float", "any shape", "any shape"),
     )
 
 
-def test_other_sizes() -> None:
+def test_runs_at_other_sizes_are_notes() -> None:
     trials = [{"sizes": [["N", 2], ["H", 8]], "problem": ""}, {"sizes": [["N", 3]], "problem": "fails"}]
-    found = page(report(side(11), side(17), dynamic={"trials": trials, "notes": ["a word"]})).trials
+    found = page(report(side(11), side(17), dynamic={"trials": trials, "notes": ["a note"]})).trials
 
     assert found == (
         Note("good", "N=2, H=8: runs, and the outputs have the declared shapes"),
         Note("failed", "N=3: fails"),
-        Note("info", "a word"),
+        Note("info", "a note"),
     )
 
 
-def test_a_row_of_a_model_that_an_earlier_run_did() -> None:
+def test_the_row_of_a_model_migrated_by_an_earlier_run() -> None:
     row = Row.of({"model": "m.onnx", "outcome": "migrated", "cached": True, "total_seconds": 0.5})
 
     assert row == Row(anchor("m.onnx"), "m.onnx", "migrated", "", "", "", 0.5, "done by an earlier run")
 
 
-def test_anchors_are_ids_of_any_name() -> None:
+def test_anchors_are_distinct_html_ids_for_any_name() -> None:
     names = ["a.onnx", "b.onnx", "x y\"'.onnx", "\udcff.onnx"]
 
     assert len(set(map(anchor, names))) == len(names)
     assert all(anchor(name).isalnum() for name in names)
 
 
-def test_all_of_a_report_is_told(report: dict[str, Any]) -> None:
+def test_a_page_shows_the_whole_report(report: dict[str, Any]) -> None:
     page = model_page(report, sizes=("1 B", "2 B"))
 
     for change in report["changes"]:
@@ -95,7 +95,7 @@ def test_all_of_a_report_is_told(report: dict[str, Any]) -> None:
 
 
 @needs_browser
-def test_a_refusal_shows_the_node_in_the_way(
+def test_a_refusal_shows_the_node_that_cannot_be_migrated(
     chromium: Browser, refused: dict[str, Any], tmp_path: Path
 ) -> None:
     tab = opened(chromium, model_page(refused), tmp_path)

@@ -33,10 +33,9 @@ def pool(context: NodeContext) -> None:
     pattern = (node.op_type, tuple(dim.sizes for dim in dims))
     if not context.hypotheses.choose(context.label, pattern, 2):
         return
-    context.snapshot()
     old = node.op_type
     context.rw.rename(_GLOBAL[old])
     context.rw.drop(*(attribute.name for attribute in list(node.attribute)))
-    context.reasons.append(f"a window of {attributes['kernel_shape']}, all there was → all there is")
+    context.rw.note(f"a window of {attributes['kernel_shape']}, all there was → all there is")
     if old == "AveragePool":
-        context.exactness = Exactness.EQUIVALENT
+        context.rw.exactness = Exactness.EQUIVALENT

@@ -1,4 +1,4 @@
-"""docs/pipelines.md says what is so."""
+"""docs/pipelines.md names options that exist, and its configuration is valid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.paths import ROOT
 TEXT = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")
 
 
-def test_the_options_it_names_are_there() -> None:
+def test_the_options_it_names_exist() -> None:
     for block in re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL):
         for line in block.splitlines():
             words = shlex.split(line, comments=True)[1:]

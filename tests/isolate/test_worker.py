@@ -1,8 +1,9 @@
-"""Each way a child can end, and that it never outlives its parent."""
+"""Each way a call in a child can end, and that no child outlives its parent or leaves files."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -14,29 +15,9 @@ import pytest
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import Crashed, Limits, OutOfMemory, Raised, Returned, TimedOut
+from onnx_migrate.isolate.worker import Worker
+from tests.isolate.processes import alive, eventually
 from tests.support.paths import ROOT
-
-
-@pytest.fixture
-def module(tmp_path, monkeypatch):
-    """A module that only the caller's sys.path knows."""
-    (tmp_path / "victim.py").write_text(
-        "import ctypes, os, time, sys\n"
-        "from onnx_migrate.errors import UsageError\n"
-        "from onnx_migrate.isolate import mark\n"
-        "def double(x): print('noise on stdout'); return 2 * x\n"
-        "def divide(x): mark('dividing'); return x / 0\n"
-        "def misuse(): raise UsageError('no such input', code='input-data', hint='look')\n"
-        "def crash(): mark('about to die'); print('last words', file=sys.stderr, flush=True); ctypes.string_at(0)\n"
-        "def leave(): os._exit(3)\n"
-        "def hang(): mark('hanging'); time.sleep(60)\n"
-        "def eat(): return len(bytearray(4 << 30))\n"
-        "def hang_in_native(path):\n"
-        "    open(path, 'w').write(str(os.getpid()))\n"
-        "    ctypes.PyDLL(None).sleep(60)\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return "victim"
 
 
 @pytest.mark.parametrize("isolated", [True, False])
@@ -112,23 +93,71 @@ def test_the_child_dies_with_its_parent(module, tmp_path, end):
     code = f"from onnx_migrate import isolate; isolate.run('{module}:hang_in_native', {str(note)!r})"
     environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     parent = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL)
-    child = _eventually(lambda: note.exists() and note.read_text())
+    child = eventually(lambda: note.exists() and note.read_text())
     parent.send_signal(end)
     parent.wait(10)
-    assert _eventually(lambda: not _alive(int(child)))
+    assert eventually(lambda: not alive(int(child)))
 
 
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+@pytest.mark.skipif(sys.platform != "linux", reason="PDEATHSIG is Linux's")
+def test_a_child_of_a_child_dies_with_both(module: str, tmp_path: Path) -> None:
+    """As in a batch, whose workers run the native stages of a model in children when it is tried again."""
+    note = tmp_path / "pid"
+
+    ending = isolate.run(f"{module}:nest", str(note), limits=Limits(seconds=3))
+
+    assert isinstance(ending, TimedOut)
+    assert eventually(lambda: not alive(int(note.read_text())))
 
 
-def _eventually(condition):
-    for _ in range(200):
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("did not happen within 10 s")
+def test_a_worker_takes_one_call_after_another(module: str) -> None:
+    with Worker() as worker:
+        pids = {worker.call(os.getpid).value for _ in range(3)}
+        raised = worker.call(f"{module}:divide", 1)
+        ending = worker.call(f"{module}:crash")
+
+        assert len(pids) == 1
+        assert os.getpid() not in pids
+        assert (raised.kind, raised.stage) == ("ZeroDivisionError", "dividing")
+        assert (ending.signal, ending.stage, ending.log.strip()) == ("SIGSEGV", "about to die", "last words")
+        assert not worker.alive
+
+
+def test_the_log_and_the_stage_are_of_the_call_alone(module: str) -> None:
+    with Worker() as worker:
+        worker.call(f"{module}:say", "of the first call", "first")
+        ending = worker.call(f"{module}:leave")
+
+    assert (ending.signal, ending.stage, ending.log) == ("exit code 3", "", "")
+
+
+def test_time_is_limited_for_each_call(module: str) -> None:
+    with Worker() as worker:
+        assert worker.call(f"{module}:double", 1, seconds=20).value == 2
+        assert isinstance(worker.call(f"{module}:hang", seconds=0.5), TimedOut)
+        assert not worker.alive
+
+
+def test_what_does_not_pickle(module: str) -> None:
+    with Worker() as worker:
+        with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
+            worker.call(f"{module}:double", lambda: 1)
+        returned = worker.call(f"{module}:closure")
+        assert isinstance(returned, Raised)
+        assert "pickle" in returned.message
+        assert worker.call(f"{module}:double", 4) == Returned(8)
+
+
+def test_ctrl_c_of_a_terminal_does_not_reach_a_worker() -> None:
+    with Worker() as worker:
+        assert worker.call(os.getsid, 0).value != os.getsid(0)
+
+
+def test_temporary_files_of_a_killed_child_are_removed(module: str, tmp_path: Path) -> None:
+    note = tmp_path / "folder"
+
+    ending = isolate.run(f"{module}:litter", str(note), limits=Limits(seconds=1.5))
+
+    assert isinstance(ending, TimedOut)
+    assert "onnx-migrate-" in note.read_text()
+    assert not Path(note.read_text()).exists()

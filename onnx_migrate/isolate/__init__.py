@@ -1,0 +1,23 @@
+"""Work in child processes, where native code may crash, hang or take all memory and nothing else suffers."""
+
+from __future__ import annotations
+
+from onnx_migrate.isolate.child import mark
+from onnx_migrate.isolate.endings import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut
+from onnx_migrate.isolate.limits import Limits
+from onnx_migrate.isolate.native_output import captured_output
+from onnx_migrate.isolate.worker import Worker, run
+
+__all__ = [
+    "Crashed",
+    "Ending",
+    "Limits",
+    "OutOfMemory",
+    "Raised",
+    "Returned",
+    "TimedOut",
+    "Worker",
+    "captured_output",
+    "mark",
+    "run",
+]

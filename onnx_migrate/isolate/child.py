@@ -1,0 +1,131 @@
+"""The side of the child process: it takes calls from its parent, one after the other, and returns how they ended.
+
+Requests come through stdin and messages go out through what was stdout, both as pickles. What the calls print, on
+either stream, goes to the log that the parent made stderr. The child never outlives its parent.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import queue
+import signal
+import struct
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+from onnx_migrate.errors import MigrateError
+from onnx_migrate.isolate.endings import Ending, OutOfMemory, Raised, Returned, names_lack_of_memory
+from onnx_migrate.isolate.limits import limit_memory
+
+__all__ = ["BOOT", "ENDED", "READY", "STAGE", "Function", "call", "mark", "pack", "serve"]
+
+BOOT = "import sys; sys.path[:] = sys.argv[3:]; from onnx_migrate.isolate.child import serve; serve(*sys.argv[1:3])"
+"""What the interpreter of a child runs, with the parent's process id, the memory limit and the entries of sys.path.
+
+`__main__` of the parent is not imported, so scripts need no guard."""
+
+READY, STAGE, ENDED = "ready", "stage", "ended"
+"""The kinds of messages to the parent: a pair of one of these, and nothing, the stage's name or the `Ending`."""
+
+Function = str | Callable[..., Any]
+"""A function that pickles, or "package.module:name"."""
+
+_LENGTH = struct.Struct("<Q")
+
+_current = threading.local()
+
+
+def mark(stage: str) -> None:
+    """Record what a called function is about to do, for messages in case it ends there; costs a small write."""
+    _current.stage = stage
+    send: Callable[[str, object], None] | None = getattr(_current, "send", None)
+    if send is not None:
+        send(STAGE, stage)
+
+
+def call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ending:
+    """Call a function in this process and return how it ended."""
+    _current.stage = ""
+    try:
+        if isinstance(function, str):
+            module, _, name = function.partition(":")
+            function = getattr(importlib.import_module(module), name)
+            assert callable(function)
+        return Returned(function(*args, **kwargs))
+    except MemoryError:
+        return OutOfMemory(None, stage=_current.stage)
+    except Exception as error:
+        return _raised(error)
+
+
+def _raised(error: Exception) -> Ending:
+    if names_lack_of_memory(str(error)):
+        return OutOfMemory(None, log=str(error), stage=_current.stage)
+    own = error if isinstance(error, MigrateError) else None
+    return Raised(type(error).__name__, str(error), traceback.format_exc(), _current.stage, own)
+
+
+def pack(request: tuple[Function, tuple[Any, ...], Mapping[str, Any]]) -> bytes:
+    """Return a call as the bytes that `serve` reads. Raises what pickle raises."""
+    data = pickle.dumps(request, pickle.HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(data)) + data
+
+
+def serve(parent: str, memory: str) -> None:
+    """Take calls until the parent ends this process; `memory` is its limit in bytes, "" for none."""
+    _die_with(int(parent))
+    requests = os.fdopen(os.dup(0), "rb")
+    messages = os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    if memory:
+        limit_memory(int(memory))
+    waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
+
+    def send(kind: str, value: object) -> None:
+        messages.write(pickle.dumps((kind, value), pickle.HIGHEST_PROTOCOL))
+        messages.flush()
+
+    _current.send = send
+    send(READY, None)
+    while True:
+        data = waiting.get()
+        _current.stage = ""
+        try:
+            ending = call(*pickle.loads(data))  # from the parent, which only this user can be
+        except Exception as error:
+            ending = _raised(error)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        try:
+            send(ENDED, ending)
+        except MemoryError:
+            send(ENDED, OutOfMemory(None, stage=_current.stage))
+        except Exception as error:  # the value does not pickle
+            send(ENDED, _raised(error))
+
+
+def _receive(requests: BinaryIO, waiting: queue.SimpleQueue[bytes]) -> None:
+    """Pass requests on; the end of the stream is the end of the parent, also on systems without PR_SET_PDEATHSIG."""
+    while True:
+        head = requests.read(_LENGTH.size)
+        if len(head) < _LENGTH.size:
+            os._exit(1)
+        waiting.put(requests.read(_LENGTH.unpack(head)[0]))
+
+
+def _die_with(parent: int) -> None:
+    """Let Linux kill this process when the thread that started it ends: also while native code holds the GIL."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)

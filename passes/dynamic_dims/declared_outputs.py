@@ -1,0 +1,73 @@
+"""The dims that a model with dynamic inputs declares of its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+
+from onnx_migrate.analysis.shapes import Dims, dims_of, dims_text, set_dims
+from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.model.dim_plan import DimPlan
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+
+from .output_dims import symbolic_outputs
+
+__all__ = ["declare_outputs"]
+
+
+def declare_outputs(
+    model: Model, plan: DimPlan, batch_axes: Mapping[str, Mapping[int, str]], log: ChangeLog, pass_name: str
+) -> None:
+    """Declare of each output the symbol or number that a dim always is, else the user's name or one of its own.
+
+    `batch_axes` holds the axes of outputs that are a batch, which the repair of the nodes found. Raises CannotMigrate,
+    code `frozen-output`, for an axis the user named that is a number at all sizes, and UsageError, code `two-names`,
+    for one that always equals another symbol.
+    """
+    inferred = symbolic_outputs(model.proto, plan.frozen_sizes, plan.batch)
+    for value in model.proto.graph.output:
+        found = _with_batch(inferred.get(value.name), batch_axes.get(value.name, {}))
+        dims = _dims_to_declare(value, found, plan.output_names.get(value.name, {}))
+        if dims is not None and dims != dims_of(value):
+            message = f"output {value.name}: {dims_text(dims_of(value))} → {dims_text(dims)}"
+            set_dims(value, dims)
+            log.note(pass_name, "output-dims", message, subject=value.name)
+
+
+def _with_batch(dims: Dims | None, batch: Mapping[int, str]) -> Dims | None:
+    """Fill in the batch where onnx's inference of the whole model does not know an axis and that of the nodes does."""
+    if dims is None:
+        return None
+    return tuple(batch.get(axis) if dim is None else dim for axis, dim in enumerate(dims))
+
+
+def _dims_to_declare(
+    value: onnx.ValueInfoProto, inferred: Dims | None, names: Mapping[int, str]
+) -> Dims | None:
+    """Return the dims to declare of one output, None for one whose rank is neither inferred nor declared."""
+    declared = dims_of(value)
+    if inferred is None:
+        # Of the declared dims only the rank is kept, which does not depend on a size.
+        if declared is None:
+            return None
+        inferred = (None,) * len(declared)
+    result: list[int | str | None] = []
+    for axis, size in enumerate(inferred):
+        name = names.get(axis)
+        if name and isinstance(size, int):
+            raise CannotMigrate(
+                f"axis {axis} of output {value.name!r} is to be {name!r}, and stays {size} whatever the inputs are",
+                code="frozen-output",
+                hint="a constant inside the model freezes it",
+            )
+        own = f"{value.name}_dim_{axis}"
+        if name and isinstance(size, str) and name not in (size, own):
+            raise UsageError(
+                f"axis {axis} of output {value.name!r} is to be {name!r}, and always equals {size!r}",
+                code="two-names",
+                hint="give both the same name, or leave the output's out: it follows from the inputs",
+            )
+        result.append((name or own) if size is None else size)
+    return tuple(result)

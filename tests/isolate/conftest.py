@@ -1,0 +1,66 @@
+"""A module of functions that end in every way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+VICTIM = """
+import ctypes, os, sys, tempfile, time
+from onnx_migrate.errors import UsageError
+from onnx_migrate.isolate import Limits, mark, run
+
+def double(x):
+    print('noise on stdout')
+    return 2 * x
+
+def divide(x):
+    mark('dividing')
+    return x / 0
+
+def say(text, stage):
+    mark(stage)
+    print(text, file=sys.stderr, flush=True)
+
+def misuse():
+    raise UsageError('no such input', code='input-data', hint='look')
+
+def crash():
+    mark('about to die')
+    print('last words', file=sys.stderr, flush=True)
+    ctypes.string_at(0)
+
+def leave():
+    os._exit(3)
+
+def hang():
+    mark('hanging')
+    time.sleep(60)
+
+def eat():
+    return len(bytearray(4 << 30))
+
+def closure():
+    return lambda: 1
+
+def hang_in_native(path):
+    open(path, 'w').write(str(os.getpid()))
+    ctypes.PyDLL(None).sleep(60)
+
+def nest(path):
+    return run('victim:hang_in_native', path, limits=Limits(seconds=60))
+
+def litter(path):
+    folder = tempfile.mkdtemp()
+    open(path, 'w').write(folder)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the name of a module that only the caller's sys.path knows."""
+    (tmp_path / "victim.py").write_text(VICTIM, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "victim"

@@ -1,0 +1,49 @@
+"""Dims of outputs are the inputs' symbols, numbers, the user's names, or names of their own."""
+
+from __future__ import annotations
+
+import pytest
+from onnx_migrate.passes.dynamic_dims.declared_outputs import declare_outputs
+
+from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.model.dim_plan import DimPlan
+from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from tests.harness import model
+from tests.support.repairs import text
+
+SOURCE = text(
+    "float[N,4,T] x", "float[9,9,9] y, float[9,9,9] z",
+    "y = Relu(x) z = MaxPool<kernel_shape=[2], strides=[2]>(x)",
+)  # fmt: skip
+
+
+def declared(names: dict[str, dict[int, str]]) -> list[tuple[int | str | None, ...] | None]:
+    result = Model(model(SOURCE))
+    frozen = Interface.of(model(text("float[1,4,8] x", "float[1,4,8] y, float[1,4,4] z", "y = Relu(x)")))
+    plan = DimPlan.of_axes({"x": {0: "N", 2: "T"}, **names}, frozen)
+    declare_outputs(result, plan, {}, ChangeLog(), "dynamic_dims")
+    return [port.shape for port in Interface.of(result.proto).outputs]
+
+
+def test_symbols_and_numbers_are_inferred_and_other_lengths_get_own_names() -> None:
+    assert declared({}) == [("N", 4, "T"), ("N", 4, "z_dim_2")]
+
+
+def test_a_name_of_the_users_stands_for_a_length_of_its_own() -> None:
+    assert declared({"z": {2: "half"}})[1] == ("N", 4, "half")
+
+
+def test_a_name_for_a_fixed_length_is_refused() -> None:
+    with pytest.raises(CannotMigrate) as caught:
+        declared({"y": {1: "C"}})
+
+    assert caught.value.code == "frozen-output"
+
+
+def test_a_second_name_for_an_inputs_symbol_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        declared({"y": {0: "M"}})
+
+    assert caught.value.code == "two-names"
