@@ -22,13 +22,14 @@ def found(
     carried, seen = Model(proto), []
     traversal = nodes.ResizeTraversal("step", carried, log, None)
 
-    def visit(node: object) -> set[str]:
+    def visit(node: object) -> None:
         pair = pairs.pair_of(node)
         if pair is None:
-            return set()
+            return
         scales = pair.scales if isinstance(pair.scales, str) else pair.scales.tolist()
         seen.append(([item.op_type for item in pair.nodes], pair.data, scales))
-        return pairs.join_pair(node.rw, pair, node.origin, join) if join else set()
+        if join:
+            pairs.join_pair(node.rw, pair, node.origin, join)
 
     traversal.visit_all(visit)
     traversal.end()

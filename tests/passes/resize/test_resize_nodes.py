@@ -33,7 +33,7 @@ def test_every_resize_is_visited_and_an_unchanged_one_is_not_logged() -> None:
     traversal, proto, log = start(NESTED)
     before = proto.SerializeToString()
     seen: list[str] = []
-    changed = traversal.visit_all(lambda place: seen.append(place.rw.node.name) or set())
+    changed = traversal.visit_all(lambda place: seen.append(place.rw.node.name))
     traversal.end()
     assert (changed, seen, log.changes, log.notes) == (False, ["outer", "inner"], [], [])
     assert proto.SerializeToString() == before
@@ -42,11 +42,10 @@ def test_every_resize_is_visited_and_an_unchanged_one_is_not_logged() -> None:
 def test_a_change_is_logged_and_constants_without_reader_are_removed() -> None:
     traversal, proto, log = start(NESTED)
 
-    def unscale(place: Any) -> set[str]:
+    def unscale(place: Any) -> None:
         place.rw.set_input(2, "")
         place.rw.set_input(3, place.rw.constant(place.known.value("s").astype("int64"), "sizes"))
         place.rw.note("because")
-        return set()
 
     assert traversal.visit_all(unscale)
     traversal.end()
@@ -65,11 +64,10 @@ g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float
     y = Resize (m, , s)
 }""")
 
-    def skip(place: Any) -> set[str]:
-        if place.rw.node.output[0] != "y":
-            return set()
-        place.rw.set_input(0, "x")
-        return {"m"}
+    def skip(place: Any) -> None:
+        if place.rw.node.output[0] == "y":
+            place.rw.set_input(0, "x")
+            place.rw.supersede("m")
 
     assert traversal.visit_all(skip)
     traversal.end()
@@ -85,14 +83,14 @@ g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}> { r =
     w = Resize (u, , s)
 }""")
     seen: list[str] = []
-    traversal.visit_all(lambda place: seen.append(place.rw.node.output[0]) or set())
+    traversal.visit_all(lambda place: seen.append(place.rw.node.output[0]))
     assert seen == ["w"]
 
 
 def test_a_warning_is_logged_once() -> None:
     traversal, _, log = start(NESTED)
     for _ in range(2):
-        traversal.visit_all(lambda place: traversal.warn(place, "look", code="resize-kept") or set())
+        traversal.visit_all(lambda place: traversal.warn(place, "look", code="resize-kept"))
     assert [note.subject for note in log.notes] == ["outer", "inner"]
 
 
@@ -103,17 +101,15 @@ g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float
     [removed] y = Resize (m, , t)
 }""")
 
-    def surround(place: Any) -> set[str]:
+    def surround(place: Any) -> None:
         rw = place.rw
         rw.set_input(0, rw.before("Neg", [rw.input(0)]))
         output = rw.output(0)
         rw.after("Abs", [rw.detach_output(0)], [output])
-        return set()
 
-    def replace(place: Any) -> set[str]:
+    def replace(place: Any) -> None:
         place.rw.after("Exp", [place.rw.input(0)], [place.rw.output(0)])
         place.rw.remove()
-        return set()
 
     traversal.visit_all(lambda place: surround(place) if place.rw.node.name == "kept" else replace(place))
     traversal.end()
