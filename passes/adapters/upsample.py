@@ -1,4 +1,4 @@
-"""Upsample: its scales became an input, and then Resize took its place."""
+"""Upsample: its scales became an input (opset 9), and Resize replaced it (opset 10)."""
 
 from __future__ import annotations
 

@@ -63,6 +63,14 @@ def test_shapes_between_inputs_and_outputs_are_dropped_and_a_loop_still_runs() -
     assert session.run(None, feed)[0].tolist() == [-4.0, -8.0]
 
 
+def test_a_loop_keeps_the_shape_of_a_counter_of_one_element_and_a_custom_operator_does_not() -> None:
+    text = LOOP.replace("int64 i, bool ci", "int64[1] i, bool[1] ci").replace("(bool co", "(bool[1] co")
+    loop, custom = model(text).graph, model(text).graph
+    custom.node[1].domain = "com.acme"
+
+    assert (drop_value_info(loop), drop_value_info(custom)) == (4, 7)
+
+
 @pytest.mark.parametrize("dims", [(), (2,), ("N", None, 4), (1, 2, 3, 4)])
 def test_dims_are_read_as_they_were_set(dims: Dims) -> None:
     value = helper.make_tensor_value_info("x", 1, ["A", 3, 5])

@@ -79,6 +79,17 @@ def test_a_function_has_what_its_calls_have_in_common() -> None:
     assert table.lookup(("f", "Block", ""), (), "t") == ValueType(TensorProto.FLOAT, (None, 3))
 
 
+def test_a_call_in_a_branch_has_the_types_of_values_around_it() -> None:
+    table = TypeTable(
+        model("""<ir_version: 8, opset_import: ["": 17, "f": 1]> g (bool c, float[2,3] x) => (y) {
+            y = If(c) <then_branch = t () => (p) { p = f.Block(x) }, else_branch = e () => (q) { q = Neg(x) }>
+        }
+        <opset_import: ["": 17], domain: "f"> Block (a) => (b) { b = Neg(a) }""")
+    )
+
+    assert table.lookup(("f", "Block", ""), (), "b") == ValueType(TensorProto.FLOAT, (2, 3))
+
+
 def test_what_two_types_have_in_common() -> None:
     known = ValueType(TensorProto.FLOAT, (2, 3))
 

@@ -89,9 +89,13 @@ def test_packed_fields_are_the_raw_data_of_floats_alone(data_type: int, field: s
 
 
 def test_packed_bytes_keep_signalling_nans() -> None:
-    bits = np.array([0x7F800001, 0xFFC00000, 0x3F800000], "<u4").tobytes()
-    made = TensorProto(data_type=TensorProto.FLOAT, dims=[3], name="w" * 200, doc_string="after the data")
-    made.MergeFromString(b"\x22" + bytes([len(bits)]) + bits)  # field 4, float_data, packed
+    bits = (
+        np.array([0x7F800001, 0xFFC00000, 0x3F800000], "<u4").tobytes() * 20
+    )  # whose length takes two bytes
+    made = TensorProto(data_type=TensorProto.FLOAT, dims=[60], name="w" * 200, doc_string="after the data")
+    made.MergeFromString(
+        b"\x22" + bytes([len(bits) % 128 + 128, len(bits) // 128]) + bits
+    )  # field 4, float_data, packed
 
     assert packed_bytes(made, "float_data") == bits
 

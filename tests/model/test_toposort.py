@@ -66,7 +66,8 @@ def test_independent_nodes_keep_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "code"), [((("b", "a"), ("a", "b")), "cycle"), ((("x", "a"), ("x", "a")), "not-ssa")]
+    ("inputs", "code"),
+    [((("b", "a"), ("a", "b")), "cycle"), ((("a", "a"),), "cycle"), ((("x", "a"), ("x", "a")), "not-ssa")],
 )
 def test_no_order(inputs: tuple[tuple[str, str], ...], code: str) -> None:
     nodes = [helper.make_node("Relu", [read], [made], name=f"n_{read}") for read, made in inputs]
