@@ -1,4 +1,4 @@
-"""What a wrong mend would do to a batch, in ways that run without a word: the proof refuses each."""
+"""What a wrong repair would do to a batch, in models that run without an error: the proof refuses each."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_it_is_refused(name: str) -> None:
+def test_a_wrong_repair_is_refused(name: str) -> None:
     model = onnx.parser.parse_model(HEAD + WRONG[name])
     for value in model.graph.input:
         for dim in value.type.tensor_type.shape.dim:
@@ -52,7 +52,7 @@ def test_it_is_refused(name: str) -> None:
     assert not proof.holds
 
 
-def test_what_is_right_holds_under_the_same_operators() -> None:
+def test_a_right_model_of_the_same_operators_is_accepted() -> None:
     right = """(float[N,40] x) => (int64[N] label, float[N,40] p, bool[N,40] q) <float z = {0.}, float b = {-40.}> {
         label = ArgMax<axis=1, keepdims=0>(x) c = Add(x, b) p = Sigmoid(c) q = Greater(x, z) }"""
     model = onnx.parser.parse_model(HEAD + right)

@@ -37,6 +37,8 @@ def pool(context: NodeContext) -> None:
     old = node.op_type
     context.rw.rename(_GLOBAL[old])
     context.rw.drop(*(attribute.name for attribute in list(node.attribute)))
-    context.reasons.append(f"a window of {attributes['kernel_shape']}, all there was → all there is")
+    context.reasons.append(
+        f"a window of {attributes['kernel_shape']}, the whole image → a global pool, for images of any size"
+    )
     if old == "AveragePool":
         context.exactness = Exactness.EQUIVALENT
