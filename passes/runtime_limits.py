@@ -72,7 +72,7 @@ class FitsRuntime(Pass):
             traversal.end()
         return model
 
-    def _name_all_axes(self, traversal: ResizeTraversal, node: ResizeNode) -> set[str]:
+    def _name_all_axes(self, traversal: ResizeTraversal, node: ResizeNode) -> None:
         rw = node.rw
         if rw.node.op_type == "Resize" and rw.attribute("axes") is not None:
             kept = name_all_axes(rw, node.shape)
@@ -81,7 +81,6 @@ class FitsRuntime(Pass):
             else:
                 told = f"keeps the attribute axes, which {self.runtime} does not know: {kept}"
                 traversal.warn(node, told, code="resize-kept")
-        return set()
 
     def _faults(self, proto: onnx.ModelProto, opset: int) -> Iterator[onnx.NodeProto]:
         """Give the nodes, of all bodies, that this release was seen to compute wrong."""

@@ -20,7 +20,23 @@ _TYPES_OF_FIELD: dict[str, tuple[int, ...]] = {
 packed fields are varints on the wire."""
 
 _BITS = dict.fromkeys((2, 3, 9, 17, 18, 19, 20, 24), 8) | dict.fromkeys((4, 5, 10, 16), 16)
-_BITS |= {1: 32, 6: 32, 12: 32, 7: 64, 11: 64, 13: 64, 14: 64, 15: 128, 21: 4, 22: 4, 23: 4, 25: 2, 26: 2}
+_BITS |= {
+    1: 32,
+    6: 32,
+    12: 32,
+    7: 64,
+    11: 64,
+    13: 64,
+    14: 64,
+    15: 128,
+    21: 4,
+    22: 4,
+    23: 4,
+    25: 2,
+    26: 2,
+    27: 6,
+    28: 6,
+}
 """Bits of one element by TensorProto.DataType (onnx.proto); numbers, since an older onnx lacks the newer names."""
 
 _WITHOUT_TENSORS = frozenset(

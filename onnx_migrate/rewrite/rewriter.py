@@ -71,6 +71,11 @@ class Rewriter(NodeView):
         self._base = node.name or next((name for name in node.output if name), node.op_type)
         self.exactness: Exactness | None = None
 
+    @property
+    def edited(self) -> bool:
+        """Whether nodes were written, the node or others were dropped, or a reason was noted."""
+        return bool(self.preceding or self.following or self.removed or self.superseded or self.reasons)
+
     # The node itself
 
     def pop(self, name: str, default: Any = None) -> Any:

@@ -79,7 +79,7 @@ class Prover:
                 proof.reason,
                 code="frozen-dim",
                 where=where,
-                hint=f"the model cannot be made dynamic in {', '.join(symbols)} as it is",
+                hint=f"export the model with {' and '.join(symbols)} dynamic, or leave fixed the axis that fails",
             )
         return Proof(verdict, proof)
 
@@ -114,6 +114,16 @@ class Prover:
 
 
 def _differs(verdict: Verdict) -> VerificationFailed:
-    error = VerificationFailed(verdict.reason, where=Where(node=verdict.node) if verdict.node else None)
+    where = Where(node=verdict.node) if verdict.node else None
+    error = VerificationFailed(verdict.reason, where=where, hint=_hint(verdict))
     error.verification = verdict.as_dict()
     return error
+
+
+def _hint(verdict: Verdict) -> str:
+    """Return what a user can do about a result that differs."""
+    if verdict.exact is False:
+        return "a change that claims to keep every bit does not: please report this as a bug of onnx-migrate, or of your pass"
+    if verdict.comparisons:
+        return "--rtol and --atol allow larger differences, --input-data compares on other inputs"
+    return ""

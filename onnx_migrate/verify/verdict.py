@@ -1,4 +1,4 @@
-"""What a verification found, as values that pickle and turn into JSON."""
+"""The results of verifications as values, which pickle and convert to JSON: keys of a report are their fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Blocker", "Comparison", "DynamicProof", "FeedNote", "Kind", "Trial",
 
 
 class Kind(str, Enum):
-    """The three ways a verification ends."""
+    """Whether two models compute the same: yes, no, or not determined."""
 
     VERIFIED = "verified"
     DIFFERS = "differs"
@@ -19,12 +19,12 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One output over all feeds and optimisation levels; figures are the largest seen.
+    """One output, compared over all feeds and optimisation levels: the feed and level that differ most.
 
-    `largest_relative` is the largest absolute difference over the largest finite magnitude that the output
-    has in the original on any feed (in the result, where that is zero). `allowed` is the absolute difference
-    that was let pass. `differing` of `elements` are those that are not bit-identical. `problem` is empty when
-    the output agrees. Shapes are those of the feed shown.
+    `largest_relative` is `largest_absolute` divided by the largest finite magnitude that the output has in the original
+    on any feed (in the result, where that is zero). `allowed` is the largest absolute difference that is allowed.
+    `differing` of `elements` are not bit-identical, and are counted where most are. `problem` is "" where the output
+    agrees, else how it differs.
     """
 
     output: str
@@ -52,7 +52,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class FeedNote:
-    """One set of inputs that was run: what it was, its seed (None: the user's), and its shapes."""
+    """One set of inputs that was run: its distribution or file, its seed (None for the user's inputs), its shapes."""
 
     name: str
     seed: int | None
@@ -61,11 +61,11 @@ class FeedNote:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether original and result compute the same, by what, on what; `reason` says why where they do not.
+    """Whether original and result compute the same, in which runtime (`evaluator`) and on which inputs.
 
-    `exact` says whether the model for which bit-identity was claimed is bit for bit the original; None where
-    nothing was claimed or it could not be run. `notes` are weaknesses of the proof and things worth knowing.
-    `node` is the node that a runtime blamed, if any.
+    `reason` is "" where they do. `exact` is whether the model for which bit-identity is claimed is bit for bit the
+    original; None where nothing is claimed or it could not be checked. `notes` are weaknesses of the proof and facts
+    about the run. `node` is the node that a runtime's error names, "" if none. `seconds` is the wall-clock time.
     """
 
     kind: Kind
@@ -80,11 +80,13 @@ class Verdict:
 
     @property
     def summary(self) -> str:
-        """The verdict in a line."""
+        """The verdict on one line."""
         if self.kind is not Kind.VERIFIED:
             return f"{self.kind.value}: {self.reason}"
         same = all(comparison.identical for comparison in self.comparisons)
-        return f"verified with {self.evaluator}, {'bit for bit the same' if same else 'but for rounding the same'}"
+        return (
+            f"verified with {self.evaluator}, {'bit for bit the same' if same else 'the same up to rounding'}"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values; floats that JSON cannot hold become text."""
@@ -96,7 +98,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: the size of each symbol, and what was wrong ("" if nothing)."""
+    """One run: the size of each symbol, and which requirement or error ended it ("" if none)."""
 
     sizes: tuple[tuple[str, int], ...]
     problem: str = ""
@@ -104,7 +106,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class Blocker:
-    """The node that holds a size fast, and the constant it does it with, as far as that is known."""
+    """The node that keeps a dim at its frozen size or mixes the items of a batch.
+
+    `output` is its first output, `constant` the constant input that fixes the size, and `holds` the elements of that
+    constant, or its type and shape; each "" where unknown.
+    """
 
     node: str
     operator: str
@@ -114,12 +120,12 @@ class Blocker:
 
     def __str__(self) -> str:
         name = f"{self.operator} {self.node or self.output!r}" if self.operator else repr(self.node)
-        return name + (f" with {self.constant!r} = {self.holds}" if self.constant else "")
+        return name + (f" with constant {self.constant!r} = {self.holds}" if self.constant else "")
 
 
 @dataclass(frozen=True)
 class DynamicProof:
-    """Whether the symbols are free; if not, `reason` and, where it could be found, the `blocker`."""
+    """Whether the dims are free; if not, the `reason`, and the `blocker` where one was found. `trials` are the runs."""
 
     holds: bool
     reason: str = ""

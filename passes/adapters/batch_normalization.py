@@ -1,4 +1,4 @@
-"""BatchNormalization: training, told by outputs and then by an attribute; statistics over channels alone."""
+"""BatchNormalization: training mode became an attribute (14), and statistics are per channel only (9)."""
 
 from __future__ import annotations
 
@@ -8,35 +8,34 @@ import onnx
 from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-compatible("BatchNormalization", 15, reason="scale and bias may be of another type than the data")
+compatible("BatchNormalization", 15, reason="scale and bias may have another type than the data")
 
 
 @adapter("BatchNormalization", to=6)
 def batch_normalization_6(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`consumed_inputs`, a hint that memory may be used again, is gone."""
+    """`consumed_inputs`, a hint that memory may be reused, was removed; it does not change the result."""
     rw.drop("consumed_inputs")
 
 
 @adapter("BatchNormalization", to=7)
 def batch_normalization_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`is_test` is gone: with Y alone the node is for inference, with its other outputs for training.
+    """`is_test` was removed: a node with the output Y alone is for inference, one with more outputs for training.
 
-    What changes: in test mode the other outputs were not filled, so they are left out.
+    What changes: with is_test=1 the other outputs were not computed, so they are removed.
     """
     if rw.pop("is_test", 0):
         for name in node.output[1:]:
             if name and rw.is_read(name):
-                rw.refuse(
-                    f"output {name!r} is read, and in test mode (is_test) it is not filled", code="no-equal"
-                )
+                rw.refuse(f"output {name!r} is used, but with is_test=1 it is not computed", code="no-equal")
         del node.output[1:]
 
 
 @adapter("BatchNormalization", to=9)
 def batch_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`spatial` is gone: with spatial=0 all axes but the first are flattened into channels, and shaped back.
+    """`spatial` was removed: with spatial=0, all axes after the first are flattened into channels and restored afterwards.
 
-    Why equal: the standard's own advice (BatchNormalization-9), and each number is computed as before.
+    Why equal: the text of BatchNormalization-9 says to flatten the input so; each element has its own statistics before
+    and after.
     """
     if rw.pop("spatial", 1):
         return
@@ -54,17 +53,17 @@ def batch_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("BatchNormalization", to=14)
 def batch_normalization_14(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """A node with more outputs than Y is told so by `training_mode`, and gives no saved statistics any more.
+    """`training_mode` is set if the node has more outputs than Y, and saved_mean and saved_var are removed.
 
-    Why equal: running_mean and running_var follow the same formula, with the variance of the whole population
-    (ONNX Runtime computes both versions with one kernel).
+    Why equal: running_mean and running_var follow the same formula, with the population variance (ONNX Runtime
+    computes both versions with one kernel).
     """
     for name in node.output[3:]:
         if name and rw.is_read(name):
             rw.refuse(
-                f"the saved statistic {name!r} is read",
+                f"output {name!r}, a saved statistic of the batch, is used, but BatchNormalization-14 has no such output",
                 code="no-equal",
-                hint="it served the gradient; stay at opset 13",
+                hint="it was for the gradient; target opset 13 or older",
             )
     training = any(node.output[1:])
     del node.output[3:]

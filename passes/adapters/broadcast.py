@@ -1,4 +1,4 @@
-"""Operators of two operands: from the broadcasting of `axis` and `broadcast` to that of NumPy."""
+"""Binary operators: from broadcasting by the attributes `axis` and `broadcast` to that of NumPy (opset 7)."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import onnx
 from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-compatible("Gemm", 6, reason="the description only")
+compatible("Gemm", 6, reason="only the description changed")
 
 
 @adapter("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor", to=7)
 def broadcast_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """The second operand gets the axes of length 1 behind its own that `axis` stood for.
+    """The second operand is extended by trailing axes of length 1, in place of the attribute `axis`.
 
-    What changes: `broadcast` and `axis` are gone. Without `axis` the shapes were aligned at the last axis, as
-    they are now.
+    What changes: `broadcast` and `axis` were removed. Without `axis` the shapes were aligned at the last axis, as in
+    NumPy, and the node is unchanged.
 
-    Limits: where the number of axes is not known, the second operand is shaped at run time, by operators of
-    opset 10 if its own number of axes is not known either.
+    Limits: where the rank of the first operand is unknown, the second is reshaped at run time; where its own rank is
+    unknown too, that takes operators of opset 10.
     """
     axis = rw.pop("axis")
     if rw.pop("broadcast", 0) and axis is not None:
@@ -28,16 +28,16 @@ def broadcast_7(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("Gemm", to=7)
 def gemm_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`broadcast` is gone: C is always broadcast, aligned at the last axis as before."""
+    """`broadcast` was removed: C is always broadcast, aligned at the last axis as before."""
     rw.drop("broadcast")
 
 
 @adapter("PRelu", to=7)
 def prelu_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """A slope per channel gets an axis of length 1 for every axis behind the channels.
+    """A slope per channel is extended by an axis of length 1 for every axis after the channels.
 
-    Why equal: before opset 7 a slope had one element or one per channel (axis 1); from then on it is aligned
-    with the input's last axis.
+    Why equal: before opset 7 a slope had one element, or one per channel (axis 1); from opset 7 on it is broadcast,
+    aligned at the input's last axis.
     """
     slope = rw.shape(node.input[1])
     if slope is None or (len(slope) == 1 and slope != (1,)):
@@ -45,7 +45,8 @@ def prelu_7(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 
 def _align(rw: Rewriter, value: str, operand: str, axis: int) -> str:
-    """Give `operand`, whose first axis is `axis` of `value`, trailing axes so that the last ones meet."""
+    """Return `operand`, whose first axis is aligned with `axis` of `value`, with trailing axes of length 1, so that the last
+    axes are aligned."""
     rank, own = rw.rank(value), rw.rank(operand)
     if axis == -1:
         return operand

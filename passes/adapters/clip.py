@@ -1,4 +1,4 @@
-"""Clip: its bounds became inputs."""
+"""Clip: its bounds became inputs (opset 11)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Clip", 12, reason="more types are allowed")
 compatible(
-    "Clip", 13, reason="more types are allowed, and what max < min gives is said: max, as runtimes did"
+    "Clip",
+    13,
+    reason="more types are allowed, and the result for min > max is specified: max, as runtimes computed it",
 )
 
 
@@ -17,8 +19,8 @@ compatible(
 def clip_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`min` and `max` move from attributes to inputs of the data's type.
 
-    Why equal: a bound left out is the least or greatest finite number of the data's type in both versions
-    (so an infinity is clipped all the same), and stays left out.
+    Why equal: an omitted bound is the smallest or largest finite number of the data's type in both versions, so an
+    infinity is clipped too; it stays omitted.
     """
     for index, name in enumerate(("min", "max"), start=1):
         rw.attribute_to_input(name, index, like=node.input[0])

@@ -1,6 +1,6 @@
-"""Steps in which a node stays as it is: claims that tests run, with what the changelog says has changed.
+"""Steps that leave a node unchanged, each with what the changelog of the standard says has changed; tests run them all.
 
-Only for operators that no other file is about: a family's claims stand beside its adapters.
+Only for operators without an adapter: the other files declare such steps beside the adapters of their operators.
 """
 
 from __future__ import annotations
@@ -64,18 +64,22 @@ for _operator, _versions in MORE_TYPES.items():
 
 compatible("BitShift", 28, reason="signed types are allowed, and shifts by the width or more are defined")
 compatible("Compress", 11, reason="a negative axis is allowed")
-compatible("Constant", 11, reason="sparse_value may stand in for value")
-compatible("Constant", 12, reason="value_int, value_floats and the like may stand in for value")
-compatible("DepthToSpace", 11, reason="mode was added; its default DCR is the old order")
-compatible("DepthToSpace", 28, reason="the operator became a function of others that says the same")
+compatible("Constant", 11, reason="sparse_value may be given in place of value")
+compatible(
+    "Constant", 12, reason="value_int, value_floats and similar attributes may be given in place of value"
+)
+compatible("DepthToSpace", 11, reason="mode was added; its default DCR is the order of older versions")
+compatible(
+    "DepthToSpace", 28, reason="the operator became a function of other operators, which computes the same"
+)
 compatible("Flatten", 11, reason="a negative axis is allowed")
-compatible("GatherND", 12, reason="batch_dims was added; its default 0 is the old way")
+compatible("GatherND", 12, reason="batch_dims was added; its default 0 is the behaviour of older versions")
 compatible("Identity", 14, reason="sequences are allowed")
 compatible("Identity", 16, reason="optional values are allowed")
 compatible("Mod", 13, reason="bfloat16 is allowed, and infinities and NaN are defined for fmod=1")
-compatible("Mod", 28, reason="floats are allowed for fmod=0; integers and fmod=1 compute as they did")
-compatible("NegativeLogLikelihoodLoss", 13, reason="the description only")
-compatible("Shape", 15, reason="start and end were added; their defaults take the whole shape")
-compatible("SpaceToDepth", 28, reason="mode was added; its default DCR is the old order")
+compatible("Mod", 28, reason="floats are allowed for fmod=0; integers and fmod=1 compute the same")
+compatible("NegativeLogLikelihoodLoss", 13, reason="only the description changed")
+compatible("Shape", 15, reason="start and end were added; by default the whole shape is returned")
+compatible("SpaceToDepth", 28, reason="mode was added; its default DCR is the order of older versions")
 compatible("Transpose", 21, reason="more types are allowed, and the length of perm is stated")
 compatible("Transpose", 25, reason="more types are allowed, and the range of perm is stated")

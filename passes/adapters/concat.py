@@ -1,4 +1,4 @@
-"""Concat: its axis has no default any more."""
+"""Concat: from opset 4 on its axis has no default."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ compatible("Concat", 13, reason="more types are allowed")
 
 @adapter("Concat", to=4)
 def concat_4(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`axis` is written out; it was 1 by default and has none now."""
+    """`axis` is set to 1 if it was omitted, since from opset 4 on it has no default."""
     if rw.attribute("axis") is None:
         rw.set("axis", 1)

@@ -7,18 +7,18 @@ import onnx
 from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-compatible("Conv", 11, reason="auto_pad and the defaults of strides and dilations are spelt out")
+compatible("Conv", 11, reason="auto_pad and the defaults of strides and dilations are specified")
 for _name in ("Conv", "ConvTranspose", "DeformConv"):
     compatible(_name, 22, reason="more types are allowed")
 
 
 @adapter("ConvTranspose", to=11)
 def conv_transpose_11(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`output_shape` is of the spatial axes alone: batch and channels, if they were written, go.
+    """Batch and channels are removed from `output_shape`, which from opset 11 on has spatial axes only.
 
-    Why equal: version 1 left it open, and ONNX Runtime took both (conv_transpose_attributes.h). The words for
-    which end takes an odd pad changed too, but for no version in particular (onnx pull request 3440), and
-    runtimes followed at all versions.
+    Why equal: version 1 leaves open which axes it has, and ONNX Runtime accepts both forms
+    (conv_transpose_attributes.h). The text about which end gets an odd pad changed too, but for all versions alike
+    (onnx pull request 3440), and so did the runtimes.
     """
     attribute = rw.attribute("output_shape")
     if attribute is None or attribute.ref_attr_name or len(attribute.ints) < 3:
@@ -26,9 +26,9 @@ def conv_transpose_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     spatial = _spatial_axes(rw)
     if spatial is None:
         rw.refuse(
-            f"output_shape has {len(attribute.ints)} numbers, and the number of spatial axes is not known",
+            f"output_shape has {len(attribute.ints)} elements, but the number of spatial axes is unknown",
             code="needs-rank",
-            hint="declare the shape of its input or weights",
+            hint="declare the shape of the node's input or weights",
         )
     if len(attribute.ints) == spatial + 2:
         rw.set("output_shape", list(attribute.ints[2:]))

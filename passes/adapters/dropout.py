@@ -1,4 +1,4 @@
-"""Dropout: told by an attribute, by the runtime, and then by an input whether it drops anything."""
+"""Dropout: training mode is the attribute is_test before opset 7, absent from 7 to 11, and an input from 12 on."""
 
 from __future__ import annotations
 
@@ -14,54 +14,54 @@ compatible("Dropout", 13, 22, reason="more types are allowed")
 
 @adapter("Dropout", to=6)
 def dropout_6(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`consumed_inputs`, a hint that memory may be used again, is gone."""
+    """`consumed_inputs`, a hint that memory may be reused, was removed; it does not change the result."""
     rw.drop("consumed_inputs")
 
 
 @adapter("Dropout", to=7)
 def dropout_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`is_test` is gone: a Dropout in test mode copies its input, as version 7 does at inference.
+    """`is_test` was removed: with is_test=1 Dropout copies its input, as Dropout-7 does.
 
-    What changes: without is_test the node dropped elements, and is written as Dropout-12 in training mode,
-    which does so still.
+    What changes: with is_test=0 the node drops elements, and is written as Dropout-12 in training mode, which does too.
 
-    Limits: random, so only its kind can be compared; and no version between 7 and 11 can say it.
+    Limits: the output of training mode is random, so only types and shapes can be compared. Opsets 7 to 11 have no
+    training mode.
     """
     if rw.pop("is_test", 0):
         return
     if rw.target < 12:
         rw.refuse(
-            "is in training mode (is_test=0)",
+            "is in training mode (is_test=0), which Dropout does not have in opsets 7 to 11",
             code="no-equal",
-            hint="opset 12 and above can say so, or set is_test=1",
+            hint="target opset 12 or newer, or set is_test=1 in the model",
         )
     rw.version = 12
     rw.attribute_to_input("ratio", 1)
     rw.set_input(2, rw.constant(np.array(True), "training"))
     _mask_of_data_type(rw)
-    rw.note("is_test is 0, so it drops elements at random, and goes on doing so")
+    rw.note("with is_test=0 it drops elements at random, as Dropout-12 does in training mode")
 
 
 @adapter("Dropout", to=10)
 def dropout_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """The mask, which was of the data's type, is bool, and is cast back where something reads it."""
+    """The mask is bool, and is cast to the data's type, which it had before, where it is used."""
     _mask_of_data_type(rw)
 
 
 @adapter("Dropout", to=12)
 def dropout_12(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`ratio` moves from an attribute to an input, and without training_mode the input is copied as before.
+    """`ratio` moves from an attribute to an input; without training_mode the data is copied as before.
 
-    Limits: what the mask holds when nothing is dropped was left open and is all true now. ONNX Runtime had
-    given all false, so a model that reads the mask is migrated under the assumption that it does not mind.
+    Limits: when nothing is dropped, the mask was unspecified and is all true from opset 12 on. ONNX Runtime returned all
+    false before. A model that uses the mask is migrated under the assumption that it does not depend on that.
     """
     rw.attribute_to_input("ratio", 1)
     if _has_mask(rw):
-        rw.note("the mask, which the standard left open, is all true now", Exactness.ASSUMED)
+        rw.note("the mask was unspecified, and is all true from opset 12 on", Exactness.ASSUMED)
 
 
 def _has_mask(rw: Rewriter) -> bool:
-    """Tell whether the mask is read, and leave it out if it is not."""
+    """Return whether the mask is read; remove it from the outputs if it is not."""
     if rw.output(1) and rw.is_read(rw.output(1)):
         return True
     del rw.node.output[1:]

@@ -1,4 +1,4 @@
-"""Operators that work element by element: their types grew, and `consumed_inputs` went."""
+"""Element-wise operators: more types, and `consumed_inputs` was removed (opset 6)."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ for _operator, _versions in MORE_TYPES.items():
     compatible(_operator, *_versions, reason="more types are allowed")
 for _operator in ("Max", "Mean", "Min", "Sum"):
     compatible(_operator, 8, reason="inputs of different shapes are broadcast; before, all had one shape")
-compatible("Pow", 12, reason="base and exponent may be of two types, and the result is of the base's")
-compatible("Gemm", 11, reason="C may be left out")
+compatible("Pow", 12, reason="base and exponent may have different types; the result has the base's")
+compatible("Gemm", 11, reason="C may be omitted")
 
 
 @adapter(
@@ -79,17 +79,17 @@ compatible("Gemm", 11, reason="C may be left out")
     to=6,
 )
 def consumed_inputs_6(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`consumed_inputs`, a hint that memory may be used again, is gone.
+    """`consumed_inputs`, a hint that memory may be reused, was removed; it does not change the result.
 
-    Why equal: the schemas of versions 1 and 6 differ in nothing else but words; the defaults of Elu,
-    HardSigmoid and LeakyRelu are the same, and Clip without a bound had the type's own limits in both.
+    Why equal: otherwise the schemas of versions 1 and 6 differ in their descriptions only. The defaults of Elu,
+    HardSigmoid and LeakyRelu are the same, and an omitted bound of Clip is the limit of the type in both.
     """
     rw.drop("consumed_inputs")
 
 
 @adapter("Selu", to=6)
 def selu_6(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`alpha` and `gamma` are written out, because their defaults became more precise."""
+    """`alpha` and `gamma` are set to their old defaults if they were omitted, since the new defaults are more precise."""
     rw.drop("consumed_inputs")
     for name, default in (("alpha", 1.6732), ("gamma", 1.0507)):
         if rw.attribute(name) is None:

@@ -1,4 +1,4 @@
-"""Erf: integers are no longer allowed."""
+"""Erf: integers are not allowed from opset 13 on."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _INTEGERS = frozenset(
 
 @adapter("Erf", to=13)
 def erf_13(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Integers are no longer allowed; integer data goes through float32 and back.
+    """Integer data is cast to float32 and the result back, since from opset 13 on Erf takes floats only.
 
-    What changes: nothing for float16, float and double. The function of an integer is computed in float32 and
-    cut to an integer, so it is 1, 0 or -1.
+    What changes: nothing for float16, float and double. The function of an integer is computed in float32 and truncated
+    to an integer, so it is 1, 0 or -1.
 
-    Why equal: onnx.reference computes Erf-9 so. ONNX Runtime never had the operator for integers.
+    Why equal: onnx.reference computes Erf-9 in this way. ONNX Runtime never supported integers.
 
-    Limits: where the element type is not known it is taken to be a float. Another runtime may have computed
-    the function of an integer in another precision and cut it elsewhere: the form is equivalent, not exact.
+    Limits: an unknown element type is assumed to be a float. Another runtime may have computed the function of an
+    integer in another precision and rounded it otherwise: equivalent, not exact.
     """
     dtype = rw.dtype(node.input[0])
     if dtype not in _INTEGERS:
@@ -33,4 +33,7 @@ def erf_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     name = node.output[0]
     node.input[0] = rw.before("Cast", [node.input[0]], hint="float", to=TensorProto.FLOAT)
     rw.after("Cast", [rw.detach_output(0)], [name], to=dtype)
-    rw.note("Erf takes floats only: integers go through float32 and back", Exactness.EQUIVALENT)
+    rw.note(
+        "integers are cast to float32 and the result back, since Erf-13 takes floats only",
+        Exactness.EQUIVALENT,
+    )

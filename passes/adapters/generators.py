@@ -6,7 +6,7 @@ from onnx_migrate.engine.registry import compatible
 
 compatible(
     "OneHot", 11,
-    reason="negative indices count from the end, as in ONNX Runtime before, though not allowed by the words",
+    reason="negative indices are allowed and count from the end, as ONNX Runtime already computed them",
 )  # fmt: skip
 compatible("OneHot", 28, reason="more types are allowed")
-compatible("Range", 27, reason="half floats are allowed, and stash_type says how those are added up")
+compatible("Range", 27, reason="half floats are allowed, with stash_type for the precision of their sums")

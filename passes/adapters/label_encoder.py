@@ -1,4 +1,4 @@
-"""LabelEncoder of ai.onnx.ml."""
+"""LabelEncoder of ai.onnx.ml: a list of classes became keys and values (2); the last of equal keys counts (4)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ ML = "ai.onnx.ml"
 
 @adapter("LabelEncoder", to=2, domain=ML)
 def label_encoder_2(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """The list of classes becomes keys and values: integers to strings or strings to integers.
+    """The list of classes becomes keys and values: integers to strings, or strings to integers.
 
-    What changes: which of the two follows from the input's type, or from the one default that is set.
+    What changes: the direction follows from the input's type, or from the default value if only one is set.
 
-    Why equal: a class that is listed twice has its last place (onnxruntime/core/providers/cpu/ml/label_encoder.h).
+    Why equal: of a class that is listed twice the last index counts (onnxruntime/core/providers/cpu/ml/label_encoder.h).
     """
     classes: list[bytes] = rw.pop("classes_strings", [])
     if not classes:
-        rw.refuse("classes_strings lists nothing", code="invalid-node")
+        rw.refuse("its attribute classes_strings is empty", code="invalid-node")
     if _from_strings(node, rw):
         places = {label: place for place, label in enumerate(classes)}
         rw.drop("default_string")
@@ -35,10 +35,10 @@ def label_encoder_2(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("LabelEncoder", to=4, domain=ML)
 def label_encoder_4(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """A key that is listed again is left out there, because from now on the last one would count.
+    """Of equal keys only the first is kept, since from version 4 on the last one would count.
 
-    Why equal: ONNX Runtime takes the first one, which the text of version 2 leaves open. Keys of NaN stay: both
-    texts let them match, though ONNX Runtime does so from version 4 on only.
+    Why equal: ONNX Runtime uses the first one; the text of version 2 leaves it open. Keys of NaN are kept: both texts let
+    them match, though ONNX Runtime does so from version 4 on only.
     """
     names = [attribute.name for attribute in node.attribute]
     keys = next((name for name in names if name.startswith("keys_")), "")
@@ -55,7 +55,7 @@ def label_encoder_4(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 
 def _from_strings(node: onnx.NodeProto, rw: Rewriter) -> bool:
-    """Tell whether the node maps strings to integers."""
+    """Return whether the node maps strings to integers, not integers to strings."""
     to_integers, to_strings = (
         rw.attribute("default_int64") is not None,
         rw.attribute("default_string") is not None,

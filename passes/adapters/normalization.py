@@ -15,10 +15,10 @@ compatible("LpNormalization", 22, reason="more types are allowed")
 
 @adapter("MeanVarianceNormalization", to=13)
 def mean_variance_normalization_13(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`axes` is written out where it was left out.
+    """`axes` is set to its default if it was omitted.
 
-    What changes: nothing, it is the default; but onnx's strict shape inference looks into the operator's function,
-    which holds no default, and refuses the model (onnx 1.23).
+    What changes: no number. onnx's strict shape inference expands the operator's function, which does not contain the
+    default, and refuses the model without it (onnx 1.23).
     """
     if rw.attribute("axes") is None:
         rw.set("axes", [0, 2, 3])

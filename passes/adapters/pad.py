@@ -1,4 +1,4 @@
-"""Pad: pads and value became inputs."""
+"""Pad: pads and value became inputs (opset 11)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Pad", 13, 21, 23, 24, 25, reason="more types are allowed")
-compatible("Pad", 18, reason="axes was added; without it the pads are for all axes, as before")
+compatible(
+    "Pad",
+    18,
+    reason="the optional input axes was added; without it the pads are those of all axes, as before",
+)
 compatible("Pad", 19, reason="the mode wrap was added")
 
 
 @adapter("Pad", to=2)
 def pad_2(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`paddings` is called `pads`."""
+    """The attribute `paddings` is renamed to `pads`."""
     paddings = rw.attribute("paddings")
     if paddings is not None:
         paddings.name = "pads"
@@ -24,7 +28,7 @@ def pad_2(node: onnx.NodeProto, rw: Rewriter) -> None:
 def pad_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`pads` and `value` move from attributes to inputs, the value in the data's type.
 
-    What changes: a value that is 0, the default, is left out, and so is one beside a mode that reads none.
+    What changes: a value of 0, which is the default, is omitted, and so is one that the mode does not use.
     """
     rw.attribute_to_input("pads", 1)
     value, mode = rw.attribute("value"), rw.attribute("mode")

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM: which outputs are given is seen from the outputs alone."""
+"""RNN, GRU and LSTM: from opset 7 on the names of the outputs say which of them are computed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import onnx
 from onnx_migrate.engine.registry import adapter, compatible
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-compatible(
-    "GRU", 3, reason="linear_before_reset was added, 0 by default; a typing error in a default was mended"
-)
+compatible("GRU", 3, reason="linear_before_reset was added, with default 0; a misspelt default was corrected")
 for _name in ("RNN", "GRU", "LSTM"):
     compatible(_name, 22, reason="more types are allowed")
 
@@ -20,15 +18,15 @@ ACTIVATIONS = {
         "Softsign", "Softplus",
     )
 }  # fmt: skip
-"""The activation functions that the standard names (RNN, GRU and LSTM are of one mind)."""
+"""The standard's names of activation functions, the same for RNN, GRU and LSTM, by their lower case."""
 
 
 @adapter("RNN", "GRU", "LSTM", to=7)
 def recurrent_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`output_sequence` is gone: an output that is not wanted has no name.
+    """`output_sequence` was removed: an output that is not computed has no name.
 
-    Why equal: at 0, the default, output_sequence left it open whether Y is given, and a Y without a name is
-    not. A Y with a name has readers or is an output of the graph, so it stays.
+    Why equal: with output_sequence=0, the default, the standard left open whether Y is computed; a Y without a name is
+    not. A Y with a name is used, or is an output of the graph, so it is kept.
     """
     rw.drop("output_sequence")
     _spell(rw)
@@ -36,10 +34,10 @@ def recurrent_7(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("RNN", "GRU", "LSTM", to=14)
 def recurrent_14(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`layout` was added; 0, the default, is how it was.
+    """`layout` was added, with the old behaviour, 0, as its default; names of activations get the standard's case.
 
-    What changes: activations in another spelling ("tanh", as early exporters wrote it) get the standard's, the one
-    that runtimes know.
+    What changes: activations in another case ("tanh", as early exporters wrote it) get the standard's spelling, which
+    runtimes require.
     """
     _spell(rw)
 

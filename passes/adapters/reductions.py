@@ -1,4 +1,4 @@
-"""The ten Reduce operators, ArgMax and ArgMin: `axes` became an input."""
+"""The ten Reduce operators, whose `axes` became an input, ArgMax and ArgMin."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ for _name in ("ReduceMax", "ReduceMin"):
     compatible(_name, 12, 20, reason="more types are allowed")
 for _name in ("ArgMax", "ArgMin"):
     compatible(_name, 11, reason="negative axes are allowed")
-    compatible(_name, 12, reason="select_last_index was added; by default the first index is taken, as ever")
+    compatible(
+        _name, 12, reason="select_last_index was added; by default the first index is returned, as before"
+    )
     compatible(_name, 13, reason="more types are allowed")
 
 
@@ -29,19 +31,19 @@ for _name in ("ArgMax", "ArgMin"):
 def reduce_axes(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`axes` moves from an attribute to an input.
 
-    Why equal: no axes, or an empty list of them, means all axes before and after; the new attribute
-    `noop_with_empty_axes`, unset, keeps it so.
+    Why equal: omitted or empty axes mean all axes before and after; the new attribute `noop_with_empty_axes` has that
+    as its default.
     """
     rw.attribute_to_input("axes", 1)
 
 
 @adapter("ReduceLogSum", "ReduceLogSumExp", to=28)
 def reduce_log_28(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Integers are no longer allowed, so they are reduced as doubles and the result is cast back.
+    """Integers are cast to double and the result back, since from opset 28 on they are not allowed.
 
-    What changes: a node on integers gets a Cast before and behind it; one on floats stays as it is.
+    What changes: a node on integers gets a Cast before and after it; one on floats is unchanged.
 
-    Limits: a sum that overflowed its integer type no longer does, so this is equivalent, not exact.
+    Limits: a sum that overflowed its integer type does not overflow in double: equivalent, not exact.
     """
     dtype = rw.need_dtype(node.input[0])
     if dtype not in (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64):
@@ -49,4 +51,7 @@ def reduce_log_28(node: onnx.NodeProto, rw: Rewriter) -> None:
     node.input[0] = rw.before("Cast", [node.input[0]], hint="double", to=TensorProto.DOUBLE)
     name = node.output[0]
     rw.after("Cast", [rw.detach_output(0)], [name], to=dtype)
-    rw.note("integers are no longer allowed: reduced as doubles and cast back", Exactness.EQUIVALENT)
+    rw.note(
+        "integers are cast to double and the result back, since integers are not allowed",
+        Exactness.EQUIVALENT,
+    )

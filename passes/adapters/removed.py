@@ -1,7 +1,7 @@
-"""Operators that left ai.onnx in onnx 1.4 and 1.5, written in those that stayed.
+"""Experimental operators that onnx 1.4 and 1.5 removed from ai.onnx, written with other operators.
 
-They are rewritten where they left (opset 10; ConstantFill and MeanVarianceNormalization 9): below, they were part of
-the standard, experimental ones, and stay.
+They are rewritten at the opset that removed them: 9 for ConstantFill and MeanVarianceNormalization, 10 for the others.
+At older opsets they are part of the standard and are unchanged.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from onnx_migrate.spec.experimental_ops import crop_limits
 unsupported(
     "ATen",
     10,
-    why="what an ATen node computes is not said in the model: it names a function of PyTorch's C++ library",
+    why="ATen calls a function of PyTorch's C++ library by name, so the model does not define what it computes",
     hint="export the model again with operator_export_type=ONNX",
 )
 unsupported(
     "GRUUnit",
     10,
-    why="its text leaves open how gates and state are combined, and no runtime has it",
+    why="the standard does not specify how GRUUnit combines gates and state, and no runtime implements it",
     hint="export the model again with GRU",
 )
 
 
 @adapter("Affine", to=10)
 def affine_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Affine left the standard: alpha · x + beta is written as Mul and Add.
+    """Affine was removed from the standard: alpha · x + beta is written as Mul and Add.
 
     Why equal: onnxruntime/contrib_ops/cpu/element_wise_ops.cc; half floats are computed in float32, as there.
     """
@@ -44,7 +44,7 @@ def affine_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("Scale", to=10)
 def scale_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Scale left the standard: it is written as Mul.
+    """Scale was removed from the standard: it is written as Mul.
 
     Why equal: onnxruntime/contrib_ops/cpu/element_wise_ops.cc; half floats are computed in float32, as there.
     """
@@ -53,10 +53,10 @@ def scale_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("ImageScaler", to=10)
 def image_scaler_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ImageScaler left the standard: scale · x + bias, a bias per channel, is written as Mul and Add.
+    """ImageScaler was removed from the standard: scale · x + bias, with a bias per channel, is written as Mul and Add.
 
     Why equal: onnxruntime/contrib_ops/cpu/image_scaler.h; half floats are computed in float32, as there. Without
-    `bias`, which the text allows and ONNX Runtime does not, nothing is added.
+    `bias`, which the standard allows and ONNX Runtime does not, nothing is added.
     """
     scale, bias = rw.pop("scale", 1.0), rw.pop("bias", [])
     _linear(node, rw, scale, np.array(bias).reshape(-1, 1, 1))
@@ -64,32 +64,32 @@ def image_scaler_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("ScaledTanh", to=10, exactness=Exactness.EQUIVALENT)
 def scaled_tanh_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ScaledTanh left the standard: alpha · tanh(beta · x) is written as Mul, Tanh, Mul.
+    """ScaledTanh was removed from the standard: alpha · tanh(beta · x) is written as Mul, Tanh, Mul.
 
-    Limits: both attributes may be left out by the text, which says no defaults; such a node is refused.
+    Limits: a node without one of the attributes is refused: the standard allows it and specifies no default.
     """
     _between(node, rw, "Tanh")
 
 
 @adapter("ParametricSoftplus", to=10, exactness=Exactness.EQUIVALENT)
 def parametric_softplus_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ParametricSoftplus left the standard: alpha · ln(exp(beta · x) + 1) is written as Mul, Softplus, Mul.
+    """ParametricSoftplus was removed from the standard: alpha · ln(exp(beta · x) + 1) is written as Mul, Softplus, Mul.
 
-    Limits: both attributes may be left out by the text, which says no defaults; such a node is refused.
+    Limits: a node without one of the attributes is refused: the standard allows it and specifies no default.
     """
     _between(node, rw, "Softplus")
 
 
 @adapter("Crop", to=10)
 def crop_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Crop left the standard: it is written as Slice of height and width.
+    """Crop was removed from the standard: it is written as a Slice of height and width.
 
     Why equal: `border` is left, top, right, bottom; with `scale`, height and width from left and top
     (onnxruntime/contrib_ops/cpu/crop.h).
     """
     limits = crop_limits(rw.pop("border", []), rw.pop("scale", []))
     if limits is None:
-        rw.refuse("border needs four numbers and scale two, none negative", code="invalid-node")
+        rw.refuse("its border must have four numbers and its scale two, none negative", code="invalid-node")
     rw.rename("Slice")
     for index, (hint, value) in enumerate(zip(("starts", "ends", "axes"), (*limits, [2, 3]), strict=True), 1):
         rw.set_input(index, rw.constant(np.array(value, np.int64), hint))
@@ -97,7 +97,7 @@ def crop_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("DynamicSlice", to=10)
 def dynamic_slice_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """DynamicSlice became Slice, which takes the same inputs.
+    """DynamicSlice was removed from the standard: it is written as Slice, which has the same inputs.
 
     Why equal: ONNX Runtime has one kernel for both.
     """
@@ -110,8 +110,8 @@ def mean_variance_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
 
     What changes: without `normalize_variance` it is written as ReduceMean and Sub.
 
-    Why equal: the text of version 9 names the axes for both ways, and ONNX Runtime has one kernel for both
-    versions. Half floats are computed in float32, as there. The mean alone may round differently.
+    Why equal: the text of version 9 names the axes of both cases, and ONNX Runtime computes both versions with one
+    kernel. Half floats are computed in float32, as there. Without the variance the result may round differently.
     """
     axes = [0, 1, 2, 3] if rw.pop("across_channels", 0) else [0, 2, 3]
     variance = rw.pop("normalize_variance", 1)
@@ -121,15 +121,15 @@ def mean_variance_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
         return
     rw.rename("Sub")
     rw.set_input(1, rw.before("ReduceMean", [value], hint="mean", axes=axes, keepdims=1))
-    rw.note("without variance it is written as ReduceMean and Sub", Exactness.EQUIVALENT)
+    rw.note("without normalize_variance it is written as ReduceMean and Sub", Exactness.EQUIVALENT)
 
 
 @adapter("ConstantFill", to=9)
 def constant_fill_9(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ConstantFill left the standard: it is written as ConstantOfShape.
+    """ConstantFill was removed from the standard: it is written as ConstantOfShape.
 
-    What changes: the shape, which was an attribute, that of an input or the numbers in it, with `extra_shape`
-    behind, becomes the input.
+    What changes: the shape, which was an attribute, the shape of an input, or the elements of an input, followed by
+    `extra_shape`, becomes the input.
     """
     dtype = helper.tensor_dtype_to_np_dtype(rw.pop("dtype", int(TensorProto.FLOAT)))
     value = np.array([rw.pop("value", 0.0)]).astype(dtype)
@@ -142,9 +142,9 @@ def constant_fill_9(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("GivenTensorFill", to=10)
 def given_tensor_fill_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """GivenTensorFill left the standard: it is written as Constant, and Reshape where the shape comes from an input.
+    """GivenTensorFill was removed from the standard: it is written as Constant, or as Reshape if an input has the shape.
 
-    What changes: the values are of the input's type; without one, float32.
+    What changes: the values have the type of the input, or float32 without one.
     """
     given = rw.input(0)
     dtype = helper.tensor_dtype_to_np_dtype(rw.need_dtype(given)) if given else np.dtype(np.float32)
@@ -156,19 +156,23 @@ def given_tensor_fill_10(node: onnx.NodeProto, rw: Rewriter) -> None:
         node.input.extend([rw.constant(values, "values"), shape])
         return
     if values.size != np.prod(shape):
-        rw.refuse(f"has {values.size} values for the shape {shape}", code="invalid-node")
+        rw.refuse(
+            f"has {values.size} values, but the shape {shape} needs {int(np.prod(shape))}",
+            code="invalid-node",
+        )
     rw.rename("Constant")
     rw.set("value", onnx.numpy_helper.from_array(values.reshape(shape)))
 
 
 def _shape(rw: Rewriter) -> str | list[int]:
-    """Take the attributes by which a fill says its shape; return it, or the name of a value that holds it."""
+    """Remove the attributes for the shape; return the shape, or the name of a value that holds it."""
     given, stated = rw.input(0), rw.attribute("shape") is not None
     shape, extra = rw.pop("shape", []), rw.pop("extra_shape", [])
     numbers = rw.pop("input_as_shape", 0)
     if (given and stated) or (extra and not given):
         rw.refuse(
-            "shape is for nodes without an input, and extra_shape for those with one", code="invalid-node"
+            "the attribute shape is allowed only without an input, and extra_shape only with one",
+            code="invalid-node",
         )
     if not given:
         return list(shape)
@@ -183,7 +187,7 @@ def _shape(rw: Rewriter) -> str | list[int]:
 
 
 def _linear(node: onnx.NodeProto, rw: Rewriter, factor: float, offset: np.ndarray[Any, Any]) -> None:
-    """Make the node factor · x + offset; what is neutral is left out."""
+    """Rewrite the node as factor · x + offset; a factor of 1 and an offset of 0 are omitted."""
     value = _widened(rw)
     steps = [("Mul", np.array(factor), "scale")] if factor != 1 else []
     if offset.any():
@@ -195,10 +199,14 @@ def _linear(node: onnx.NodeProto, rw: Rewriter, factor: float, offset: np.ndarra
 
 
 def _between(node: onnx.NodeProto, rw: Rewriter, operator: str) -> None:
-    """Make the node alpha · operator(beta · x)."""
+    """Rewrite the node as alpha · operator(beta · x)."""
     for name in ("alpha", "beta"):
         if rw.attribute(name) is None:
-            rw.refuse(f"leaves out {name}, which has no default", code="needs-value", hint=f"set {name}")
+            rw.refuse(
+                f"omits attribute {name}, which has no default",
+                code="needs-value",
+                hint=f"set {name} in the model",
+            )
     alpha, beta = rw.pop("alpha"), rw.pop("beta")
     value = rw.before("Mul", [_widened(rw), _number(rw, np.array(beta), "beta")], hint="scaled")
     _chain(node, rw, rw.before(operator, [value]), [("Mul", np.array(alpha), "alpha")])
@@ -207,7 +215,7 @@ def _between(node: onnx.NodeProto, rw: Rewriter, operator: str) -> None:
 def _chain(
     node: onnx.NodeProto, rw: Rewriter, value: str, steps: Sequence[tuple[str, np.ndarray[Any, Any], str]]
 ) -> None:
-    """Apply operators of a constant operand one after the other; the node becomes the last."""
+    """Apply binary operators with a constant operand one after the other; the node becomes the last of them."""
     for place, (operator, operand, hint) in enumerate(steps, 1):
         inputs = [value, _number(rw, operand, hint)]
         if place < len(steps):
@@ -224,9 +232,9 @@ def _number(rw: Rewriter, array: np.ndarray[Any, Any], hint: str) -> str:
 
 
 def _widened(rw: Rewriter) -> str:
-    """Return the node's input, to be computed with; half floats as float32, to be cast back behind the node.
+    """Return the node's input; half floats are cast to float32, and the node's output back.
 
-    The attributes are float32 numbers, and ONNX Runtime, which has these operators for float32 alone, does so too.
+    The attributes are float32 numbers. ONNX Runtime implements these operators for float32 only, so it casts too.
     """
     value = rw.node.input[0]
     if rw.need_dtype(value) != TensorProto.FLOAT16:

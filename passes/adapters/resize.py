@@ -28,24 +28,23 @@ Floats = npt.NDArray[np.float32]
 compatible(
     "Resize",
     18,
-    reason="antialias, axes and keep_aspect_ratio_policy were added; their defaults are the old ways",
+    reason="antialias, axes and keep_aspect_ratio_policy were added; their defaults are the behaviour of older versions",
 )
 compatible("Resize", 19, reason="half_pixel_symmetric was added, and more types for the optional inputs")
 
 
 @adapter("Resize", to=11)
 def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Coordinates are asymmetric, and nearest rounds up on an axis that shrinks and down on one that grows.
+    """Coordinates and rounding are set: asymmetric, and for nearest up on a shrinking axis and down on a growing one.
 
-    What changes: both are written out, since the defaults from opset 11 on are half_pixel and
-    round_prefer_floor. A node has one rounding for all axes, so a nearest Resize that shrinks one axis and
-    grows another, or whose scales come at run time, becomes two: first what shrinks, then what grows.
+    What changes: both are set, since the defaults from opset 11 on are half_pixel and round_prefer_floor. A node has one
+    rounding for all axes, so a nearest Resize that shrinks one axis and grows another, or whose scales are computed at
+    run time, becomes two: the first shrinks, the second grows.
 
-    Why equal: ONNX Runtime's Resize-10 kernel (upsamplebase.h, GetNearestPixelFromOriginal: ceil for
-    scale < 1). A shrinking axis always gets shorter. A growing one need not get longer (scale below
-    1 + 1/length), and where no axis does, ONNX Runtime copies instead of taking indices. The growing node is
-    kept from that by an axis in front that it doubles and of which the first half is taken; this asks for no
-    shape.
+    Why equal: ONNX Runtime's Resize-10 kernel (upsamplebase.h, GetNearestPixelFromOriginal: ceil for scale < 1). An
+    axis with a scale below 1 always gets shorter. One with a scale above 1 may keep its length (scale below
+    1 + 1/length), and where all axes do, ONNX Runtime copies the input without computing coordinates. To prevent that,
+    the growing node doubles an additional first axis, of which the first slice is taken; no shape needs to be known.
     """
     mode = check_choice(rw, "mode")
     scales = read_scales(rw, node.input[1])
@@ -63,19 +62,17 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("Resize", to=13)
 def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`roi` and `scales` may be left out, so what is not read is left out.
+    """`roi`, `scales` and `sizes` are omitted where they are not used, which opset 13 allows.
 
-    What changes: a roi is kept for tf_crop_and_resize alone, the only mode that reads it. Beside `sizes`,
-    `scales` is left out, and so is an empty `sizes`, because from opset 13 on a runtime may take at most one.
-    The mode tf_half_pixel_for_nn is gone and is written with those that are left.
+    What changes: a roi is kept for tf_crop_and_resize only, the one mode that uses it. `scales` is omitted if `sizes` is
+    given, and an empty `sizes` is omitted, because from opset 13 on a runtime may refuse both. The mode
+    tf_half_pixel_for_nn was removed and is written with other modes.
 
-    Why equal: onnx/defs/tensor/old.cc (Resize-11: where sizes is needed, scales must be empty) against
-    Resize-13; ONNX Runtime reads the roi in tf_crop_and_resize only, and refuses scales beside sizes
-    (upsamplebase.h).
+    Why equal: Resize-11 requires empty scales where sizes are given (onnx/defs/tensor/old.cc), and Resize-13 omitted
+    ones; ONNX Runtime reads the roi for tf_crop_and_resize only, and refuses scales beside sizes (upsamplebase.h).
 
-    Limits: tf_half_pixel_for_nn by scales or sizes that come at run time is written as half_pixel, which
-    rounds otherwise at some float ties (equivalent); with nearest_mode ceil or round_prefer_ceil it is then
-    refused.
+    Limits: tf_half_pixel_for_nn with scales or sizes that are computed at run time is written as half_pixel, which may
+    round a tie differently (equivalent), and is refused with nearest_mode ceil or round_prefer_ceil.
     """
     check_choice(rw, "mode")
     coordinates = check_choice(rw, "coordinate_transformation_mode")
@@ -85,7 +82,7 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     if coordinates == "tf_crop_and_resize":
         check_roi(rw, rw.input(1))
     elif rw.input(1):
-        rw.note("its roi is left out, because only tf_crop_and_resize reads it")
+        rw.note("its roi is omitted, since only tf_crop_and_resize uses it")
         if converted:
             rw.note(
                 "its roi [0…, 1…] without coordinates shows that onnx's version converter wrote it for an older Resize"
@@ -99,7 +96,7 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
         scales = read_scales(rw, rw.input(2))
     else:
         rw.set_input(2, "")
-        rw.note("scales are left out, because sizes are given")
+        rw.note("its scales are omitted, since sizes are given")
         sizes = read_sizes(rw, rw.input(3))
     if coordinates in rw.keep:
         rw.note(f"{coordinates} is kept (--keep), although the standard removed it with opset 13")
@@ -124,10 +121,9 @@ def _half_pixel_for_nn(
 ) -> None:
     """Write tf_half_pixel_for_nn, which samples at (x + 0.5) / scale, with the modes of opset 13.
 
-    Rounded down that is half_pixel, (x + 0.5) / scale - 0.5, rounded half up; rounded half down it is
-    half_pixel rounded up. The subtraction moves some floats over a tie, but none if the scale is whole or a
-    power of two. And it is, to the bit, what asymmetric finds at 2x + 1 by twice the scale, whatever the
-    rounding.
+    With floor it is half_pixel, (x + 0.5) / scale - 0.5, with round_prefer_ceil; with round_prefer_floor it is half_pixel
+    with ceil. The subtraction can round a float across a tie, but not if the scale is an integer or a power of two.
+    With every rounding it equals, bit for bit, asymmetric at position 2x + 1 with twice the scale.
     """
     new = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}.get(rounding)
     plain = scales is not None and bool(((scales == np.round(scales)) | (np.frexp(scales)[0] == 0.5)).all())
@@ -149,9 +145,9 @@ def _half_pixel_for_nn(
         rw.rename("Identity")
         rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
         del rw.node.input[1:]
-        rw.note("no length changes, and ONNX Runtime copies the input then")
+        rw.note("no length changes, so ONNX Runtime copies the input, which Identity does")
     else:
-        _odd_positions(rw, scales, sizes)
+        _write_twice_as_long(rw, scales, sizes)
 
 
 def _copies(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> bool | None:
@@ -168,7 +164,8 @@ def _copies(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -
     return all(run_length(length or 0, scale) == length for length, scale in zip(shape, scales, strict=True))
 
 
-def _odd_positions(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> None:
+def _write_twice_as_long(rw: Rewriter, scales: Floats, sizes: npt.NDArray[np.int64] | None) -> None:
+    """Write an asymmetric Resize by twice the scales or sizes, and a Slice that takes the elements at odd indices."""
     changed = np.flatnonzero(scales != 1)
     factor = np.where(scales != 1, 2, 1)
     rw.set("coordinate_transformation_mode", "asymmetric")

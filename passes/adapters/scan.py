@@ -1,4 +1,4 @@
-"""Scan: it no longer scans a batch."""
+"""Scan: from opset 9 on it has no batch axis."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ compatible("Scan", 16, 19, 21, 23, 24, 25, reason="more types are allowed")
 
 @adapter("Scan", to=9)
 def scan_9(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """The batch axis is gone: an outer Scan goes through the batch and an inner one through the sequence.
+    """The batch axis was removed: an outer Scan iterates over the batch, and an inner one over the sequence.
 
-    What changes: the inner Scan has the old body, the old states and `directions` as `scan_input_directions`.
-    The outer one, without states, scans axis 0 of all that the old one took, and stacks what the inner gives.
+    What changes: the inner Scan has the old body and states, and `directions` as `scan_input_directions`. The outer one
+    has no states; it scans axis 0 of all inputs and stacks the outputs of the inner one.
 
-    Why equal: it is the pseudo-code of version 8 read literally, a loop over the batch around a loop over the
-    sequence.
+    Why equal: the pseudo-code of Scan-8 is a loop over the batch around a loop over the sequence.
 
-    Limits: sequence_lens, with which the sequences of a batch differ in length, has no equal.
+    Limits: refused are sequence_lens by which sequences of one batch may differ in length.
     """
     if rw.input(0) and not _full_length(rw):
         rw.refuse(
-            "has sequence_lens, and they are not known to be the length of the whole sequence",
+            "has sequence_lens, which are not known to equal the length of the sequence axis",
             code="sequence-lens",
-            hint="scan sequences of one length, and leave sequence_lens out",
+            hint="use sequences of one length and omit sequence_lens",
         )
     scanned = int(rw.get("num_scan_inputs"))
     directions = rw.pop("directions")
@@ -57,12 +56,12 @@ def _full_length(rw: Rewriter) -> bool:
 
 def _attribute(rw: Rewriter, name: str) -> onnx.AttributeProto:
     attribute = rw.attribute(name)
-    assert attribute is not None  # The node fits the form of version 8, which asks for it.
+    assert attribute is not None  # The schema of version 8 requires it.
     return attribute
 
 
 def _element_type(rw: Rewriter, value: str) -> TypeProto:
-    """Return the type of a value as far as it is known, without its shape."""
+    """Return a value's type without its shape; the element type is UNDEFINED if it is unknown."""
     type_ = TypeProto()
     type_.tensor_type.elem_type = (rw.dtype(value) if value else None) or TensorProto.UNDEFINED
     return type_

@@ -1,4 +1,4 @@
-"""Softmax, LogSoftmax and Hardmax: from a flattening axis to the one axis that is normalised."""
+"""Softmax, LogSoftmax and Hardmax: from opset 13 on they normalise one axis, before all axes from `axis` on."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ for _name in ("Softmax", "LogSoftmax", "Hardmax"):
 
 @adapter("Softmax", "LogSoftmax", "Hardmax", to=13)
 def softmax_13(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`axis` no longer splits the tensor into two dimensions but names the one that is normalised.
+    """`axis` is the one axis that is normalised, in place of the first of those that are normalised together.
 
-    What changes: the default was 1 and became -1, so the axis is written out. Where more than one axis was
-    normalised together, the input is flattened there, normalised along its second dimension and given its
-    shape back; that needs no shape before run time.
+    What changes: the default of `axis` was 1 and became -1, so it is set. Where more than one axis was normalised
+    together, the input is flattened at `axis`, normalised along its second axis and reshaped back; no shape needs to be
+    known before run time.
 
-    Why equal: every axis behind `axis` has one element, or Flatten makes the very matrix whose rows version
-    11 normalised (onnx/defs/math/old.cc).
+    Why equal: all axes after `axis` have length 1, or Flatten produces the matrix whose rows version 11 normalises
+    (onnx/defs/math/old.cc).
 
-    Limits: a tensor without elements may fail at target 13, whose Reshape cannot write every dim of 0.
+    Limits: an empty tensor may fail at target 13, whose Reshape has no allowzero to restore dims of 0.
     """
     source = node.input[0]
     given = rw.attribute("axis")
@@ -31,7 +31,7 @@ def softmax_13(node: onnx.NodeProto, rw: Rewriter) -> None:
         alone = _alone(rw.shape(source), axis)
         if alone is not None:
             rw.set("axis", alone)
-            rw.note("nothing is behind the axis but dims of 1, so it is the one that is normalised")
+            rw.note("all axes after the axis have length 1, so only that axis is normalised")
             return
     node.input[0] = rw.before("Flatten", [source], hint="flat")
     if given:
@@ -47,11 +47,11 @@ def softmax_13(node: onnx.NodeProto, rw: Rewriter) -> None:
         [name],
         allowzero=1 if rw.target >= 14 else None,
     )
-    rw.note("flattened at the axis, normalised along the second dimension and shaped back")
+    rw.note("the input is flattened at the axis, normalised along the second axis and reshaped back")
 
 
 def _alone(shape: tuple[int | None, ...] | None, axis: int) -> int | None:
-    """Return the one axis that normalising all from `axis` on comes to, None if there may be several."""
+    """Return the only axis from `axis` on whose length is not 1, None if there may be several."""
     if axis == -1:
         return -1
     if shape is not None and -len(shape) <= axis < len(shape) and all(dim == 1 for dim in shape[axis:][1:]):

@@ -1,4 +1,4 @@
-"""Split: from an attribute (and once an input) to an input, and the number of outputs said aloud."""
+"""Split: its lengths became an attribute (opset 2) and an input (13); num_outputs was added (18)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ compatible("Split", 11, reason="a negative axis is allowed")
 
 @adapter("Split", to=2)
 def split_2(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """The lengths, which could be an input, become the attribute `split`, and `axis` is written out.
+    """The lengths, which could be an input, become the attribute `split`, and `axis` is set if it was omitted.
 
-    What changes: lengths known only at run time go to the input of Split-13.
+    What changes: lengths that are known only at run time become the input of Split-13.
 
-    Limits: version 1 does not say which axis is split when none is named; 0 is taken, version 2's default.
+    Limits: version 1 does not specify the default of axis; 0, the default of version 2, is assumed.
     """
     if rw.attribute("axis") is None:
         rw.set("axis", 0)
-        rw.note("no axis was named; 0 is taken, which became the default", Exactness.ASSUMED)
+        rw.note("axis was omitted; 0 is assumed, the default from opset 2 on", Exactness.ASSUMED)
     lengths = rw.input(1)
     if not lengths:
         return
@@ -36,7 +36,9 @@ def split_2(node: onnx.NodeProto, rw: Rewriter) -> None:
         rw.set_input(1, rw.before("Cast", [lengths], hint="split", to=TensorProto.INT64))
     else:
         rw.refuse(
-            "its lengths are known only at run time", code="needs-value", hint="opset 13 and above can say so"
+            "its lengths are known only at run time, and Split-2 takes constant ones",
+            code="needs-value",
+            hint="target opset 13 or newer, where they are an input",
         )
 
 
@@ -48,9 +50,9 @@ def split_13(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("Split", to=18)
 def split_18(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Without lengths, `num_outputs` says how many equal parts there are.
+    """`num_outputs` is set if no lengths are given.
 
-    Why equal: equal parts had to be exactly equal before, and then they are the same now.
+    Why equal: before, the parts had to have equal lengths, and then num_outputs yields the same parts.
     """
     if not rw.input(1):
         rw.set_input(1, "")

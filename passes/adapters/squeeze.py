@@ -1,4 +1,4 @@
-"""Squeeze and Unsqueeze: axes became an input."""
+"""Squeeze and Unsqueeze: axes became an input (opset 13)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ for _operator in ("Squeeze", "Unsqueeze"):
 def axes_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`axes` moves from an attribute to an input.
 
-    What changes: an empty list of a Squeeze, which like a missing one means every axis of length 1, is left
-    out.
+    What changes: an empty list of a Squeeze is omitted; both mean every axis of length 1.
     """
     axes = rw.attribute("axes")
     if node.op_type == "Squeeze" and axes is not None and not axes.ref_attr_name and not axes.ints:

@@ -1,8 +1,8 @@
-"""ThresholdedRelu."""
+"""ThresholdedRelu: experimental before opset 10."""
 
 from __future__ import annotations
 
 from onnx_migrate.engine.registry import compatible
 
-compatible("ThresholdedRelu", 10, reason="experimental before, the operator became one of the standard")
+compatible("ThresholdedRelu", 10, reason="the operator was experimental and became part of the standard")
 compatible("ThresholdedRelu", 22, reason="more types are allowed")

@@ -1,4 +1,4 @@
-"""Tile: from copies along one axis to copies along each."""
+"""Tile: from the number of copies along one axis to one number per axis (opset 6)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ compatible("Tile", 13, reason="more types are allowed")
 
 @adapter("Tile", to=6)
 def tile_6(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`tiles` and `axis`, two scalars of the data's type, become `repeats`: one number for each axis.
+    """`tiles` and `axis`, scalars of the data's type, become `repeats`, one number per axis.
 
-    What changes: where the rank or the two are known only at run time, OneHot (opset 9) writes `repeats`
-    there.
+    What changes: where the rank, `tiles` or `axis` is known only at run time, OneHot (opset 9) computes `repeats`.
     """
     data, tiles, axis = node.input
     rank, count, place = rw.rank(data), rw.constant_value(tiles), rw.constant_value(axis)
@@ -29,9 +28,9 @@ def tile_6(node: onnx.NodeProto, rw: Rewriter) -> None:
         return
     if rw.target < 9:
         rw.refuse(
-            "the rank of its input, `tiles` or `axis` is known only at run time",
+            "the rank of its input, `tiles` or `axis` is known only at run time, and computing `repeats` takes opset 9",
             code="needs-rank",
-            hint="opset 9 and above can say so",
+            hint="target opset 9 or newer",
         )
     rw.version = 9
     flat = rw.constant(np.array([-1]), "flat")

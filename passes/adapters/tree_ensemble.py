@@ -1,6 +1,6 @@
 """Tree ensembles of ai.onnx.ml: TreeEnsembleRegressor and TreeEnsembleClassifier become TreeEnsemble.
 
-What is written in ai.onnx beside has forms that opsets 13 and on do not change.
+The operators of ai.onnx that are written beside it are valid at opset 13 and at all newer ones.
 """
 
 from __future__ import annotations
@@ -20,34 +20,38 @@ from .tree_nodes import MODES, Forest
 ML = "ai.onnx.ml"
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _TENSORS = {"nodes_modes": np.uint8, "nodes_splits": None, "nodes_hitrates": None, "leaf_weights": None}
-"""Attributes that are tensors; None stands for the type that the ensemble computes in."""
+"""Attributes that are tensors, with their element type; None is the type that the ensemble computes in."""
 
 Array = np.ndarray[Any, Any]
 
 for _operator in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
     compatible(
-        _operator, 3, domain=ML, reason="double parameters may be given, as tensors in place of the lists"
+        _operator, 3, domain=ML, reason="parameters may be doubles, given as tensors in place of lists"
     )
 
 
 @adapter("TreeEnsembleRegressor", to=5, domain=ML)
 def tree_ensemble_regressor_5(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """TreeEnsembleRegressor was deprecated: it is written as TreeEnsemble, and what that lacks as nodes behind it.
+    """TreeEnsembleRegressor was deprecated: it is written as TreeEnsemble, followed by nodes for what that lacks.
 
-    What changes: inner nodes and leaves are listed apart. A leaf has one target now: a tree whose leaves add to
-    several is there once for each. Base values and the post-transform come behind; integers and doubles go
-    through Cast, since all is of one type now.
+    What changes: inner nodes and leaves are listed separately. A leaf of TreeEnsemble has one target, so a tree whose
+    leaves add to several targets is copied for each. Base values and the post-transform become nodes after it. Inputs
+    of integers, and outputs of ensembles in double, are cast, since TreeEnsemble has one type for all.
 
-    Limits: refused are the transforms SOFTMAX_ZERO and PROBIT, and any of a single target, which ONNX Runtime does
-    not apply.
+    Limits: refused are the post-transforms SOFTMAX_ZERO and PROBIT, and every post-transform of a single target, which
+    ONNX Runtime does not apply.
     """
     aggregate, post = rw.pop("aggregate_function", "SUM"), rw.pop("post_transform", "NONE")
     targets = rw.pop("n_targets", 0)
     if targets < 1 or aggregate not in _AGGREGATES:
-        rw.refuse(f"has {targets} targets and aggregates by {aggregate}", code="invalid-node")
+        rw.refuse(
+            f"has n_targets {targets} and aggregate_function {aggregate}, which the standard does not allow",
+            code="invalid-node",
+        )
     if post not in ("NONE", "SOFTMAX", "LOGISTIC") or (post != "NONE" and targets == 1):
         rw.refuse(
-            f"ONNX Runtime and the standard's text differ in the post-transform {post} here", code="no-equal"
+            f"ONNX Runtime and the standard differ in the result of post_transform {post} for {targets} targets",
+            code="no-equal",
         )
     output = rw.output(0)
     ensemble = _Ensemble(rw, "target", targets, aggregate)
@@ -56,18 +60,18 @@ def tree_ensemble_regressor_5(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("TreeEnsembleClassifier", to=5, domain=ML)
 def tree_ensemble_classifier_5(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """TreeEnsembleClassifier was deprecated: it is written as TreeEnsemble, which scores, and nodes that choose the class.
+    """TreeEnsembleClassifier was deprecated: it is written as TreeEnsemble, for the scores, and nodes that choose the class.
 
-    What changes: the trees, as for TreeEnsembleRegressor. Among three classes and more ArgMax chooses; for two, of
-    which the leaves score one, the score is compared with 0, or with one half where no weight is negative.
-    LabelEncoder gives the labels.
+    What changes: the trees, as for TreeEnsembleRegressor. Of three or more classes ArgMax chooses. Of two classes, for
+    one of which the leaves have scores, the score is compared with 0, or with 0.5 if no weight is negative.
+    LabelEncoder produces the labels.
 
     Why equal: onnxruntime/core/providers/cpu/ml/tree_ensemble_aggregator.h.
 
-    Limits: refused where the text leaves it open or ONNX Runtime differs from it: two classes that both have scores,
-    the second of two alone, a class that some inputs give no vote to beside negative weights, and the transforms
-    SOFTMAX_ZERO and PROBIT. For two classes and no negative weight ONNX Runtime 1.21 left LOGISTIC out; 1.31, like
-    the text, does not.
+    Limits: refused is what the standard leaves open or ONNX Runtime computes otherwise: two classes that both have
+    scores, scores of the second class alone, negative weights with a class that has no score for some inputs, and the
+    post-transforms SOFTMAX_ZERO and PROBIT. For two classes and no negative weight ONNX Runtime 1.21 does not apply
+    LOGISTIC; 1.31 does, as the standard says.
     """
     post, labels = rw.pop("post_transform", "NONE"), rw.pop("classlabels_int64s", [])
     values = "values_int64s" if labels else "values_strings"
@@ -77,8 +81,8 @@ def tree_ensemble_classifier_5(node: onnx.NodeProto, rw: Rewriter) -> None:
     single = len(labels) == 2 and voted == {0}
     if post not in ("NONE", "SOFTMAX", "LOGISTIC") or not (single or len(labels) > 2):
         rw.refuse(
-            f"ONNX Runtime and the standard's text differ in the scores of {len(labels)} classes, {len(voted)} of them"
-            f" voted for, with the post-transform {post}",
+            f"ONNX Runtime and the standard differ in the scores of {len(labels)} classes, of which leaves have scores"
+            f" for {len(voted)}, with post_transform {post}",
             code="no-equal",
         )
     label, scores = rw.output(0), rw.output(1)
@@ -96,13 +100,13 @@ def tree_ensemble_classifier_5(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 
 def _one_score(rw: Rewriter, ensemble: _Ensemble, post: str) -> tuple[str, list[str]]:
-    """Return the chosen class and the two columns of scores for two classes, of which the leaves score one."""
+    """Return the index of the chosen class and both columns of scores, for two classes of which leaves have one score."""
     score, positive = ensemble.score, bool((ensemble.weights >= 0).all())
     limit = ensemble.constant(0.5 if positive else 0.0, "limit")
     above = _after(rw, "Cast", [_after(rw, "Greater", [score, limit])], to=int(TensorProto.INT64))
     chosen = _after(rw, "Reshape", [above, rw.constant(np.array([-1]), "flat")])
     if post == "LOGISTIC":
-        rw.note("Sigmoid gives the scores", Exactness.EQUIVALENT)
+        rw.note("the post-transform LOGISTIC is written as Sigmoid", Exactness.EQUIVALENT)
         return chosen, [_after(rw, "Sigmoid", [_after(rw, "Neg", [score])]), _after(rw, "Sigmoid", [score])]
     if positive:
         return chosen, [_after(rw, "Sub", [ensemble.constant(1.0, "one"), score]), score]
@@ -110,9 +114,9 @@ def _one_score(rw: Rewriter, ensemble: _Ensemble, post: str) -> tuple[str, list[
 
 
 class _Ensemble:
-    """The node made a TreeEnsemble whose value `score` holds what the leaves add up to, base values included.
+    """Rewrites the node as TreeEnsemble; its value `score` is the aggregate of the leaves, with base values.
 
-    `kind` is what the attributes of the leaves are called by, "target" or "class".
+    `kind` is the prefix of the attributes of leaves, "target" or "class".
     """
 
     def __init__(self, rw: Rewriter, kind: str, targets: int, aggregate: str) -> None:
@@ -132,24 +136,24 @@ class _Ensemble:
         nodes["missing_value_tracks_true"] = rw.pop("nodes_missing_value_tracks_true", [])
         nodes["modes"] = [mode.decode() for mode in rw.pop("nodes_modes", [])]
         nodes["values"] = numbers["nodes_values"]
-        # Hints of how often a node is passed: onnx takes floats alone, and ONNX Runtime the ensemble's own type.
+        # Hints of how often a node is visited: the standard allows float only, ONNX Runtime only the type of the ensemble.
         nodes["hitrates"] = [] if double else numbers["nodes_hitrates"]
         votes = [rw.pop(f"{kind}_{name}", []) for name in ("treeids", "nodeids", "ids")]
         if not set(nodes["modes"]) <= {*MODES, "LEAF"}:
-            rw.refuse("has nodes of modes that the standard does not know", code="invalid-node")
+            rw.refuse("its nodes_modes has values that the standard does not have", code="invalid-node")
         try:
             self._forest = Forest(nodes, [*votes, self.weights.tolist()])
         except ValueError as error:
-            rw.refuse(f"its nodes are no trees: {error}", code="invalid-node")
+            rw.refuse(f"its nodes do not form trees: {error}", code="invalid-node")
         if not len(self._forest) or numbers["base_values"].size not in (0, targets):
             rw.refuse(
-                f"has {len(self._forest)} trees, and {numbers['base_values'].size} base values for {targets} scores",
+                f"has {len(self._forest)} trees and {numbers['base_values'].size} base values for {targets} scores",
                 code="invalid-node",
             )
         reached = {slot[0] for slots in self._forest.slots() for slot in slots}
         if numbers["base_values"].any() and len(reached) < targets:
             rw.refuse(
-                "ONNX Runtime and the standard's text differ in base values of targets without a vote",
+                "ONNX Runtime and the standard differ in base values of targets that no leaf adds to",
                 code="no-equal",
             )
         copies = max(len(slots) for slots in self._forest.slots())
@@ -158,11 +162,15 @@ class _Ensemble:
             for slots, leaves in zip(self._forest.slots(), self._forest.leaves(), strict=True)
             for votes in leaves
         ):
-            rw.refuse(f"{aggregate} of leaves that lack a vote for one target", code="no-equal")
+            rw.refuse(
+                f"aggregates by {aggregate}, and some leaves have no weight for one of the targets",
+                code="no-equal",
+            )
         divided = aggregate == "AVERAGE" and copies > 1
         if copies > 1 or double:
             rw.note(
-                "leaves of several targets, and doubles, are summed with other rounding", Exactness.EQUIVALENT
+                "sums of leaves with several targets, and of doubles, may round differently",
+                Exactness.EQUIVALENT,
             )
         self._write(targets, "SUM" if divided else aggregate, dtype)
         if divided:
@@ -174,7 +182,7 @@ class _Ensemble:
             self.score = _after(rw, "Add", [self.score, name])
 
     def _numbers(self, name: str) -> Array:
-        """Take an attribute of floats, or the tensor that stands in for it."""
+        """Remove an attribute of floats, or the tensor in place of it, and return its values."""
         tensor = self._rw.pop(f"{name}_as_tensor")
         if tensor is not None:
             self._rw.drop(name)
@@ -203,7 +211,7 @@ class _Ensemble:
         return self._rw.constant(np.array(number, self.dtype), hint)
 
     def need_votes(self, classes: int) -> None:
-        """Refuse unless the class of the highest score is one that has got a vote, whatever the input."""
+        """Refuse unless, for every input, some leaf has added to the class of the highest score."""
         if self._base.size:
             return
         sure: set[int] = set()
@@ -214,12 +222,12 @@ class _Ensemble:
             any_vote |= all(any(weight > 0 for weight in votes.values()) for votes in leaves)
         if len(sure) < classes and not (any_vote and bool((self.weights >= 0).all())):
             self._rw.refuse(
-                "some inputs may give a class no vote, which ONNX Runtime does not count as a score of 0",
+                "for some inputs no leaf adds to one of the classes, which ONNX Runtime does not count as a score of 0",
                 code="no-equal",
             )
 
     def write_scores(self, output: str, columns: list[str], post: str) -> None:
-        """Write what gives `output`, of float32, from columns of scores."""
+        """Write nodes that compute `output`, of float32, from columns of scores."""
         rw = self._rw
         value = _after(rw, "Concat", columns, axis=1) if len(columns) > 1 else columns[0]
         if post != "NONE":

@@ -1,4 +1,4 @@
-"""The trees of an ensemble: from nodes known by tree and number (ai.onnx.ml 1 to 4) to inner nodes and leaves (5)."""
+"""The trees of an ensemble, from one list of nodes (ai.onnx.ml 1 to 4) to lists of inner nodes and of leaves (5)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 __all__ = ["MODES", "Ensemble", "Forest"]
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
-"""In the order of TreeEnsemble's numbers."""
+"""The modes, each at the index that is its number in TreeEnsemble-5."""
 
 Array = np.ndarray[Any, Any]
 Slot = tuple[int, int]
-"""A target, and which of a leaf's votes for it: one copy of a tree serves one slot."""
+"""A target, and the index of a leaf's weight among its weights for that target; each slot takes one copy of a tree."""
 
 
 @dataclass
@@ -39,8 +39,8 @@ class Ensemble:
 class Forest:
     """An ensemble in the form of TreeEnsembleRegressor and TreeEnsembleClassifier.
 
-    `nodes` are their attributes by the name behind "nodes_"; `votes` are the trees, nodes, targets and weights of what
-    leaves add. Raises ValueError, with the reason, for nodes that are no trees.
+    `nodes` are the attributes with the prefix "nodes_", by the rest of their names; `votes` are the tree ids, node ids,
+    target ids and weights of the leaves. Raises ValueError, with the reason, if the nodes do not form trees.
     """
 
     def __init__(self, nodes: Mapping[str, Sequence[Any]], votes: Sequence[Sequence[Any]]) -> None:
@@ -70,14 +70,14 @@ class Forest:
         return self._find(tree, ids[0]), self._find(tree, ids[1])
 
     def _walk(self, root: int) -> list[int]:
-        """Return the places of a tree's nodes, the root first."""
+        """Return the indices of a tree's nodes in preorder."""
         found: list[int] = []
         seen: set[int] = set()
         pending = [root]
         while pending:
             place = pending.pop()
             if place in seen:
-                raise ValueError(f"node {place} is below two others")
+                raise ValueError(f"node {place} is the child of two nodes")
             seen.add(place)
             found.append(place)
             if not self._leaf[place]:
@@ -88,19 +88,19 @@ class Forest:
         return len(self._trees)
 
     def slots(self) -> list[list[Slot]]:
-        """Return, for each tree, what its leaves vote for; at least one slot, which may have no vote."""
+        """Return the slots of each tree's leaves; at least one per tree, for which leaves may have no weight."""
         return [
             list(dict.fromkeys(slot for place in tree for slot in self._votes.get(place, {}))) or [(0, 0)]
             for tree in self._trees
         ]
 
     def leaves(self) -> Iterator[list[dict[Slot, float]]]:
-        """Give the votes of each leaf, tree by tree."""
+        """Yield for each tree the weights of its leaves, by slot."""
         for tree in self._trees:
             yield [self._votes.get(place, {}) for place in tree if self._leaf[place]]
 
     def ensemble(self) -> Ensemble:
-        """Return the trees in the form of TreeEnsemble, each once for every slot; a missing vote counts 0."""
+        """Return the trees in the form of TreeEnsemble, each copied for every slot; a missing weight is 0."""
         result = Ensemble()
         for tree, slots in zip(self._trees, self.slots(), strict=True):
             for slot in slots:
@@ -114,7 +114,7 @@ class Forest:
         index = {place: first_node + number for number, place in enumerate(inner)}
         index.update((place, first_leaf + number) for number, place in enumerate(leaves))
         result.tree_roots.append(first_node)
-        for place in inner or leaves:  # a tree that is one leaf: a node both of whose branches lead to it
+        for place in inner or leaves:  # a tree of one leaf becomes a node with that leaf in both branches
             leaf = self._leaf[place]
             true, false = (place, place) if leaf else self._children(place)
             result.nodes_modes.append(0 if leaf else MODES.index(nodes["modes"][place]))

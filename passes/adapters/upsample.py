@@ -1,4 +1,4 @@
-"""Upsample: its scales became an input, and then Resize took its place."""
+"""Upsample: its scales became an input (opset 9), and Resize replaced it (opset 10)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def upsample_10(node: onnx.NodeProto, rw: Rewriter) -> None:
     """Upsample is a Resize with asymmetric coordinates that rounds down.
 
     What changes: the operator, and from opset 11 on the coordinates and the rounding are written out, since
-    the defaults there are others (half_pixel, round_prefer_floor).
+    the defaults there differ (half_pixel, round_prefer_floor).
 
     Why equal: ONNX Runtime computes both with one kernel, and Upsample with x_original = x / scale and floor
     (upsamplebase.h). Resize-10 rounds up on an axis that shrinks, so a nearest Upsample goes to Resize-11

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float32]
 def write_asymmetric(rw: Rewriter, scales: str, nearest_mode: str) -> None:
     """Write `rw.node` as one Resize-11 or, if the target allows it, a Resize-13 without roi.
 
-    `scales` is the value that holds the scales; `nearest_mode` is used in mode nearest only.
+    `scales` is the name of the scales; `nearest_mode` is used in mode nearest only.
     """
     rw.set("coordinate_transformation_mode", "asymmetric")
     if rw.get("mode", "nearest") == "nearest":
@@ -80,7 +80,7 @@ def prevent_copy(rw: Rewriter) -> None:
 
 
 def _write_two(rw: Rewriter, shrink: str, grow: str, guarded: bool) -> None:
-    """Write the node that grows behind a new one that shrinks, each by the value that holds its scales."""
+    """Write the node that grows behind a new one that shrinks, each with the name of its scales."""
     roi = _unread_roi(rw)
     small = rw.before(
         "Resize",

@@ -38,7 +38,7 @@ def _sizes_behind(scope: Scope, producers: Producers, scales: str, source: str) 
     """Return the sizes that PyTorch's exporter computed `scales` from, if it did.
 
     The scales are Concat([1, 1], Div(Cast(sizes), Cast(Slice(Shape(x), 2:)))), where the first Cast may be missing.
-    Returns the number of ones in front, and the value that holds the sizes (float or integer).
+    Returns the number of ones in front, and the name of the sizes, which are float or integer.
     """
     concat = producers.find(scope, scales)
     if concat is None or concat.op_type != "Concat" or len(concat.input) != 2:
@@ -81,15 +81,14 @@ def intended_lengths(scales: Floats, shape: tuple[int | None, ...]) -> list[int 
     return found if differs else None
 
 
-def restore_pytorch(node: ResizeNode, pair: ResizePair | None, origin: ResizeOrigin) -> tuple[set[str], bool]:
+def restore_pytorch(node: ResizeNode, pair: ResizePair | None, origin: ResizeOrigin) -> bool:
     """Write what PyTorch's interpolate computes, which its exporter could not express up to opset 10.
 
-    Returns the outputs of nodes that are no longer needed, and whether output lengths may have changed.
+    Returns whether output lengths may have changed.
     """
     rw = node.rw
-    superseded: set[str] = set()
     if pair is not None:
-        superseded = join_pair(rw, pair, origin, "floor")
+        join_pair(rw, pair, origin, "floor")
         rw.note("PyTorch's nearest interpolation rounds down on every axis", Exactness.ASSUMED)
     elif rw.get("mode", "nearest") == "nearest" and rw.get("nearest_mode") == "ceil":
         rw.set("nearest_mode", "floor")
@@ -97,7 +96,7 @@ def restore_pytorch(node: ResizeNode, pair: ResizePair | None, origin: ResizeOri
     elif rw.get("mode") == "linear" and rw.get("coordinate_transformation_mode") == "asymmetric":
         rw.set("coordinate_transformation_mode", "half_pixel")
         rw.note("PyTorch's linear interpolation is half_pixel without align_corners", Exactness.ASSUMED)
-    return superseded, _write_intended_sizes(node)
+    return _write_intended_sizes(node)
 
 
 def _write_intended_sizes(node: ResizeNode) -> bool:

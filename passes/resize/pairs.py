@@ -26,7 +26,7 @@ class ResizePair:
     """From the last to the first: Gather and Unsqueeze (see `prevent_copy`), if any, around the two Resizes."""
     data: str
     scales: str | npt.NDArray[np.float32]
-    """The scales of the Resize-10, or the value that holds them at run time."""
+    """The scales of the Resize-10, or their name, if they are computed at run time."""
 
 
 def pair_of(node: ResizeNode) -> ResizePair | None:
@@ -36,11 +36,8 @@ def pair_of(node: ResizeNode) -> ResizePair | None:
     return _find_pair(node.rw.scope, node.producers, node.rw.node)
 
 
-def join_pair(rw: Rewriter, pair: ResizePair, origin: ResizeOrigin, nearest_mode: str) -> set[str]:
-    """Make the last node of a pair the one Resize that it came from, with this nearest_mode.
-
-    Returns the outputs of the nodes that are no longer needed.
-    """
+def join_pair(rw: Rewriter, pair: ResizePair, origin: ResizeOrigin, nearest_mode: str) -> None:
+    """Make the last node of a pair the one Resize that it came from, with this nearest_mode; drop the other nodes."""
     roi = pair.nodes[-1].input[1]
     rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
     rw.rename("Resize")
@@ -53,7 +50,7 @@ def join_pair(rw: Rewriter, pair: ResizePair, origin: ResizeOrigin, nearest_mode
     rw.set("coordinate_transformation_mode", "asymmetric")
     rw.set("mode", "nearest")
     rw.set("nearest_mode", nearest_mode)
-    return {output for node in pair.nodes[1:] for output in node.output}
+    rw.supersede(*(output for node in pair.nodes[1:] for output in node.output))
 
 
 def _find_pair(scope: Scope, producers: Producers, last: onnx.NodeProto) -> ResizePair | None:

@@ -99,22 +99,22 @@ class _Rewrite:
             return True
         return self.traversal.origin("graph", node.output[0]) is None
 
-    def join_pairs(self, node: ResizeNode) -> set[str]:
+    def join_pairs(self, node: ResizeNode) -> None:
         """Write one node for a pair if known shapes show that no axis shrinks, or that none grows.
 
-        Warns of a node that onnx's version converter wrote. Returns the outputs of nodes that are no longer needed.
+        Warns of a node that onnx's version converter wrote.
         """
         rw = node.rw
         pair = pair_of(node)
         if pair is None or node.origin is None:
             if rw.node.op_type == "Resize" and is_converted(node):
                 self._warn_of_converter(node)
-            return set()
+            return
         scales = node.known.value(pair.scales) if isinstance(pair.scales, str) else pair.scales
         if scales is None or (bool((scales < 1).any()) and bool((scales > 1).any())):
-            return set()
+            return
         rw.note("its scales follow from known shapes, and not both shrink and grow: one node is enough")
-        return join_pair(rw, pair, node.origin, "floor" if bool((scales >= 1).all()) else "ceil")
+        join_pair(rw, pair, node.origin, "floor" if bool((scales >= 1).all()) else "ceil")
 
     def _warn_of_converter(self, node: ResizeNode) -> None:
         message = (
@@ -127,11 +127,11 @@ class _Rewrite:
             message += "; --resize-intent restores the asymmetric ones"
         self.traversal.warn(node, message, code="converted-resize")
 
-    def choose_form(self, node: ResizeNode) -> set[str]:
+    def choose_form(self, node: ResizeNode) -> None:
         """Check a Resize's inputs, make them constants where they are known, and write the form that is asked for."""
         rw = node.rw
         if rw.node.op_type != "Resize":
-            return set()
+            return
         if rw.version >= 13:
             for index in (1, 2, 3):
                 if rw.input(index) and emptiness(rw, rw.input(index)):
@@ -140,10 +140,10 @@ class _Rewrite:
             check_resize(rw)  # an adapter has checked the others
         scales, sizes = _as_constant(node, 2), _as_constant(node, 3)
         if self.form == "auto" and (scales is None or lengths_agree_always(scales)):
-            return set()
+            return
         shape = node.shape
         if shape is None:
-            return set()
+            return
         if scales is not None and not rw.input(3):
             differs = any_length_differs(rw, scales, shape)
             if differs and self.form == "scales":
@@ -152,7 +152,6 @@ class _Rewrite:
                 self._report(node, scales_to_sizes(rw, scales, shape), "sizes", differs)
         elif sizes is not None and self.form == "scales":
             self._report(node, sizes_to_scales(rw, sizes, shape), "scales", False)
-        return set()
 
     def _report(self, node: ResizeNode, obstacle: str | None, form: str, differs: bool) -> None:
         """Report that a node is written by `form`, or the obstacle; `differs`: onnx infers another length."""

@@ -46,18 +46,15 @@ class ResizeIntent(Pass):
         traversal = ResizeTraversal(self.name, model, log, self.dynamic)
         from_pytorch = model.proto.producer_name == "pytorch"
 
-        def restore(node: ResizeNode) -> set[str]:
+        def restore(node: ResizeNode) -> None:
             pair, origin = pair_of(node), node.origin
             if node.rw.node.op_type == "Gather" and pair is None:
-                return set()
+                return
             if from_pytorch and origin is not None and origin.is_before_11:
-                superseded, lengths_change = restore_pytorch(node, pair, origin)
-                if lengths_change:
+                if restore_pytorch(node, pair, origin):
                     drop_value_info(model.proto.graph)
-                return superseded
-            if pair is None and is_converted(node):
+            elif pair is None and is_converted(node):
                 restore_before_converter(node, from_pytorch=from_pytorch)
-            return set()
 
         for _ in range(_ROUNDS):
             if not traversal.visit_all(restore):

@@ -26,8 +26,8 @@ from .runtime_types import RunTimeTypes, contradicts
 
 __all__ = ["ResizeTraversal", "Visit", "resizes"]
 
-Visit = Callable[[ResizeNode], set[str]]
-"""Rewrites one node, and returns the outputs of nodes that are no longer needed."""
+Visit = Callable[[ResizeNode], None]
+"""Rewrites one node, if it needs to be."""
 
 
 def resizes(model: Model) -> list[onnx.NodeProto]:
@@ -103,7 +103,7 @@ class _ResizeVisitor(Visitor):
         rw = Rewriter(node, scope, version, version, where)
         rw.default_reason = "empty inputs are left out"
         origin = self._traversal.origin(scope.path, node.output[0])
-        rw.supersede(*self._visit(ResizeNode(rw, self._known[-1], self._producers, origin)))
+        self._visit(ResizeNode(rw, self._known[-1], self._producers, origin))
         return rw
 
     def leave(self, scope: Scope) -> None:

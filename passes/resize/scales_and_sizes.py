@@ -80,7 +80,7 @@ def write_sizes(rw: Rewriter, sizes: list[int | None], factors: list[int], shape
 
 
 def _arithmetic(rw: Rewriter, axes: list[int], sizes: list[int | None], factors: list[int]) -> str:
-    """Write the computation of the sizes at run time before the node, and return the value that holds them."""
+    """Write the computation of the sizes at run time before the node, and return their name."""
     lengths = rw.before("Shape", [rw.input(0)], hint="lengths")
     if axes != list(range(len(axes))) or (_none_known(sizes) and len(axes) < (rw.rank(rw.input(0)) or 0)):
         lengths = rw.before(

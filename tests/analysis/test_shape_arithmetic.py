@@ -131,16 +131,18 @@ def test_slices_with_all_bounds() -> None:
     edges = [-(2**62), -9, -5, -4, -1, 0, 2, 3, 4, 9, 2**62]
     numbers = itertools.product(edges, edges, [1, 2, -1, -2])
     cases = [(start, end, step) for start, end, step in numbers if abs(start) < 2**62]
-    nodes, held = [], []
+    nodes, constants = [], []
     for index, case in enumerate(cases):
         names = [f"{index}_{place}" for place in range(3)]
-        held += [onnx.numpy_helper.from_array(ints(n), name) for n, name in zip(case, names, strict=True)]
+        constants += [
+            onnx.numpy_helper.from_array(ints(n), name) for n, name in zip(case, names, strict=True)
+        ]
         nodes.append(helper.make_node("Slice", ["x", names[0], names[1], "axis", names[2]], [f"y{index}"]))
-    held.append(onnx.numpy_helper.from_array(ints(0), "axis"))
+    constants.append(onnx.numpy_helper.from_array(ints(0), "axis"))
     outputs = [helper.make_tensor_value_info(node.output[0], 7, None) for node in nodes]
     inputs = [helper.make_tensor_value_info("x", 7, [4])]
     proto = helper.make_model(
-        helper.make_graph(nodes, "g", inputs, outputs, held),
+        helper.make_graph(nodes, "g", inputs, outputs, constants),
         opset_imports=[helper.make_opsetid("", 13)],
         ir_version=8,
     )

@@ -9,7 +9,15 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from onnx_migrate.analysis.scope import scopes
+from onnx_migrate.engine import lift as lift_module
+from onnx_migrate.engine.lift import Lift
+from onnx_migrate.engine.registry import Step
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.weights import Weights
+from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
+from onnx_migrate.rewrite.driver import Driver
+from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import lift, model, random_feeds, run, same
 
 SOFTMAX = """<ir_version: 4, opset_import: ["":9]>
@@ -30,7 +38,7 @@ g (float[2,3,4] x) => (float[2,3,4] y) { y = local.Act(x) }
     same(run(alone, feeds), run(result, feeds), "function of opset 11")
 
 
-def test_a_name_from_an_outer_scope_is_never_given_again() -> None:
+def test_a_name_of_an_outer_scope_is_not_used_again() -> None:
     source = model("""<ir_version: 6, opset_import: ["":11]>
 g (bool c, float[2,3,4] x) => (float[2,3,4] y) {
   y_axes = Identity(x)
@@ -49,7 +57,7 @@ g (bool c, float[2,3,4] x) => (float[2,3,4] y) {
     same(run(source, feeds), run(result, feeds), "else")
 
 
-def test_unsorted_nodes_are_sorted_and_it_is_said() -> None:
+def test_unsorted_nodes_are_sorted_and_a_note_says_so() -> None:
     source = model(SOFTMAX)
     node = helper.make_node("Relu", ["x0"], ["x"])
     source.graph.node.append(node)
@@ -72,7 +80,7 @@ def test_a_cycle_is_refused() -> None:
     assert caught.value.code == "cycle"
 
 
-def test_an_operator_nobody_knows_is_refused_with_its_place() -> None:
+def test_an_unknown_operator_is_refused_with_the_name_of_its_node() -> None:
     source = model(SOFTMAX)
     source.graph.node[0].op_type = "Softermax"
     source.graph.node[0].name = "act"
@@ -81,10 +89,10 @@ def test_an_operator_nobody_knows_is_refused_with_its_place() -> None:
         lift(source, 13)
 
     assert caught.value.code == "unknown-operator"
-    assert "Softermax-9 'act'" in str(caught.value)
+    assert "'act' (Softermax-9)" in str(caught.value)
 
 
-def test_a_newer_model_is_not_brought_down() -> None:
+def test_a_model_newer_than_the_target_is_refused() -> None:
     with pytest.raises(CannotMigrate) as caught:
         lift(model(SOFTMAX), 8)
 
@@ -101,7 +109,7 @@ def test_a_model_newer_than_onnx_is_refused() -> None:
     assert caught.value.code == "too-new"
 
 
-def test_a_node_of_an_older_form_is_lifted_from_where_it_is() -> None:
+def test_a_node_of_an_older_version_is_lifted_from_that_version() -> None:
     source = model("""<ir_version: 7, opset_import: ["":13]>
 g (float[1,2,3,4] x) => (float[1,2,6,8] y) <float[4] s = {1., 1., 2., 2.}> { y = Upsample<mode="nearest">(x, s) }""")
 
@@ -134,7 +142,7 @@ def test_other_domains_pass_through() -> None:
     assert [(entry.domain, entry.version) for entry in result.opset_import] == [("", 13), ("com.acme", 3)]
 
 
-def test_constants_that_moved_leave_nothing_behind() -> None:
+def test_constants_that_lost_their_reader_are_removed() -> None:
     source = model("""<ir_version: 6, opset_import: ["":11]>
 g (float[1,2,4,4] x) => (float[1,2,8,8] y) {
   r = Constant<value = float[0] {}>()
@@ -168,3 +176,66 @@ def test_lifting_is_linear() -> None:
     small, large = min(seconds(1000) for _ in range(3)), min(seconds(4000) for _ in range(2))
 
     assert large < 4 * 2.0 * small
+
+
+def stepped(
+    monkeypatch: pytest.MonkeyPatch, steps: dict[tuple[str, int], Step]
+) -> tuple[list[str], ChangeLog]:
+    """Lift x -> Relu -> y from opset 6 to 14 by these steps; return the operators of the result and the log."""
+
+    def following(domain: str, operator: str, version: int, target: int) -> Step | None:
+        found = [to for name, to in steps if name == operator and version < to <= target]
+        return steps[operator, min(found)] if found else None
+
+    monkeypatch.setattr(lift_module, "next_step", following)
+    proto = model('<ir_version: 8, opset_import: ["":6]> g (float[2] x) => (float[2] y) { [n] y = Relu(x) }')
+    log = ChangeLog()
+    (scope,) = scopes(proto, Weights(), result_ir_version=8)
+    Driver(Lift(proto, 14, log)).body(scope, 6)
+    return [node.op_type for node in proto.graph.node], log
+
+
+def surround(node: onnx.NodeProto, rw: Rewriter) -> None:
+    rw.set_input(0, rw.before("Abs", [rw.input(0)]))
+    output = rw.output(0)
+    rw.after("Exp", [rw.detach_output(0)], [output])
+
+
+def replace(node: onnx.NodeProto, rw: Rewriter) -> None:
+    rw.after("Neg", [rw.before("Sign", [rw.input(0)])], [rw.output(0)])
+    rw.remove()
+
+
+def test_nodes_that_adapters_write_are_lifted_in_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = {
+        ("Relu", 13): Step("", "Relu", 13, surround, reason="surrounded"),
+        ("Abs", 14): Step("", "Abs", 14, replace, reason="replaced", exactness=Exactness.EQUIVALENT),
+        ("Relu", 14): Step("", "Relu", 14, reason="another kernel", exactness=Exactness.EQUIVALENT),
+    }
+
+    operators, log = stepped(monkeypatch, steps)
+
+    assert operators == ["Sign", "Neg", "Relu", "Exp"]
+    (change,) = log.changes
+    assert change.emitted == ("Abs", "Exp", "Sign", "Neg")
+    assert [node.op_type for node in change.helpers] == ["Sign", "Neg", "Exp"]
+    assert (change.reason, change.exactness) == ("surrounded; another kernel", Exactness.EQUIVALENT)
+
+
+def test_a_node_that_an_adapter_removes_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    operators, log = stepped(monkeypatch, {("Relu", 13): Step("", "Relu", 13, replace, reason="replaced")})
+
+    assert operators == ["Sign", "Neg"]
+    assert [change.after for change in log.changes] == [None]
+
+
+def test_an_adapter_that_raises_is_named_with_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(node: onnx.NodeProto, rw: Rewriter) -> None:
+        raise KeyError("axis")
+
+    with pytest.raises(CannotMigrate, match="relu-13 raised KeyError: 'axis'") as caught:
+        stepped(monkeypatch, {("Relu", 13): Step("", "Relu", 13, broken)})
+
+    assert caught.value.code == "adapter-failed"
+    assert caught.value.where is not None
+    assert caught.value.where.node == "n"

@@ -1,4 +1,4 @@
-"""The grid on which the oracle is held against ONNX Runtime: nodes drawn by chance, but repeatably."""
+"""The grid of nodes, drawn at random with fixed seeds, on which the oracle is compared with ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ F = np.float32
 
 @dataclass(frozen=True)
 class Spec:
-    """What a node says. `version` is the since_version of Upsample (1, 7, 9) or of Resize (10 and on)."""
+    """The attributes of a node. `version` is the since_version of Upsample (1, 7, 9) or of Resize (10 and later)."""
 
     version: int
     mode: str = "nearest"
@@ -33,7 +33,7 @@ class Spec:
     extrapolation_value: float = 0.0
     roi: tuple[float, ...] = ()
     tie: float = 1e-6
-    """How near to a half counts as one. ONNX Runtime had 0 until its issue 28291 (2026)."""
+    """The distance from a half that rounding takes for a half. ONNX Runtime had 0 until its issue 28291 (2026)."""
 
     @property
     def transform(self) -> str:
@@ -108,7 +108,7 @@ def _outside(where: Array, length: int) -> Array:
 def resize(
     x: Array, spec: Spec, *, scales: Sequence[float] | None = None, sizes: Sequence[int] | None = None
 ) -> Array:
-    """Return what the node gives for `x`, by scales or by sizes."""
+    """Return what the node computes from `x`, by scales or by sizes."""
     if sizes is not None:
         out = list(sizes)
         scales = [F(new) / F(old) if old else F(1) for new, old in zip(out, x.shape, strict=True)]

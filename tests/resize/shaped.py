@@ -1,4 +1,4 @@
-"""Runs the passes that shape Resizes, and makes models for them."""
+"""Applies the passes that rewrite Resizes, and makes models for them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
 
-__all__ = ["PYTORCH_SIZE", "PYTORCH_WEIGHTS", "feed", "resizes", "run_time", "shape_form"]
+__all__ = ["PYTORCH_SIZE", "PYTORCH_WEIGHTS", "apply_resize_passes", "feed", "resizes", "run_time"]
 
 
-def shape_form(
+def apply_resize_passes(
     source: str | onnx.ModelProto, to: int | None = None, *, intent: bool = False, **options: object
 ) -> tuple[onnx.ModelProto, ChangeLog]:
-    """Lift a model if asked, and run resize_form on it, after resize_intent if that is asked."""
+    """Return a model after migrate_opset (if `to` is given), resize_intent (if `intent`) and resize_form, and the log."""
     carried, log = Model(model(source)), ChangeLog()
     if to is not None:
         builtin_passes()["migrate_opset"](opset=to).run(carried, log)  # type: ignore[call-arg]

@@ -1,6 +1,6 @@
 """Makes the tables of docs/resize.md, from the oracle and from what the tool writes.
 
-python -m tests.resize.tables      # from the root: writes them anew
+python -m tests.resize.tables      # from the root: writes them again
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _nearest(length: int, scale: float, specs: Iterable[tuple[str, Spec]]) -> st
 
 UPSAMPLE = ("Upsample 7, 9", Spec(9))
 RESIZE_10 = ("Resize 10", Spec(10))
-DEFAULT = ("Resize 11 and on, nothing said", Spec(13))
+DEFAULT = ("Resize 11 and later, no attribute", Spec(13))
 FLOOR = ("… `asymmetric`, `floor`", Spec(13, coordinates="asymmetric", nearest="floor"))
 CEIL = ("… `asymmetric`, `ceil`", Spec(13, coordinates="asymmetric", nearest="ceil"))
 
@@ -49,7 +49,9 @@ def grown() -> str:
 
 
 def shrunk() -> str:
-    return _nearest(10, 0.4, [("Upsample 7, 9 (nothing runs it)", Spec(9)), RESIZE_10, DEFAULT, FLOOR, CEIL])
+    return _nearest(
+        10, 0.4, [("Upsample 7, 9 (no runtime runs it)", Spec(9)), RESIZE_10, DEFAULT, FLOOR, CEIL]
+    )
 
 
 def half_pixel_for_nn() -> str:
@@ -69,7 +71,7 @@ def linear() -> str:
     rows = []
     for name, spec in (
         ("Upsample 7, 9 and Resize 10", Spec(10, "linear")),
-        ("Resize 11 and on, nothing said (`half_pixel`)", Spec(13, "linear")),
+        ("Resize 11 and later, no attribute (`half_pixel`)", Spec(13, "linear")),
         ("… `asymmetric`", Spec(13, "linear", "asymmetric")),
         ("… `align_corners`", Spec(13, "linear", "align_corners")),
     ):
@@ -112,7 +114,7 @@ FORMS = (
     ("Upsample 9", 9, "y = Upsample<mode = MODE>(x, s)"),
     ("Resize 10, nothing shrinks", 10, "y = Resize<mode = MODE>(x, s)"),
     ("Resize 10, nothing grows", 10, "y = Resize<mode = MODE>(x, down)"),
-    ("Resize 10, one of each", 10, "y = Resize<mode = MODE>(x, both)"),
+    ("Resize 10, one shrinks, one grows", 10, "y = Resize<mode = MODE>(x, both)"),
     ("Resize 10, one grows by less than 1.5", 10, "y = Resize<mode = MODE>(x, barely)"),
     ("Resize 10, scales at run time", 10, "y = Resize<mode = MODE>(x, given)"),
     ("Resize 11 by scales", 11, "y = Resize<mode = MODE>(x, roi, s)"),
@@ -130,7 +132,7 @@ FORMS = (
         ' coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "floor">(x, e, s)',
     ),
     (
-        "the same by broken scales",
+        "Resize 11, tf_half_pixel_for_nn, rounded up",
         11,
         "y = Resize<mode = MODE,"
         ' coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "ceil">(x, e, broken)',
@@ -144,7 +146,7 @@ def rewrites() -> str:
         result, log = lift(source(opset, call), 13)
         nodes = "<br>".join(_short(result, node) for node in result.graph.node)
         rows.append([name, nodes, log.changes[0].exactness.value if log.changes else "unchanged"])
-    return table(["nearest, from", "to, at opset 13 and on", "how exact"], rows)
+    return table(["nearest, from", "to, at opset 13 and later", "how exact"], rows)
 
 
 def source(opset: int, call: str) -> onnx.ModelProto:
@@ -194,7 +196,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def filled(text: str) -> str:
-    """Return the page with every table made anew."""
+    """Return the page with every table generated again."""
 
     def put(match: re.Match[str]) -> str:
         name = match[1]

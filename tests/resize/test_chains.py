@@ -1,4 +1,4 @@
-"""Resizes in a row, shapes read between them, lengths inferred wrong: lifted, in every form, to the bit."""
+"""Resizes in a row, with shapes read between them and lengths that onnx infers wrong, stay exact in every form."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _scale(rng: random.Random, length: int, opset: int) -> float:
     return rng.choice((1.0, 1.5, 2.0, 1.3, 1.04) if opset == 9 else (1.0, 1.5, 2.0, 1.3, 1.04, 0.7))
 
 
-def hold(count: int, seed: int) -> int:
+def check_chains(count: int, seed: int) -> int:
     changed = 0
     rng = random.Random(seed)
     for number, (source, shape) in enumerate(chains(count, seed)):
@@ -90,7 +90,7 @@ def hold(count: int, seed: int) -> int:
         )
         opset = source.opset_import[0].version
         x = np.random.default_rng(number).standard_normal((3, *shape[1:])).astype(F)
-        # With no length known none is inferred wrong, which ONNX Runtime can fail on.
+        # Where no length is known, none is inferred wrong, so the original loads.
         free = onnx.ModelProto.FromString(source.SerializeToString())
         free.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", 1, ("N", "C", "H", "W")))
         expected = [run(free, {"x": x[:batch]})[0] for batch in batches]
@@ -112,9 +112,9 @@ def hold(count: int, seed: int) -> int:
 
 
 def test_sample() -> None:
-    assert hold(60, 1) > 40
+    assert check_chains(60, 1) > 40
 
 
 @pytest.mark.slow
 def test_many() -> None:
-    assert hold(3000, 2) > 1500
+    assert check_chains(3000, 2) > 1500

@@ -1,4 +1,4 @@
-"""docs/resize.md says what is so."""
+"""The tables, codes, figures and the snippet of docs/resize.md are true."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.resize.tables import FORMS, PAGE, TABLES, filled, source
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
-def test_tables_are_as_made() -> None:
+def test_tables_are_as_generated() -> None:
     assert set(re.findall(r"<!-- table: (\w+) -->", TEXT)) == set(TABLES)
     assert filled(TEXT) == TEXT
 
@@ -44,7 +44,7 @@ def test_codes_exist() -> None:
     assert set(named) - {"onnx-migrate"} <= set(CODES)
 
 
-def test_nothing_left_equals_tf_half_pixel_for_nn_rounded_up() -> None:
+def test_no_mode_of_opset_13_equals_tf_half_pixel_for_nn_rounded_up() -> None:
     wanted = index_map(Spec(11, coordinates="tf_half_pixel_for_nn", nearest="ceil"), 2, 4, 8).tolist()
 
     for coordinates in ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"):
@@ -52,7 +52,7 @@ def test_nothing_left_equals_tf_half_pixel_for_nn_rounded_up() -> None:
             assert index_map(Spec(13, coordinates=coordinates, nearest=nearest), 2, 4, 8).tolist() != wanted
 
 
-def test_disagreement_on_lengths_is_as_frequent_as_said() -> None:
+def test_lengths_differ_as_often_as_the_page_says() -> None:
     pairs = [(n, k) for n in range(1, 300) for k in range(1, 300)]
     scales = [(n, np.float32(k) / np.float32(n)) for n, k in pairs]
     differ = [int(float(s) * n) != int(np.float32(n) * s) for n, s in scales]

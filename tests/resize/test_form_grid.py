@@ -1,4 +1,4 @@
-"""Whatever form a Resize is given, its numbers stay: nodes of the grid, of known and unknown lengths."""
+"""A Resize computes the same in every form: nodes of the grid, of known and unknown lengths."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.harness import run
 from tests.resize.grid import grid, point_model
 
 
-def hold(count: int, seed: int) -> int:
+def check_forms(count: int, seed: int) -> int:
     rng = random.Random(seed)
     changed = 0
     for point in grid(count, seed):
@@ -38,9 +38,9 @@ def hold(count: int, seed: int) -> int:
 
 
 def test_sample() -> None:
-    assert hold(300, 5) > 30
+    assert check_forms(300, 5) > 30
 
 
 @pytest.mark.slow
 def test_many() -> None:
-    assert hold(8000, 6) > 500
+    assert check_forms(8000, 6) > 500

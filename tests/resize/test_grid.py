@@ -1,4 +1,4 @@
-"""Every old form of Upsample and Resize, lifted: the numbers are the original's, bit for bit.
+"""Every former version of Upsample and Resize computes the same bits after the lift.
 
 The original's are ONNX Runtime's where that runs it, and the oracle's, which must agree.
 """
@@ -34,7 +34,7 @@ def optimised(proto: onnx.ModelProto, x: np.ndarray) -> np.ndarray:
     return session.run(None, {"x": x})[0]
 
 
-def hold(point: Point, targets: tuple[int, ...] = TARGETS, shape: list[str] | None = None) -> None:
+def check_lift(point: Point, targets: tuple[int, ...] = TARGETS, shape: list[str] | None = None) -> None:
     """Lift a point to each target, and run it with optimisation off and on."""
     x = point.feed()
     source = point_model(point, shape)
@@ -74,7 +74,7 @@ def test_sample(seed: int) -> None:
     for point in legacy(30, seed):
         if point.spec.coordinates == "tf_half_pixel_for_nn" and point.spec.mode != "nearest":
             continue
-        hold(point, (11, 13, TARGETS[-1]))
+        check_lift(point, (11, 13, TARGETS[-1]))
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def test_whole_grid() -> None:
     for point in legacy(2500, 77):
         if point.spec.coordinates == "tf_half_pixel_for_nn" and point.spec.mode != "nearest":
             continue
-        hold(point)
+        check_lift(point)
 
 
 @st.composite
@@ -110,14 +110,14 @@ def mixed(draw: st.DrawFn) -> Point:
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(mixed())
 def test_random_shapes_and_scales(point: Point) -> None:
-    hold(point)
+    check_lift(point)
 
 
 @pytest.mark.slow
 @settings(max_examples=4000, deadline=None, derandomize=True)
 @given(mixed())
 def test_many_random_shapes_and_scales(point: Point) -> None:
-    hold(point, (11, 13, 19))
+    check_lift(point, (11, 13, 19))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -134,7 +134,7 @@ def test_lengths_that_are_not_known(point: Point) -> None:
         "round_prefer_floor",
     ):
         return  # may be the nearly equal form; tests/passes/adapters/test_resize.py
-    hold(point, (13, 19), ["N", "C", "H", "W"])
+    check_lift(point, (13, 19), ["N", "C", "H", "W"])
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)

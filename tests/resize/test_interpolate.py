@@ -1,4 +1,4 @@
-"""PyTorch's interpolate at opsets 9 to 20: lifted to the bit, and with its intent what PyTorch itself computed."""
+"""Exports of PyTorch's interpolate at opsets 9 to 20 stay exact; with resize_intent they compute what PyTorch does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 from tests.harness import ONNX_NEWEST, ORT_NEWEST, run
-from tests.resize.shaped import shape_form
+from tests.resize.shaped import apply_resize_passes
 from tests.support.paths import FIXTURES
 
 Array = np.ndarray[Any, Any]
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Export:
-    """One exported call: the model, its input, and what PyTorch made of it."""
+    """One exported call: the model, its input, and PyTorch's own output."""
 
     name: str
     opset: int
@@ -31,16 +31,16 @@ class Export:
 def exports(step: int) -> Iterator[tuple[Export, int]]:
     """Yield every `step`-th model of fixtures/interpolate.npz, with a target to lift it to."""
     with np.load(FIXTURES / "interpolate.npz") as file:
-        held = dict(file)
-    ends = np.cumsum(held["lengths"]).tolist()
-    for index, (name, end) in enumerate(zip(held["names"].tolist(), ends, strict=True)):
+        arrays = dict(file)
+    ends = np.cumsum(arrays["lengths"]).tolist()
+    for index, (name, end) in enumerate(zip(arrays["names"].tolist(), ends, strict=True)):
         call, _, stamp = name.rsplit(".", 2)
-        opset, y = int(stamp), held[f"{call}.y"]
+        opset, y = int(stamp), arrays[f"{call}.y"]
         targets = [to for to in (11, 13, 18, 19, 21, 26) if opset <= to <= min(ORT_NEWEST, ONNX_NEWEST)]
         if index % step or not targets:
             continue
-        model = onnx.ModelProto.FromString(held["models"][end - held["lengths"][index] : end].tobytes())
-        yield Export(name, opset, model, held[f"x{y.ndim}"], y), targets[index % len(targets)]
+        model = onnx.ModelProto.FromString(arrays["models"][end - arrays["lengths"][index] : end].tobytes())
+        yield Export(name, opset, model, arrays[f"x{y.ndim}"], y), targets[index % len(targets)]
 
 
 def run_source(export: Export) -> Array | None:
@@ -54,32 +54,32 @@ def run_source(export: Export) -> Array | None:
     return result
 
 
-def hold(step: int) -> tuple[int, int, int]:
-    """Return how many were held, how many files compute what PyTorch does, and how many do not run."""
+def check_exports(step: int) -> tuple[int, int, int]:
+    """Return how many exports were checked, how many files compute what PyTorch does, and how many do not run."""
     count = right = refused = 0
     for export, to in exports(step):
         label = f"{export.name} to {to}"
         count += 1
         before = run_source(export)
         if before is not None:
-            plain, _ = shape_form(export.model, to)
+            plain, _ = apply_resize_passes(export.model, to)
             np.testing.assert_array_equal(run(plain, {"x": export.x})[0], before, err_msg=label)
             right += before.shape == export.y.shape and np.allclose(before, export.y, rtol=1e-4, atol=2e-5)
         else:
             refused += 1
-        meant, _ = shape_form(export.model, to, intent=True)
+        result, _ = apply_resize_passes(export.model, to, intent=True)
         np.testing.assert_allclose(
-            run(meant, {"x": export.x})[0], export.y, rtol=1e-4, atol=2e-5, err_msg=label
+            run(result, {"x": export.x})[0], export.y, rtol=1e-4, atol=2e-5, err_msg=label
         )
     return count, right, refused
 
 
 def test_sample() -> None:
-    count, right, _ = hold(16)
+    count, right, _ = check_exports(16)
     assert right < count, "up to opset 10 the files are not what PyTorch computes"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(ORT_NEWEST < 26, reason="the counts are of all targets")
 def test_all() -> None:
-    assert hold(1) == (2524, 2364, 36)
+    assert check_exports(1) == (2524, 2364, 36)

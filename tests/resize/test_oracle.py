@@ -1,4 +1,4 @@
-"""The oracle is ONNX Runtime's equal, bit for bit, on a grid of nodes that both run."""
+"""The oracle equals ONNX Runtime bit for bit on a grid of nodes that both run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.resize.oracle import Spec, index_map, resize
 
 @pytest.fixture(scope="module")
 def tie() -> float:
-    """How near to a half the installed ONNX Runtime takes for one: its issue 28291, 20 to 6."""
+    """The distance from a half that the installed ONNX Runtime takes for a half: its issue 28291, 20 to 6."""
     spec = Spec(13, coordinates="half_pixel", nearest="round_prefer_ceil")
     x = np.arange(20, dtype=np.float32).reshape(1, 20)
     found = run(point_model(Point(spec, (1, 20), "float32", sizes=(1, 6))), {"x": x})[0]
@@ -64,7 +64,7 @@ def test_every_pair_of_lengths(coordinates: str, nearest: str, tie: float) -> No
     ("version", "scale", "length", "indices"),
     [
         (9, 2.0, 3, [0, 0, 1, 1, 2, 2]),
-        (9, 0.5, 6, [0, 2, 4]),  # Upsample rounds down whichever way it goes; by hand, since nothing runs it
+        (9, 0.5, 6, [0, 2, 4]),  # Upsample always rounds down; computed by hand, since no runtime runs it
         (9, 0.6, 10, [0, 1, 3, 5, 6, 8]),
         (10, 0.6, 10, [0, 2, 4, 5, 7, 9]),
         (11, 0.6, 10, [0, 2, 4, 5, 7, 9]),

@@ -1,51 +1,75 @@
-"""What is known of values behind operators that onnx no longer has."""
+"""The removed operators of ai.onnx: a Crop is the Slice it is replaced by, and inference goes on behind them."""
 
 from __future__ import annotations
 
+import numpy as np
+import onnx
 import pytest
-from onnx import TensorProto
+from onnx import helper
 
-from onnx_migrate.analysis.value_types import TypeTable, ValueType
-from tests.harness import model
-
-
-def _known(body: str, opset: int = 9) -> ValueType:
-    proto = model(f"""<ir_version: 4, opset_import: ["": {opset}]> g (float16[2,3,5,7] x) => (float16[A,B,C,D] y)
-        {{ t = {body} (x)  u = Relu (t)  y = Neg (u) }}""")
-    del proto.graph.output[:]
-    before = proto.SerializeToString()
-    found = TypeTable(proto).lookup(None, (), "u")
-    assert proto.SerializeToString() == before
-    return found
+from onnx_migrate.spec.experimental_ops import (
+    EXPERIMENTAL_OPERATORS,
+    crop_limits,
+    substitute_for_inference,
+)
 
 
 @pytest.mark.parametrize(
-    ("body", "shape"),
+    ("border", "scale", "rows", "columns"),
     [
-        ("ImageScaler <bias = [1.0, 2.0, 3.0]>", (2, 3, 5, 7)),
-        ("ScaledTanh <alpha = 1.0, beta = 2.0>", (2, 3, 5, 7)),
-        ("Crop <border = [1, 2, 3, 0]>", (2, 3, 3, 3)),
-        ("Crop <border = [0, 0, 0, 0]>", (2, 3, 5, 7)),
-        ("Crop <border = [1, 2, 9, 9], scale = [2, 3]>", (2, 3, 2, 3)),
+        ([1, 2, 3, 4], [], slice(2, 10 - 4), slice(1, 8 - 3)),
+        ([1, 2, 0, 0], [], slice(2, 10), slice(1, 8)),
+        ([1, 2, 3, 4], [5, 6], slice(2, 7), slice(1, 7)),
+        ([], [5, 6], slice(0, 5), slice(0, 6)),
+        ([], [], slice(0, 10), slice(0, 8)),
     ],
 )
-def test_types_go_through_what_onnx_does_not_know(body: str, shape: tuple[int, ...]) -> None:
-    assert _known(body) == ValueType(TensorProto.FLOAT16, shape)
+def test_a_crop_is_a_slice(border: list[int], scale: list[int], rows: slice, columns: slice) -> None:
+    image = np.arange(80).reshape(10, 8)
+
+    limits = crop_limits(border, scale)
+
+    assert limits is not None
+    (top, left), (bottom, right) = limits
+    np.testing.assert_array_equal(image[top:bottom, left:right], image[rows, columns])
 
 
-def test_the_experimental_form_does_not_stop_them() -> None:
-    assert _known("MeanVarianceNormalization <across_channels = 1>", 8).rank == 4
+@pytest.mark.parametrize(("border", "scale"), [([1], []), ([1, 2, 3, -4], []), ([], [1]), ([], [-1, 2])])
+def test_attributes_without_a_meaning_have_no_limits(border: list[int], scale: list[int]) -> None:
+    assert crop_limits(border, scale) is None
 
 
-@pytest.mark.parametrize("body", ["Crop <border = [1]>", "Softermax"])
-def test_what_is_not_understood_is_unknown(body: str) -> None:
-    assert _known(body) == ValueType()
+def infer(node: onnx.NodeProto, opset: int) -> list[int | None]:
+    graph = helper.make_graph(
+        [node, helper.make_node("Relu", ["c"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3, 10, 8])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=4)
+    substitute_for_inference(model.graph.node, opset)
+    shape = onnx.shape_inference.infer_shapes(model).graph.output[0].type.tensor_type.shape
+    return [dim.dim_value for dim in shape.dim]
 
 
-def test_inside_functions_too() -> None:
-    proto = model("""<ir_version: 8, opset_import: ["": 13, "local": 1]> g (float[2,3] x) => (y)
-        { y = local.F (x) }
-        <opset_import: ["": 9], domain: "local"> F (a) => (b) { t = Scale <scale = 2.0> (a)  b = Relu (t) }""")
-    table = TypeTable(proto)
-    assert table.lookup(("local", "F", ""), (), "b").shape == (2, 3)
-    assert table.lookup(None, (), "y").shape == (2, 3)
+def test_inference_goes_on_behind_a_removed_operator() -> None:
+    assert infer(helper.make_node("ImageScaler", ["x"], ["c"], scale=2.0), 9) == [1, 3, 10, 8]
+    assert infer(helper.make_node("Crop", ["x"], ["c"], border=[1, 2, 3, 4]), 9) == [1, 3, 4, 4]
+
+
+def test_an_operator_that_is_not_experimental_stays() -> None:
+    nodes = [
+        helper.make_node("Affine", ["x"], ["a"]),
+        helper.make_node("Affine", ["x"], ["b"], domain="com.acme"),
+        helper.make_node("GRUUnit", ["x", "x", "x", "x"], ["c"]),
+    ]
+
+    substitute_for_inference(nodes, 10)
+    assert [node.op_type for node in nodes] == ["Affine", "Affine", "GRUUnit"]
+    substitute_for_inference(nodes, 9)
+    assert [node.op_type for node in nodes] == ["Identity", "Affine", "GRUUnit"]
+
+
+def test_the_installed_onnx_has_a_schema_of_none_of_them() -> None:
+    for operator in EXPERIMENTAL_OPERATORS:
+        assert not onnx.defs.has(operator.name, operator.removed_in - 1, "")

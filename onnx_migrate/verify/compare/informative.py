@@ -10,7 +10,10 @@ import numpy as np
 
 from onnx_migrate.verify.compare.arrays import Array, flatten, is_float
 
-__all__ = ["is_informative", "uninformative_outputs"]
+__all__ = ["VARYING_INPUTS", "is_informative", "uninformative_outputs"]
+
+VARYING_INPUTS = "give inputs on which outputs vary with --input-data"
+"""What a user can do about outputs that are not informative, for messages."""
 
 
 def is_informative(values: Sequence[Any]) -> bool:

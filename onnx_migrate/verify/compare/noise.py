@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.compare.arrays import compare, flatten, largest_difference, scale_of
+from onnx_migrate.verify.compare.arrays import flatten, largest_difference, scale_of
+from onnx_migrate.verify.compare.comparison import OTHER_ELEMENTS, compare
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.verdict import Comparison
 
@@ -74,7 +75,7 @@ class Noise:
             return []
         here, there = flatten(output, before), flatten(output, after)
         if [name for name, _ in here] != [name for name, _ in there]:
-            return [Comparison(output, None, None, "container", "container", problem="holds other elements")]
+            return [Comparison(output, None, None, "container", "container", problem=OTHER_ELEMENTS)]
         entries = []
         for (part, a), (_, b) in zip(here, there, strict=True):
             observed = self._observed.get((part, index), 0.0)

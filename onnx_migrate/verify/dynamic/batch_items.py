@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import numpy as np
+import onnx
 
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.dynamic.declared_shapes import axes_with_symbol, batch_axes_of
-from onnx_migrate.verify.dynamic.requirement import RequirementViolated
-from onnx_migrate.verify.dynamic.sized_runs import SizedRunner, Values
+from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.model_traits import dependents
 
-__all__ = ["independent_batches", "require_independent_items"]
+__all__ = ["independent_batches", "item_of", "require_independent_items"]
 
 
 def independent_batches(runner: SizedRunner, notes: list[str]) -> list[frozenset[str]]:
@@ -26,7 +26,7 @@ def independent_batches(runner: SizedRunner, notes: list[str]) -> list[frozenset
         runner.run(runner.symbols | {symbol: size for size, symbol in enumerate(symbols, 2)})
     except EvaluationError:
         runner.trials.pop()  # the model need not run at different sizes
-        notes.append(f"{' and '.join(symbols)} are one batch: the model runs where they are equal only")
+        notes.append(f"{' and '.join(symbols)} are one batch: the model runs only where they are equal")
         return [runner.batch]
     return [frozenset({symbol}) for symbol in symbols]
 
@@ -48,7 +48,7 @@ def require_independent_items(
     for output in model.graph.output:
         name = output.name
         if name not in dependent:
-            what = "the inputs that carry the batch" if batch == runner.batch else ", ".join(batch)
+            what = "inputs that have a batch axis" if batch == runner.batch else ", ".join(batch)
             notes.append(f"output {name!r} does not depend on {what}")
             continue
         declared = axes_with_symbol(output, batch)
@@ -65,11 +65,20 @@ def require_independent_items(
             yield name, axis, next(iter(frozen))
 
 
+def item_of(model: onnx.ModelProto, feed: Values, item: int, batch: Set[str]) -> Values:
+    """Return the inputs of one item of a feed: a batch of one, on every axis that is one of the symbols `batch`."""
+    alone = dict(feed)
+    for value in fed_inputs(model.graph):
+        for axis in axes_with_symbol(value, batch):
+            alone[value.name] = np.take(alone[value.name], [item], axis)
+    return alone
+
+
 def _run(runner: SizedRunner, size: int, batch: frozenset[str]) -> tuple[Values, Values]:
     try:
         return runner.run(runner.symbols | dict.fromkeys(batch, size))
     except EvaluationError as error:
-        reason = f"does not run with a batch of {size}: {error}"
+        reason = f"the model does not run with a batch of {size}: {error}"
         raise RequirementViolated(reason, node=error.node) from error
 
 
@@ -85,12 +94,16 @@ def _batch_axis(
     if len(named or axes) == 1:
         return (named or axes)[0]
     if a == b:
-        raise RequirementViolated(f"output {output!r} keeps its shape {list(a)} whatever the batch", output)
-    shapes = f"{list(a)} for {few}, {list(b)} for {many}"
+        raise RequirementViolated(
+            f"output {output!r} has shape {list(a)} for every size of the batch", output
+        )
+    shapes = f"{list(a)} for {few} items and {list(b)} for {many}"
     if len(axes) > 1:
-        reason = f"every item of a batch meets every other in output {output!r}: {shapes}"
-        raise RequirementViolated(f"{reason}; give the batches of inputs that can differ a name each")
-    raise RequirementViolated(f"no axis of output {output!r} is the batch: {shapes}", output)
+        reason = f"output {output!r} combines every item of a batch with every other: its shape is {shapes}"
+        raise RequirementViolated(f"{reason}; if inputs have batches of their own, give each another name")
+    raise RequirementViolated(
+        f"no axis of output {output!r} is as long as the batch: its shape is {shapes}", output
+    )
 
 
 def _require_same_items(
@@ -103,7 +116,7 @@ def _require_same_items(
     batch: frozenset[str],
 ) -> None:
     for item in range(size):
-        alone = runner.item(feed, item, batch)
+        alone = item_of(runner.model, feed, item, batch)
         part = np.take(value, [item], axis)
-        what = f"for item {item} of a batch of {size}, against its own run"
+        what = f"between item {item} of a batch of {size} and a run of that item alone"
         runner.require_same(name, runner.run_item(alone)[name], part, alone, what)

@@ -10,15 +10,14 @@ import numpy as np
 import onnx
 
 from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.verify.dynamic.requirement import RequirementViolated
 
 __all__ = [
     "axes_with_symbol",
     "batch_axes_of",
     "common_first_axis",
     "inputs_with_sizes",
-    "require_declared_shapes",
     "shape_warnings",
+    "undeclared_shape",
 ]
 
 _MISMATCH = re.compile(
@@ -63,12 +62,12 @@ def shape_warnings(printed: str) -> dict[str, list[str]]:
     return {name: shapes for *shapes, name in _MISMATCH.findall(printed)}
 
 
-def require_declared_shapes(
+def undeclared_shape(
     model: onnx.ModelProto, values: Mapping[str, Any], sizes: Mapping[str, int]
-) -> None:
-    """Compare the shapes of outputs with those declared, where symbols have these sizes.
+) -> tuple[str, str] | None:
+    """Return the first output whose shape is not the one declared, where symbols have these sizes, and how it differs.
 
-    A symbol that no input has must have one size in all outputs. Raises RequirementViolated.
+    A symbol that no input has must have one size in all outputs. None where all are as declared.
     """
     bound = dict(sizes)
     for output in model.graph.output:
@@ -78,19 +77,19 @@ def require_declared_shapes(
             continue
         dims = declared.shape.dim
         if len(dims) != value.ndim:
-            raise RequirementViolated(
-                f"output {output.name!r} has rank {value.ndim}, declared is {len(dims)}", output.name
+            return (
+                output.name,
+                f"output {output.name!r} is declared with {len(dims)} axes and has {value.ndim}",
             )
         for axis, (dim, size) in enumerate(zip(dims, value.shape, strict=True)):
             if dim.HasField("dim_value"):
-                expected = dim.dim_value
+                expected, label = dim.dim_value, str(dim.dim_value)
             elif dim.dim_param:
                 expected = bound.setdefault(dim.dim_param, size)
+                label = f"{dim.dim_param}, which is {expected} here,"
             else:
                 continue
             if expected != size:
-                label = dim.dim_param or dim.dim_value
-                raise RequirementViolated(
-                    f"output {output.name!r} axis {axis} is {size}; declared {label} is {expected}",
-                    output.name,
-                )
+                where = f"axis {axis} of output {output.name!r}"
+                return output.name, f"{where} is declared as {label} and has length {size}"
+    return None

@@ -12,10 +12,10 @@ from onnx import AttributeProto, numpy_helper
 
 from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import all_nodes, initializer_types, names_read, nested_nodes
-from onnx_migrate.verify.compare.arrays import compare
+from onnx_migrate.verify.compare.comparison import compare
+from onnx_migrate.verify.dynamic.batch_items import item_of
 from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis
-from onnx_migrate.verify.dynamic.requirement import RequirementViolated
-from onnx_migrate.verify.dynamic.sized_runs import SizedRunner, Values
+from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model, with_extra_outputs
 from onnx_migrate.verify.verdict import Blocker
 
@@ -84,7 +84,7 @@ class _Search:
             self._unmerged = self._first if self._batched else run(usual)
             self._merged = run({**violation.merged_at, **usual})
         elif self._batched:
-            alone = runner.item(runner.feed(runner.symbols | batches[0]), 1, batch)
+            alone = item_of(runner.model, runner.feed(runner.symbols | batches[0]), 1, batch)
             self._single = alone | exposed.run(alone)
 
     def is_cause(self, node: onnx.NodeProto) -> bool:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.verify.dynamic.requirement import RequirementViolated
-from onnx_migrate.verify.dynamic.sized_runs import SizedRunner, Values
+from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import EvaluationError
 
 __all__ = ["require_all_sizes_at_once", "require_two_sizes"]
@@ -42,11 +41,13 @@ def require_two_sizes(
             break
     if len(accepted) < 2:
         node = last.node if last else ""
-        raise RequirementViolated(f"does not run with {symbol} = {' or '.join(refused)}: {last}", node=node)
+        raise RequirementViolated(
+            f"the model does not run with {symbol} = {' or '.join(refused)}: {last}", node=node
+        )
     _note_fixed_axes(runner, symbol, values, notes)
     if refused:
         which = f"{symbol} = {', '.join(refused)}"
-        notes.append(f"the network does not take {which}; it runs at other sizes")
+        notes.append(f"the model does not run at {which}; it does at {' and '.join(map(str, accepted))}")
     return max(accepted)
 
 
@@ -58,7 +59,9 @@ def require_all_sizes_at_once(runner: SizedRunner, accepted: Mapping[str, int]) 
         runner.run(sizes)
     except EvaluationError as error:
         where = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-        raise RequirementViolated(f"does not run with {where} at once: {error}", node=error.node) from error
+        raise RequirementViolated(
+            f"the model does not run with {where} at once: {error}", node=error.node
+        ) from error
 
 
 def _require_same_batch(
@@ -67,8 +70,10 @@ def _require_same_batch(
     for name, (axis, batch) in batch_axes.items():
         shape = np.shape(values[name])
         if axis >= len(shape) or shape[axis] != batch:
-            reason = f"output {name!r} is {list(shape)} at {symbol} = {sizes[symbol]}:"
-            reason += f" its axis {axis} is the batch, which was {batch}"
+            reason = (
+                f"axis {axis} of output {name!r} is the batch and should stay {batch} whatever {symbol} is,"
+            )
+            reason += f" but at {symbol} = {sizes[symbol]} its shape is {list(shape)}"
             raise RequirementViolated(reason, name, varied={symbol}, merged_at=sizes)
 
 
@@ -84,6 +89,6 @@ def _note_fixed_axes(runner: SizedRunner, symbol: str, values: Values, notes: li
         for axis, length in enumerate(np.shape(values[output.name])):
             if length == size:
                 notes.append(
-                    f"axis {axis} of output {output.name!r} is {size}, as {symbol} was, and stays so whatever"
-                    f" {symbol} is: if it is to follow, a constant inside the model holds it"
+                    f"axis {axis} of output {output.name!r} is {size}, the original size of {symbol}, at other sizes"
+                    f" of {symbol} too: if it should change with {symbol}, a constant inside the model fixes it"
                 )

@@ -17,9 +17,9 @@ from onnx_migrate.verify.dynamic.batch_items import independent_batches, require
 from onnx_migrate.verify.dynamic.declared_shapes import common_first_axis
 from onnx_migrate.verify.dynamic.fault_localization import find_blocker, named_blocker
 from onnx_migrate.verify.dynamic.other_sizes import require_all_sizes_at_once, require_two_sizes
-from onnx_migrate.verify.dynamic.requirement import RequirementViolated
-from onnx_migrate.verify.dynamic.sized_runs import SizedRunner
+from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
+from onnx_migrate.verify.interruption import interruption
 from onnx_migrate.verify.verdict import Blocker, DynamicProof
 
 __all__ = ["PROVE", "prove", "prove_dynamic"]
@@ -57,7 +57,7 @@ def prove_dynamic(
         return replace(proof, seconds=seconds)
     if isinstance(ending, isolate.Raised) and ending.error is not None:
         raise ending.error
-    return DynamicProof(False, f"{ending.stage or 'start'}: {ending}", seconds=seconds)
+    return DynamicProof(False, interruption(ending), seconds=seconds)
 
 
 def prove(
@@ -73,7 +73,8 @@ def prove(
     }
     for symbol in symbols:
         if symbol not in known:
-            raise UsageError(f"no input has a dim named {symbol!r}", code="unknown-symbol")
+            hint = f"dims have these names: {', '.join(sorted(known)) or 'none'}"
+            raise UsageError(f"no input has a dim named {symbol!r}", code="unknown-symbol", hint=hint)
     mark("result: loading")
     try:
         runner = SizedRunner(result, model, symbols, batch, replace(tolerance, eps=coarsest_eps(model)), seed)
@@ -97,7 +98,8 @@ def _require_all(runner: SizedRunner, notes: list[str]) -> None:
     """Check the requirements in turn: frozen sizes, batches, other sizes of each symbol, other sizes of all."""
     values = runner.run_frozen()
     notes.extend(
-        f"optimised, ONNX Runtime gives another {name!r}: held as it is only"
+        f"ONNX Runtime's optimisation changes {name!r} at the original sizes already; it is compared without"
+        " optimisation only"
         for name in sorted(runner.beyond_noise)
     )
     batch_axes: dict[str, tuple[int, int]] = {}
@@ -115,4 +117,4 @@ def _require_all(runner: SizedRunner, notes: list[str]) -> None:
 
 
 def _with(reason: str, blocker: Blocker | None) -> str:
-    return f"{reason}; held fast by {blocker}" if blocker is not None and blocker.operator else reason
+    return f"{reason}; the cause is {blocker}" if blocker is not None and blocker.operator else reason

@@ -10,18 +10,16 @@ import numpy as np
 import onnx
 
 from onnx_migrate.isolate import captured_output, mark
-from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.verify.compare.arrays import compare, largest_difference
+from onnx_migrate.verify.compare.arrays import largest_difference
+from onnx_migrate.verify.compare.comparison import compare
 from onnx_migrate.verify.compare.masking import bounded_outputs, masked_outputs
 from onnx_migrate.verify.compare.noise import perturbed_by_ulp
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.dynamic.declared_shapes import (
-    axes_with_symbol,
     inputs_with_sizes,
-    require_declared_shapes,
     shape_warnings,
+    undeclared_shape,
 )
-from onnx_migrate.verify.dynamic.requirement import RequirementViolated
 from onnx_migrate.verify.evaluators import (
     OPTIMIZED,
     UNOPTIMIZED,
@@ -35,13 +33,36 @@ from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.model_traits import random_outputs
 from onnx_migrate.verify.verdict import Trial
 
-__all__ = ["SizedRunner", "Values"]
+__all__ = ["RequirementViolated", "SizedRunner", "Values"]
 
 Values = dict[str, Any]
 """Values by name."""
 
 _INNER_FLOOR = 512.0
 """How many eps inner values may differ by; items of a batch that are mixed differ by more."""
+
+
+class RequirementViolated(Exception):
+    """A model with dynamic dims violates a requirement at some sizes; the message says which.
+
+    `output` is the output that shows it, `node` the node that a runtime names, each "" if there is none. `varied` are
+    the symbols that had another size than the frozen one. `merged_at` are the sizes at which a symbol that is no batch
+    changed the length of an output's batch axis, where that is the violation.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        output: str = "",
+        node: str = "",
+        varied: Set[str] = frozenset(),
+        merged_at: Mapping[str, int] | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.output = output
+        self.node = node
+        self.varied = set(varied)
+        self.merged_at = dict(merged_at or {})
 
 
 class SizedRunner:
@@ -93,7 +114,9 @@ class SizedRunner:
                 first = first or error
                 self._choices.pop(0)
         assert first is not None
-        raise RequirementViolated(f"does not run at its own sizes: {first}", node=first.node) from first
+        raise RequirementViolated(
+            f"the model does not run at its original sizes: {first}", node=first.node
+        ) from first
 
     def run(self, sizes: Mapping[str, int]) -> tuple[Values, Values]:
         """Run at these sizes, with and without optimisation; return the inputs, and the outputs without.
@@ -116,11 +139,13 @@ class SizedRunner:
             for name in sorted(warned.keys() - self._wrongly_inferred):
                 declared, actual = warned[name]
                 raise RequirementViolated(
-                    f"output {name!r} is declared {declared} and came out {actual}", name
+                    f"output {name!r} is declared with shape {declared} and has shape {actual}", name
                 )
-            require_declared_shapes(self.model, values, sizes)
+            if (undeclared := undeclared_shape(self.model, values, sizes)) is not None:
+                output, problem = undeclared
+                raise RequirementViolated(problem, output)
             for name in sorted(values.keys() - self.beyond_noise):
-                what = f"at {where}, with and without optimisation"
+                what = f"with ONNX Runtime's optimisation and without, at {where}"
                 self.require_same(name, values[name], optimised[name], feed, what)
         except (EvaluationError, RequirementViolated) as error:
             self.trials.append(Trial(record, str(error)))
@@ -135,23 +160,17 @@ class SizedRunner:
         declared = inputs_with_sizes(self.model, sizes)
         feed = generate_feed(self.model, declared, self._choices[0], "normal", self._seed)
         if feed is None:
-            raise RequirementViolated("the inputs are too large to be made up")
+            raise RequirementViolated("an input of these sizes would take more than 256 MB")
         return feed
-
-    def item(self, feed: Values, item: int, batch: Set[str]) -> Values:
-        """Return the inputs of one item of a feed: a batch of one, on every axis that is one of the symbols `batch`."""
-        alone = dict(feed)
-        for value in fed_inputs(self.model.graph):
-            for axis in axes_with_symbol(value, batch):
-                alone[value.name] = np.take(alone[value.name], [item], axis)
-        return alone
 
     def run_item(self, feed: Values) -> Values:
         """Return the outputs of one item, without optimisation. Raises RequirementViolated."""
         try:
             return self._plain.run(feed)
         except EvaluationError as error:
-            raise RequirementViolated(f"does not run with a batch of 1: {error}", node=error.node) from error
+            raise RequirementViolated(
+                f"the model does not run with a batch of 1: {error}", node=error.node
+            ) from error
 
     def require_same(self, name: str, a: Any, b: Any, feed: Values, what: str) -> None:
         """Require that two values of an output are the same within rounding; random outputs are not compared.
@@ -160,7 +179,8 @@ class SizedRunner:
         """
         problem = self._difference(name, a, b, feed)
         if problem:
-            raise RequirementViolated(f"output {name!r} differs {what}: {problem}", name)
+            kind = "inner value" if name in self.masked.values() else "output"
+            raise RequirementViolated(f"{kind} {name!r} differs {what}: {problem}", name)
 
     def _note_known_faults(
         self, values: Values, optimised: Values, feed: Values, warned: Mapping[str, list[str]]

@@ -17,7 +17,8 @@ import onnx
 from onnx_migrate.analysis.onnx_inference import without_fragile_ops
 from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.verify.compare.arrays import bit_difference, is_float
+from onnx_migrate.verify.compare.arrays import is_float
+from onnx_migrate.verify.compare.comparison import bit_difference
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.evaluators import (
     UNOPTIMIZED,
@@ -69,13 +70,15 @@ def compare_inner_bits(
         try:
             _compare(original, exact, chunk, findings)
         except EvaluationError as error:
-            findings.notes.append(f"inner values could not be exposed: {error}")
+            findings.notes.append(
+                f"bit-identity of inner values was not checked, because with them as outputs a model fails: {error}"
+            )
             return
         spent = time.perf_counter() - start
         if index + 1 < len(chunks) and spent * (index + 2) / (index + 1) > seconds:
             done = sum(map(len, chunks[: index + 1]))
             findings.notes.append(
-                f"bit-identity was held for {done} of {len(names)} inner values, for want of time"
+                f"bit-identity was checked for {done} of {len(names)} inner values, as time was limited"
             )
             return
 

@@ -8,7 +8,8 @@ import onnx
 
 from onnx_migrate.analysis.onnx_inference import without_fragile_ops
 from onnx_migrate.isolate import mark
-from onnx_migrate.verify.compare.arrays import compare, flatten
+from onnx_migrate.verify.compare.arrays import flatten
+from onnx_migrate.verify.compare.comparison import compare
 from onnx_migrate.verify.equivalence.findings import OTHER_RUNTIME, Findings
 from onnx_migrate.verify.evaluators import (
     REFERENCE,
@@ -34,9 +35,11 @@ def verify_in_reference(
     With both in onnx.reference, an error of its own would cancel out. The difference between the two evaluators is
     measured on the original, where onnx.reference runs it, and counts as noise. `why` is ONNX Runtime's error.
     """
-    reason = f"ONNX Runtime does not run the result: {why}"
+    reason = f"this release of ONNX Runtime does not support the result: {why}"
     if contains_resize(after):
-        doubt = f"{reason}; and onnx.reference is wrong about Upsample and Resize"
+        doubt = (
+            f"{reason}; onnx.reference cannot take its place, because it computes Upsample and Resize wrongly"
+        )
         return findings.unverified(doubt, node=why.node)
     try:
         onnx.shape_inference.infer_shapes(without_fragile_ops(after), check_type=True)
@@ -54,13 +57,16 @@ def verify_in_reference(
             if time.perf_counter() - start > _PATIENCE:
                 break
     except EvaluationError as error:
-        return findings.unverified(f"{reason}; nor does onnx.reference: {error}", node=why.node)
-    findings.notes.append(reason)
+        return findings.unverified(
+            f"{reason}; onnx.reference cannot take its place, because it does not {error.failed_to} it: {error}",
+            node=why.node,
+        )
+    findings.notes.append(f"{reason}; onnx.reference ran it")
     if findings.reference.nearest:
         findings.add_unpaired(list(findings.reference.nearest))
     verdict = findings.verdict(model.name)
     if verdict.kind is Kind.DIFFERS and not trusted:
-        doubt = f"{reason}; and onnx.reference is of another mind about the original already"
+        doubt = f"{reason}; in onnx.reference it differs, but so does the original itself"
         return findings.unverified(doubt, model.name, why.node)
     return verdict
 

@@ -79,7 +79,7 @@ class FeedSearch:
             except EvaluationError as error:
                 first = first or error
         else:
-            raise first or EvaluationError("no inputs of a bearable size could be made up")
+            raise first or EvaluationError("at all sizes tried, its inputs take more than 256 MB each")
         for distribution in _DISTRIBUTIONS[1:]:
             self._try_or_note(distribution)
 
@@ -118,7 +118,9 @@ class FeedSearch:
         try:
             self._try(distribution)
         except EvaluationError as error:
-            self.notes.append(f"the original does not run on {distribution} inputs: {error}")
+            self.notes.append(
+                f"the original does not run on {distribution!r} random inputs, which are left out: {error}"
+            )
 
     def _try(self, distribution: str) -> bool:
         assert self._choice is not None

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.compare.arrays import bit_difference, compare
+from onnx_migrate.verify.compare.comparison import bit_difference, compare
+from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.equivalence.reference_run import ReferenceRun
 from onnx_migrate.verify.evaluators import EvaluationError
@@ -34,8 +35,8 @@ class Findings:
         self._tolerance = tolerance
         self._random = random
         self._found: dict[str, Comparison] = {}
-        self._renamed: dict[str, str] = {}
-        """For each entry of an inner value the name that it has in the result, "" where that is the same."""
+        self._inner: dict[str, tuple[str, str, str]] = {}
+        """By entry of an inner value: the output downstream, and the value's name in the original and in the result."""
         self._unpaired: tuple[str, ...] = ()
         self._bit_difference = ""
 
@@ -53,7 +54,7 @@ class Findings:
             value = _reshaped_like(values[after], expected[before])
             for entry in noise.compare(before, expected[before], value, index, self._tolerance):
                 name = f"{entry.output} (inner)"
-                self._renamed[name] = after if after != before else ""
+                self._inner[name] = self._downstream(before), before, after
                 self._enter([replace(entry, output=name)])
 
     def compare_recorded(self, index: int, values: Mapping[str, Any]) -> None:
@@ -66,7 +67,8 @@ class Findings:
                 continue
             if compare(output, np.asarray(value), before[output], allowed).problem:
                 self.notes.append(
-                    f"{feed.name}: the original itself does not give the recorded output {output!r}"
+                    f"{feed.name}: the recorded output {output!r} is not compared, because the original itself"
+                    " computes other values"
                 )
                 continue
             entry = compare(output, np.asarray(value), values[output], allowed)
@@ -90,7 +92,8 @@ class Findings:
         self._unpaired = tuple(outputs)
         for output in outputs:
             self.notes.append(
-                f"weak proof: the values before {output!r}, which does not vary, cannot be matched"
+                f"weak proof: output {output!r} is the same for all inputs tried, and the inner values that it is"
+                f" computed from cannot be paired with those of the other model; {VARYING_INPUTS}"
             )
 
     def reject(self, error: EvaluationError, evaluator: str) -> Verdict:
@@ -101,7 +104,9 @@ class Findings:
     def reject_exact_model(self, error: EvaluationError) -> Verdict:
         """Return the verdict where the model for which bit-identity is claimed does not load or run."""
         self.exact = False
-        reason = f"the model before its inexact changes does not {error.failed_to}: {error}"
+        reason = (
+            f"the model before the changes that may round differently does not {error.failed_to}: {error}"
+        )
         return self._verdict(Kind.DIFFERS, reason, "", error.node)
 
     def unverified(self, reason: str, evaluator: str = "", node: str = "") -> Verdict:
@@ -116,39 +121,51 @@ class Findings:
         same name; otherwise the pairing may be wrong.
         """
         wrong = [entry for entry in self._found.values() if not entry.agrees]
-        differs = next((entry for entry in wrong if not self._renamed.get(entry.output)), None)
+        differs = next((entry for entry in wrong if not self._is_renamed(entry.output)), None)
         if differs is not None:
             reason = f"output {differs.output!r}: {differs.problem}"
-            if differs.output in self._renamed:
-                reason = (
-                    f"the outputs do not vary with the input, and the value before them differs: {reason[7:]}"
-                )
+            if differs.output in self._inner:
+                output, before, _ = self._inner[differs.output]
+                reason = f"output {output!r} is the same for all inputs tried, so inner values were compared"
+                reason += f" in its place, and {before!r} differs: {differs.problem}"
             return self._verdict(Kind.DIFFERS, reason, evaluator)
         if self._bit_difference:
-            reason = f"bit-identity was claimed, but {self._bit_difference}"
+            reason = f"bit-identity is required, but without optimisation {self._bit_difference}"
             return self._verdict(Kind.DIFFERS, reason, evaluator)
         reason = self._weakness(wrong)
         return self._verdict(Kind.UNVERIFIED if reason else Kind.VERIFIED, reason, evaluator)
 
+    def _is_renamed(self, entry: str) -> bool:
+        _, before, after = self._inner.get(entry, ("", "", ""))
+        return before != after
+
     def _weakness(self, wrong: list[Comparison]) -> str:
         """Return why agreement proves too little; "" if it proves enough."""
         if self._random:
-            output, operator = next(iter(self._random.items()))
-            return f"output {output!r} depends on {operator}, which is random"
+            output, operators = next(iter(self._random.items()))
+            return (
+                f"output {output!r} is computed from random numbers ({operators}), so that no two runs agree"
+            )
         if self.reference.noise.unstable_shapes:
             unstable = sorted(self.reference.noise.unstable_shapes)[0]
             return (
-                f"the shape of output {unstable!r} changes when an input moves by one unit in the last place"
+                f"output {unstable!r} of the original changes its shape when inputs change by one unit in the last"
+                " place; give inputs on which its shape is stable with --input-data"
             )
         if wrong:
             entry = wrong[0]
+            output, before, after = self._inner[entry.output]
             return (
-                "the outputs do not vary with the input, and the values before them differ"
-                f", {entry.output!r} and {self._renamed[entry.output]!r}: {entry.problem}"
+                f"output {output!r} is the same for all inputs tried; {before!r}, from which the original computes it,"
+                f" and {after!r}, from which the result does, differ, but need not correspond: {entry.problem};"
+                f" {VARYING_INPUTS}"
             )
         outputs = self.reference.runs[self.reference.first][0].keys() - self.reference.inner
         if self._unpaired and len(self._unpaired) == len(self.reference.nearest) == len(outputs):
-            return "the outputs do not vary with the input, and the values before them cannot be matched"
+            return (
+                "every output is the same for all inputs tried, and the inner values that they are computed from"
+                f" cannot be paired with those of the other model; {VARYING_INPUTS}"
+            )
         return ""
 
     def _verdict(self, kind: Kind, reason: str, evaluator: str, node: str = "") -> Verdict:
@@ -164,6 +181,9 @@ class Findings:
             node=node,
             exact=self.exact,
         )
+
+    def _downstream(self, inner: str) -> str:
+        return next(output for output, names in self.reference.nearest.items() if inner in names)
 
     def _enter(self, entries: Sequence[Comparison]) -> None:
         for entry in entries:

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.isolate import mark
+from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise, perturbed_by_ulp
 from onnx_migrate.verify.equivalence.feed_search import FeedSearch, Values
 from onnx_migrate.verify.equivalence.inner_values import expose_inner_values
@@ -108,7 +109,10 @@ def run_original(
         uninformative = [output for output in uninformative if output in search.uninformative()]
     if uninformative:
         which = ", ".join(map(repr, uninformative[:5]))
-        search.notes.append(f"weak proof: constant, saturated, empty or NaN for every input tried: {which}")
+        search.notes.append(
+            f"weak proof: constant, saturated, empty or NaN for all inputs tried, so that differences may not show:"
+            f" {which}; {VARYING_INPUTS}"
+        )
     noise = Noise(search.outputs)
     runs = {configurations[0]: search.outputs}
     try:
@@ -121,7 +125,9 @@ def run_original(
             runs[configuration] = _run_again(runnable, configuration, search, noise)
     except EvaluationError as error:
         runs = {configurations[0]: search.outputs}
-        search.notes.append(f"the original ran without optimisation only: {error}")
+        search.notes.append(
+            f"models are compared without optimisation only, because the original then fails: {error}"
+        )
     return ReferenceRun(
         search.feeds, None if feeds is not None else seed, runs, noise, nearest, tuple(search.notes)
     )
@@ -151,7 +157,10 @@ def _look_upstream(
     inner = expose_inner_values(original, outputs, search.inputs)
     for output, names in inner.nearest.items():
         which = ", ".join(map(repr, names[:5]))
-        search.notes.append(f"output {output!r} does not vary; compared before it as well: {which}")
+        search.notes.append(
+            f"output {output!r} is the same for all inputs tried, so inner values that it is computed from are"
+            f" compared as well: {which}"
+        )
     if inner.nearest:
         search.replace_model(
             inner.evaluator, inner.runs, [name for names in inner.nearest.values() for name in names]
@@ -165,7 +174,10 @@ def _run_again(original: Runnable, configuration: str, search: FeedSearch, noise
     again = [model.run(inputs) for inputs in search.inputs]
     beyond = set().union(*(noise.outputs_beyond_noise(index, run) for index, run in enumerate(again)))
     for output in sorted(beyond):
-        search.notes.append(f"optimised, the original itself gives another {output!r}: held as it is only")
+        search.notes.append(
+            f"ONNX Runtime's optimisation changes {output!r} of the original itself; it is compared without optimisation"
+            " only"
+        )
     kept = [{name: value for name, value in run.items() if name not in beyond} for run in again]
     for index, run in enumerate(kept):
         noise.observe(index, run)

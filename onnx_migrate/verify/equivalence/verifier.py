@@ -19,6 +19,7 @@ from onnx_migrate.verify.equivalence.reference_run import ReferenceRun, run_orig
 from onnx_migrate.verify.evaluators import REFERENCE, EvaluationError, Runnable, without_static_shapes
 from onnx_migrate.verify.inputs.sizes import choice_after_crash, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feeds
+from onnx_migrate.verify.interruption import interruption
 from onnx_migrate.verify.model_traits import random_outputs
 from onnx_migrate.verify.verdict import Kind, Verdict
 
@@ -71,7 +72,7 @@ def verify(
         raise ending.error
     broken = isinstance(ending, isolate.Crashed) and ending.stage.startswith("result")
     kind = Kind.DIFFERS if broken else Kind.UNVERIFIED
-    return Verdict(kind, f"{ending.stage or 'start'}: {ending}", seconds=seconds)
+    return Verdict(kind, interruption(ending), seconds=seconds)
 
 
 def check(
@@ -88,24 +89,26 @@ def check(
     kept = {output.name for output in after.graph.output}
     for output in before.graph.output:
         if output.name not in kept:
-            return Verdict(Kind.DIFFERS, f"the result has no output {output.name!r}")
+            return Verdict(Kind.DIFFERS, f"the result has no output {output.name!r}, which the original has")
     start = time.perf_counter()
     try:
         original, reference, refusal = _run_loadable(original, before, after, feeds, seed, first_choice)
     except EvaluationError as error:
-        reason = f"the original does not {error.failed_to}: {error}"
+        reason = f"the original does not {error.failed_to}, so that there is nothing to compare with: {error}"
+        if feeds is None and not error.loading:
+            reason += "; give inputs that it runs on with --input-data"
         return Verdict(Kind.UNVERIFIED, reason, node=error.node)
     seconds = time.perf_counter() - start
     tolerance = replace(tolerance, eps=coarsest_eps(before), quantum=is_quantized(before))
     findings = Findings(reference, tolerance, random_outputs(before))
     if refusal:
         findings.notes.append(
-            f"the original loads only if the lengths of its inputs are left open: {refusal}"
+            f"the original loads only without its declared shapes, and was run without them: {refusal}"
         )
     only_reference = reference.first == REFERENCE
     if exact is not None and only_reference:
         findings.notes.append(
-            "bit-identity was claimed and not tried: ONNX Runtime does not run the original"
+            "bit-identity is required, but was not checked: ONNX Runtime does not run the original"
         )
         exact = None
     candidate = CandidateRun(result, after, findings)
@@ -113,11 +116,13 @@ def check(
         candidate.run(exact=exact == result)
     except EvaluationError as error:
         if only_reference:
-            reason = f"the result does not run in onnx.reference: {error}"
+            reason = f"the original runs in onnx.reference only, and the result does not {error.failed_to} there: {error}"
             return findings.unverified(reason, candidate.evaluator)
         if error.limit:
             if exact is not None:
-                findings.notes.append("bit-identity was claimed and not tried")
+                findings.notes.append(
+                    "bit-identity is required, but was not checked: ONNX Runtime does not run the result"
+                )
             return verify_in_reference(original, result, after, findings, error)
         return findings.reject(error, candidate.evaluator)
     if exact is not None:
@@ -129,7 +134,7 @@ def check(
         except EvaluationError as error:
             if not error.limit:
                 return findings.reject_exact_model(error)
-            findings.notes.append(f"bit-identity was claimed and not tried: {error}")
+            findings.notes.append(f"bit-identity is required, but was not checked: {error}")
     return findings.verdict(candidate.evaluator + _levels(reference))
 
 

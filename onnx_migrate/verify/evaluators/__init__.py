@@ -1,6 +1,6 @@
 """Runtimes that can run a model, one file for each: ONNX Runtime, and ONNX's reference evaluator.
 
-To add a runtime, write one file here. It holds
+To add a runtime, write one file here. It contains
 
 * a subclass of `Evaluator` that loads a `Runnable` when it is made, sets `name` to the runtime's name and version,
   runs the model in `run`, and raises `EvaluationError` where either fails: with the name of the node if the runtime
@@ -9,7 +9,7 @@ To add a runtime, write one file here. It holds
   for each way in which the runtime is to run, as in onnxruntime.py.
 
 `open_model` finds the configurations in all files of this package. Import the runtime inside functions, not at the top
-of the file: it need not be installed.
+of the file: it need not be installed. Add tests/verify/evaluators/test_NAME.py beside test_reference.py.
 """
 
 from __future__ import annotations

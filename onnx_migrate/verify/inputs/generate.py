@@ -49,7 +49,8 @@ def generate_feed(
             kind, copies = kind.sequence_type.elem_type, 3
         if kind.WhichOneof("value") != "tensor_type":
             raise UsageError(
-                f"input {value.name!r} is no tensor; no value can be made up for it", code="input-data"
+                f"input {value.name!r} is neither a tensor nor a sequence of tensors, so no random value can be generated",
+                code="input-data",
             )
         shape = shape_of_input(kind, counterparts.get(value.name), choice, symbols)
         if prod(shape) * 8 > _LARGEST:

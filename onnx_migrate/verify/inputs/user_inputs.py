@@ -1,4 +1,4 @@
-"""The user's own inputs, and what they must fit; made.py makes others up."""
+"""Inputs and recorded outputs that the user supplies, and whether they fit the model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Feed", "Feeds", "check_feed"]
 
 @dataclass(frozen=True)
 class Feed:
-    """One set of inputs by name, and the outputs recorded with it, by name, if any."""
+    """One set of inputs by name, and the outputs recorded with them, by name, if any."""
 
     name: str
     inputs: Mapping[str, Any]
@@ -29,7 +29,7 @@ class Feed:
 
 @dataclass(frozen=True)
 class Feeds:
-    """The user's own inputs. Nameless ones (`input_0.pb`) are kept by position: "#0"."""
+    """The user's inputs. Those without a name (`input_0.pb`) have their position as a name: "#0"."""
 
     sets: tuple[Feed, ...]
 
@@ -37,8 +37,8 @@ class Feeds:
     def read(cls, path: Path) -> Feeds:
         """Read an .npz file (arrays by input name) or a folder of TensorProto .pb files, as in onnx's tests.
 
-        A folder holds `input_0.pb`, … and maybe `output_0.pb`, …, or folders named `test_data_set_*` that do.
-        Raises UsageError where there is nothing to read.
+        A folder contains `input_0.pb`, … and optionally `output_0.pb`, …, or folders named `test_data_set_*` that do.
+        Raises UsageError for a path that cannot be read as either.
         """
         if path.is_dir():
             folders = sorted(path.glob("test_data_set_*")) or [path]
@@ -47,14 +47,14 @@ class Feeds:
             with np.load(path, allow_pickle=False) as archive:
                 return cls((Feed(path.name, {name: archive[name] for name in archive.files}),))
         except (OSError, ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-            hint = "give an .npz with arrays by input name, or a folder of input_0.pb, …"
+            hint = "accepted are an .npz file with arrays by input name, and a folder of input_0.pb, …"
             raise UsageError(
-                f"{path}: not readable as input data: {error}", code="input-data", hint=hint
+                f"{path}: cannot be read as input data: {error}", code="input-data", hint=hint
             ) from error
 
 
 def check_feed(model: onnx.ModelProto, feed: Feed) -> Feed:
-    """Return the user's feed, positions turned into names. Raises UsageError that says what was expected."""
+    """Return the feed with names in place of positions. Raises UsageError, with the expected inputs as a hint."""
     inputs = fed_inputs(model.graph)
     given = _named(feed.inputs, [value.name for value in inputs], f"{feed.name}: input")
     expected = _named(feed.expected, [value.name for value in model.graph.output], f"{feed.name}: output")
@@ -118,7 +118,7 @@ def _declared(value: ValueInfoProto) -> str:
 
 
 def _listed(inputs: list[ValueInfoProto]) -> str:
-    return "expected " + ", ".join(f"{value.name}: {_declared(value)}" for value in inputs)
+    return "expected inputs: " + ", ".join(f"{value.name}: {_declared(value)}" for value in inputs)
 
 
 def _read_folder(folder: Path) -> Feed:
@@ -134,5 +134,9 @@ def _read_folder(folder: Path) -> Feed:
 
     inputs = dict(numbered("input"))
     if not inputs:
-        raise UsageError(f"{folder}: holds no input_0.pb", code="input-data", hint="or give an .npz file")
+        raise UsageError(
+            f"{folder}: contains no input_0.pb",
+            code="input-data",
+            hint="an .npz file with arrays by input name is accepted too",
+        )
     return Feed(folder.name, inputs, dict(numbered("output")))

@@ -9,7 +9,7 @@ hypotheses on a fresh copy of the model.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
-from itertools import chain
+from itertools import count
 
 import onnx
 
@@ -27,8 +27,8 @@ from onnx_migrate.model.graphs import (
     subgraphs,
 )
 from onnx_migrate.model.model import Model
-from onnx_migrate.rewrite.change_log import Change
-from onnx_migrate.rewrite.constant_summary import constant_summaries
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.schema import is_onnx
 
@@ -66,12 +66,14 @@ class Interpreter:
         model: Model,
         assignments: Assignments,
         hypotheses: Hypotheses,
+        log: ChangeLog,
         pass_name: str,
         tolerated: Set[str] = frozenset(),
         expanded_states: Collection[tuple[LoopState, int, Dim]] = (),
     ) -> None:
         proto = model.proto
-        self.changes: list[Change] = []
+        self.log = log
+        self.pass_name = pass_name
         self.coverage = Coverage(assignments)
         """How many nodes were interpreted, and how many of them depend on each symbol."""
         self.batch_removers: list[NodeContext] = []
@@ -83,7 +85,6 @@ class Interpreter:
         self._model = model
         self._assignments = assignments
         self._hypotheses = hypotheses
-        self._pass_name = pass_name
         self._ir_version = int(proto.ir_version)
         self._outputs = set(output_names(proto.graph))
         self._output_contexts: dict[str, NodeContext] = {}
@@ -120,28 +121,25 @@ class Interpreter:
         loop_states: Mapping[str, LoopState] | None = None,
     ) -> GraphState:
         state = self._state_before(graph, scope, inputs, parent, loop_states or {})
-        nodes: list[onnx.NodeProto] = []
-        edited = False
-        for index, node in enumerate(graph.node):
-            context = self._context(node, state, imports)
-            outputs = self._interpret_node(context, index, imports)
-            for name, value in zip(node.output, outputs, strict=False):
-                if name:
-                    state.record(name, value)
-            self.coverage.count(outputs)
-            if scope is self._main:
-                self._output_contexts.update({name: context for name in node.output if name in self._outputs})
-            nodes.extend([*context.rw.preceding, node, *context.rw.following])
-            if context.before is not None:
-                edited = True
-                self._record(context)
-        if edited or scope.leading_constants:
-            nodes = list(chain(scope.leading_constants, nodes))
-            copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-            del graph.node[:]
-            graph.node.extend(copies)
-            scope.leading_constants = []
+        Driver(_BodyVisitor(self, state, imports)).body(scope, _onnx_opset(imports))
         return state
+
+    def interpret(
+        self, node: onnx.NodeProto, index: int, state: GraphState, imports: Mapping[str, int]
+    ) -> Rewriter | None:
+        """Repair the node number `index` of a body and record its outputs' values; return None if nothing was edited.
+
+        Raises UnrepairableNode.
+        """
+        context = self._context(node, state, imports)
+        outputs = self._interpret_node(context, index, imports)
+        for name, value in zip(node.output, outputs, strict=False):
+            if name:
+                state.record(name, value)
+        self.coverage.count(outputs)
+        if state.scope is self._main:
+            self._output_contexts.update({name: context for name in node.output if name in self._outputs})
+        return context.rw if context.rw.edited else None
 
     def _state_before(
         self,
@@ -177,7 +175,7 @@ class Interpreter:
         return state
 
     def _context(self, node: onnx.NodeProto, state: GraphState, imports: Mapping[str, int]) -> NodeContext:
-        version = imports.get("", imports.get("ai.onnx", 1))
+        version = _onnx_opset(imports)
         name = node.name or next((output for output in node.output if output), "")
         where = Where(scope=state.scope.path, node=name, operator=node.op_type)
         rw = Rewriter(node, state.scope, version, version, where)
@@ -281,33 +279,29 @@ class Interpreter:
             return [join(a, b) for a, b in zip(*results, strict=True)]
         return [Value() for _ in context.node.output]
 
-    def _record(self, context: NodeContext) -> None:
-        version = context.rw.version
-        self.changes.append(
-            Change(
-                self._pass_name,
-                context.where,
-                context.before or b"",
-                version,
-                context.node.SerializeToString(deterministic=True),
-                version,
-                tuple(node.op_type for node in context.rw.preceding),
-                "; ".join(context.reasons),
-                context.exactness,
-                version,
-                serialised_helpers=tuple(
-                    node.SerializeToString(deterministic=True) for node in context.rw.preceding
-                ),
-                serialised_constants=constant_summaries(
-                    context.rw.scope,
-                    chain(
-                        onnx.NodeProto.FromString(context.before or b"").input,
-                        context.node.input,
-                        *(node.input for node in context.rw.preceding),
-                    ),
-                ),
-            )
-        )
+
+class _BodyVisitor(Visitor):
+    """Interprets the nodes of one body in order, while the driver puts in the nodes that repair rules wrote."""
+
+    # The inputs of a Loop's or Scan's body follow from those of its node, so `interpret` opens the body.
+    opens_subgraphs = True
+
+    def __init__(self, interpreter: Interpreter, state: GraphState, imports: Mapping[str, int]) -> None:
+        self.log, self.pass_name = interpreter.log, interpreter.pass_name
+        self._interpreter, self._state, self._imports = interpreter, state, imports
+        self._indices = count()
+
+    def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int:
+        """Return `opset`: every node is interpreted."""
+        return opset
+
+    def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter | None:
+        """Interpret and repair a node. Raises UnrepairableNode."""
+        return self._interpreter.interpret(node, next(self._indices), self._state, self._imports)
+
+
+def _onnx_opset(imports: Mapping[str, int]) -> int:
+    return imports.get("", imports.get("ai.onnx", 1))
 
 
 def _suspect(context: NodeContext) -> str:

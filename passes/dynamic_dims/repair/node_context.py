@@ -10,7 +10,6 @@ import numpy as np
 import onnx
 
 from onnx_migrate.errors import Where
-from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .domain import Array, Assignments, Dim, Value
@@ -75,11 +74,6 @@ class NodeContext:
     inputs: list[Value | None]
     hypotheses: Hypotheses
     where: Where
-    before: bytes | None = None
-    """The node as it was before the first edit, serialised; None while it is unchanged."""
-    reasons: list[str] = field(default_factory=list)
-    exactness: Exactness = Exactness.EXACT
-    """How the repaired node's numbers at the frozen sizes compare with the original's."""
     label: str = field(init=False)
     """The name of the node's first output, which no other node of the graph has."""
 
@@ -128,25 +122,19 @@ class NodeContext:
 
     def set_input(self, index: int, name: str, reason: str) -> None:
         """Connect an input to another value ("" leaves it out), for a reason that the report shows."""
-        self.snapshot()
         self.rw.set_input(index, name)
         while len(self.inputs) < len(self.node.input):
             self.inputs.append(None)
         del self.inputs[len(self.node.input) :]
         if index < len(self.inputs):
             self.inputs[index] = self.graph_state.value(name) if name else None
-        self.reasons.append(reason)
+        self.rw.note(reason)
 
     def replace_input(self, index: int, name: str, value: Value, reason: str) -> None:
         """Connect an input to a value that was just written and of which `value` is known."""
         self.set_input(index, name, reason)
         self.inputs[index] = value
         self.graph_state.record(name, value)
-
-    def snapshot(self) -> None:
-        """Keep the node as it is before the first edit; to be called before each edit that `set_input` does not make."""
-        if self.before is None:
-            self.before = self.node.SerializeToString(deterministic=True)
 
     def write_shape(
         self, index: int, entries: list[int | Dim], reason: str, prefer: Sequence[str] = ()

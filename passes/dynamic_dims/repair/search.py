@@ -82,19 +82,21 @@ def repair(
         sizes = {symbol: 64 * factor for symbol, factor in zip(open_symbols, _OPEN_FACTORS, strict=False)}
         assignments = Assignments.of({**frozen, **sizes}, batch, _STEPS[0])
         try:
-            return _search(model, assignments, pass_name).accept(frozen, batch, log)
+            return _search(model, assignments, log, pass_name).result(frozen, batch)
         except UnrepairableNode:
             pass  # the network may not take these sizes; without them, less is known
     for step in _STEPS if set(frozen) - batch else _STEPS[:1]:
+        trial = log.trial()
         try:
-            attempt = _search(model, Assignments.of(frozen, batch, step), pass_name)
+            attempt = _search(model, Assignments.of(frozen, batch, step), log, pass_name)
         except UnrepairableNode as error:
             first = first or error
             continue
         coverage = attempt.interpreter.coverage
         if first is not None and coverage.varying < _MIN_VARYING_SHARE * coverage.visited:
+            trial.roll_back()
             break
-        return attempt.accept(frozen, batch, log)
+        return attempt.result(frozen, batch)
     assert first is not None
     raise _refusal(first, frozen, batch)
 
@@ -107,9 +109,8 @@ class _Attempt:
     assignments: Assignments
     interpreter: Interpreter
 
-    def accept(self, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog) -> RepairResult:
-        """Return the result of the repair and log its changes."""
-        log.changes.extend(self.interpreter.changes)
+    def result(self, frozen: Mapping[str, int], batch: Set[str]) -> RepairResult:
+        """Return the result of the repair."""
         coverage = self.interpreter.coverage
         use = {symbol: (coverage.by_symbol[symbol], coverage.visited) for symbol in frozen}
         return RepairResult(self.model, self._batch_axes(batch), use)
@@ -151,10 +152,10 @@ class _Conflicts:
             self.mixed.setdefault(error.context.label, deepcopy(hypotheses))
 
 
-def _search(model: Model, assignments: Assignments, pass_name: str) -> _Attempt:
+def _search(model: Model, assignments: Assignments, log: ChangeLog, pass_name: str) -> _Attempt:
     """Interpret copies of the model under one set of hypotheses after the other until no node is in conflict.
 
-    Raises the UnrepairableNode that was reached last.
+    The log keeps the changes of that interpretation. Raises the UnrepairableNode that was reached last.
     """
     hypotheses, conflicts = Hypotheses(), _Conflicts()
     tolerated: set[str] = set()
@@ -163,10 +164,13 @@ def _search(model: Model, assignments: Assignments, pass_name: str) -> _Attempt:
     removed_batch: dict[str, UnrepairableNode] = {}
     for _ in range(_MAX_ATTEMPTS):
         attempt = model.copy()
-        interpreter = Interpreter(attempt, assignments, hypotheses, pass_name, tolerated, expanded_states)
+        interpreter = Interpreter(
+            attempt, assignments, hypotheses, log, pass_name, tolerated, expanded_states
+        )
         hypotheses.restart()
         try:
-            interpreter.run()
+            with log.trial():
+                interpreter.run()
         except UnrepairableNode as error:
             conflicts.observe(error, interpreter.coverage.visited, hypotheses)
             if isinstance(error, LoopStateConflict) and error.expansion not in expanded_states:

@@ -164,7 +164,7 @@ def test_a_crop_that_cannot_be_meant_is_refused(body: str) -> None:
 @pytest.mark.parametrize("operator", ["ScaledTanh", "ParametricSoftplus"])
 @pytest.mark.parametrize("given", ["alpha", "beta"])
 def test_a_factor_without_a_default_is_refused(operator: str, given: str) -> None:
-    with pytest.raises(CannotMigrate, match="leaves out") as caught:
+    with pytest.raises(CannotMigrate, match="omits attribute") as caught:
         lift(model(source(f"{operator} <{given} = 2.0>")), 10)
     assert caught.value.code == "needs-value"
 

@@ -1,4 +1,4 @@
-"""Resize of version 10 and 11, against ONNX Runtime's own."""
+"""Resize of version 10 and 11, compared with ONNX Runtime on the original."""
 
 # ruff: noqa: E501  (models as text)
 
@@ -61,7 +61,7 @@ g (float[1,6,1,5] x) => (float[a,b,c,d] y) <float[4] s = {1., 0.5, 1.5, 1.1}> { 
 
 
 @pytest.mark.parametrize("to", [11, 13])
-def test_10_cubic_which_runtimes_took_before_the_standard_did(to: int) -> None:
+def test_10_cubic_which_runtimes_support_before_the_standard(to: int) -> None:
     check(resize_10("1.3, 0.6", "cubic"), to=to)
 
 
@@ -276,7 +276,7 @@ def test_11_tf_half_pixel_for_nn_is_exact_wherever_the_scales_are_whole(nearest:
 @pytest.mark.parametrize(
     ("weights", "given"), [("float[4] s = {1.,1.,1.1,1.}", "s"), ("int64[4] n = {1,2,9,9}", "r, n")]
 )
-def test_11_tf_half_pixel_for_nn_is_nearly_equal_where_too_little_is_known(
+def test_11_tf_half_pixel_for_nn_is_equivalent_where_scales_are_not_known(
     nearest: str, weights: str, given: str
 ) -> None:
     _, log = lift(model(half_pixel_for_nn(nearest, weights, given, "N,C,H,W")), 13)
@@ -289,7 +289,7 @@ def test_11_tf_half_pixel_for_nn_is_nearly_equal_where_too_little_is_known(
     ("weights", "given", "code"),
     [("float[4] s = {1.,1.,1.1,1.}", "s", "needs-shape"), ("int64[4] n = {1,2,9,9}", "r, n", "needs-value")],
 )
-def test_11_tf_half_pixel_for_nn_that_nothing_equals(
+def test_11_tf_half_pixel_for_nn_that_equals_no_mode_of_13(
     nearest: str, weights: str, given: str, code: str
 ) -> None:
     source = model(half_pixel_for_nn(nearest, weights, given, "N,C,H,W"))
@@ -302,7 +302,7 @@ def test_11_tf_half_pixel_for_nn_that_nothing_equals(
 
 
 @pytest.mark.parametrize("nearest", ROUNDINGS)
-def test_11_tf_half_pixel_for_nn_kept_as_asked(nearest: str) -> None:
+def test_11_tf_half_pixel_for_nn_kept_on_request(nearest: str) -> None:
     source = model(half_pixel_for_nn(nearest, "float[4] s = {1.,1.,1.1,0.6}", "s", "N,C,H,W"))
     x = np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32)
     migrate = builtin_passes()["migrate_opset"](opset=18, keep=frozenset({"tf_half_pixel_for_nn"}))  # type: ignore[call-arg]

@@ -78,7 +78,7 @@ def test_roots_stand_in_the_order_of_the_nodes_wherever_they_stand() -> None:
         (
             [(0, 0, "BRANCH_LEQ", 1, 1), (0, 1, "LEAF", 0, 0)],
             [[], [], [], []],
-            "below two",
+            "child of two",
         ),
     ],
 )

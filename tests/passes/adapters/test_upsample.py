@@ -1,4 +1,4 @@
-"""Upsample of versions 7 and 9, against ONNX Runtime's own; of version 1, which it does not run, by hand."""
+"""Upsample of versions 7 and 9, compared with ONNX Runtime; of version 1, which it does not run, with NumPy."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ g ({SHAPE} x, float[4] s) => (float[a,b,c,d] y) <float[4] s = {{1., 1., 2., 2.}}
 
 
 @pytest.mark.parametrize("opset", [10, 11, 13, 17])
-def test_stamped_with_an_opset_that_no_longer_has_it(opset: int) -> None:
+def test_in_an_opset_that_no_longer_has_it(opset: int) -> None:
     new = model(f"""<ir_version: 7, opset_import: ["":{opset}]>
 g ({SHAPE} x) => (float[a,b,c,d] y) <float[4] s = {{1., 1., 1.3, 2.}}> {{ y = Upsample<mode="linear">(x, s) }}""")
     old = model(new)

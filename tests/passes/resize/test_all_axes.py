@@ -18,7 +18,7 @@ OPENCV = Runtime("opencv", (4, 8), 19, resize_axes=False)
 
 
 def source(shape: str, attributes: str, given: str, opset: int) -> str:
-    """Return a model of one Resize; `given` are the inputs after X, in which `wanted` comes at run time."""
+    """Return a model of one Resize; `given` are the inputs after X, in which `wanted` is a run-time input."""
     return f"""<ir_version: 8, opset_import: ["": {opset}]>
 g (float[{shape}] x) => (float[a,b,c,d] y)
 <float[2] s = {{1.5, 0.5}}, int64[2] n = {{9, 3}}, int64[1] nine = {{9}}, int64[1] three = {{3}}, float[1] half = {{0.5}}> {{
@@ -44,7 +44,7 @@ def named(proto: onnx.ModelProto) -> tuple[onnx.ModelProto, ChangeLog]:
     ("mode", "axes"),
     [("linear", "2, 3"), ("linear", "-1, -2"), ("nearest", "2, 3"), ("nearest", "3, 2"), ("nearest", "0, 3")],
 )
-def test_the_bits_are_the_same(mode: str, given: str, axes: str, shape: str, opset: int) -> None:
+def test_all_axes_compute_the_same_bits(mode: str, given: str, axes: str, shape: str, opset: int) -> None:
     require_opset(opset)
     text = source(shape, f'mode = "{mode}", axes = [{axes}]', given, opset)
     feeds = feed(1, 2, 5, 6)
@@ -56,7 +56,7 @@ def test_the_bits_are_the_same(mode: str, given: str, axes: str, shape: str, ops
     same(run(model(text), feeds), run(result, feeds), "named")
 
 
-def test_what_is_known_is_a_constant() -> None:
+def test_known_scales_and_sizes_are_constants() -> None:
     require_opset(18)
     sized, _ = named(model(source("1,2,5,6", "axes = [3, 2]", ", , , n", 18)))
     scaled, _ = named(model(source("N,C,H,W", "axes = [2, 3]", ", , s", 18)))
@@ -77,7 +77,7 @@ def test_what_is_known_is_a_constant() -> None:
         ('coordinate_transformation_mode = "tf_crop_and_resize", axes = [2, 3]', ", roi, s", "roi"),
     ],
 )
-def test_what_stays(attributes: str, given: str, why: str) -> None:
+def test_the_attribute_is_kept_where_it_cannot_be_removed(attributes: str, given: str, why: str) -> None:
     require_opset(18)
     text = source("1,2,5,6", attributes, given, 18).replace(
         "float[2] s =", "float[4] roi = {0.0, 0.0, 1.0, 1.0}, float[2] s ="

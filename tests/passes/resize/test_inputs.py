@@ -1,4 +1,4 @@
-"""What no runtime takes is refused, each by its name."""
+"""Inputs and attributes that no runtime accepts are refused, each with its own code."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_11_bad_input(weights: str, given: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_11_scales_that_are_no_numbers(value: float) -> None:
+def test_11_scales_that_are_not_finite(value: float) -> None:
     source = model(resize_11(f"float[0] e = {{}}, {SCALES}", "e, s"))
     scales = np.array([1, 1, value, 2], np.float32)
     next(t for t in source.graph.initializer if t.name == "s").CopyFrom(

@@ -1,4 +1,4 @@
-"""What a visitor of Resizes is given of each."""
+"""What is known of one Resize: the shape of its input, and the axes that it resizes."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ def test_an_adapter_records_the_origin(opset: int, call: str, weights: str, expe
     assert log.facts_of(origins.ResizeOrigin) == [expected]
 
 
-def test_no_text_of_the_report_decides() -> None:
-    """The passes do the same when the log holds the facts alone."""
+def test_passes_decide_by_facts_not_by_report_text() -> None:
+    """The passes do the same with a log that has the facts alone."""
     for opset, call, weights in ((10, "Resize(x, s)", BOTH), (11, "Resize(x, r, s)", CONVERTED)):
         carried, log = lifted(opset, call, weights)
         other, bare = carried.copy(), ChangeLog(facts=dict(log.facts))
@@ -59,7 +59,7 @@ def test_no_text_of_the_report_decides() -> None:
         assert [note.code for note in bare.notes] == logged
 
 
-def test_a_pass_that_undoes_the_converter_says_so() -> None:
+def test_a_repaired_node_is_no_longer_recorded_as_written_by_the_converter() -> None:
     carried, log = lifted(11, "Resize(x, r, s)", CONVERTED.replace("0.5, 2.", "1., 2."))
     intent.ResizeIntent().run(carried, log)
 
@@ -68,7 +68,7 @@ def test_a_pass_that_undoes_the_converter_says_so() -> None:
     assert "converted-resize" not in {note.code for note in log.notes}
 
 
-def test_two_nodes_that_are_one_again_are_not_split() -> None:
+def test_a_joined_pair_is_no_longer_recorded_as_split() -> None:
     carried, log = lifted(10, "Resize(x, s)", BOTH)
     carried.proto.producer_name = "pytorch"
     assert [node.op_type for node in carried.proto.graph.node] == ["Resize", "Resize"]

@@ -22,13 +22,14 @@ def found(
     carried, seen = Model(proto), []
     traversal = nodes.ResizeTraversal("step", carried, log, None)
 
-    def visit(node: object) -> set[str]:
+    def visit(node: object) -> None:
         pair = pairs.pair_of(node)
         if pair is None:
-            return set()
+            return
         scales = pair.scales if isinstance(pair.scales, str) else pair.scales.tolist()
         seen.append(([item.op_type for item in pair.nodes], pair.data, scales))
-        return pairs.join_pair(node.rw, pair, node.origin, join) if join else set()
+        if join:
+            pairs.join_pair(node.rw, pair, node.origin, join)
 
     traversal.visit_all(visit)
     traversal.end()
@@ -36,9 +37,9 @@ def found(
 
 
 def source(scales: str, given: str = "", weights: str = "") -> onnx.ModelProto:
-    held = f"<float[2] s = {{{scales}}}{weights}>" if scales else ""
+    constants = f"<float[2] s = {{{scales}}}{weights}>" if scales else ""
     return model(f"""<ir_version: 5, opset_import: ["":10]>
-g (float[9,10] x{given}) => (float[a,b] y) {held} {{ [up] y = Resize(x, s) }}""")
+g (float[9,10] x{given}) => (float[a,b] y) {constants} {{ [up] y = Resize(x, s) }}""")
 
 
 @pytest.mark.parametrize(
@@ -61,9 +62,9 @@ def test_a_pair_is_found_and_joined(
 
     (node,) = result.graph.node
     assert (node.name, node.op_type, list(node.output)) == ("up", "Resize", ["y"])
-    held = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in result.graph.initializer}
-    assert node.input[2] == "s" if scales == "s" else held[node.input[2]].tolist() == scales
-    assert {name for name in node.input[1:] if name} >= set(held)
+    arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in result.graph.initializer}
+    assert node.input[2] == "s" if scales == "s" else arrays[node.input[2]].tolist() == scales
+    assert {name for name in node.input[1:] if name} >= set(arrays)
     assert found(result, log) == []
 
 

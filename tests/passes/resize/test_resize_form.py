@@ -1,4 +1,4 @@
-"""The form a Resize is given: the same numbers, and a model that loads."""
+"""The form in which a Resize is written: the numbers stay the same, and the model loads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.migration import migrate
 from onnx_migrate.rewrite.change_log import Exactness
 from tests.harness import ORT_NEWEST, loads, model, run, same
-from tests.resize.shaped import feed, resizes, run_time, shape_form
+from tests.resize.shaped import apply_resize_passes, feed, resizes, run_time
 
 OPSETS = [opset for opset in (11, 13, 18, 19, 21, 26) if opset <= ORT_NEWEST]
 
@@ -28,7 +28,7 @@ g (float[{shape}] x) => (float[a,b,c,d] y) <float[0] e = {{}}, float[4] s = {{1.
 
 
 def static_skip(opset: int) -> onnx.ModelProto:
-    """13 to 25, joined with what has 25: PyTorch's U-Nets, which ONNX Runtime 1.28 and later do not load."""
+    """13 to 25, added to a tensor of length 25: PyTorch's U-Nets, which ONNX Runtime 1.28 and later do not load."""
     scale = float(np.float32(25 / 13))
     slots = "e, s" if opset < 13 else ", s"
     text = f"""<ir_version: 7, opset_import: ["":{opset}]>
@@ -41,11 +41,11 @@ g (float[1,2,13,13] x, float[1,2,25,25] skip) => (float[1,2,25,25] y)
 
 
 @pytest.mark.parametrize("opset", OPSETS)
-def test_a_model_that_does_not_load_does_then(opset: int) -> None:
+def test_a_model_that_does_not_load_loads_with_sizes(opset: int) -> None:
     source = static_skip(opset)
     feeds = {**feed(1, 2, 13, 13), "skip": np.ones((1, 2, 25, 25), np.float32)}
 
-    result, log = shape_form(source)
+    result, log = apply_resize_passes(source)
 
     assert loads(result)
     onnx.checker.check_model(result, full_check=True)
@@ -63,7 +63,7 @@ def test_a_model_that_does_not_load_does_then(opset: int) -> None:
     [("2.0", "s", False), ("1.9230769", "s", True), ("2.0", "t", True), ("2.0", "listed", True)],
     ids=["agreed", "may disagree", "at run time", "overridable"],
 )
-def test_a_walk_is_made_only_where_a_resize_may_need_it(
+def test_the_model_is_traversed_only_where_a_resize_may_need_it(
     scale: str, read: str, walks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     walked: list[object] = []
@@ -96,7 +96,7 @@ g (float[1,1,13,13] x) => (float[1,1,a,b] z, int64[4] n)
     feeds = feed(1, 1, 13, 13)
     expected = run(model(source), feeds)
 
-    result, _ = shape_form(source)
+    result, _ = apply_resize_passes(source)
     actual = run(result, feeds)
 
     np.testing.assert_array_equal(actual[0], expected[0])
@@ -116,26 +116,26 @@ def test_auto_changes_no_number(mode: str, coordinates: str, length: int, out: i
     source = by_scales(13, f"1,1,{length},4", f"{scale!r}, 1.", attributes)
     feeds = feed(1, 1, length, 4)
 
-    result, _ = shape_form(source)
+    result, _ = apply_resize_passes(source)
 
     same(run(model(source), feeds), run(result, feeds), f"{length} to {out}")
 
 
-def test_auto_leaves_alone_what_loads() -> None:
+def test_auto_keeps_scales_that_load() -> None:
     for scales in ("2., 2.", "1.5, 0.5", "1.3, 0.7"):
         source = model(by_scales(11, "1,2,11,23", scales))
-        result, log = shape_form(source)
+        result, log = apply_resize_passes(source)
         assert result == source
         assert not log.changes
 
 
-def test_auto_says_where_sizes_would_not_be_exact() -> None:
+def test_auto_warns_where_sizes_would_not_be_exact() -> None:
     scale = np.nextafter(np.float32(195 / 199), np.float32(0))
     assert int(np.float32(199) * scale) == 195
     assert np.float32(195) / np.float32(199) != scale
     source = model(by_scales(11, "1,2,199,4", f"{float(scale)!r}, 1."))
 
-    result, log = shape_form(source)
+    result, log = apply_resize_passes(source)
 
     assert result == source
     assert [note.code for note in log.notes] == ["resize-length"]
@@ -147,7 +147,7 @@ def test_a_dynamic_batch_is_not_frozen(opset: int) -> None:
     for value in (*source.graph.input, *source.graph.output):
         value.type.tensor_type.shape.dim[0].dim_param = "N"
 
-    result, _ = shape_form(source)
+    result, _ = apply_resize_passes(source)
 
     assert loads(result)
     for batch in (1, 3):
@@ -161,8 +161,8 @@ def test_dims_that_will_be_dynamic_are_not_known() -> None:
     source = static_skip(13)
     wish = {"x": {0: "N", 2: "H", 3: "W"}, "skip": {0: "N", 2: "P", 3: "Q"}}
 
-    kept, _ = shape_form(source, dynamic=wish)
-    batch, _ = shape_form(source, dynamic={"x": {0: "N"}, "skip": {0: "N"}})
+    kept, _ = apply_resize_passes(source, dynamic=wish)
+    batch, _ = apply_resize_passes(source, dynamic={"x": {0: "N"}, "skip": {0: "N"}})
 
     assert kept == source
     assert [node.op_type for node in batch.graph.node] == ["Shape", "Slice", "Concat", "Resize", "Add"]
@@ -178,7 +178,7 @@ def test_inside_bodies(place: str) -> None:
     feeds = feed(1, 2, 13, 4)
     variant, given = make_variant(source, place, feeds)
 
-    result, log = shape_form(variant)
+    result, log = apply_resize_passes(variant)
 
     assert len(log.changes) == (2 if place == "if" else 1)
     same(run(source, feeds), run(result, given), place)
@@ -188,7 +188,7 @@ def test_value_info_that_a_length_contradicts_is_dropped() -> None:
     source = static_skip(13)
     source.graph.value_info.add().CopyFrom(helper.make_tensor_value_info("big", 1, [1, 2, 24, 24]))
 
-    result, log = shape_form(source)
+    result, log = apply_resize_passes(source)
 
     assert not result.graph.value_info
     assert "value-info" in [note.code for note in log.notes]
@@ -204,7 +204,7 @@ def test_run_time_scales_of_known_shapes_become_constants(mode: str, wanted: str
     source = run_time(mode, "2,2,5,7", wanted)
     feeds = feed(2, 2, 5, 7)
 
-    result, _ = shape_form(source, to)
+    result, _ = apply_resize_passes(source, to)
 
     same(run(source, feeds), run(result, feeds), f"{mode} to {wanted}")
     assert not {"Shape", "Div", "Min", "ReduceMin"} & {node.op_type for node in result.graph.node}
@@ -213,13 +213,13 @@ def test_run_time_scales_of_known_shapes_become_constants(mode: str, wanted: str
 def test_run_time_scales_of_unknown_shapes_stay() -> None:
     source = run_time("nearest", "N,2,H,W")
 
-    result, _ = shape_form(source, 13)
+    result, _ = apply_resize_passes(source, 13)
 
     for shape in ((1, 2, 5, 7), (2, 2, 20, 9), (1, 2, 20, 40)):
         same(run(source, feed(*shape)), run(result, feed(*shape)), str(shape))
 
 
-def test_sizes_that_follow_a_dynamic_batch_stay_so() -> None:
+def test_sizes_computed_from_a_dynamic_batch_stay_computed() -> None:
     source = """<ir_version: 7, opset_import: ["":13]>
 g (float[N,2,5,7] x) => (float[a,b,c,d] y) <int64[1] zero = {0}, int64[1] two = {2}, int64[2] hw = {9, 11}> {
   n = Shape(x)
@@ -229,8 +229,8 @@ g (float[N,2,5,7] x) => (float[a,b,c,d] y) <int64[1] zero = {0}, int64[1] two = 
 }"""
     fixed = source.replace("float[N,", "float[3,")
 
-    dynamic, _ = shape_form(source)
-    static, _ = shape_form(fixed)
+    dynamic, _ = apply_resize_passes(source)
+    static, _ = apply_resize_passes(fixed)
 
     assert dynamic == model(source)
     assert [node.op_type for node in static.graph.node] == ["Resize"]
@@ -255,22 +255,22 @@ g (float[1,2,5,7] x) => (float[a,b,c,d] y)
   y = Resize<mode="linear">(x, , , z)
 }}"""
 
-    result, _ = shape_form(source)
+    result, _ = apply_resize_passes(source)
 
     assert [node.op_type for node in result.graph.node] == ["Resize"]
     same(run(model(source), feed(1, 2, 5, 7)), run(result, feed(1, 2, 5, 7)), operators)
 
 
-# scales and sizes, as asked
+# The forms scales and sizes
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("shape", ["1,2,5,7", "N,2,5,7", "N,C,H,W"])
-def test_sizes_as_asked(mode: str, opset: int, shape: str) -> None:
+def test_the_form_sizes(mode: str, opset: int, shape: str) -> None:
     source = by_scales(opset, shape, "2., 3.", f'mode="{mode}"')
 
-    result, log = shape_form(source, form="sizes")
+    result, log = apply_resize_passes(source, form="sizes")
 
     node = resizes(result)[0]
     assert node.input[3]
@@ -284,7 +284,7 @@ def test_sizes_as_asked(mode: str, opset: int, shape: str) -> None:
 def test_sizes_of_axes_that_are_partly_known(opset: int) -> None:
     source = by_scales(opset, "N,2,5,W", "1.6, 3.")
 
-    result, _ = shape_form(source, form="sizes")
+    result, _ = apply_resize_passes(source, form="sizes")
 
     for given in (feed(1, 2, 5, 7), feed(3, 2, 5, 2)):
         same(run(model(source), given), run(result, given), "1.6 by 5, and 3")
@@ -293,7 +293,7 @@ def test_sizes_of_axes_that_are_partly_known(opset: int) -> None:
 def test_sizes_that_would_not_be_exact() -> None:
     for shape, scales in (("1,2,5,7", "1.5, 2."), ("1,2,H,W", "1.6, 2.")):
         source = model(by_scales(11, shape, scales))
-        result, log = shape_form(source, form="sizes")
+        result, log = apply_resize_passes(source, form="sizes")
         assert result == source
         assert [note.code for note in log.notes] == ["resize-kept"]
 
@@ -301,14 +301,14 @@ def test_sizes_that_would_not_be_exact() -> None:
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("sizes", ["8, 10", "3, 4", "5, 14"])
-def test_scales_as_asked(mode: str, opset: int, sizes: str) -> None:
+def test_the_form_scales(mode: str, opset: int, sizes: str) -> None:
     slots = "e, e, n" if opset < 13 else ", , n"
     source = f"""<ir_version: 7, opset_import: ["":{opset}]>
 g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[0] e = {{}}, int64[4] n = {{1, 2, {sizes}}}> {{
   y = Resize<mode="{mode}">(x, {slots})
 }}"""
 
-    result, _ = shape_form(source, form="scales")
+    result, _ = apply_resize_passes(source, form="scales")
 
     assert len(resizes(result)[0].input) == 3
     same(run(model(source), feed(1, 2, 5, 7)), run(result, feed(1, 2, 5, 7)), sizes)
@@ -321,19 +321,19 @@ g (float[1,2,5,7] x) => (float[a,b,c,d] y) <int64[4] n = {1, 2, 9, 7}> {
 }""")
 
     for source, code in ((sizes, "resize-kept"), (static_skip(13), "resize-length")):
-        result, log = shape_form(source, form="scales")
+        result, log = apply_resize_passes(source, form="scales")
         assert result == source
         assert [note.code for note in log.notes] == [code]
 
 
-def test_two_resizes_in_a_row_are_not_one_that_was_parted() -> None:
+def test_two_resizes_of_the_model_in_a_row_are_not_joined() -> None:
     source = """<ir_version: 5, opset_import: ["":10]>
 g (float[1,1,4,9] x) => (float[a,b,c,d] z) <float[4] s = {1., 1., 1., 0.6}, float[4] t = {1., 1., 2., 2.}> {
   y = Resize<mode="nearest">(x, s)
   z = Resize<mode="nearest">(y, t)
 }"""
 
-    result, _ = shape_form(source, 11)
+    result, _ = apply_resize_passes(source, 11)
 
     assert len(resizes(result)) == 2
     same(run(model(source), feed(1, 1, 4, 9)), run(result, feed(1, 1, 4, 9)), "in a row")
@@ -346,13 +346,13 @@ g (float[N,13,2,13] x) => (float[a,b,c,d] y) <float[2] s = {{{scale!r}, {scale!r
   y = Resize<mode="nearest", axes=[3, 1]>(x, , s)
 }}"""
 
-    result, _ = shape_form(source)
+    result, _ = apply_resize_passes(source)
 
     assert resizes(result)[0].input[3]
     same(run(model(source), feed(2, 13, 2, 13)), run(result, feed(2, 13, 2, 13)), "axes")
 
 
-# Bad input, at opsets that no adapter sees
+# Invalid input, at opsets from which no adapter starts
 
 
 @pytest.mark.parametrize(
@@ -373,13 +373,13 @@ def test_bad_input(weights: str, given: str, code: str, opset: int) -> None:
 g (float[1,2,5,7] x) => (float[a,b,c,d] y) <{weights}> {{ y = Resize<mode="nearest">(x, {given}) }}"""
 
     with pytest.raises(CannotMigrate) as caught:
-        shape_form(source)
+        apply_resize_passes(source)
 
     assert caught.value.code == code
 
 
-def test_empties_are_left_out() -> None:
-    result, _ = shape_form("""<ir_version: 7, opset_import: ["":13]>
+def test_empty_inputs_are_left_out() -> None:
+    result, _ = apply_resize_passes("""<ir_version: 7, opset_import: ["":13]>
 g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[0] e = {}, int64[4] n = {1, 2, 9, 11}> {
   t = Identity(e)
   y = Resize<mode="nearest">(x, t, t, n)

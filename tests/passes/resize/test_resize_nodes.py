@@ -1,4 +1,4 @@
-"""Going over Resizes: which are shown, what is noted of them, and what is taken away behind them."""
+"""The traversal of Resizes: which are visited, what is logged, and which dead values are removed."""
 
 from __future__ import annotations
 
@@ -29,27 +29,26 @@ def start(text: str) -> tuple[Any, onnx.ModelProto, ChangeLog]:
     return nodes.ResizeTraversal("step", carried, log, None), carried.proto, log
 
 
-def test_every_resize_is_shown_and_nothing_is_noted_of_what_stays() -> None:
-    going, proto, log = start(NESTED)
+def test_every_resize_is_visited_and_an_unchanged_one_is_not_logged() -> None:
+    traversal, proto, log = start(NESTED)
     before = proto.SerializeToString()
     seen: list[str] = []
-    changed = going.visit_all(lambda place: seen.append(place.rw.node.name) or set())
-    going.end()
+    changed = traversal.visit_all(lambda place: seen.append(place.rw.node.name))
+    traversal.end()
     assert (changed, seen, log.changes, log.notes) == (False, ["outer", "inner"], [], [])
     assert proto.SerializeToString() == before
 
 
-def test_a_change_is_noted_and_what_it_no_longer_reads_goes() -> None:
-    going, proto, log = start(NESTED)
+def test_a_change_is_logged_and_constants_without_reader_are_removed() -> None:
+    traversal, proto, log = start(NESTED)
 
-    def unscale(place: Any) -> set[str]:
+    def unscale(place: Any) -> None:
         place.rw.set_input(2, "")
         place.rw.set_input(3, place.rw.constant(place.known.value("s").astype("int64"), "sizes"))
         place.rw.note("because")
-        return set()
 
-    assert going.visit_all(unscale)
-    going.end()
+    assert traversal.visit_all(unscale)
+    traversal.end()
     assert [(str(c.where.scope), c.where.node, c.pass_name, c.reason) for c in log.changes] == [
         ("graph", "outer", "step", "because"),
         ("graph/choose:then_branch", "inner", "step", "because"),
@@ -58,65 +57,62 @@ def test_a_change_is_noted_and_what_it_no_longer_reads_goes() -> None:
     onnx.checker.check_model(proto)
 
 
-def test_a_node_that_is_no_longer_needed_goes() -> None:
-    going, proto, _ = start("""<ir_version: 8, opset_import: ["": 17]>
+def test_a_superseded_node_is_removed() -> None:
+    traversal, proto, _ = start("""<ir_version: 8, opset_import: ["": 17]>
 g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float[4] t = {1., 1., 3., 3.}> {
     m = Resize (x, , t)
     y = Resize (m, , s)
 }""")
 
-    def skip(place: Any) -> set[str]:
-        if place.rw.node.output[0] != "y":
-            return set()
-        place.rw.set_input(0, "x")
-        return {"m"}
+    def skip(place: Any) -> None:
+        if place.rw.node.output[0] == "y":
+            place.rw.set_input(0, "x")
+            place.rw.supersede("m")
 
-    assert going.visit_all(skip)
-    going.end()
+    assert traversal.visit_all(skip)
+    traversal.end()
     assert [list(node.output) for node in proto.graph.node] == [["y"]]
     assert [tensor.name for tensor in proto.graph.initializer] == ["s"]
 
 
-def test_what_a_function_sets_anew_at_each_call_and_what_is_older_is_not_shown() -> None:
-    going, _, _ = start("""<ir_version: 8, opset_import: ["": 10, "own": 1]>
+def test_nodes_with_attributes_of_the_call_and_of_older_opsets_are_not_visited() -> None:
+    traversal, _, _ = start("""<ir_version: 8, opset_import: ["": 10, "own": 1]>
 g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}> { r = Resize (x, s) y = own.f (r, s) }
 <domain: "own", opset_import: ["": 17]> f <m> (v, s) => (w) {
     u = Resize <mode: string = @m> (v, , s)
     w = Resize (u, , s)
 }""")
     seen: list[str] = []
-    going.visit_all(lambda place: seen.append(place.rw.node.output[0]) or set())
+    traversal.visit_all(lambda place: seen.append(place.rw.node.output[0]))
     assert seen == ["w"]
 
 
-def test_a_warning_is_given_once() -> None:
-    going, _, log = start(NESTED)
+def test_a_warning_is_logged_once() -> None:
+    traversal, _, log = start(NESTED)
     for _ in range(2):
-        going.visit_all(lambda place: going.warn(place, "look", code="resize-kept") or set())
+        traversal.visit_all(lambda place: traversal.warn(place, "look", code="resize-kept"))
     assert [note.subject for note in log.notes] == ["outer", "inner"]
 
 
-def test_nodes_written_around_a_resize_stay_and_a_removed_one_goes() -> None:
-    going, proto, log = start("""<ir_version: 8, opset_import: ["": 17]>
+def test_nodes_written_around_a_resize_stay_and_a_removed_one_does_not() -> None:
+    traversal, proto, log = start("""<ir_version: 8, opset_import: ["": 17]>
 g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float[4] t = {1., 1., 3., 3.}> {
     [kept] m = Resize (x, , s)
     [removed] y = Resize (m, , t)
 }""")
 
-    def surround(place: Any) -> set[str]:
+    def surround(place: Any) -> None:
         rw = place.rw
         rw.set_input(0, rw.before("Neg", [rw.input(0)]))
         output = rw.output(0)
         rw.after("Abs", [rw.detach_output(0)], [output])
-        return set()
 
-    def replace(place: Any) -> set[str]:
+    def replace(place: Any) -> None:
         place.rw.after("Exp", [place.rw.input(0)], [place.rw.output(0)])
         place.rw.remove()
-        return set()
 
-    going.visit_all(lambda place: surround(place) if place.rw.node.name == "kept" else replace(place))
-    going.end()
+    traversal.visit_all(lambda place: surround(place) if place.rw.node.name == "kept" else replace(place))
+    traversal.end()
 
     assert [node.op_type for node in proto.graph.node] == ["Neg", "Resize", "Abs", "Exp"]
     assert [tensor.name for tensor in proto.graph.initializer] == ["s"]

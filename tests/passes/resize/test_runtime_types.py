@@ -1,4 +1,4 @@
-"""Lengths are what ONNX Runtime makes them, whatever onnx infers."""
+"""Inferred types have the lengths that ONNX Runtime computes, in functions and chains too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ runtime_types = importlib.import_module("onnx_migrate.passes.resize.runtime_type
 
 
 @pytest.mark.parametrize("odd", [0, -1])
-def test_dims_that_are_no_sizes_are_not_known(odd: int) -> None:
+def test_dims_of_0_and_minus_1_are_not_known(odd: int) -> None:
     proto = onnx.parser.parse_model("""<ir_version: 7, opset_import: ["":13]>
 g (float[1,13] x) => (float[a,b] y) <float[2] s = {1., 1.3}> { y = Resize(x, , s) }""")
     proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = odd

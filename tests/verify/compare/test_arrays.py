@@ -1,114 +1,51 @@
-"""What counts as equal."""
+"""What is measured of arrays: parts of a value, difference, magnitude, bits."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from onnx_migrate.verify.compare.arrays import bit_difference, compare, flatten
-from onnx_migrate.verify.compare.tolerance import Tolerance
-
-X = np.linspace(-1, 1, 101, dtype=np.float32)
-
-
-def problem(before, after, noise=0.0, scale=0.0, **tolerance):
-    return compare("y", before, after, Tolerance(**tolerance), noise, scale).problem
-
-
-def test_the_same_bits_are_identical():
-    assert compare("y", X, X.copy(), Tolerance()).identical
-
-
-def test_rounding_passes_and_is_counted():
-    entry = compare("y", X, np.nextafter(X, np.float32(2)), Tolerance())
-    assert entry.agrees
-    assert not entry.identical
-    assert entry.differing == X.size
-
-
-def test_a_difference_beyond_rounding_is_found():
-    after = X.copy()
-    after[3] += 2e-6
-    assert "1 of 101" in problem(X, after)
-    assert problem(X, after, noise=1e-6) == "", "the original itself moves by half as much"
-    assert problem(X, after, atol=1e-5) == ""
-
-
-def test_noise_excuses_only_so_much():
-    assert problem(X, X + np.float32(0.05), noise=1.0)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_special_values_stand_in_the_same_places(value):
-    before, after = X.copy(), X.copy()
-    before[0] = after[1] = value
-    assert "other places" in problem(before, after)
-    assert problem(before, before.copy()) == ""
-
-
-def test_infinities_keep_their_sign():
-    before, after = X.copy(), X.copy()
-    before[0], after[0] = np.inf, -np.inf
-    assert "other places" in problem(before, after)
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (X, X.reshape(1, -1)),
-        (X, X.astype(np.float64)),
-        (np.arange(3), np.array([0, 1, 3])),
-        (np.array([True, False]), np.array([True, True])),
-        (np.array(["a", "b"], dtype=object), np.array(["a", "c"], dtype=object)),
-        (X, None),
-    ],
+from onnx_migrate.verify.compare.arrays import (
+    bit_patterns,
+    flatten,
+    is_float,
+    largest_difference,
+    scale_of,
 )
-def test_shape_type_and_discrete_values_are_exact(before, after):
-    assert problem(before, after)
-    assert problem(before, before) == ""
+
+X = np.float32([1, -3, np.nan, np.inf])
 
 
-def test_a_quantum_is_allowed_only_to_quantized_models():
-    before = np.array([3, 250], dtype=np.uint8)
-    after = np.array([3, 251], dtype=np.uint8)
-    assert problem(before, after)
-    assert problem(before, after, quantum=True) == ""
-    assert problem(before, before + np.uint8(2), quantum=True)
+def test_sequences_maps_and_optionals_are_flattened_with_a_name_for_each_part():
+    parts = flatten("y", [{"b": X, "a": X}, None, 3.0])
+    assert [name for name, _ in parts] == ["y[0]['a']", "y[0]['b']", "y[1]", "y[2]"]
+    assert parts[2][1] is None
+    assert parts[3][1].shape == ()
 
 
-def test_a_saturated_output_keeps_the_scale_it_comes_from():
-    before, after = np.zeros(4, np.float32), np.full(4, 6e-8, np.float32)
-    assert problem(before, after)
-    assert problem(before, after, scale=1.0) == ""
+def test_the_largest_difference_is_of_elements_that_are_finite_in_both():
+    other = np.float32([2, -3, 7, 1])
+    assert largest_difference(X, other) == 1
+    assert largest_difference(np.array([1, 2]), np.array([1, 2])) == 0
+    for another in (other[:3], other.astype(np.float64)):
+        assert largest_difference(X, another) == np.inf
+    assert largest_difference(np.array([1, 2]), np.array([1, 3])) == np.inf
 
 
-def test_float16_rounds_at_its_own_grain():
-    half = X.astype(np.float16)
-    assert problem(half, np.nextafter(half, np.float16(2))) == ""
-    assert problem(half, half + np.float16(0.02))
+def test_the_scale_is_the_largest_finite_magnitude_and_that_of_integers_is_0():
+    assert scale_of(X) == 3
+    assert scale_of(np.array([5])) == 0
+    assert scale_of(None) == 0
 
 
-def test_containers_are_taken_apart():
-    parts = flatten("y", [{"b": X, "a": X}, None])
-    assert [name for name, _ in parts] == ["y[0]['a']", "y[0]['b']", "y[1]"]
+def test_bits_differ_by_the_sign_of_zero_and_agree_for_every_nan():
+    payload = np.array([0x7FC00001, 0x7FC00000], np.uint32).view(np.float32)
+    assert len(set(bit_patterns(payload).tolist())) == 1
+    zeros = np.float32([0.0, -0.0])
+    assert len(set(bit_patterns(zeros).tolist())) == 2
 
 
-def test_unequal_bits_are_told_with_their_size():
-    assert bit_difference("y", X, X.copy()) == ""
-    after = X.copy()
-    after[3] = np.nextafter(after[3], np.float32(2))
-    assert (
-        bit_difference("y", X, after)
-        == "'y': 1 of 101 elements differ, by up to 5.96e-08 (5.96e-08 of the largest)"
-    )
-    assert "'y': 1 of 1" in bit_difference("y", np.array([0.0]), np.array([-0.0])), "bits, not values"
-    assert "shape" in bit_difference("y", X, X[None])
-    assert "'y[1]'" in bit_difference("y", [X, X], [X, after])
-    assert "other elements" in bit_difference("y", [X, X], [X])
-
-
-def test_a_relative_difference_is_that_to_the_largest_of_all_feeds():
-    zeros = np.zeros(4, np.float32)
-    after = zeros + np.float32(0.5)
-    assert compare("y", zeros, after, Tolerance(), overall_scale=2.0).largest_relative == 0.25
-    assert compare("y", zeros, after, Tolerance()).largest_relative == 1.0
+def test_bfloat16_counts_as_float():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    assert is_float(np.zeros(1, ml_dtypes.bfloat16))
+    assert not is_float(np.zeros(1, bool))

@@ -1,13 +1,10 @@
-"""What a wrong repair would do to a batch, in models that run without an error: the proof refuses each."""
+"""Wrong repairs that mix the items of a batch and still run without an error: the proof refuses each."""
 
 from __future__ import annotations
 
-import onnx
 import pytest
 
-from onnx_migrate.verify import Runnable, prove_dynamic
-
-HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
+from tests.verify.harness import net, prove
 
 WRONG = {
     "rows of other items": """(float[N,4] x) => (float[N,4] y) <int64[2] s = {4, -1}> {
@@ -40,23 +37,20 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_repair_is_refused(name: str) -> None:
-    model = onnx.parser.parse_model(HEAD + WRONG[name])
+def test_it_is_refused(name: str) -> None:
+    model = net(WRONG[name])
     for value in model.graph.input:
         for dim in value.type.tensor_type.shape.dim:
             if dim.dim_param == "T":
                 dim.dim_value = 3
 
-    proof = prove_dynamic(Runnable(structure=model.SerializeToString()), {"N": 1}, {"N"}, isolated=False)
-
-    assert not proof.holds
+    assert not prove(model, {"N": 1}).holds
 
 
-def test_a_right_model_of_the_same_operators_is_accepted() -> None:
+def test_a_correct_model_of_the_same_operators_is_not_refused() -> None:
     right = """(float[N,40] x) => (int64[N] label, float[N,40] p, bool[N,40] q) <float z = {0.}, float b = {-40.}> {
         label = ArgMax<axis=1, keepdims=0>(x) c = Add(x, b) p = Sigmoid(c) q = Greater(x, z) }"""
-    model = onnx.parser.parse_model(HEAD + right)
 
-    proof = prove_dynamic(Runnable(structure=model.SerializeToString()), {"N": 1}, {"N"}, isolated=False)
+    proof = prove(right, {"N": 1})
 
     assert proof.holds, proof.reason

@@ -1,45 +1,56 @@
-"""An original that a runtime refuses for the shapes it infers is run all the same."""
+"""What all runtimes have in common: how they are found, and what their errors say."""
 
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import pytest
-from onnx import numpy_helper
 
-from onnx_migrate.verify import Kind, Runnable, verify
-from tests.harness import ORT_NEWEST
-
-HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
-RESIZE = """(float[1,1,13,13] x) => (float[1,1,25,25] y) {{
-    [resize] r = Resize<mode = "linear"> (x, "", {given}) [add] y = Add (r, c)
-}}"""
+from onnx_migrate.verify import evaluators
+from onnx_migrate.verify.evaluators import LEVELS, REFERENCE, open_model
+from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, one_line
+from tests.verify.harness import RELU, runnable
 
 
-def net(text: str, **tensors: object) -> Runnable:
-    model = onnx.parser.parse_model(HEAD + text)
-    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), k) for k, v in tensors.items())
-    return Runnable(structure=model.SerializeToString())
+@pytest.mark.parametrize("configuration", [*LEVELS, REFERENCE])
+def test_every_configuration_runs_a_model_by_names(configuration):
+    model = open_model(runnable(RELU), configuration)
+    assert isinstance(model, Evaluator)
+    values = model.run({"x": np.float32([[-1, 2, -3, 4]])})
+    assert {name: value.tolist() for name, value in values.items()} == {"y": [[0, 2, 0, 4]]}
+    assert model.name.split()[0] in ("onnxruntime", "onnx.reference")
 
 
-SKIP = np.arange(625, dtype=np.float32).reshape(1, 1, 25, 25)
+@pytest.mark.parametrize("configuration", [*LEVELS, REFERENCE])
+def test_every_configuration_raises_one_kind_of_error_on_one_line(configuration):
+    unknown = runnable("(float[4] x) => (float[4] y) { y = Rela(x) }")
+    with pytest.raises(EvaluationError) as caught:
+        open_model(unknown, configuration).run({"x": np.zeros(4, np.float32)})
+    assert "\n" not in str(caught.value)
+    with pytest.raises(EvaluationError) as caught:
+        open_model(runnable(RELU), configuration).run({})
+    assert not caught.value.loading
+    assert caught.value.failed_to == "run"
 
 
-@pytest.mark.parametrize(("skip", "kind"), [(SKIP, Kind.VERIFIED), (SKIP + 1, Kind.DIFFERS)])
-def test_a_length_inferred_wrong_is_no_hindrance(skip: object, kind: Kind) -> None:
-    scales = net(RESIZE.format(given="s"), s=np.float32([1, 1, 25 / 13, 25 / 13]), c=SKIP)
-    sizes = net(RESIZE.format(given='"", s'), s=np.int64([1, 1, 25, 25]), c=skip)
-    verdict = verify(scales, sizes, exact=sizes, isolated=False)
-    assert verdict.kind is kind
-    assert verdict.exact == (kind is Kind.VERIFIED)
-    told = ["Incompatible dimensions" in note for note in verdict.notes]
-    assert told == ([True] if ORT_NEWEST >= 26 else []), "older runtimes load it as it is"
-
-
-def test_what_does_not_load_then_either_is_unverified() -> None:
-    broken = net(
-        "(float[2,4] x) => (float[2,4] y) { [bad] r = Reshape (x, s) y = Relu (r) }", s=np.int64([5])
+def test_a_runtime_in_a_file_of_its_own_is_found(tmp_path, monkeypatch):
+    (tmp_path / "echo_runtime.py").write_text(
+        "from onnx_migrate.verify.evaluators.interface import Evaluator\n"
+        "class Echo(Evaluator):\n"
+        "    def __init__(self, runnable):\n"
+        "        self.names = [output.name for output in runnable.proto().graph.output]\n"
+        "    def run(self, inputs):\n"
+        "        return dict.fromkeys(self.names, 7)\n"
+        "LOADERS = {'echo': Echo}\n"
     )
-    verdict = verify(broken, broken, isolated=False)
-    assert verdict.kind is Kind.UNVERIFIED
-    assert verdict.node == "bad"
+    monkeypatch.setattr(evaluators, "__path__", [*evaluators.__path__, str(tmp_path)])
+    evaluators._loaders.cache_clear()
+    try:
+        assert open_model(runnable(RELU), "echo").run({}) == {"y": 7}
+        assert open_model(runnable(RELU), REFERENCE).name.startswith("onnx.reference")
+    finally:
+        evaluators._loaders.cache_clear()
+
+
+def test_long_messages_are_cut():
+    assert one_line("a\n  b") == "a b"
+    assert len(one_line("x" * 1000)) == 400

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import pytest
 from onnx import numpy_helper
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.verify.inputs.user_inputs import Feeds, check_feed
-
-HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
-
-
-def model(text):
-    return onnx.parser.parse_model(HEAD + text)
-
+from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
+from tests.verify.harness import net
 
 ADD = "(float[2,3] x, int64[N] n) => (float[2,3] y) { c = Cast<to=1>(n) s = ReduceSum<keepdims=0>(c) y = Add (x, s) }"
 X, N = np.ones((2, 3), np.float32), np.ones(4, np.int64)
@@ -23,12 +16,12 @@ X, N = np.ones((2, 3), np.float32), np.ones(4, np.int64)
 
 def test_npz_and_folders_are_read(tmp_path):
     np.savez(tmp_path / "in.npz", x=X, n=N)
-    feed = check_feed(model(ADD), Feeds.read(tmp_path / "in.npz").sets[0])
+    feed = check_feed(net(ADD), Feeds.read(tmp_path / "in.npz").sets[0])
     assert set(feed.inputs) == {"x", "n"}
     for index, array in enumerate((X, N)):
         (tmp_path / f"input_{index}.pb").write_bytes(numpy_helper.from_array(array).SerializeToString())
     (tmp_path / "output_0.pb").write_bytes(numpy_helper.from_array(X).SerializeToString())
-    feed = check_feed(model(ADD), Feeds.read(tmp_path).sets[0])
+    feed = check_feed(net(ADD), Feeds.read(tmp_path).sets[0])
     assert np.array_equal(feed.inputs["n"], N)
     assert set(feed.expected) == {"y"}
 
@@ -36,7 +29,7 @@ def test_npz_and_folders_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"x": X}, "no value for input 'n'.*expected x: float"),
+        ({"x": X}, "no value for input 'n'.*expected inputs: x: float"),
         ({"x": X, "n": N, "z": N}, "no input is named 'z'"),
         ({"x": X.T, "n": N}, r"input 'x' is float32\[3, 2\], expected float\[2, 3\]"),
         ({"x": X, "n": N.astype(np.int32)}, r"input 'n' is int32\[4\], expected int64\[N\]"),
@@ -45,7 +38,7 @@ def test_npz_and_folders_are_read(tmp_path):
 def test_inputs_that_do_not_fit_say_what_was_expected(tmp_path, arrays, message):
     np.savez(tmp_path / "in.npz", **arrays)
     with pytest.raises(UsageError, match=message):
-        check_feed(model(ADD), Feeds.read(tmp_path / "in.npz").sets[0])
+        check_feed(net(ADD), Feeds.read(tmp_path / "in.npz").sets[0])
 
 
 def test_unreadable_input_data_is_misuse(tmp_path):
@@ -53,3 +46,15 @@ def test_unreadable_input_data_is_misuse(tmp_path):
     for path in (tmp_path / "bad.npz", tmp_path / "missing.npz", tmp_path):
         with pytest.raises(UsageError, match=path.name):
             Feeds.read(path)
+
+
+def test_test_data_sets_are_feeds_of_their_own_and_positions_are_checked(tmp_path):
+    for index in range(2):
+        folder = tmp_path / f"test_data_set_{index}"
+        folder.mkdir()
+        (folder / "input_0.pb").write_bytes(numpy_helper.from_array(X + index).SerializeToString())
+    feeds = Feeds.read(tmp_path).sets
+    assert [feed.name for feed in feeds] == ["test_data_set_0", "test_data_set_1"]
+    assert feeds[1].inputs["#0"][0, 0] == 2
+    with pytest.raises(UsageError, match="input 2 does not exist; the model has 2"):
+        check_feed(net(ADD), Feed("mine", {"#2": X}))

@@ -33,12 +33,11 @@ def pool(context: NodeContext) -> None:
     pattern = (node.op_type, tuple(dim.sizes for dim in dims))
     if not context.hypotheses.choose(context.label, pattern, 2):
         return
-    context.snapshot()
     old = node.op_type
     context.rw.rename(_GLOBAL[old])
     context.rw.drop(*(attribute.name for attribute in list(node.attribute)))
-    context.reasons.append(
+    context.rw.note(
         f"a window of {attributes['kernel_shape']}, the whole image → a global pool, for images of any size"
     )
     if old == "AveragePool":
-        context.exactness = Exactness.EQUIVALENT
+        context.rw.exactness = Exactness.EQUIVALENT

@@ -69,7 +69,7 @@ def resize(context: NodeContext) -> None:
         reason = f"sizes {context.text(sizes)} → scales {scales.tolist()}"
         context.set_input(3, "", reason)
         context.set_input(2, name, reason)
-        context.reasons.pop()
+        context.rw.reasons.pop()
         context.inputs[2] = Value(
             onnx.TensorProto.FLOAT,
             (context.assignments.fixed(len(scales)),),

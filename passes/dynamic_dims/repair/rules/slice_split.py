@@ -84,9 +84,8 @@ def _by_attributes(context: NodeContext) -> None:
         for end, dim in ((end, x.dims[axis]) for end, axis in zip(ends, axes, strict=True))
     ]
     if repaired != ends:
-        context.snapshot()
         context.rw.set("ends", repaired)
-        context.reasons.append(f"ends {ends} → {repaired}")
+        context.rw.note(f"ends {ends} → {repaired}")
 
 
 def split(context: NodeContext) -> None:
@@ -113,6 +112,5 @@ def split(context: NodeContext) -> None:
         if context.rw.version >= 18:
             context.rw.set("num_outputs", len(given))
     else:
-        context.snapshot()
         context.rw.drop("split")
-        context.reasons.append(reason)
+        context.rw.note(reason)

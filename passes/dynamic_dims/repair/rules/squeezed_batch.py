@@ -49,7 +49,6 @@ def gather_item(context: NodeContext) -> list[Value] | None:
         return None
     if not index.ndim:
         return _merge_removed(context, x, dims, [axis])
-    context.snapshot()
     context.rw.rename("Identity")
     context.rw.drop("axis")
     context.set_input(
@@ -124,7 +123,6 @@ def _merge_removed(
 def _to_reshape(context: NodeContext, x: Value, dims: Sequence[Dim], wanted: tuple[Dim, ...]) -> list[Value]:
     """Make the node a Reshape to the dims `wanted`; return its output's value."""
     kind = context.node.op_type
-    context.snapshot()
     context.rw.rename("Reshape")
     context.rw.drop("axes", "axis")
     write_reshape(context, f"{kind} → Reshape to", np.empty(0, np.int64), tuple(dims), wanted, zeros=True)

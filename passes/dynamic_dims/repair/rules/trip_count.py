@@ -46,9 +46,8 @@ def repair_trip_count(context: NodeContext, body: onnx.GraphProto) -> Dim | None
             for at, name in enumerate(node.input):
                 array = _constant(context, body, producers, name)
                 if array is not None and array.size == 1 and array.item() == dim.frozen:
-                    context.snapshot()
                     node.input[at] = _length(context, dim, array)
-                    context.reasons.append(
+                    context.rw.note(
                         f"{node.op_type} with {dim.frozen} → with {context.name_of(dim)}, the length of the axis"
                         " that the loop reads"
                     )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 import numpy as np
+import pytest
 
 from tests.harness import model, run
 from tests.support.repairs import check_items, repaired, text
+
+table = importlib.import_module("onnx_migrate.passes.dynamic_dims.repair.rules.table")
 
 
 def test_a_model_without_frozen_constants_is_not_changed() -> None:
@@ -53,3 +59,30 @@ g (float[1,8] x) => (float[1,2,4] y) { k = Constant<value = int64[3] {1, 2, 4}>(
     x = np.ones((3, 8), np.float32)
     assert run(result, {"x": x})[0].shape == (3, 2, 4)
     assert not result.graph.initializer
+
+
+def test_nodes_that_a_rule_writes_around_its_node_stay_and_a_removed_node_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def surround(context: Any) -> None:
+        context.set_input(0, context.rw.before("Neg", [context.rw.input(0)]), "surrounded")
+        output = context.rw.output(0)
+        context.rw.after("Abs", [context.rw.detach_output(0)], [output])
+
+    def replace(context: Any) -> list[Any]:
+        context.rw.after("Exp", [context.rw.input(0)], [context.rw.output(0)])
+        context.rw.remove()
+        context.rw.note("replaced")
+        return [context.input(0)]
+
+    monkeypatch.setitem(table.RULES, "Relu", surround)
+    monkeypatch.setitem(table.RULES, "Sigmoid", replace)
+    source = model(text("float[1,4] x", "float[1,4] y", "a = Relu(x) y = Sigmoid(a)"))
+
+    result, log = repaired(source, {"x": {0: "N"}})
+
+    assert [node.op_type for node in result.graph.node] == ["Neg", "Relu", "Abs", "Exp"]
+    assert [change.emitted for change in log.changes] == [("Neg", "Abs"), ("Exp",)]
+    assert [change.reason for change in log.changes] == ["surrounded", "replaced"]
+    x = np.arange(12, dtype=np.float32).reshape(3, 4) / 8
+    assert np.allclose(run(result, {"x": x})[0], np.ones((3, 4)))

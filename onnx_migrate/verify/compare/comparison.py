@@ -1,0 +1,141 @@
+"""Compares a value of two runs, element by element: within a tolerance, or bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from onnx_migrate.verify.compare.arrays import Array, bit_patterns, flatten, is_float, widened
+from onnx_migrate.verify.compare.tolerance import Tolerance, allowance
+from onnx_migrate.verify.verdict import Comparison
+
+__all__ = ["OTHER_ELEMENTS", "bit_difference", "compare"]
+
+OTHER_ELEMENTS = "another number of elements, or other keys"
+"""What differs in a sequence or map whose tensors cannot be compared one by one."""
+
+
+def compare(
+    name: str,
+    before: Array | None,
+    after: Array | None,
+    tolerance: Tolerance,
+    noise: float = 0.0,
+    overall_scale: float = 0.0,
+    *,
+    discrete_noise: bool = False,
+) -> Comparison:
+    """Compare one tensor of an output; None stands for an absent optional.
+
+    `noise` is the largest difference between runs of the original that differ by rounding only, `overall_scale` the
+    largest finite magnitude of the original's output over all feeds. `discrete_noise` says that discrete values of the
+    original change with its rounding (an index near a tie): then up to a hundredth of the elements may differ.
+    """
+    if before is None or after is None:
+        same = before is None and after is None
+        return Comparison(
+            name,
+            None,
+            None,
+            "none",
+            "none",
+            problem="" if same else "it is present in only one of the models",
+        )
+    shapes, types = (before.shape, after.shape), (str(before.dtype), str(after.dtype))
+    entry = Comparison(name, *shapes, *types, elements=before.size)
+    if before.shape != after.shape:
+        return replace(entry, problem=f"shape {list(before.shape)} became {list(after.shape)}")
+    if before.dtype != after.dtype:
+        return replace(entry, problem=f"element type {types[0]} became {types[1]}")
+    if not is_float(before):
+        return _discrete(entry, before, after, tolerance, discrete_noise=discrete_noise)
+    differing = int(np.count_nonzero(bit_patterns(before) != bit_patterns(after)))
+    if differing == 0:
+        return entry
+    entry = replace(entry, differing=differing)
+    return _continuous(entry, before, after, tolerance, noise, overall_scale)
+
+
+def bit_difference(name: str, before: object, after: object) -> str:
+    """Describe the first tensor in which two values are not bit for bit the same; "" where they are."""
+    here, there = flatten(name, before), flatten(name, after)
+    if [part for part, _ in here] != [part for part, _ in there]:
+        return f"{name!r} has {OTHER_ELEMENTS}"
+    for (part, a), (_, b) in zip(here, there, strict=True):
+        entry = compare(part, a, b, Tolerance(atol=float("inf")))
+        if entry.problem:
+            return f"{part!r} differs: {entry.problem}"
+        if not entry.identical:
+            size = f"{entry.largest_absolute:.3g} ({entry.largest_relative:.3g} of the largest magnitude)"
+            return f"{part!r} differs in {entry.differing} of {entry.elements} elements, by up to {size}"
+    return ""
+
+
+def _continuous(
+    entry: Comparison,
+    before: Array,
+    after: Array,
+    tolerance: Tolerance,
+    noise: float,
+    overall_scale: float,
+) -> Comparison:
+    a, b = widened(before), widened(after)
+    finite = np.isfinite(a)
+    problem = ""
+    if not np.array_equal(np.isnan(a), np.isnan(b)):
+        problem = "NaN at different positions"
+    elif not np.array_equal(finite, np.isfinite(b)) or not np.array_equal(a[np.isinf(a)], b[np.isinf(a)]):
+        problem = "infinities at different positions or of different sign"
+    finite &= np.isfinite(b)
+    magnitude = np.abs(a[finite])
+    error = np.abs(b[finite] - a[finite])
+    scale = float(np.max(magnitude, initial=0.0))
+    largest = float(np.max(error, initial=0.0))
+    if tolerance.rtol is not None or tolerance.atol is not None:
+        bound = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * magnitude
+        allowed = float(np.max(bound, initial=0.0))
+        wrong = int(np.count_nonzero(error > bound))
+    else:
+        # A saturated output (a Sigmoid near zero) has rounding errors of the scale it had before it saturated.
+        saturated = scale < 1e-3 * overall_scale
+        allowed = allowance(tolerance, overall_scale if saturated else scale, noise, before.dtype)
+        wrong = int(np.count_nonzero(error > allowed))
+    if wrong and not problem:
+        problem = f"{wrong} of {before.size} elements differ by more than is allowed:"
+        problem += f" the largest difference is {largest:.3g}, allowed is {allowed:.3g}"
+    whole = max(scale, overall_scale) or float(np.max(np.abs(b[finite]), initial=0.0))
+    return replace(
+        entry,
+        largest_absolute=largest,
+        largest_relative=largest / whole if whole else 0.0,
+        allowed=allowed,
+        problem=problem,
+    )
+
+
+def _discrete(
+    entry: Comparison, before: Array, after: Array, tolerance: Tolerance, *, discrete_noise: bool
+) -> Comparison:
+    unequal = np.asarray(before != after)
+    differing = int(np.count_nonzero(unequal))
+    largest, allowed, problem = 0.0, 0.0, ""
+    if differing and before.dtype.kind in "iu":
+        largest = float(np.max(np.abs(before.astype(np.float64) - after.astype(np.float64))))
+    if differing:
+        problem = f"{differing} of {before.size} elements are not equal"
+        problem += f", by up to {largest:.3g}" if largest else ""
+        if tolerance.quantum and before.dtype in (np.int8, np.uint8) and largest <= 1:
+            allowed, problem = 1.0, ""
+        elif discrete_noise and differing <= max(1, before.size // 100):
+            problem = ""
+    integers = before.dtype.kind in "iu"
+    scale = float(np.max(np.abs(before.astype(np.float64)), initial=0.0)) if integers else 0.0
+    return replace(
+        entry,
+        largest_absolute=largest,
+        largest_relative=largest / scale if scale else 0.0,
+        allowed=allowed,
+        differing=differing,
+        problem=problem,
+    )

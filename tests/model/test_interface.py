@@ -1,0 +1,55 @@
+"""The inputs to feed and the outputs of a model, and what counts as a change of them."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import TypeProto, helper
+
+from onnx_migrate.model.interface import Interface, Port, unlist_initializers
+from tests.harness import model
+
+TEXT = """<ir_version: 8, opset_import: ["": 17]>
+g (float[N,3] x, float[3] w) => (float[N,3] y, int64[1] k) <float[3] w = {1., 2., 3.}> { y = Add(x, w) k = Shape(w) }"""
+
+
+def test_an_initializer_is_no_input() -> None:
+    interface = Interface.of(model(TEXT))
+
+    assert interface == Interface(
+        (Port("x", "float", ("N", 3)),), (Port("y", "float", ("N", 3)), Port("k", "int64", (1,)))
+    )
+    assert str(interface.inputs[0]) == "x: float[N, 3]"
+
+
+def test_listed_initializers_are_removed_from_the_inputs_alone() -> None:
+    graph = model(TEXT).graph
+
+    assert unlist_initializers(graph) == ["w"]
+    assert [value.name for value in graph.input] == ["x"]
+    assert [tensor.name for tensor in graph.initializer] == ["w"]
+    assert unlist_initializers(graph) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "difference"),
+    [
+        ("(float[N,3] x", "(float[1,3] x", None),
+        ("float[N,3] y, int64[1] k", "int64[1] k, float[N,3] y", "the outputs were y, k and became k, y"),
+        ("(float[N,3] x", "(double[N,3] x", "input 'x' was float and became double"),
+        ("(float[N,3] x, ", "(", "the inputs were x and became none"),
+    ],
+)
+def test_names_types_and_order_count_and_dims_do_not(old: str, new: str, difference: str | None) -> None:
+    before, after = Interface.of(model(TEXT)), Interface.of(model(TEXT.replace(old, new)))
+
+    assert before.difference(after) == difference
+
+
+def test_types_other_than_tensors() -> None:
+    inner = helper.make_tensor_type_proto(1, [2])
+    sequence = helper.make_optional_type_proto(helper.make_sequence_type_proto(inner))
+    mapping = helper.make_map_type_proto(7, inner)
+
+    assert Port.of(helper.make_value_info("a", sequence)) == Port("a", "optional(seq(float))", None)
+    assert Port.of(helper.make_value_info("b", mapping)).kind == "map(int64, float)"
+    assert Port.of(helper.make_value_info("c", TypeProto())).kind == "?"

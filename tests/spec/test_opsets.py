@@ -1,0 +1,77 @@
+"""What a model's opset imports mean, and the IR version that an opset requires."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from onnx import helper
+
+from onnx_migrate.errors import LoadError
+from onnx_migrate.spec.opsets import (
+    imported,
+    minimal_ir_version,
+    onnx_opset,
+    raise_ir_version,
+    set_onnx_opset,
+)
+
+
+def imports(**versions: int) -> list[onnx.OperatorSetIdProto]:
+    return [helper.make_opsetid(name.replace("_", "."), number) for name, number in versions.items()]
+
+
+@pytest.mark.parametrize(
+    ("entries", "ir_version", "opset"),
+    [
+        ([helper.make_opsetid("", 9)], 4, 9),
+        (imports(ai_onnx=9), 4, 9),
+        ([helper.make_opsetid("", 9), helper.make_opsetid("ai.onnx", 9)], 4, 9),
+        (imports(com_acme=1), 4, None),
+        ([], 2, 1),
+        ([], 3, None),
+        (imports(com_acme=1), 2, None),
+    ],
+)
+def test_the_opset_of_ai_onnx(
+    entries: list[onnx.OperatorSetIdProto], ir_version: int, opset: int | None
+) -> None:
+    assert onnx_opset(entries, ir_version=ir_version) == opset
+
+
+def test_two_versions_of_one_domain_are_refused() -> None:
+    both = [helper.make_opsetid("", 9), helper.make_opsetid("ai.onnx", 11)]
+    with pytest.raises(LoadError, match=r"imports ai\.onnx at two versions: 9 and 11") as caught:
+        onnx_opset(both, ir_version=4, name="function f:g")
+    assert caught.value.code == "ambiguous-opset"
+    with pytest.raises(LoadError, match="imports x at two versions: 1 and 2"):
+        imported([helper.make_opsetid("x", 2), helper.make_opsetid("x", 1)], "x")
+    assert imported(imports(x=2, y=3), "y") == 3
+    assert imported(imports(x=2), "y") is None
+
+
+@pytest.mark.parametrize("domain", ["", "ai.onnx"])
+def test_setting_an_opset_keeps_the_spelling_of_the_domain(domain: str) -> None:
+    model = onnx.ModelProto()
+    model.opset_import.extend([helper.make_opsetid("com.acme", 1), helper.make_opsetid(domain, 9)])
+
+    set_onnx_opset(model, 17)
+
+    assert [(item.domain, item.version) for item in model.opset_import] == [("com.acme", 1), (domain, 17)]
+
+
+def test_a_model_without_an_import_gets_one() -> None:
+    model = onnx.ModelProto()
+    set_onnx_opset(model, 5)
+    assert [(item.domain, item.version) for item in model.opset_import] == [("", 5)]
+
+
+@pytest.mark.parametrize(("opset", "ir_version"), [(1, 3), (3, 3), (9, 4), (15, 8), (19, 9)])
+def test_the_oldest_ir_version_of_an_opset(opset: int, ir_version: int) -> None:
+    assert minimal_ir_version(opset) == ir_version
+
+
+@pytest.mark.parametrize(("before", "after"), [(3, 8), (10, 10)])
+def test_an_ir_version_is_raised_and_never_lowered(before: int, after: int) -> None:
+    model = onnx.ModelProto(ir_version=before)
+    raise_ir_version(model, 15)
+    assert model.ir_version == after

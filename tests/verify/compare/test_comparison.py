@@ -1,0 +1,112 @@
+"""What counts as equal, within a tolerance and bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onnx_migrate.verify.compare.comparison import bit_difference, compare
+from onnx_migrate.verify.compare.tolerance import Tolerance
+
+X = np.linspace(-1, 1, 101, dtype=np.float32)
+
+
+def problem(before, after, noise=0.0, scale=0.0, **tolerance):
+    return compare("y", before, after, Tolerance(**tolerance), noise, scale).problem
+
+
+def test_the_same_bits_are_identical():
+    assert compare("y", X, X.copy(), Tolerance()).identical
+
+
+def test_rounding_passes_and_is_counted():
+    entry = compare("y", X, np.nextafter(X, np.float32(2)), Tolerance())
+    assert entry.agrees
+    assert not entry.identical
+    assert entry.differing == X.size
+
+
+def test_a_difference_beyond_rounding_is_found():
+    after = X.copy()
+    after[3] += 2e-6
+    assert "1 of 101 elements" in problem(X, after)
+    assert "difference is 2.03e-06, allowed is 9.54e-07" in problem(X, after)
+    assert problem(X, after, noise=1e-6) == "", "ten times the noise is allowed"
+    assert problem(X, after, atol=1e-5) == ""
+
+
+def test_noise_allows_at_most_a_hundredth_of_the_scale():
+    assert problem(X, X + np.float32(0.05), noise=1.0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_and_infinity_must_be_at_the_same_positions(value):
+    before, after = X.copy(), X.copy()
+    before[0] = after[1] = value
+    assert "different positions" in problem(before, after)
+    assert problem(before, before.copy()) == ""
+
+
+def test_infinities_keep_their_sign():
+    before, after = X.copy(), X.copy()
+    before[0], after[0] = np.inf, -np.inf
+    assert "different positions" in problem(before, after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (X, X.reshape(1, -1)),
+        (X, X.astype(np.float64)),
+        (np.arange(3), np.array([0, 1, 3])),
+        (np.array([True, False]), np.array([True, True])),
+        (np.array(["a", "b"], dtype=object), np.array(["a", "c"], dtype=object)),
+        (X, None),
+    ],
+)
+def test_shape_type_and_discrete_values_are_exact(before, after):
+    assert problem(before, after)
+    assert problem(before, before) == ""
+
+
+def test_a_quantum_is_allowed_only_to_quantized_models():
+    before = np.array([3, 250], dtype=np.uint8)
+    after = np.array([3, 251], dtype=np.uint8)
+    assert problem(before, after)
+    assert problem(before, after, quantum=True) == ""
+    assert problem(before, before + np.uint8(2), quantum=True)
+
+
+def test_a_saturated_output_is_compared_at_its_scale_over_all_feeds():
+    before, after = np.zeros(4, np.float32), np.full(4, 6e-8, np.float32)
+    assert problem(before, after)
+    assert problem(before, after, scale=1.0) == ""
+
+
+def test_the_allowance_follows_the_eps_of_the_type():
+    half = X.astype(np.float16)
+    assert problem(half, np.nextafter(half, np.float16(2))) == ""
+    assert problem(half, half + np.float16(0.02))
+
+
+def test_a_bit_difference_is_described_with_its_size():
+    assert bit_difference("y", X, X.copy()) == ""
+    after = X.copy()
+    after[3] = np.nextafter(after[3], np.float32(2))
+    assert (
+        bit_difference("y", X, after)
+        == "'y' differs in 1 of 101 elements, by up to 5.96e-08 (5.96e-08 of the largest magnitude)"
+    )
+    assert "'y' differs in 1 of 1" in bit_difference("y", np.array([0.0]), np.array([-0.0])), (
+        "bits, not values"
+    )
+    assert "shape" in bit_difference("y", X, X[None])
+    assert "'y[1]'" in bit_difference("y", [X, X], [X, after])
+    assert "another number of elements" in bit_difference("y", [X, X], [X])
+
+
+def test_a_relative_difference_is_that_to_the_largest_of_all_feeds():
+    zeros = np.zeros(4, np.float32)
+    after = zeros + np.float32(0.5)
+    assert compare("y", zeros, after, Tolerance(), overall_scale=2.0).largest_relative == 0.25
+    assert compare("y", zeros, after, Tolerance()).largest_relative == 1.0

@@ -1,0 +1,72 @@
+"""The noise of the original: measured, accepted up to a limit, exceeded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnx_migrate.verify.compare.noise import Noise, perturbed_by_ulp
+from onnx_migrate.verify.compare.tolerance import Tolerance
+
+X = np.linspace(-1, 1, 101, dtype=np.float32)
+
+
+def problems(noise, after, index=0):
+    return [entry.problem for entry in noise.compare("y", X, after, index, Tolerance()) if entry.problem]
+
+
+def test_a_difference_beyond_ten_times_the_noise_is_reported_and_one_within_is_not():
+    noise = Noise([{"y": X}, {"y": X}])
+    off = X + np.float32(5e-6)
+    assert problems(noise, off), "8 eps without noise"
+    noise.observe(0, {"y": X + np.float32(1e-6)})
+    assert problems(noise, off) == []
+    assert problems(noise, off, index=1), "noise is that of its own feed"
+    assert problems(noise, X + np.float32(5e-5))
+
+
+def test_the_largest_noise_that_was_observed_counts():
+    noise = Noise([{"y": X}])
+    noise.observe(0, {"y": X + np.float32(1e-5)})
+    noise.observe(0, {"y": X})
+    assert problems(noise, X + np.float32(5e-5)) == []
+
+
+def test_a_run_of_the_original_itself_is_beyond_noise_above_a_hundredth_of_the_scale():
+    noise = Noise([{"y": X, "z": X}])
+    again = {"y": X + np.float32(0.005), "z": X + np.float32(0.05)}
+    assert noise.outputs_beyond_noise(0, again) == {"z"}
+
+
+def test_an_output_with_an_unstable_shape_is_not_compared():
+    noise = Noise([{"y": X}])
+    noise.observe(0, {"y": X[:5]})
+    assert noise.unstable_shapes == {"y"}
+    assert noise.compare("y", X, X[:7], 0, Tolerance()) == []
+
+
+def test_discrete_values_that_change_with_rounding_may_differ_in_a_hundredth_of_the_elements():
+    before = np.arange(200)
+    after = before.copy()
+    after[:2] += 1
+    noise = Noise([{"y": before}])
+    assert noise.compare("y", before, after, 0, Tolerance())[0].problem
+    noise.observe(0, {"y": before[::-1].copy()})
+    assert not noise.compare("y", before, after, 0, Tolerance())[0].problem
+    after[2] += 1
+    assert noise.compare("y", before, after, 0, Tolerance())[0].problem
+
+
+def test_a_sequence_of_another_length_is_a_problem():
+    assert Noise([{"y": [X]}]).compare("y", [X], [X, X], 0, Tolerance())[0].problem
+
+
+def test_inputs_are_perturbed_by_one_ulp_except_zeros_and_integers():
+    feed = {"x": np.float32([1, -2, 0, 8]), "i": np.array([1, 2])}
+    moved = perturbed_by_ulp(feed, 0)
+    assert np.array_equal(np.abs(moved["x"] - feed["x"]) > 0, [True, True, False, True])
+    next_up = np.nextafter(feed["x"], np.float32(np.inf))
+    next_down = np.nextafter(feed["x"], np.float32(-np.inf))
+    nonzero = [0, 1, 3]
+    assert all(moved["x"][i] in (next_up[i], next_down[i]) for i in nonzero)
+    assert np.array_equal(moved["i"], feed["i"])
+    assert np.array_equal(moved["x"], perturbed_by_ulp(feed, 0)["x"]), "repeatable"

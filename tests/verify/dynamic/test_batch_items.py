@@ -1,0 +1,68 @@
+"""Items of a batch: independent of each other, on whichever axis, in however many batches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnx_migrate.verify.dynamic.batch_items import item_of
+from tests.verify.harness import net, prove
+
+
+def test_the_batch_may_be_another_axis_of_an_output():
+    proof = prove("(float[N,4] x) => (float[4,N] y) { y = Transpose<perm=[1,0]>(x) }", {"N": 1})
+    assert proof.holds, proof.reason
+
+
+def test_an_output_that_does_not_depend_on_the_batch_is_noted():
+    text = (
+        "(float[N,4] x) => (float[N,4] y, float[2] p) <float[2] c = {1.0, 2.0}> { y = Relu(x) p = Relu(c) }"
+    )
+    proof = prove(text, {"N": 1})
+    assert proof.holds, proof.reason
+    assert proof.notes == ("output 'p' does not depend on inputs that have a batch axis",)
+
+
+def test_an_item_that_differs_from_its_own_run_is_refused():
+    proof = prove("(float[N,4] x) => (float[N,4] y) { y = Softmax<axis=0>(x) }", {"N": 1})
+    assert "output 'y' differs between item 0 of a batch of 2 and a run of that item alone" in proof.reason
+
+
+def test_a_mix_that_a_saturated_output_hides_is_refused_for_the_value_before_it():
+    text = """(float[N,4] x) => (float[N,4] y) <float k = {0.01}, float b = {-40.}> {
+        m = ReduceMean<axes=[0], keepdims=1>(x) l = Mul(m, k) a = Add(x, l) c = Add(a, b) y = Sigmoid(c) }"""
+    assert "inner value 'c' differs between item" in prove(text, {"N": 1}).reason
+
+
+def test_an_output_whose_shape_ignores_the_batch_is_refused():
+    text = "(float[N,4] x) => (float[1,4] y) { y = ReduceSum<keepdims=1>(x, a) }"
+    proof = prove(net(text, a=[0]), {"N": 1})
+    assert "output 'y' has shape [1, 4] for every size of the batch" in proof.reason
+
+
+def test_two_batches_may_have_different_sizes():
+    both = "(float[N,4] x, float[M,4] z) => (float[N,M] y) { [keep] y = Gemm<transB=1>(x, z) }"
+    proof = prove(both, {"N": 1, "M": 1}, ("N", "M"))
+    assert proof.holds, proof.reason
+    assert {"M": 2, "N": 3} in [dict(trial.sizes) for trial in proof.trials]
+    one = prove(both.replace("M", "N"), {"N": 1})
+    assert "combines every item of a batch with every other: its shape is [2, 2] for 2 items" in one.reason
+
+
+def test_two_batches_that_must_be_equal_are_one():
+    text = "(float[N,4] x, float[M,4] z) => (float[N,4] y) { y = Add(x, z) }"
+    proof = prove(text, {"N": 1, "M": 1}, ("N", "M"))
+    assert proof.holds, proof.reason
+    assert proof.notes == ("M and N are one batch: the model runs only where they are equal",)
+
+
+def test_an_item_is_taken_from_every_batched_input():
+    model = net("(float[N,2] x, float[3,N] h, float[4] w) => (float[N,2] y) { y = Relu(x) }")
+    feed = {
+        "x": np.arange(6.0).reshape(3, 2),
+        "h": np.arange(9.0).reshape(3, 3),
+        "w": np.arange(4.0),
+    }
+    item = item_of(model, feed, 1, {"N"})
+    assert item["x"].tolist() == [[2, 3]]
+    assert item["h"].tolist() == [[1], [4], [7]]
+    assert item["w"] is feed["w"]

@@ -1,0 +1,100 @@
+"""What was found of a result, and the verdict that follows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onnx_migrate.verify import Kind, Tolerance
+from onnx_migrate.verify.equivalence.findings import Findings
+from onnx_migrate.verify.evaluators import LEVELS, EvaluationError
+from tests.verify.harness import RELU, reference_run
+
+CONSTANT = "(float[1,4] x) => (float[1,4] y) { a = Relu(x) z = Sub(a, a) y = Softmax(z) }"
+
+
+@pytest.fixture
+def findings():
+    return Findings(reference_run(RELU), Tolerance(), {})
+
+
+def values(findings, change=lambda y: y, index=0):
+    return {name: change(value) for name, value in findings.reference.runs[LEVELS[0]][index].items()}
+
+
+def test_the_largest_difference_of_all_feeds_is_kept(findings):
+    findings.compare(LEVELS[0], 0, values(findings))
+    findings.compare(LEVELS[0], 1, values(findings, lambda y: y + np.float32(1e-6), 1))
+    findings.compare(LEVELS[0], 0, values(findings))
+    verdict = findings.verdict("some runtime")
+    assert verdict.kind is Kind.VERIFIED
+    (entry,) = verdict.comparisons
+    assert 5e-7 < entry.largest_absolute < 2e-6
+    assert not entry.identical
+    assert verdict.evaluator == "some runtime"
+
+
+def test_a_difference_beyond_what_is_allowed_decides_over_a_difference_in_bits(findings):
+    findings.compare_bits([values(findings, lambda y: y + 1)])
+    assert "bit-identity" in findings.verdict("").reason
+    findings.compare(LEVELS[0], 0, values(findings, lambda y: y + 1))
+    verdict = findings.verdict("")
+    assert verdict.kind is Kind.DIFFERS
+    assert verdict.reason.startswith("output 'y': 8 of 8 elements differ")
+    assert verdict.exact is False
+
+
+def test_the_first_difference_in_bits_is_reported(findings):
+    assert findings.exact is None
+    findings.compare_bits([values(findings)])
+    assert findings.exact is True
+    findings.reject_bit_identity("'p' differs")
+    findings.reject_bit_identity("'q' differs")
+    findings.reject_bit_identity("")
+    assert findings.exact is False
+    assert "'p' differs" in findings.verdict("").reason
+
+
+def test_random_outputs_are_not_compared_and_leave_the_verdict_open():
+    findings = Findings(reference_run(RELU), Tolerance(), {"y": "RandomNormal"})
+    findings.compare(LEVELS[0], 0, values(findings, lambda y: y + 1))
+    findings.compare_bits([values(findings, lambda y: y + 1)])
+    verdict = findings.verdict("")
+    assert (verdict.kind, verdict.comparisons) == (Kind.UNVERIFIED, ())
+    assert "RandomNormal" in verdict.reason
+
+
+def test_a_shape_that_changes_with_rounding_leaves_the_verdict_open(findings):
+    findings.reference.noise.observe(0, {"y": np.zeros(3, np.float32)})
+    findings.compare(LEVELS[0], 0, values(findings))
+    verdict = findings.verdict("")
+    assert verdict.kind is Kind.UNVERIFIED
+    assert "output 'y' of the original changes its shape" in verdict.reason
+
+
+@pytest.mark.parametrize(("name", "kind"), [("a", Kind.DIFFERS), ("other", Kind.UNVERIFIED)])
+def test_an_inner_value_counts_against_the_result_only_under_its_own_name(name, kind):
+    findings = Findings(reference_run(CONSTANT), Tolerance(), {})
+    given = values(findings)
+    given[name] = given["a"] + 1
+    findings.compare(LEVELS[0], 0, given, [("a", name)])
+    verdict = findings.verdict("")
+    assert verdict.kind is kind
+    assert "output 'y' is the same for all inputs tried" in verdict.reason
+
+
+def test_an_inner_value_may_have_another_shape_of_as_many_elements():
+    findings = Findings(reference_run(CONSTANT), Tolerance(), {})
+    given = values(findings)
+    given["r"] = given["a"].reshape(4)
+    findings.compare(LEVELS[0], 0, given, [("a", "r")])
+    assert findings.verdict("").kind is Kind.VERIFIED
+
+
+def test_a_result_that_fails_differs_and_names_the_node(findings):
+    error = EvaluationError("no such kernel", "conv_3", loading=True)
+    verdict = findings.reject(error, "runtime 1.0")
+    assert (verdict.kind, verdict.node) == (Kind.DIFFERS, "conv_3")
+    assert verdict.reason == "the result does not load: no such kernel"
+    verdict = findings.reject_exact_model(EvaluationError("bad", "n"))
+    assert (verdict.kind, verdict.exact) == (Kind.DIFFERS, False)

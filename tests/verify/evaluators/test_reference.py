@@ -1,0 +1,35 @@
+"""onnx.reference as an evaluator."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from onnx_migrate.verify import Runnable
+from onnx_migrate.verify.evaluators import EvaluationError
+from onnx_migrate.verify.evaluators.reference import Reference
+from tests.verify.harness import net, runnable
+
+
+def test_external_data_is_loaded(tmp_path):
+    model = net("(float[4] x) => (float[4] y) { y = Add(x, w) }", w=[1.0, 2, 3, 4])
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    y = Reference(Runnable(tmp_path / "m.onnx")).run({"x": np.zeros(4, np.float32)})["y"]
+    assert y.tolist() == [1, 2, 3, 4]
+
+
+def test_missing_external_data_is_an_error_of_loading(tmp_path):
+    model = net("(float[4] x) => (float[4] y) { y = Add(x, w) }", w=[1.0, 2, 3, 4])
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    (tmp_path / "w.bin").unlink()
+    with pytest.raises(EvaluationError) as caught:
+        Reference(Runnable(tmp_path / "m.onnx"))
+    assert caught.value.loading
+
+
+def test_an_error_of_a_run_names_its_kind():
+    model = Reference(runnable("(float[N] x) => (float[2,2] y) { y = Reshape(x, s) }", s=[2, 2]))
+    with pytest.raises(EvaluationError, match=r"^\w+Error: ") as caught:
+        model.run({"x": np.zeros(5, np.float32)})
+    assert caught.value.node == ""

@@ -1,0 +1,107 @@
+"""Models from onnx's text format, changes to them, and their verification in this process, for the tests of verify/.
+
+`check` verifies one model against another and asserts the verdict. `net` builds a model, `mutated` changes a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from onnx_migrate.verify import DynamicProof, Kind, Runnable, Verdict, prove_dynamic, verify
+from onnx_migrate.verify.equivalence.reference_run import ReferenceRun, run_original
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
+
+Net = str | onnx.ModelProto
+"""A model, or its graph in onnx's text format, from the inputs on."""
+
+RELU = "(float[N,4] x) => (float[N,4] y) { y = Relu (x) }"
+ULP = 2.0**-23
+"""The distance from 1 to the next larger float32."""
+
+
+def net(graph: Net, *, opset: int = 17, ir: int = 8, **tensors: Any) -> onnx.ModelProto:
+    """Return a copy of a model, or the model of a graph in text format; `tensors` become float32 initializers.
+
+    An integer array stays one: int64.
+    """
+    model = onnx.ModelProto()
+    if isinstance(graph, str):
+        graph = onnx.parser.parse_model(f'<ir_version: {ir}, opset_import: ["" : {opset}]> g {graph}')
+    model.CopyFrom(graph)
+    for name, value in tensors.items():
+        array = np.asarray(value)
+        dtype = np.int64 if array.dtype.kind == "i" else np.float32
+        model.graph.initializer.append(numpy_helper.from_array(array.astype(dtype), name))
+    return model
+
+
+def runnable(graph: Net, **tensors: Any) -> Runnable:
+    """Return a model in the form that verify runs."""
+    return Runnable(structure=net(graph, **tensors).SerializeToString())
+
+
+def mutated(
+    graph: Net,
+    *,
+    operators: Mapping[str, str] | None = None,
+    tensors: Mapping[str, Callable[[np.ndarray[Any, Any]], Any]] | None = None,
+) -> onnx.ModelProto:
+    """Return a copy with operators replaced by others, and initializers by a function of their values."""
+    model = net(graph)
+    for node in model.graph.node:
+        node.op_type = (operators or {}).get(node.op_type, node.op_type)
+    for tensor in model.graph.initializer:
+        if tensors and tensor.name in tensors:
+            values = numpy_helper.to_array(tensor)
+            changed = np.asarray(tensors[tensor.name](values.copy()), values.dtype)
+            tensor.CopyFrom(numpy_helper.from_array(changed, tensor.name))
+    return model
+
+
+def verdict(before: Net | Runnable, after: Net | Runnable, **options: Any) -> Verdict:
+    """Verify `after` against `before` in this process; `exact` may be a model, too."""
+    given = {name: _runnable(value) if name == "exact" else value for name, value in options.items()}
+    return verify(_runnable(before), _runnable(after), **given, isolated=False)
+
+
+def check(
+    before: Net | Runnable,
+    after: Net | Runnable,
+    kind: Kind,
+    reason: Iterable[str] | str = (),
+    **options: Any,
+) -> Verdict:
+    """Verify, and assert the kind of the verdict and what its reason must contain; returns the verdict."""
+    found = verdict(before, after, **options)
+    assert found.kind is kind, f"{found.kind.value}, not {kind.value}: {found.reason or found.comparisons}"
+    for part in [reason] if isinstance(reason, str) else reason:
+        assert part in found.reason
+    return found
+
+
+def _runnable(model: Net | Runnable) -> Runnable:
+    return model if isinstance(model, Runnable) else runnable(model)
+
+
+def reference_run(graph: Net, **options: Any) -> ReferenceRun:
+    """Run a model as the original of a verification is run."""
+    model = net(graph)
+    settings = {"after": model, "feeds": None, "seed": 0} | options
+    return run_original(runnable(model), model, **settings)
+
+
+def outputs(graph: Net, feed: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a model once in ONNX Runtime, without optimisation."""
+    return open_model(runnable(graph), UNOPTIMIZED).run(feed)
+
+
+def prove(
+    graph: Net, symbols: Mapping[str, int], batch: Iterable[str] = ("N",), **options: Any
+) -> DynamicProof:
+    """Prove in this process that symbols of a model, each with its frozen size, are free."""
+    return prove_dynamic(runnable(graph), symbols, set(batch), isolated=False, **options)
