@@ -101,7 +101,7 @@ def test_limits_of_a_runtime_are_shown(cli: Run, folder: Path) -> None:
     entry = shown(cli("inspect", "late.onnx", "--for", "openvino==2024.4", "--json"))
     assert [(note["code"], note["severity"]) for note in entry["notes"]] == [("runtime-opset", "warning")]
     assert (
-        "  warning: the model stays at its opset 20; "
+        "  warning: the model stays at its opset 20, but "
         in cli("inspect", "late.onnx", "--for", "openvino==2024.4").out
     )
     table = cli("inspect", "late.onnx", "new.onnx", "--for", "openvino==2024.4").out
