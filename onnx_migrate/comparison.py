@@ -1,4 +1,4 @@
-"""Two models held against each other, as a migration holds its result against the original."""
+"""Compares any two models as a migration compares its result with the original."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def compare(
     memory_limit: int | None = None,
     isolated: bool = True,
 ) -> Verdict:
-    """Run two models on the same inputs and say whether they compute the same.
+    """Run two models on the same inputs and return whether they compute the same.
 
-    Names, kinds and order of inputs and outputs must be the same too. With `exact`, outputs must be bit for bit
-    the same when ONNX Runtime optimises neither. The other arguments are those of `migrate`.
+    Names, types and order of inputs and outputs must be equal too. With `exact`, outputs must be bit-identical when
+    ONNX Runtime runs both without optimisations. The other arguments are those of `migrate`.
 
-    Raises LoadError where one cannot be read, UsageError for `input_data` that does not fit. What the models do
-    when run is in the verdict: verified, differs, or unverified with a reason.
+    Raises LoadError if one cannot be read, UsageError for `input_data` that does not fit the models. Any failure of
+    running them is in the verdict: verified, differs, or unverified with a reason.
     """
     before, after = files.load(original), files.load(other)
     difference = Interface.of(before.proto).difference(Interface.of(after.proto))

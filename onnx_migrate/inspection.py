@@ -1,4 +1,4 @@
-"""A look at a model before it is migrated: what it is, what would change, and how far it can be brought."""
+"""Describes a model before it is migrated: its contents, what would change, and which opsets it can reach."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from onnx_migrate.spec.schema import signature_at
 
 __all__ = ["Inspection", "Operator", "inspect"]
 
-_AWAY = ("missing-data", "outside-folder", "bad-external-data")
+_MISSING_DATA = ("missing-data", "outside-folder", "bad-external-data")
 
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator, the version of it in force where it stands, and how many nodes have it, in all bodies.
+    """An operator, its version at the opset that its body imports, and the number of its nodes in all bodies.
 
-    `version` is None where the installed onnx does not know the operator, as for a custom domain or a function.
+    `version` is None if the installed onnx has no schema for it, as for a custom domain or a function.
     """
 
     domain: str
@@ -48,12 +48,12 @@ class Operator:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a model is, and what migrating it would do.
+    """What a model contains, and what migrating it would do.
 
-    `target` is the opset that would be reached, or the one asked for. `plan` reports what bringing it there would
-    change, or is None and `refusal` says why it would not be done; neither is simplified nor run, so onnxsim and
-    the verification may still have their say. `weight_bytes` is what dims and types add up to. `problems` are
-    tensors whose external data is not there.
+    `target` is the opset that would be reached, or the requested one. `plan` is the report of that migration, or None,
+    and then `refusal` is the error it would end with. The plan is without onnxsim and verification, either of which
+    may still fail or change the model. `weight_bytes` is computed from types and dims. `problems` are messages on
+    external data that is missing.
     """
 
     model: str
@@ -111,10 +111,10 @@ def inspect(
     opset: int | str = "17+",
     runtime: str | None = None,
 ) -> Inspection:
-    """Look at a model; no weights are read and nothing is written.
+    """Return a description of a model and of its migration; reads no weights and writes nothing.
 
-    With a `runtime`, as in "onnxruntime==1.14", the way is to what that release runs, and `opset` says nothing.
-    Raises LoadError, and UsageError for `opset` and `runtime`.
+    With a `runtime`, as in "onnxruntime==1.14", the target is the newest opset that the release runs, and `opset` has
+    no effect. Raises LoadError if the model cannot be read, and UsageError for invalid `opset` and `runtime`.
     """
     row = None if runtime is None else release(runtime)
     asked: int | str = opset if row is None else row.target
@@ -167,13 +167,13 @@ def inspect(
 
 
 def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Model, tuple[str, ...]]:
-    """Read the structure, also of a model whose external data is not there, and say what is the matter."""
+    """Return a model without its weights, also if external data is missing, and messages on what is missing."""
     if isinstance(source, (str, os.PathLike)):
         source = files.ensure_local(source)
     try:
         return files.load(source), ()
     except LoadError as error:
-        if error.code not in _AWAY or not isinstance(source, (str, os.PathLike)):
+        if error.code not in _MISSING_DATA or not isinstance(source, (str, os.PathLike)):
             raise
         path = Path(os.path.abspath(source))
         weights = Weights(path.parent, source=path)

@@ -1,4 +1,4 @@
-"""The library call: one model from load to verified result."""
+"""The library calls that migrate one model: load, run the pipeline, verify."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["Migration", "convert_version", "migrate"]
 
 @dataclass(frozen=True)
 class Migration:
-    """A model that reached its target, and the report of how."""
+    """A migrated and, unless that was left out, verified model, and the report of what was changed."""
 
     report: Report
     original: Model = field(repr=False)
@@ -66,8 +66,8 @@ def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelPr
     """Return `model` at an ai.onnx opset; a drop-in for `onnx.version_converter.convert_version`.
 
     The argument is not touched. Opset and IR version change and nothing else: no simplification, no verification.
-    External data that was not loaded stays referred to; a constant in it that must be known is refused (LoadError).
-    Raises CannotMigrate for a node that has no equal at the target and for a target older than the model.
+    References to external data that was not loaded stay; LoadError is raised if an adapter needs a value from there.
+    Raises CannotMigrate for a node without an equivalent at the target and for a target older than the model.
     """
     source = files.load(model, allow_missing_data=True)
     pipeline = Pipeline((make_pass("migrate_opset", opset=target_version, unlist=False),))
@@ -99,7 +99,7 @@ def migrate(
     isolated: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> Migration:
-    """Bring a model to an opset, make dims dynamic, simplify it and prove that it computes the same.
+    """Migrate a model to an opset, make dims dynamic, simplify it and verify that it computes the same.
 
     Args:
         source: a path, a URL that fsspec knows, the bytes of a model, or a ModelProto or loaded Model (not touched).
@@ -107,35 +107,36 @@ def migrate(
             that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of ai.onnx
             and ai.onnx.ml; what it does not name stays.
         dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
-        dynamic_batch: make the batch of every input dynamic, under this name, or N.
-        fix: dims to make numbers: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.
-        simplify: run onnxsim; when it fails, the unsimplified model is the result and the report says so, unless
-            "require" is given.
+        dynamic_batch: make the batch axis of every input dynamic; a text is the symbol, else it is N.
+        fix: sizes for dynamic dims: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.
+        simplify: run onnxsim. If it fails, the result is the unsimplified model and the report says so; with
+            "require" the migration fails instead.
         verify: run the original and the result on the same inputs and compare all outputs; with `dynamic`, run the
             result at other sizes too.
-        resize_form: write each Resize by "scales" or by "sizes" wherever that is exact; "auto" writes sizes where
-            onnx infers another length from the scales than runs, so that the model would not load.
-        resize_intent: let each Resize compute what its exporter meant where that is known to be something else
-            than the file says. The model's numbers change: it is verified in two parts, up to there against the
-            original, and from there on against itself.
-        keep: words that the standard has dropped and ONNX Runtime still runs, to be kept: "tf_half_pixel_for_nn".
+        resize_form: write each Resize with "scales" or with "sizes" wherever that is exact; "auto" writes sizes where
+            onnx infers another length from the scales than runtimes compute, so that the model would not load.
+        resize_intent: rewrite each Resize to compute what the exporting framework did, where the file is known to say
+            something else. The model's numbers change: the part before is compared with the original, and the result
+            with the model after this rewriting.
+        keep: attribute values that the standard has removed and ONNX Runtime still accepts: "tf_half_pixel_for_nn".
         keep_initializers_as_inputs: leave initializers in the graph's inputs, where callers can override them.
         passes: more passes, to run before simplify: functions of a ModelProto or a graphsurgeon Graph,
             "module:function", or passes.
         without: names of passes to leave out.
-        pipeline: passes to run instead of the default ones; then `opset`, `dynamic`, `simplify` and the like say nothing.
+        pipeline: passes to run instead of the default ones. Options of the default pipeline, as `opset` and `dynamic`,
+            then have no effect.
         input_data: inputs to verify on, an .npz by input name or a folder of input_*.pb.
         rtol: largest relative difference allowed.
         atol: largest absolute difference allowed.
         seed: of the random inputs.
         timeout: seconds that the simplifier, and the verification, may each take.
-        memory_limit: bytes that each of them may take; three quarters of the machine's by default.
-        isolated: run native code in child processes, where a crash costs nothing else.
-        progress: called with the name of each stage.
+        memory_limit: bytes of memory that each of them may take; three quarters of the machine's by default.
+        isolated: run native code in child processes, so that a crash does not end this process.
+        progress: called with the name of each stage as it begins.
 
     Raises:
-        LoadError: the source cannot be read. UsageError: an argument cannot be meant.
-        CannotMigrate: a node, or a frozen dim, has no equal at the target.
+        LoadError: the source cannot be read. UsageError: an argument does not fit the model, or others.
+        CannotMigrate: a node has no equivalent at the target opset, or a dim cannot become dynamic.
         VerificationFailed: the numbers differ. PassError: a pass failed. All are MigrateError.
     """
     limits = Limits.of(timeout, memory_limit)

@@ -1,4 +1,4 @@
-"""Leaves out what a model does not need and mends what runtimes or checkers refuse, without touching a number."""
+"""Removes what no output depends on, and repairs names and value_info that runtimes or checkers reject."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Cleanup"]
 @register_pass
 @dataclass(frozen=True)
 class Cleanup(Pass):
-    """Remove nodes and initializers that no output depends on, repeated node names and bad value_info."""
+    """Remove nodes and initializers that no output depends on, repeated node names and invalid value_info."""
 
     name: ClassVar[str] = "cleanup"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.UNIQUE_NODE_NAMES})
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Tidy `model` in place."""
+        """Clean `model` up in place."""
         names = Names(model.proto)
         for located in bodies(model.proto):
             body, path = located.body, located.path
@@ -38,7 +38,7 @@ class Cleanup(Pass):
         return model
 
     def _remove_dead(self, body: Body, path: str, log: ChangeLog) -> None:
-        """Walk from the last node to the first: in topological order, a reader is always met before what it reads."""
+        """Keep a node if an output or a node after it reads it: in topological order every reader comes after."""
         read = set(output_names(body))
         live = []
         for node in reversed(body.node):
@@ -72,7 +72,7 @@ class Cleanup(Pass):
             )
 
     def _rename_duplicates(self, body: Body, path: str, names: Names, log: ChangeLog) -> None:
-        """Give repeated node names a number: legal in ONNX, refused by ONNX Runtime."""
+        """Append a number to repeated node names: ONNX allows them, ONNX Runtime rejects them."""
         seen: set[str] = set()
         renamed = 0
         for node in body.node:
@@ -85,12 +85,12 @@ class Cleanup(Pass):
             log.note(
                 self.name,
                 "node-names",
-                f"renamed {renamed} nodes of {path} whose name was taken",
+                f"renamed {renamed} nodes of {path} that had the name of another node",
                 subject=path,
             )
 
     def _drop_value_info(self, graph: onnx.GraphProto, path: str, log: ChangeLog) -> None:
-        """Drop what is noted of no value, twice, without a type, or of what declares its type itself."""
+        """Drop entries that are repeated or without a type, and those of inputs, outputs, initializers and no value."""
         if not graph.value_info:
             return
         known = {name for node in graph.node for name in node.output}
@@ -107,7 +107,7 @@ class Cleanup(Pass):
             log.note(
                 self.name,
                 "value-info",
-                f"dropped {dropped} idle entries of value_info of {path}",
+                f"dropped {dropped} entries of value_info of {path} that were repeated, empty or of no inner value",
                 subject=path,
             )
 

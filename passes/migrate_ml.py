@@ -1,4 +1,4 @@
-"""Lifts the nodes of ai.onnx.ml, which otherwise stay as they are."""
+"""Migrates the nodes of the domain ai.onnx.ml, which migrate_opset does not change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DOMAIN = "ai.onnx.ml"
 @register_pass
 @dataclass(frozen=True)
 class MigrateMl(Pass):
-    """Bring the ai.onnx.ml nodes of the main graph, all sub-graphs and local functions to an opset, each from its own.
+    """Migrate the ai.onnx.ml nodes of the main graph, all sub-graphs and local functions to an opset, each from its own.
 
     What they become in ai.onnx is written in forms that no opset from 13 on has changed. Raises CannotMigrate for
     a model that is newer than the target, unless `at_least` is set, and for every node that has no equal there.
@@ -39,18 +39,18 @@ class MigrateMl(Pass):
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     opset: int
     at_least: bool = False
-    """Whether a model that is newer stays at its own opset, instead of being refused."""
+    """Whether a model of a newer opset stays at that opset; else it is refused."""
     beside: int = 21
-    """The ai.onnx opset that a body gets which imports none and comes to need one: that of ai.onnx.ml 5's release."""
+    """The ai.onnx opset for a body that imports none and gets ai.onnx nodes; 21 was released with ai.onnx.ml 5."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Lift `model` in place."""
+        """Migrate `model` in place."""
         newest = newest_opset(DOMAIN)
         if not 1 <= self.opset <= newest:
             raise UsageError(
                 f"there is no opset {self.opset} of {DOMAIN}",
                 code="no-such-opset",
-                hint=f"the installed onnx knows 1 to {newest}",
+                hint=f"give one from 1 to {newest}, the newest that the installed onnx supports",
             )
         proto = model.proto
         owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
@@ -61,14 +61,14 @@ class MigrateMl(Pass):
         target = max(self.opset, own) if self.at_least else self.opset
         if own > target:
             raise CannotMigrate(
-                f"the model is of {DOMAIN} {own}, newer than the target {target}",
+                f"the model has opset {own} of {DOMAIN}, which is newer than the target {target}",
                 code="downgrade",
-                hint=f"models are only brought to newer opsets; ask for {own} or above, or for {target}+",
+                hint=f"models are only migrated to newer opsets: ask for {own} or above, or for {target}+ to keep newer ones",
             )
         if all(version in (None, target) for version in versions):
             return model
         for path in sort_model(proto):
-            log.note(self.name, "sorted", f"put the nodes of {path} in topological order", subject=path)
+            log.note(self.name, "sorted", f"sorted the nodes of {path} topologically", subject=path)
         ir_version = max(proto.ir_version, minimal_ir_version(target, DOMAIN))
         driver = Driver(Lift(proto, target, log, domain=DOMAIN, pass_name=self.name))
         bodies = scopes(proto, model.weights, result_ir_version=ir_version)

@@ -1,4 +1,4 @@
-"""Lifts every node of a model to the target opset."""
+"""Migrates every node of a model to the target opset."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from onnx_migrate.spec.schema import newest_opset
 __all__ = ["KEEPABLE", "MigrateOpset"]
 
 KEEPABLE = frozenset({"tf_half_pixel_for_nn"})
-"""Words that the standard has dropped and ONNX Runtime still runs at any opset."""
+"""Attribute values that the standard has removed and ONNX Runtime still accepts at any opset."""
 
 
 @register_pass
 @dataclass(frozen=True)
 class MigrateOpset(Pass):
-    """Bring the main graph, all sub-graphs and local functions to an ai.onnx opset, each from its own.
+    """Migrate the main graph, all sub-graphs and local functions to an ai.onnx opset, each from its own.
 
     Raises CannotMigrate for a model that is newer than the target, unless `at_least` is set, and for every node
     that has no equal there.
@@ -42,24 +42,24 @@ class MigrateOpset(Pass):
     )
     opset: int
     at_least: bool = False
-    """Whether a model that is newer stays at its own opset, instead of being refused."""
+    """Whether a model of a newer opset stays at that opset; else it is refused."""
     unlist: bool = True
-    """Whether initializers are taken out of the graph's inputs, where the IR version allows it (4 and on)."""
+    """Whether initializers are removed from the graph's inputs, which is allowed from IR version 4 on."""
     keep: frozenset[str] = frozenset()
-    """Those of `KEEPABLE` that are to stay in the model."""
+    """Those of `KEEPABLE` that stay in the model; nodes with others are migrated to standard values, or refused."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Lift `model` in place."""
+        """Migrate `model` in place."""
         if not self.keep <= KEEPABLE:
             raise UsageError(
                 f"{', '.join(sorted(self.keep - KEEPABLE))} cannot be kept",
-                hint=f"{', '.join(sorted(KEEPABLE))} can",
+                hint=f"only {', '.join(sorted(KEEPABLE))} can be kept",
             )
         if not 1 <= self.opset <= newest_opset():
             raise UsageError(
                 f"there is no opset {self.opset}",
                 code="no-such-opset",
-                hint=f"the installed onnx knows 1 to {newest_opset()}",
+                hint=f"give one from 1 to {newest_opset()}, the newest that the installed onnx supports",
             )
         proto = model.proto
         bodies: list[tuple[onnx.ModelProto | onnx.FunctionProto, int | None]] = [
@@ -72,19 +72,19 @@ class MigrateOpset(Pass):
         newest = max((version for _, version in bodies if version is not None), default=None)
         if newest is not None and newest > newest_opset():
             raise CannotMigrate(
-                f"the model is of opset {newest}, and the installed onnx knows up to {newest_opset()}",
+                f"the model has opset {newest}, but the installed onnx supports only up to {newest_opset()}",
                 code="too-new",
                 hint="install a newer onnx",
             )
         target = max(self.opset, newest or 0) if self.at_least else self.opset
         if newest is not None and newest > target:
             raise CannotMigrate(
-                f"the model is of opset {newest}, newer than the target {target}",
+                f"the model has opset {newest}, which is newer than the target {target}",
                 code="downgrade",
-                hint=f"models are only brought to newer opsets; ask for {newest} or above, or for {target}+",
+                hint=f"models are only migrated to newer opsets: ask for {newest} or above, or for {target}+ to keep newer ones",
             )
         for path in sort_model(proto):
-            log.note(self.name, "sorted", f"put the nodes of {path} in topological order", subject=path)
+            log.note(self.name, "sorted", f"sorted the nodes of {path} topologically", subject=path)
         ir_version = proto.ir_version
         if newest is not None and newest < target:
             ir_version = max(ir_version, minimal_ir_version(target))
@@ -107,7 +107,10 @@ class MigrateOpset(Pass):
             gone = unlist_initializers(proto.graph)
             if gone:
                 log.note(
-                    self.name, "unlisted", f"took {len(gone)} initializers out of the inputs", subject=gone[0]
+                    self.name,
+                    "unlisted",
+                    f"removed {len(gone)} initializers from the inputs",
+                    subject=gone[0],
                 )
         remove_dead_values(proto, driver.dead_values)
         return model

@@ -1,4 +1,4 @@
-"""Holds a model against what a runtime's release takes, and writes its Resizes so that it knows them."""
+"""Checks a model against the limits of a runtime's release, and writes its Resizes in a form that the release supports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import onnx
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.model.graphs import all_nodes, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
@@ -28,10 +28,11 @@ __all__ = ["FitsRuntime"]
 @register_pass
 @dataclass(frozen=True)
 class FitsRuntime(Pass):
-    """Refuse a model of a newer IR version than a runtime's release takes, and say so of a newer opset.
+    """Refuse a model whose IR version is too new for a runtime's release, and warn of a newer opset.
 
-    IR versions are never lowered: a model may hold what only its own version has. Where the release does not know
-    the attribute `axes` of Resize, all axes are named instead. What it is known to compute wrong is said.
+    IR versions are never lowered: a model may hold what only its own version has. If the release does not support the
+    attribute `axes` of Resize, scales and sizes are written for all axes instead. A note warns of each node that the
+    release computes wrongly.
     """
 
     name: ClassVar[str] = "fits_runtime"
@@ -43,7 +44,7 @@ class FitsRuntime(Pass):
         proto, newest = model.proto, self.runtime.ir_version
         if newest is not None and proto.ir_version > newest:
             raise CannotMigrate(
-                f"the model is of IR version {proto.ir_version}, and {self.runtime} takes up to {newest}",
+                f"the model has IR version {proto.ir_version}, but {self.runtime} loads only up to {newest}",
                 code="runtime-ir",
                 hint="export the model with an older IR version",
             )
@@ -52,15 +53,16 @@ class FitsRuntime(Pass):
             log.note(
                 self.name,
                 "runtime-opset",
-                f"the model stays at its opset {opset}; {self.runtime} is known to run models up to {self.runtime.opset}",
+                f"the model stays at its opset {opset}, but {self.runtime} is known to run models only up to opset"
+                f" {self.runtime.opset}",
                 severity="warning",
             )
         for node in self._faults(proto, opset or 0):
             log.note(
                 self.name,
                 "runtime-fault",
-                f"{node.name or node.output[0]}: {self.runtime} computes an AveragePool of opset 19 and on wrong"
-                " where it counts padding that is only at the end; at opset 18 it is right",
+                f"{node_label(node)}: {self.runtime} computes wrong numbers for an AveragePool of opset 19 or newer with"
+                " count_include_pad and padding only at the end. Migrate to opset 18 instead",
                 subject=node.name,
                 severity="warning",
             )
@@ -77,13 +79,15 @@ class FitsRuntime(Pass):
         if rw.node.op_type == "Resize" and rw.attribute("axes") is not None:
             kept = name_all_axes(rw, node.shape)
             if kept is None:
-                rw.note(f"names all axes: {self.runtime} does not know the attribute axes")
+                rw.note(
+                    f"scales or sizes are of all axes, as {self.runtime} does not support the attribute axes"
+                )
             else:
-                told = f"keeps the attribute axes, which {self.runtime} does not know: {kept}"
-                traversal.warn(node, told, code="resize-kept")
+                reason = f"keeps the attribute axes, which {self.runtime} does not support: {kept}"
+                traversal.warn(node, reason, code="resize-kept")
 
     def _faults(self, proto: onnx.ModelProto, opset: int) -> Iterator[onnx.NodeProto]:
-        """Give the nodes, of all bodies, that this release was seen to compute wrong."""
+        """Yield the nodes of all bodies that this release computes wrongly; docs/runtimes.md says how that was found."""
         if self.runtime.name != "onnxruntime" or not (1, 21) <= self.runtime.release <= (1, 24) or opset < 19:
             return
         for node in all_nodes(proto):

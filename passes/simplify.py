@@ -1,4 +1,4 @@
-"""onnxsim, in a child process, on a model that it may make smaller but not other."""
+"""Simplifies a model with onnxsim in a child process, and restores everything else that onnxsim changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 __all__ = ["Simplify"]
 
 _THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
-"""Folded tensors of up to so many bytes each are let in; the first that keeps the budget is taken."""
+"""Limits in bytes for each folded tensor; the first with which the result stays within the budget is used."""
 
 
 @register_pass
@@ -29,9 +29,9 @@ _THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
 class Simplify(Pass):
     """Fold constants and fuse nodes with onnxsim.
 
-    The interface, metadata, functions and everything else that onnxsim drops or adds is put back as it was.
-    Raises PassError, code `not-simplified`, when onnxsim fails, runs out of its limits, or gives a model that is
-    larger than the one it got by more than `budget` bytes and a tenth.
+    The interface, metadata, functions and everything else that onnxsim drops or adds is restored. Raises PassError,
+    code `not-simplified`, when onnxsim fails, exceeds `limits`, or returns a model that is larger than its argument
+    by more than `budget` bytes and a tenth.
     """
 
     name: ClassVar[str] = "simplify"
@@ -44,9 +44,9 @@ class Simplify(Pass):
     budget: int = 1 << 20
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Return the simplified model, whose weights lie in a temporary folder that it keeps alive.
+        """Return the simplified model, whose weights are in a temporary folder that lives as long as the model.
 
-        Where there is nothing to simplify that is `model` itself.
+        Returns `model` itself if onnxsim changes nothing.
         """
         _refuse_overridable(model.proto)
         folder = TemporaryFolder()
@@ -63,12 +63,16 @@ class Simplify(Pass):
             isolated=self.isolated,
         )
         if not isinstance(ending, isolate.Returned):
-            raise PassError(f"onnxsim failed: {ending}", code="not-simplified")
+            raise PassError(
+                f"onnxsim failed: {ending}",
+                code="not-simplified",
+                hint="without simplify the migration does not need onnxsim",
+            )
         if ending.value > allowed:
             raise PassError(
-                f"onnxsim makes {ending.value:,} bytes of {size:,}, more than the {allowed:,} allowed",
+                f"onnxsim makes the model grow from {size:,} to {ending.value:,} bytes, and {allowed:,} are allowed",
                 code="not-simplified",
-                hint="folded constants are larger than what computes them",
+                hint="the constants that it folds are larger than the nodes that compute them; leave simplify out",
             )
         simplified = files.load(result)
         if _same(simplified.proto.graph, model.proto.graph):
@@ -81,9 +85,9 @@ class Simplify(Pass):
 
 
 def simplify_file(source: str, result: str, allowed: int) -> int:
-    """Simplify the model at `source` into `result` and return how many bytes it has; runs in the child process.
+    """Simplify the model at `source`, write it to `result` and return its size in bytes; runs in the child process.
 
-    Folded tensors are kept the smaller, the larger the result would become.
+    Nothing is written if even the lowest limit for folded tensors leads to more than `allowed` bytes.
     """
     import onnxsim
 
@@ -102,7 +106,7 @@ def simplify_file(source: str, result: str, allowed: int) -> int:
 
 
 def _same(simplified: onnx.GraphProto, before: onnx.GraphProto) -> bool:
-    """Tell whether nothing was folded or fused: then the nodes are the same, and the weights the same by name."""
+    """Return whether nothing was folded or fused: equal nodes, and weights of equal names, types and shapes."""
     if len(simplified.node) != len(before.node) or len(simplified.initializer) != len(before.initializer):
         return False
     same_weights = set(initializer_types(simplified)) == set(initializer_types(before))
@@ -119,13 +123,14 @@ def _refuse_overridable(proto: onnx.ModelProto) -> None:
     name = next((value.name for value in proto.graph.input if value.name in given), None)
     if name is not None:
         raise PassError(
-            f"onnxsim would take {name!r} for a constant, and a caller may override it: it is listed as an input",
+            f"onnxsim would fold initializer {name!r}, which is also an input, so that callers can override it",
             code="not-simplified",
+            hint="remove it from the inputs, or leave simplify out",
         )
 
 
 def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
-    """Take the nodes, weights and shapes of `simplified`, and everything else as it was `before`."""
+    """Make everything but the nodes, weights and shapes of `simplified` equal to `before`, in place."""
     graph = onnx.GraphProto()
     graph.CopyFrom(simplified.graph)
     _put_in_order(graph, before.graph)
@@ -148,7 +153,7 @@ def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
 
 
 def _put_in_order(graph: onnx.GraphProto, before: onnx.GraphProto) -> None:
-    """Put constants first, in the order they had, and shapes in the nodes': onnxsim turns both with each run."""
+    """Sort constants first, in their order before, and value_info by node: onnxsim reverses both with each run."""
     places = {node.output[0]: place for place, node in enumerate(before.node) if node.output}
     constants = [node for node in graph.node if node.op_type == "Constant"]
     constants.sort(key=lambda node: places.get(node.output[0], len(places)))

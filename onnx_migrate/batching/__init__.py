@@ -1,4 +1,4 @@
-"""Many models: which, how, by what workers, and what is kept of it."""
+"""Migrating many models: finding them, running them in worker processes, and a journal of the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which models a batch has, and where each result goes."""
+"""Finds the models of a batch, and the path of each result."""
 
 from __future__ import annotations
 
@@ -26,21 +26,23 @@ SUFFIX = ".onnx"
 
 
 def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
-    """Return each model's path or URL, and its path below the folder it was found in, in the order given, then by name.
+    """Return each model's path or URL, and its path relative to the folder it was found in.
 
-    A source is a file, a folder, of which all files named *.onnx are taken, or a glob pattern (** goes through
-    folders), by path or by URL. A file named outright is taken whatever its name is, and also if it is not there, which
-    is then its own failure. Files and folders whose names begin with a dot are passed over.
-    Raises UsageError for a folder or a pattern without any, for a folder that cannot be listed, and for a URL that
-    cannot be reached.
+    They are in the order of `sources`, those of one source sorted by name. A source is a path or a URL: of a file; of a
+    folder, for all files below it named *.onnx; or a glob pattern (** matches any depth of folders). A file that is
+    named itself is returned whatever its suffix, also if it does not exist: it then fails when it is loaded. Files and
+    folders whose names begin with a dot are skipped.
+
+    Raises UsageError for a folder or a pattern without any model, for a folder that cannot be listed, and for a URL
+    that cannot be reached.
     """
     found: dict[str, str] = {}
     for given in sources:
         source = resolve_file_url(os.fspath(given))
         if is_url(source):
-            inside = _elsewhere(source)
+            inside = _models_at_url(source)
         elif os.path.isdir(source):
-            inside = [(path, os.path.relpath(path, source)) for path in _walk(source)]
+            inside = [(path, os.path.relpath(path, source)) for path in _models_below(source)]
         elif not os.path.exists(source) and glob.has_magic(source):
             root = _fixed_part(source)
             paths = sorted(path for path in glob.glob(source, recursive=True) if os.path.isfile(path))
@@ -48,16 +50,19 @@ def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
         else:
             inside = [(source, os.path.basename(source))]
         if not inside:
-            raise UsageError(f"there is no model in {source}", hint=f"files named *{SUFFIX} are looked for")
+            raise UsageError(
+                f"there is no model in {source}", hint=f"give a folder or pattern with files named *{SUFFIX}"
+            )
         for path, relative in inside:
             found.setdefault(path, relative)
     return list(found.items())
 
 
 def place(found: Iterable[tuple[str, str]], out_dir: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """Return each model's path, and where its result goes below `out_dir`.
+    """Return each model's path, and the path of its result below `out_dir`.
 
-    Raises UsageError for two models with one place, and for a model that would be written over.
+    Models that are results of an earlier run are left out. Raises UsageError for two models with the same result, and
+    for a result that would overwrite a model.
     """
     pairs: list[tuple[str, str]] = []
     taken: dict[str, str] = {}
@@ -68,18 +73,22 @@ def place(found: Iterable[tuple[str, str]], out_dir: str | os.PathLike[str]) -> 
     for path, relative in found:
         target = join(folder, relative)
         if identity(target) in models:
-            raise UsageError(f"{target} is one of the models", hint="give another folder, or --in-place")
+            raise UsageError(
+                f"the result {target} would overwrite one of the models",
+                hint="give another --out-dir, or --in-place to replace the models",
+            )
         other = taken.setdefault(os.path.normpath(target), path)
         if other != path:
             raise UsageError(
-                f"{other} and {path} would both be written to {target}", hint="give the folder above both"
+                f"the results of {other} and {path} would both be written to {target}",
+                hint="give the folder above both as the source: its structure is kept",
             )
         pairs.append((path, target))
     return pairs
 
 
 def _result(path: str, relative: str, out: Identity) -> bool:
-    """Tell whether a model is what an earlier run wrote to `out`, a folder within the source it was found in."""
+    """Return whether a model lies in `out`, the folder of results, and `out` lies in the source folder it was found in."""
     root = identity(path.removesuffix(relative) or ".")
     return _below(identity(path), out) and not _below(root, out)
 
@@ -88,14 +97,14 @@ def _below(path: Identity, folder: Identity) -> bool:
     return path == folder or (path[0] == folder[0] and path[1].startswith(folder[1] + "/"))
 
 
-def _elsewhere(source: str) -> list[tuple[str, str]]:
-    """Return the models that a URL names, as `find` does; nothing is asked of the server for one that ends in .onnx."""
+def _models_at_url(source: str) -> list[tuple[str, str]]:
+    """Return what `find` returns for a URL; the server is not asked about a URL that ends in .onnx."""
     magic = glob.has_magic(without_query(source))
     if without_query(source).endswith(SUFFIX) and not magic:
         return [(source, basename(source))]
     system, path = open_file_system(source)
     try:
-        system.invalidate_cache()  # which may be of an earlier call, hours ago
+        system.invalidate_cache()  # a listing may be cached since an earlier call, hours ago
         if magic and not system.exists(path):
             root = _fixed_part(source)
             paths = [
@@ -106,16 +115,23 @@ def _elsewhere(source: str) -> list[tuple[str, str]]:
             paths = [name for name in system.find(path) if name.endswith(SUFFIX)]
         else:
             return [(source, basename(source))]
-    except Exception as error:  # of whatever library the protocol is spoken by
-        raise UsageError(f"{source}: cannot be listed: {one_line_reason(error)}") from error
+    except Exception as error:  # of any kind: of the library for the protocol
+        raise UsageError(
+            f"{source}: cannot be listed: {one_line_reason(error)}",
+            hint="check the URL and the credentials for it",
+        ) from error
     above = len(identity(root)[1])
     names = sorted(path[above:].lstrip("/") for path in paths)
     return [(join(root, name), name) for name in names if "/." not in f"/{name}"]
 
 
-def _walk(folder: str) -> Iterator[str]:
+def _models_below(folder: str) -> Iterator[str]:
+    """Yield the paths of all models in a folder and the folders below it, sorted by name within each folder."""
+
     def refuse(error: OSError) -> NoReturn:
-        raise UsageError(f"{error.filename}: cannot be listed: {error.strerror}") from error
+        raise UsageError(
+            f"the folder {error.filename} cannot be listed: {error.strerror}", hint="check its permissions"
+        ) from error
 
     for root, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -127,10 +143,10 @@ def _walk(folder: str) -> Iterator[str]:
 
 
 def _fixed_part(pattern: str) -> str:
-    """Return the folder of a pattern down to where it begins to vary."""
+    """Return the folder of a pattern before its first part that holds *, ? or [."""
     head = pattern
     while glob.has_magic(head):
         head = os.path.dirname(head)
     if is_url(pattern) and not is_url(head):
-        return f"{head}//"  # the pattern varies in what comes first
+        return f"{head}//"  # the first part after the protocol is a pattern
     return head or "."

@@ -1,4 +1,4 @@
-"""One model of a batch, before and after, as values that pickle."""
+"""One model of a batch, before and after it is migrated, and the totals; as values that pickle."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ MIGRATED, UNCHANGED, REFUSED, FAILED = "migrated", "unchanged", "refused", "fail
 
 @dataclass(frozen=True)
 class Job:
-    """A model to migrate: where it is, where the result goes (None: it is only looked at), and how.
+    """A model to migrate: where it is, where the result is written (None: nowhere, as for --check), and how.
 
-    `arguments` are those of `onnx_migrate.migrate`. With `isolated` the native stages run in child processes of
-    their own, which whoever runs the job must not be one. `known` is what the journal has of it.
+    `arguments` are those of `onnx_migrate.migrate`; `external` and `in_place` are those of `Migration.save`. With
+    `isolated` the native stages run in child processes of their own. `known` is the journal's record of the output, if
+    there is one.
     """
 
     source: str
@@ -35,8 +36,8 @@ class Job:
 class Outcome:
     """How a job ended: "migrated", "unchanged", "refused" or "failed".
 
-    `code` and `reason` say why it was not done. `report` is the report's dict, or the failure's. `cached` says
-    that nothing had to be done, because an earlier run did it. `record` is what the journal is to keep.
+    `code` and `reason` say why it was refused or failed. `report` is the report's dict, or the failure's. `cached`
+    says that an earlier run wrote the result already. `record` is what the journal keeps.
     """
 
     source: str
@@ -51,11 +52,11 @@ class Outcome:
 
     @property
     def done(self) -> bool:
-        """Whether the result is there."""
+        """Whether the model was migrated or needed no change."""
         return self.kind in (MIGRATED, UNCHANGED)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON line of the model."""
+        """Return what `--json-lines` writes for the model."""
         return {
             "kind": "model",
             "schema_version": SCHEMA_VERSION,
@@ -70,7 +71,10 @@ class Outcome:
 
 @dataclass
 class Summary:
-    """How a batch ended: models by outcome, by outcome and reason, and those that took no work."""
+    """How a batch ended.
+
+    Counts of models by outcome, by outcome and code of the reason, and `cached`: those that an earlier run had done.
+    """
 
     models: int = 0
     ended: int = 0
@@ -79,11 +83,11 @@ class Summary:
     cached: int = 0
     seconds: float = 0.0
     complete: bool = False
-    """Whether every model was tried: not after an interruption, or a failure with `fail_fast`."""
+    """Whether every model was tried: False after an interruption, or a failure with `fail_fast`."""
 
     @property
     def ok(self) -> bool:
-        """Whether every model was migrated or had nothing to be done to it."""
+        """Whether every model was migrated or needed no change."""
         return self.complete and self.outcomes[MIGRATED] + self.outcomes[UNCHANGED] == self.models
 
     def add(self, outcome: Outcome) -> None:
@@ -94,7 +98,7 @@ class Summary:
         self.cached += outcome.cached
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON line of the totals."""
+        """Return what `--json-lines` writes as its last line."""
         kinds = (MIGRATED, UNCHANGED, REFUSED, FAILED)
         return {
             "kind": "totals",

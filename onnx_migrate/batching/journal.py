@@ -1,4 +1,4 @@
-"""What a batch has done, kept beside its results, so that a later run need not do it again."""
+"""The journal of a batch: which results it wrote, from what, so that --resume can skip them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from onnx_migrate.model.model import Model
 __all__ = ["NAME", "Journal", "content", "key", "whole", "written"]
 
 NAME = ".onnx-migrate.jsonl"
-"""The journal's file in the folder of the results: a JSON object a line, one for each model."""
+"""The journal's file in the folder of the results: one line for each model, each a JSON object."""
 
 
 class Journal:
-    """Records by output. They are appended as they come, and put in order when the batch is done.
+    """Records by output. They are appended as models end, and sorted by output when the batch ends.
 
-    What writes raises SaveError.
+    Methods that write raise SaveError.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,7 +35,7 @@ class Journal:
         self.records: dict[str, Mapping[str, Any]] = {}
 
     def read(self) -> None:
-        """Read what is there; a last line that a killed run left in half is passed over."""
+        """Read the records of earlier runs; lines that are no whole record, as a killed run may leave one, are ignored."""
         if not self._path.exists():
             return
         for line in self._path.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -46,21 +46,21 @@ class Journal:
                 continue
 
     def start(self) -> None:
-        """Write anew what is known, so that a line follows a whole one."""
+        """Write the known records anew, so that the next line is appended to a whole one."""
         self._rewrite()
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Keep a record, on the disk too."""
+        """Append a record, in memory and on disk."""
         self.records[record["output"]] = record
         with saving(self._path), self._path.open("a", encoding="utf-8") as file:
             file.write(_line(record))
 
     def forget(self, output: str) -> None:
-        """Drop a record whose model could not be done again."""
+        """Drop the record of an output whose model could not be migrated this time."""
         self.records.pop(output, None)
 
     def finish(self) -> None:
-        """Put the records in order: the same models then leave the same bytes, whatever happened on the way."""
+        """Sort the records, so that the same models lead to the same bytes in whatever order they ended."""
         self._rewrite()
 
     def _rewrite(self) -> None:
@@ -74,9 +74,9 @@ def _line(record: Mapping[str, Any]) -> str:
 
 
 def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | None:
-    """Return all that decides what becomes of a model: versions, options, and the digests of files they name.
+    """Return all that the result depends on besides the model: versions, options, and digests of the files they name.
 
-    None when that cannot be written down: a pass that is an object of the caller's.
+    None if that cannot be written as JSON: a pass or a pipeline that is an object of the caller's.
     """
     read = {}
     options = {name: value for name, value in arguments.items() if name not in ("timeout", "memory_limit")}
@@ -135,7 +135,7 @@ def written(output: str) -> dict[str, str]:
 
 
 def whole(output: str, known: Mapping[str, str]) -> bool:
-    """Tell whether the result is as `written` found it."""
+    """Return whether the result still has the digests `known`, which `written` returned."""
     return bool(known) and written(output) == known
 
 

@@ -22,10 +22,10 @@ __all__ = ["refused", "run_job"]
 
 
 def run_job(job: Job) -> Outcome:
-    """Migrate a job's model and say how it ended; never raises for what is the model's fault.
+    """Migrate a job's model and return the outcome; raises no Exception.
 
-    The result is written whole or not at all. Nothing is done where `job.known` says that the same content with the
-    same options led to what is there.
+    The result is written whole or not at all. If `job.known` records that the same content with the same options led
+    to the file that exists, the model is not migrated again.
     """
     start = time.perf_counter()
     try:
@@ -33,7 +33,11 @@ def run_job(job: Job) -> Outcome:
     except MigrateError as error:
         return refused(job, error, time.perf_counter() - start)
     except MemoryError:
-        full = MigrateError("the memory limit was reached", code="out-of-memory")
+        full = MigrateError(
+            "the memory limit was reached",
+            code="out-of-memory",
+            hint="--memory-limit allows more, --jobs fewer models at a time",
+        )
         return refused(job, full, time.perf_counter() - start)
     except Exception as bug:
         last = traceback.extract_tb(bug.__traceback__)[-1]
@@ -68,7 +72,7 @@ _FAILURES = (
     "pass-failed",
     "adapter-failed",
 )
-"""Codes that say nothing of the model's worth."""
+"""Codes of failures that need not be the model's fault: the outcome is "failed", not "refused"."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ def _run(job: Job) -> _Ended:
     if job.output is not None and not elsewhere:
         settings = key(job.arguments, external=job.external)
     if job.output is None or job.in_place:
-        return _look_or_replace(job)
+        return _check_or_replace(job)
     if elsewhere or os.path.isdir(job.output):
         files.check_target(job.output)
     original = files.load(job.source)
@@ -104,7 +108,9 @@ def _run(job: Job) -> _Ended:
     try:
         os.makedirs(folder or ".", exist_ok=True)
     except OSError as error:
-        raise SaveError(f"{folder}: cannot be made: {error.strerror}") from error
+        raise SaveError(
+            f"the folder {folder} cannot be made: {error.strerror}", hint="give another folder"
+        ) from error
     migration.save(job.output, external=job.external)
     kind = migration.report.outcome
     record = None
@@ -119,8 +125,8 @@ def _run(job: Job) -> _Ended:
     return _Ended(kind, migration.report.as_dict(), record)
 
 
-def _look_or_replace(job: Job) -> _Ended:
-    """Migrate for the answer alone, or over the source, and then only where that changes it."""
+def _check_or_replace(job: Job) -> _Ended:
+    """Migrate without an output, for the outcome alone, or over the source if that changes it."""
     if job.output is not None:
         files.check_target(job.output, source=job.source, in_place=True)
     migration = _migrate(job, job.source)

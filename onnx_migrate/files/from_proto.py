@@ -96,8 +96,9 @@ def _has_payload(message: Any, message_type: MessageType) -> bool:
         return _payload_length(message) > INLINE_LIMIT or _awaits_external_data(message)
     for field in message_type.tensor_fields.values():
         if field.repeated:
-            if any(_has_payload(item, field.message_type) for item in getattr(message, field.name)):
-                return True
+            for item in getattr(message, field.name):
+                if _has_payload(item, field.message_type):
+                    return True
         elif message.HasField(field.name) and _has_payload(getattr(message, field.name), field.message_type):
             return True
     return False

@@ -67,7 +67,7 @@ def test_two_models_of_one_place_are_refused(tree: Path) -> None:
 
 
 def test_models_are_not_written_over(tree: Path) -> None:
-    with pytest.raises(UsageError, match="is one of the models"):
+    with pytest.raises(UsageError, match="would overwrite one of the models"):
         place(find(["in"]), "in")
 
 
@@ -167,7 +167,7 @@ def test_results_by_url_keep_the_structure() -> None:
     assert place(find(["memory://in"]), "memory://out/")[1] == deep
     assert place(find(["memory://in"]), "out")[1] == (deep[0], "out/b/c.onnx")
     assert place(find(["in"]), "memory://out")[1] == ("in/b/c.onnx", deep[1])
-    with pytest.raises(UsageError, match=r"memory:///in/a\.onnx is one of the models"):
+    with pytest.raises(UsageError, match=r"memory:///in/a\.onnx would overwrite one of the models"):
         place(find(["memory://in"]), "memory:///in/")
     with pytest.raises(UsageError, match=r"would both be written to memory://out/a\.onnx"):
         place(find(["memory://in/a.onnx", "memory://in/other/a.onnx"]), "memory://out")
@@ -200,5 +200,5 @@ def test_a_folder_that_cannot_be_listed_is_not_passed_over(
 
     monkeypatch.setattr("os.scandir", closed)
 
-    with pytest.raises(UsageError, match=r"in/b/d: cannot be listed: Permission denied"):
+    with pytest.raises(UsageError, match=r"the folder in/b/d cannot be listed: Permission denied"):
         find(["in"])

@@ -104,7 +104,7 @@ def test_resume_is_refused_where_there_can_be_no_journal(store: Any) -> None:
 
 def test_objects_of_this_process_are_not_looked_for_in_others(store: Any) -> None:
     for source, target in (("memory://in", "out"), ("in", "memory://out")):
-        with pytest.raises(UsageError, match=r"memory:.* is of this process alone"):
+        with pytest.raises(UsageError, match=r"memory:.* exists in this process only"):
             onnx_migrate.batch([source], target, **QUICK)
 
 

@@ -106,8 +106,8 @@ def test_check_diff_and_in_place(process: Run, folder: Path, shelf: Path) -> Non
         (("shelf://in/small.onnx", "a.onnx", "--depfile", "a.d"), 2, "usage: --depfile needs files, not URLs"),
         (("small.onnx", "a.onnx", "--html", "shelf://a.html"), 2, "usage: small.onnx: --html needs a file, not a URL"),
         (("batch", "nonsense://in", "--out-dir", "out"), 2, "usage: nonsense://in: Protocol not known"),
-        (("batch", "shelf://in", "--out-dir", "shelf://out", "--resume"), 2, "usage: shelf://out: --resume goes by"),
-        (("batch", "shelf://in", "--out-dir", "shelf://in"), 2, "is one of the models"),
+        (("batch", "shelf://in", "--out-dir", "shelf://out", "--resume"), 2, "usage: shelf://out: --resume needs a journal"),
+        (("batch", "shelf://in", "--out-dir", "shelf://in"), 2, "would overwrite one of the models"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )  # fmt: skip

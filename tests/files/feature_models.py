@@ -1,4 +1,4 @@
-"""Models that between them use every corner of onnx.proto that a file room could lose."""
+"""Models that together use every feature of onnx.proto that reading or writing could lose."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def signalling_nan() -> onnx.ModelProto:
 
 
 def marked() -> onnx.ModelProto:
-    """What onnx.load leaves behind after external data, and stale entries beside data at hand."""
+    """What onnx.load leaves behind after external data, and stale entries beside data in the tensor."""
     first, second, third = weight("default"), weight("stale", 1), weight("documented", 2)
     first.data_location = TensorProto.DEFAULT
     second.external_data.add(key="location", value="gone.bin")

@@ -51,7 +51,7 @@ def test_the_data_of_the_source_is_never_overwritten(source: Path) -> None:
 
 
 def test_data_that_the_source_shares_with_the_target_stays(source: Path) -> None:
-    """The target's old data is removed with it, unless the source's weights lie there too."""
+    """The target's old data is removed with it, unless it also holds weights of the source."""
     with_external_data(plain(), source, "b.onnx.data")
     data, target = source.with_name("b.onnx.data"), source.with_name("b.onnx")
     before = data.read_bytes()
@@ -68,7 +68,7 @@ SYSTEM_CALLS = ["link", "replace", "unlink", "fsync", "write", "copy_file_range"
 
 
 def run_killed(call: str, count: int, action: Callable[[], None]) -> bool:
-    """Run `action` in a child that is killed at its `count`th `call`; tell whether it got so far."""
+    """Run `action` in a child that is killed at its `count`th `call`; return whether it made that many calls."""
     pid = os.fork()
     if pid == 0:
         original, left = getattr(os, call), [count]
@@ -132,7 +132,7 @@ def test_killed_at_any_system_call_leaves_a_whole_model(
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("external", [False, True])
 def test_killed_in_place_over_external_data_leaves_a_whole_model(external: bool, source: Path) -> None:
-    """The weights lie elsewhere, so nothing of the source's is needed, and its data is replaced or removed."""
+    """The weights come from other files, so the source's data is not needed and is replaced or removed."""
     with_external_data(plain(), source, "a.onnx.data")
     pristine = {name: source.with_name(name).read_bytes() for name in names(source.parent)}
     new = moved(source)

@@ -71,7 +71,7 @@ def test_external_data_and_back(feature: str, tmp_path: Path) -> None:
     (tmp_path / "a.onnx").write_bytes(proto.SerializeToString())
     save(load(tmp_path / "a.onnx"), tmp_path / "b.onnx", external=True)
     if feature == "future":
-        return  # onnx itself cannot tell the size of a type it does not know
+        return  # onnx itself does not know the size of a type it does not know
     save(load(tmp_path / "b.onnx"), tmp_path / "c.onnx")
     back = onnx.load(tmp_path / "c.onnx")
     want = onnx.ModelProto.FromString(proto.SerializeToString())

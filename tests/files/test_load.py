@@ -248,7 +248,7 @@ def test_broken_external_data_names_the_tensor(entries: dict[str, str], code: st
 
 
 def test_a_model_that_is_a_link_may_have_its_data_where_it_really_is(tmp_path: Path) -> None:
-    # As the Hugging Face cache lays models out: snapshots/x/model.onnx and .data are links into blobs.
+    # The layout of the Hugging Face cache: snapshots/x/model.onnx and .data are links into blobs.
     path = external(tmp_path)
     view = tmp_path / "snapshots"
     view.mkdir()

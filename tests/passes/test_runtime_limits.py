@@ -28,7 +28,7 @@ def test_the_ir_version_is_held_against_the_release(ir_version: int, fits: bool)
     if fits:
         assert fitted(proto, row)[0].ir_version == ir_version
     else:
-        with pytest.raises(CannotMigrate, match=r"onnxruntime 1\.14 takes up to 8") as error:
+        with pytest.raises(CannotMigrate, match=r"onnxruntime 1\.14 loads only up to 8") as error:
             fitted(proto, row)
         assert error.value.code == "runtime-ir"
 

@@ -76,7 +76,7 @@ def test_a_result_beyond_the_budget_is_refused(monkeypatch: pytest.MonkeyPatch) 
         return proto, True
 
     monkeypatch.setattr(onnxsim, "simplify", bloat)
-    with pytest.raises(PassError, match=r"more than the .* allowed") as caught:
+    with pytest.raises(PassError, match=r"grow from .* are allowed") as caught:
         simplify(model(TEXT))
 
     assert caught.value.code == "not-simplified"
@@ -86,7 +86,7 @@ def test_an_overridable_initializer_is_not_folded() -> None:
     source = model(TEXT)
     source.graph.input.append(helper.make_tensor_value_info("w", 1, [1]))
 
-    with pytest.raises(PassError, match="may override it"):
+    with pytest.raises(PassError, match="callers can override it"):
         simplify(source)
 
 

@@ -6,7 +6,6 @@ Only messages that can contain a tensor are parsed. All other bytes, unknown fie
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 from onnx_migrate.files.wire.protobuf import BYTES, MAX_DEPTH, Buffer, Malformed, header, parse_fields
@@ -42,21 +41,16 @@ def rebuild(
         return replace(start, end)
     if depth > MAX_DEPTH:
         raise Malformed(f"messages nested more than {MAX_DEPTH} deep", start)
-    nested = [
-        field
-        for field in parse_fields(data, start, end)
-        if field.wire_type == BYTES and field.number in message_type.tensor_fields
-    ]
-    occurrences = Counter(field.number for field in nested)
+    declared = message_type.tensor_fields
+    nested = [f for f in parse_fields(data, start, end) if f.wire_type == BYTES and f.number in declared]
+    singular = [f.number for f in nested if not declared[f.number].repeated]
     pieces: list[Piece] = []
     done = start
     for field in nested:
-        declared = message_type.tensor_fields[field.number]
-        if not declared.repeated and occurrences[field.number] > 1:
-            continue  # a parser merges these messages into one, so neither is the whole tensor
-        if not may_change(field.value, field.end):
-            continue
-        inner = rebuild(data, field.value, field.end, may_change, replace, declared.message_type, depth + 1)
+        if not may_change(field.value, field.end) or singular.count(field.number) > 1:
+            continue  # a parser merges singular messages that occur twice, so neither is the whole message
+        inner_type = declared[field.number].message_type
+        inner = rebuild(data, field.value, field.end, may_change, replace, inner_type, depth + 1)
         if inner is not None:
             pieces += (bytes(data[done : field.start]), header(field.number, total_size(inner)), *inner)
             done = field.end

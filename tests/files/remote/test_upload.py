@@ -77,7 +77,7 @@ def interrupted(self: Any, lpath: str, rpath: str, **kwargs: object) -> None:
 
 
 def not_moved(self: Any, path1: str, path2: str, **kwargs: object) -> None:
-    """Do nothing and say nothing, as WebHDFS does where something stands in the way."""
+    """Do nothing and report no error, as WebHDFS does if the target of a rename exists."""
 
 
 def denied(self: Any, path1: str, path2: str, **kwargs: object) -> None:
