@@ -1,4 +1,4 @@
-"""Holds the declared shapes against what the graph computes, and mends those that are wrong."""
+"""The pass that compares declared shapes with inferred ones, and corrects those that are wrong."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["DeclaredShapes"]
 @register_pass
 @dataclass(frozen=True)
 class DeclaredShapes(Pass):
-    """Correct outputs and drop value_info whose dims contradict what follows from the inputs.
+    """Correct outputs, and remove value_info, whose dims contradict those inferred from the inputs.
 
-    A runtime warns of such a declaration and goes on; `onnx.checker.check_model(full_check=True)` refuses the model.
-    Nothing is mended where inference cannot be believed: onnx multiplies the scales of a Resize in double precision
-    and runtimes in single, and for many scales the lengths differ by one.
+    Runtimes warn of such a declaration, and `onnx.checker.check_model(full_check=True)` refuses the model. Nothing is
+    corrected where onnx infers another length than runtimes compute: for a Resize, onnx multiplies length and scale in
+    double precision and runtimes in single, and for many scales the two differ by one.
     """
 
     name: ClassVar[str] = "declared_shapes"
@@ -44,7 +44,7 @@ class DeclaredShapes(Pass):
             log.note(
                 self.name,
                 error.code,
-                f"declared shapes were left as they are: {error.reason}",
+                f"declared shapes were not checked, because shape inference failed: {error.reason}",
                 severity="warning",
             )
             return model
@@ -57,8 +57,8 @@ class DeclaredShapes(Pass):
             log.note(
                 self.name,
                 "shapes-in-doubt",
-                "declared shapes were left as they are: onnx infers another length for"
-                f" {doubtful.name or doubtful.output[0]!r} than it has",
+                f"declared shapes were not corrected: for Resize {doubtful.name or doubtful.output[0]!r}, onnx infers"
+                " another length than runtimes compute",
                 subject=doubtful.name,
             )
             return model
@@ -68,7 +68,7 @@ class DeclaredShapes(Pass):
             log.note(
                 self.name,
                 "output-dims",
-                f"output {value.name} was declared {dims_text(declared)} and is {dims_text(dims_of(value))}",
+                f"output {value.name}: declared {dims_text(declared)}, corrected to {dims_text(dims_of(value))}",
                 subject=value.name,
                 severity="warning",
             )
@@ -77,7 +77,9 @@ class DeclaredShapes(Pass):
             del graph.value_info[:]
             graph.value_info.extend(kept)
             log.note(
-                self.name, "value-info", f"dropped the shapes of {len(idle)} inner values that have others"
+                self.name,
+                "value-info",
+                f"removed {len(idle)} recorded shapes of inner values, which contradict the graph",
             )
         return model
 
@@ -96,7 +98,7 @@ def _contradict(declared: Dims, dims: Dims) -> bool:
 
 
 def _merged(declared: Dims, dims: Dims) -> Dims:
-    """Take what was inferred, and the declared symbol where nothing was."""
+    """Return the inferred dims, with the declared symbol where none was inferred."""
     if len(declared) != len(dims):
         return dims
     return tuple(
@@ -108,7 +110,7 @@ def _merged(declared: Dims, dims: Dims) -> Dims:
 def _doubtful(
     model: Model, found: Mapping[str, Dims | None], scales: Mapping[str, onnx.NodeProto]
 ) -> onnx.NodeProto | None:
-    """Return a Resize whose lengths come out differently in single and in double precision."""
+    """Return a Resize whose lengths differ between single and double precision, None if there is none."""
     holders = [tensor for tensor in model.proto.graph.initializer if tensor.name in scales]
     values = {tensor.name: model.weights.array(tensor) for tensor in holders}
     for node in model.proto.graph.node:

@@ -1,4 +1,4 @@
-"""Makes symbols numbers: the way back from dynamic dims."""
+"""The pass that replaces symbolic dims by numbers, the reverse of dynamic_dims."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["FixDims"]
 @register_pass
 @dataclass(frozen=True)
 class FixDims(Pass):
-    """Write numbers for dims of the inputs that are open, and for dims of the outputs that follow.
+    """Set dynamic dims of inputs to numbers, and dims of outputs to the numbers that follow from them.
 
-    The nodes stay as they are; the model then promises less, and what runs it may plan for one size.
+    The nodes are not changed. The model then accepts these sizes only, so that a runtime can plan memory for them.
     """
 
     name: ClassVar[str] = "fix_dims"
@@ -29,7 +29,7 @@ class FixDims(Pass):
     fix: FixedDims = field(default_factory=dict)
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Fix the dims of `model` in place. Raises UsageError for what is not there or has another size."""
+        """Fix the dims of `model` in place. Raises UsageError for a name that does not exist and for another size."""
         graph = model.proto.graph
         sizes, symbols = fixed_axes(self.fix, Interface.of(model.proto))
         for value in graph.input:
@@ -51,14 +51,17 @@ class FixDims(Pass):
         except CannotMigrate as error:
             inferred = {}
             log.note(
-                self.name, error.code, f"outputs' dims are not inferred: {error.reason}", severity="warning"
+                self.name,
+                error.code,
+                f"dims of outputs could not be inferred, and keep their names: {error.reason}",
+                severity="warning",
             )
         for value in graph.output:
             before, found = dims_of(value), inferred.get(value.name)
             if before is None:
                 continue
             known = found if found is not None and len(found) == len(before) else (None,) * len(before)
-            # A symbol of an output is the input's only if exporters are to be believed; a number that follows is.
+            # An inferred number is certain. That an output's symbol equals the input's of that name, exporters declare.
             dims = tuple(
                 new if isinstance(new, int) else symbols.get(old, old) if isinstance(old, str) else old
                 for old, new in zip(before, known, strict=True)

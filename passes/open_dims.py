@@ -1,4 +1,4 @@
-"""Declared dims that name nothing: `?`, `None`, -1 and 0 of an input become names of their own."""
+"""The pass that names dims of unknown length, which exporters declare as `?`, `None`, -1 or 0."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
 @register_pass
 @dataclass(frozen=True)
 class HonestDims(Pass):
-    """Give each dim that an exporter left open a name that stands for it alone: INPUT_dim_AXIS.
+    """Give each dim of unknown length a name of its own, VALUE_dim_AXIS.
 
-    Exporters write -1 and 0 as sizes, and `?` or `None` as the name of every dim they do not know, which says that
-    these are all equal. Runtimes take -1 and 0 in an input for "any size", so this says the same.
+    Exporters declare such dims as -1 or 0, or call all of them `?` or `None`, which by the standard says that they are
+    equal. Runtimes accept any length for -1 and 0 in an input, so a name of its own says the same.
     """
 
     name: ClassVar[str] = "honest_dims"
@@ -50,6 +50,6 @@ class HonestDims(Pass):
             log.note(
                 self.name,
                 "open-dims",
-                f"{what} {value.name} was declared {dims_text(before)} and is {dims_text(after)}",
+                f"{what} {value.name}: {dims_text(before)} → {dims_text(after)}, as these lengths are not known",
                 subject=value.name,
             )

@@ -133,10 +133,10 @@ class _LiftPastRefusals(Lift):
         try:
             return super().start(node, scope, opset)
         except MigrateError as error:
-            self.refuse(error)
+            self.handle_refusal(error)
             return None
 
-    def refuse(self, error: MigrateError) -> None:
+    def handle_refusal(self, error: MigrateError) -> None:
         """Record the error, so that the lift goes on with the next node."""
         self.refusals[self._key] = error
 

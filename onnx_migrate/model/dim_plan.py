@@ -158,10 +158,10 @@ def _require_one_length(dims: Iterable[DynamicDim]) -> None:
         other = first.setdefault(dim.symbol, dim)
         if other.frozen != dim.frozen:
             raise UsageError(
-                f"{dim.symbol!r} is to be axis {other.axis} of {other.input!r}, which is {other.frozen}, and axis"
-                f" {dim.axis} of {dim.input!r}, which is {dim.frozen}",
+                f"{dim.symbol!r} names axes of two lengths: axis {other.axis} of {other.input!r} of length {other.frozen},"
+                f" and axis {dim.axis} of {dim.input!r} of length {dim.frozen}",
                 code="other-size",
-                hint="give them two names",
+                hint="give them different names",
             )
 
 
@@ -195,8 +195,8 @@ def _batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[in
         if any(isinstance(port.shape[0], str) for port in ranked if port.shape):
             return
         raise UsageError(
-            f"no input has an axis of {batch} that could be a batch",
-            hint=f"there are {', '.join(map(str, interface.inputs))}; --dynamic names axes one by one",
+            f"no input has an axis of length {batch} that could be the batch",
+            hint=f"the inputs are {', '.join(map(str, interface.inputs))}; name the axis with --dynamic",
         )
     for chosen in islice(product(*options), _MAX_BATCH_PLANS):
         found_axes = {

@@ -1,1 +1,1 @@
-"""Editing nodes in place, and the log of what was edited."""
+"""Rewriting the nodes of a model in place, and the log of the changes."""

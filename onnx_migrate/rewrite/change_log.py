@@ -1,4 +1,4 @@
-"""The log of a migration: each node that a pass changed, and notes on what is no single node's, for reports."""
+"""The log of a migration, which reports show: the nodes that passes changed, and notes on the model as a whole."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Change:
 
     `version_*` are the since_versions of the operator's schema, `emitted` the operators of the helper nodes written
     beside the node. The nodes are kept serialised, a tenth of the memory of messages of their own;
-    `serialised_after` is None when other nodes took the node's place. `serialised_helpers` are the helper nodes that
-    stand there in the end, `serialised_constants` the constants that all these nodes read (see `constant_summaries`).
+    `serialised_after` is None when other nodes replaced the node. `serialised_helpers` are the helper nodes in the
+    result, `serialised_constants` the constants that all these nodes read (see `constant_summaries`).
     """
 
     pass_name: str
@@ -57,12 +57,12 @@ class Change:
 
     @cached_property
     def after(self) -> onnx.NodeProto | None:
-        """The node after the pass, None when other nodes took its place."""
+        """The node after the pass, None when other nodes replaced it."""
         return None if self.serialised_after is None else onnx.NodeProto.FromString(self.serialised_after)
 
     @property
     def helpers(self) -> tuple[onnx.NodeProto, ...]:
-        """The helper nodes before and after the node, or in its place, in order."""
+        """The helper nodes before and after the node, or instead of it, in order."""
         return tuple(map(onnx.NodeProto.FromString, self.serialised_helpers))
 
     @property
@@ -114,7 +114,7 @@ class ChangeLog:
     Reports do not show facts, and passes decide by facts only, never by the text of a change or note."""
 
     def record_fact(self, scope: str, output: str, fact: object) -> None:
-        """Record `fact`, in the place of an earlier one of its type, of the node in `scope` with this first output."""
+        """Record `fact` of the node in `scope` with this first output; it replaces an earlier one of its type."""
         self.facts[type(fact), scope, output] = fact
 
     def fact(self, kind: type[Fact], scope: str, output: str) -> Fact | None:

@@ -1,9 +1,9 @@
-"""The rewrite driver: traverses a body and its sub-graphs while a visitor rewrites nodes, and puts in what it wrote.
+"""The rewrite driver: traverses a body and its sub-graphs, and applies the rewrites of a visitor.
 
-A visitor decides what becomes of one node and writes it with a `Rewriter`. All else is the driver's: it opens the
-scopes of sub-graphs, replaces a node by the nodes written before it, itself unless it was removed, and the nodes
-written after it, puts added constants in front of the body, records a `Change` for each node that became another, and
-collects the values that may have lost their last reader. A traversal is linear in the number of nodes.
+A visitor rewrites one node at a time with a `Rewriter`. The driver opens the scopes of sub-graphs, inserts the nodes
+written before and after the node, drops the node if it was removed and the nodes that the rewrite superseded, inserts
+added constants at the front of the body, records a `Change` for each node that was changed, and collects the values
+that may have lost their last reader. A traversal is linear in the number of nodes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GRADES = list(Exactness)
 
 
 class Visitor(ABC):
-    """What a rewrite does at the nodes of a body; `Driver` calls the methods in the order in which they stand here."""
+    """Rewrites the nodes of bodies; `Driver` calls the methods in the order of their definition."""
 
     log: ChangeLog
     """The log that the driver writes to."""
@@ -49,13 +49,13 @@ class Visitor(ABC):
 
     @abstractmethod
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter | None:
-        """Rewrite a node in place and return the Rewriter that holds what was written beside it; None for no rewrite."""
+        """Rewrite a node in place and return the Rewriter, which holds the nodes written beside it; None for no rewrite."""
 
     def result_version(self, opset: int) -> int:
         """Return the opset that rewritten nodes of a body of this opset have in the end."""
         return opset
 
-    def refuse(self, error: MigrateError) -> None:
+    def handle_refusal(self, error: MigrateError) -> None:
         """Handle the error that rewriting a node raised: raise it, or return to keep the node and go on."""
         raise error
 
@@ -65,11 +65,11 @@ class Visitor(ABC):
 
 @dataclass
 class _NewBody:
-    """The nodes that a body gets."""
+    """The nodes that a body has after the traversal."""
 
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     differs: bool = False
-    """Whether these are other nodes than those of the body, or in another order."""
+    """Whether these are not simply the nodes of the body, each edited in place."""
     superseded: set[str] = field(default_factory=set)
     """Outputs of nodes of the body that rewrites made unnecessary."""
 
@@ -110,14 +110,14 @@ class Driver:
     def _node(
         self, node: onnx.NodeProto, scope: Scope, version: int, result_version: int, new: _NewBody
     ) -> bool:
-        """Rewrite one node of a body, and what is written for it if the visitor repeats; return whether it changed."""
+        """Rewrite one node of a body, and the nodes written for it if the visitor repeats; return whether it changed."""
         before, inputs = node.SerializeToString(deterministic=True), list(node.input)
         version_before = _since_version(node, version)
         first = len(new.nodes)
         try:
             rewriters = self._rewrite(node, scope, version, new)
         except MigrateError as error:
-            self.visitor.refuse(error)
+            self.visitor.handle_refusal(error)
             new.nodes[first:] = [node]
             return False
         if not rewriters:
@@ -162,7 +162,7 @@ class Driver:
         return True
 
     def _rewrite(self, node: onnx.NodeProto, scope: Scope, version: int, new: _NewBody) -> list[Rewriter]:
-        """Append to `new` what a node becomes, and return the rewriters that wrote it, in the order of their work."""
+        """Append the nodes that replace `node` to `new`; return the rewriters that wrote them, in the order of their work."""
         visitor = self.visitor
         rewriters: list[Rewriter] = []
         pending = [(node, version)]

@@ -1,4 +1,4 @@
-"""What the code that rewrites a node may ask: the node's attributes, inputs and outputs, and what is known of values."""
+"""The read-only half of the editing API: a node's attributes, inputs and outputs, and what is known of their values."""
 
 from __future__ import annotations
 

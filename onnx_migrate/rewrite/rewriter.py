@@ -63,9 +63,9 @@ class Rewriter(NodeView):
         """Outputs of other nodes of the body, which are dropped."""
         self.reasons: list[str] = []
         self.default_reason = ""
-        """What the report gives as the reason where `note` gave none."""
+        """The reason that the report shows if `note` was not called."""
         self.facts: list[object] = []
-        """What `record_fact` recorded, for the log."""
+        """The values that `record_fact` recorded, which the driver puts into the log."""
         self.first_output = next((name for name in node.output if name), "")
         """The first output that the node had before any rewriting, which identifies it in the log's facts."""
         self._base = node.name or next((name for name in node.output if name), node.op_type)
@@ -87,7 +87,7 @@ class Rewriter(NodeView):
     def drop(self, *names: str) -> None:
         """Remove attributes, whatever they hold."""
         attributes = self.node.attribute
-        for index in [place for place, item in enumerate(attributes) if item.name in names][::-1]:
+        for index in [number for number, item in enumerate(attributes) if item.name in names][::-1]:
             del attributes[index]
 
     def set(self, name: str, value: Any) -> None:
@@ -197,7 +197,7 @@ class Rewriter(NodeView):
     # The report
 
     def note(self, reason: str, exactness: Exactness | None = None) -> None:
-        """Give the report the reason of this rewrite, and its exactness where that differs from the adapter's."""
+        """Set the reason of this rewrite that the report shows, and its exactness where that differs from the adapter's."""
         self.reasons.append(reason)
         if exactness is not None:
             self.exactness = exactness

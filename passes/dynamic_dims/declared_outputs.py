@@ -12,28 +12,29 @@ from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-from .output_dims import symbolic_outputs
+from .output_dims import OutputDims, symbolic_outputs
 
 __all__ = ["declare_outputs"]
 
 
 def declare_outputs(
     model: Model, plan: DimPlan, batch_axes: Mapping[str, Mapping[int, str]], log: ChangeLog, pass_name: str
-) -> None:
+) -> OutputDims:
     """Declare of each output the symbol or number that a dim always is, else the user's name or one of its own.
 
     `batch_axes` holds the axes of outputs that are a batch, which the repair of the nodes found. Raises CannotMigrate,
     code `frozen-output`, for an axis the user named that is a number at all sizes, and UsageError, code `two-names`,
-    for one that always equals another symbol.
+    for one that always equals another symbol. Returns what shape inference found of the outputs.
     """
     inferred = symbolic_outputs(model.proto, plan.frozen_sizes, plan.batch)
     for value in model.proto.graph.output:
-        found = _with_batch(inferred.get(value.name), batch_axes.get(value.name, {}))
+        found = _with_batch(inferred.dims.get(value.name), batch_axes.get(value.name, {}))
         dims = _dims_to_declare(value, found, plan.output_names.get(value.name, {}))
         if dims is not None and dims != dims_of(value):
             message = f"output {value.name}: {dims_text(dims_of(value))} → {dims_text(dims)}"
             set_dims(value, dims)
             log.note(pass_name, "output-dims", message, subject=value.name)
+    return inferred
 
 
 def _with_batch(dims: Dims | None, batch: Mapping[int, str]) -> Dims | None:
@@ -58,16 +59,17 @@ def _dims_to_declare(
         name = names.get(axis)
         if name and isinstance(size, int):
             raise CannotMigrate(
-                f"axis {axis} of output {value.name!r} is to be {name!r}, and stays {size} whatever the inputs are",
+                f"axis {axis} of output {value.name!r} cannot be dynamic as {name!r}: it has the length {size} for inputs of"
+                " all sizes",
                 code="frozen-output",
-                hint="a constant inside the model freezes it",
+                hint="leave this axis out: the axes of outputs follow from those of the inputs",
             )
         own = f"{value.name}_dim_{axis}"
         if name and isinstance(size, str) and name not in (size, own):
             raise UsageError(
-                f"axis {axis} of output {value.name!r} is to be {name!r}, and always equals {size!r}",
+                f"axis {axis} of output {value.name!r} was given the name {name!r}, but always has the length {size!r}",
                 code="two-names",
-                hint="give both the same name, or leave the output's out: it follows from the inputs",
+                hint=f"call it {size!r} too, or leave this axis out: the axes of outputs follow from those of the inputs",
             )
         result.append((name or own) if size is None else size)
     return tuple(result)

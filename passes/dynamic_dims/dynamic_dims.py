@@ -57,7 +57,11 @@ class DynamicDims(Pass):
             first = first or result  # the plans come most likely first
         if first is not None:
             raise first
-        log.note(self.name, "open-dims", "the batch is open already")
+        log.note(
+            self.name,
+            "open-dims",
+            "the first axis of the inputs is dynamic already, so there is no fixed batch to make dynamic",
+        )
         return model if plan.is_empty else self._apply(model, plan, log)
 
     def _with_symbols_as_needed(self, model: Model, plan: DimPlan, log: ChangeLog) -> Model:
@@ -78,13 +82,12 @@ class DynamicDims(Pass):
             for symbol, other in others.items():
                 if not plan.is_generated(symbol):
                     raise UsageError(
-                        f"{symbol!r} and {other!r} must be equal: {result}",
+                        f"{symbol!r} and {other!r} must be equal lengths: {result}",
                         code="two-names",
-                        hint="give both the same name",
+                        hint="give both axes the same name",
                     ) from result
-                log.note(
-                    self.name, "one-name", f"{symbol} must equal {other}, and has its name", subject=symbol
-                )
+                message = f"{symbol} always has the same length as {other}, so both axes are called {other}"
+                log.note(self.name, "one-name", message, subject=symbol)
         return with_one_symbol
 
     def _attempt(self, model: Model, plan: DimPlan, log: ChangeLog) -> Model | CannotMigrate:
@@ -103,11 +106,15 @@ class DynamicDims(Pass):
                 self._name_input(value, axes[value.name], log)
         dropped = drop_value_info(model.proto.graph)
         if dropped:
-            log.note(self.name, "value-info", f"dropped {dropped} shapes that were noted for the old sizes")
+            log.note(
+                self.name,
+                "value-info",
+                f"removed {dropped} recorded shapes of inner values, which hold the old sizes",
+            )
         if plan.frozen_sizes:
             result = repair(model, plan.frozen_sizes, plan.batch, log, self.name)
-            declare_outputs(result.model, plan, result.batch_axes, log, self.name)
-            note_symbols(result.model, result.symbol_use, log, self.name)
+            outputs = declare_outputs(result.model, plan, result.batch_axes, log, self.name)
+            note_symbols(result.model, result.symbol_use, outputs, log, self.name)
             model = result.model
         else:
             declare_outputs(model, plan, {}, log, self.name)
@@ -118,7 +125,9 @@ class DynamicDims(Pass):
         before = dims_of(value)
         if before is None:
             raise CannotMigrate(
-                f"input {value.name!r} declares no rank, so its axes cannot be named", code="needs-rank"
+                f"input {value.name!r} declares no shape, so there are no axes to make dynamic",
+                code="needs-rank",
+                hint=f"give its shape too, for example with --fix {value.name}:1,3,224,224",
             )
         for axis, symbol in symbols.items():
             value.type.tensor_type.shape.dim[axis].dim_param = symbol

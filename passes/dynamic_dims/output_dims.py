@@ -1,90 +1,105 @@
-"""Which dims of the outputs follow which symbol of the inputs, measured with onnx's shape inference."""
+"""Which dims of the outputs equal, or depend on, which symbol of the inputs, measured with onnx's shape inference."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
 
 import onnx
 
 from onnx_migrate.analysis.shapes import Dims, inferred_outputs
 from onnx_migrate.errors import CannotMigrate
 
-__all__ = ["symbolic_outputs"]
+__all__ = ["OutputDims", "symbolic_outputs"]
 
 _INCREMENTS = (1, 2, 31, 32, 63, 64)
-"""What is added to a frozen size: odd and even, with and without a factor of 32, as strides and pads tell them apart."""
+"""What is added to a frozen size: odd and even numbers, with and without a factor of 32, since strides and pads round."""
 
 Shapes = Mapping[str, Dims | None]
+Samples = Mapping[str, list[tuple[int, Shapes]]]
+"""For each symbol, the sizes that were tried, and the shapes of the outputs at each."""
 
 
-def symbolic_outputs(
-    proto: onnx.ModelProto, frozen: Mapping[str, int], batch: Set[str]
-) -> dict[str, Dims | None]:
-    """Return the outputs' dims: a number, the input's symbol that the dim always equals, or None.
+@dataclass(frozen=True)
+class OutputDims:
+    """The dims of each output: a number, the symbol that the dim always equals, or None."""
 
-    Symbolic inference knows little of a Resize or a Reshape. So the shapes are inferred at numbers too, each symbol
-    of `frozen` (symbol to the size it had) at several sizes, the others as they were: a dim that is always as
-    large as one symbol and never moves with another is that symbol. One that moves with no symbol of `batch`, when
-    there are no others, is the number it is; a length might still move at sizes that were not tried.
+    dims: dict[str, Dims | None]
+    computed: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    """The axes (output, axis) that change with a symbol and do not equal it."""
+    complete: bool = True
+    """Whether it was found of every axis which symbols it changes with."""
+
+
+def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: Set[str]) -> OutputDims:
+    """Return the dims of the outputs of a model whose inputs have symbols.
+
+    onnx's symbolic inference does not see through most of Resize and Reshape. So the shapes are inferred with numbers
+    too, each symbol of `frozen` (symbol to the size it had) at several sizes and the others at theirs: a dim that is
+    always as long as one symbol and changes with no other is that symbol. One that changes with no symbol is its
+    number if all symbols are a `batch`; a length might still change at sizes that were not tried.
     """
     found = inferred_outputs(proto)
     if not frozen or all(dims is not None and None not in dims for dims in found.values()):
-        return found
+        return OutputDims(found)
     base = inferred_outputs(proto, frozen)
     samples = {symbol: _samples(proto, frozen, symbol) for symbol in frozen}
     only_batch = batch >= frozen.keys()
-    return {
-        name: _with_symbols(name, dims, base.get(name), samples, only_batch) for name, dims in found.items()
-    }
+    result = OutputDims({}, {}, all(dims is not None and None not in dims for dims in base.values()))
+    complete = result.complete
+    for name, dims in found.items():
+        numbers = base.get(name)
+        if numbers is None:
+            result.dims[name] = dims
+            continue
+        own: list[int | str | None] = []
+        for axis, number in enumerate(numbers):
+            known = dims[axis] if dims is not None and len(dims) == len(numbers) else None
+            if known is None and isinstance(number, int):
+                lengths = _lengths(samples, name, axis)
+                complete &= all(len(runs) > 1 for runs in lengths.values())
+                changes = {
+                    symbol for symbol, runs in lengths.items() if any(length != number for _, length in runs)
+                }
+                known = _dim(lengths, number, changes, only_batch=only_batch)
+                for symbol in changes - {known}:
+                    result.computed.setdefault(symbol, []).append((name, axis))
+            own.append(known)
+        result.dims[name] = tuple(own)
+    return OutputDims(result.dims, result.computed, complete)
 
 
 def _samples(proto: onnx.ModelProto, frozen: Mapping[str, int], symbol: str) -> list[tuple[int, Shapes]]:
     found: list[tuple[int, Shapes]] = []
-    for step in _INCREMENTS:
-        size = frozen[symbol] + step
+    for increment in _INCREMENTS:
+        size = frozen[symbol] + increment
         try:
             found.append((size, inferred_outputs(proto, {**frozen, symbol: size})))
         except CannotMigrate:
-            continue  # A size that the network does not take tells nothing of the others.
+            continue  # the network may not take this size; others are tried
     return found
 
 
-def _with_symbols(
-    name: str,
-    dims: Dims | None,
-    base: Dims | None,
-    samples: Mapping[str, list[tuple[int, Shapes]]],
-    only_batch: bool,
-) -> Dims | None:
-    if base is None:
-        return dims
-    result: list[int | str | None] = []
-    for axis, number in enumerate(base):
-        known = dims[axis] if dims is not None and len(dims) == len(base) else None
-        if known is None and isinstance(number, int):
-            known = _symbol_of_axis(name, axis, number, samples, only_batch)
-        result.append(known)
-    return tuple(result)
-
-
-def _symbol_of_axis(
-    name: str, axis: int, number: int, samples: Mapping[str, list[tuple[int, Shapes]]], only_batch: bool
-) -> int | str | None:
-    """Return the symbol that one dim of an output is at all sizes tried, its number if it never moves, or None."""
-    symbol_found = None
+def _lengths(samples: Samples, name: str, axis: int) -> dict[str, list[tuple[int, int]]]:
+    """Return for each symbol the sizes tried and how long one axis of an output was at each, where that is known."""
+    found: dict[str, list[tuple[int, int]]] = {}
     for symbol, runs in samples.items():
-        values = [(size, _dim(shapes.get(name), axis)) for size, shapes in runs]
-        values = [(size, value) for size, value in values if value is not None]
-        if len(values) < 2:
-            return None
-        if all(value == number for _, value in values):
-            continue
-        if symbol_found is not None or any(value != size for size, value in values):
-            return None
-        symbol_found = symbol
-    return symbol_found or (number if only_batch else None)
+        found[symbol] = []
+        for size, shapes in runs:
+            dims = shapes.get(name)
+            length = dims[axis] if dims is not None and axis < len(dims) else None
+            if isinstance(length, int):
+                found[symbol].append((size, length))
+    return found
 
 
-def _dim(dims: Dims | None, axis: int) -> int | None:
-    size = dims[axis] if dims is not None and axis < len(dims) else None
-    return size if isinstance(size, int) else None
+def _dim(
+    lengths: Mapping[str, list[tuple[int, int]]], number: int, changes: Set[str], *, only_batch: bool
+) -> int | str | None:
+    """Return the symbol that an axis equals at all sizes tried, its number if it never changes, else None."""
+    if len(changes) > 1 or any(len(runs) < 2 for runs in lengths.values()):
+        return None
+    if not changes:
+        return number if only_batch else None
+    (symbol,) = changes
+    return symbol if all(length == size for size, length in lengths[symbol]) else None

@@ -1,4 +1,4 @@
-"""Every way users name dynamic axes."""
+"""Every form in which users name dynamic axes."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ INTERFACE = Interface(
         ("x:1,3,32,32", {}),
     ],
 )
-def test_forms(wish: object, expected: object) -> None:
+def test_every_form_of_a_request(wish: object, expected: object) -> None:
     assert named_axes(wish, INTERFACE) == expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        ({"q": [0]}, "there is no input or output 'q' (there are x, mask:0, y, z)"),
+        ({"q": [0]}, "the model has no input or output 'q' (its inputs and outputs are x, mask:0, y, z)"),
         ({"x": [4]}, "has no axis 4"),
         ({"x": {4: "N"}}, "has no axis 4"),
         ({"x": {0: "N", -4: "M"}}, "two names, 'N' and 'M'"),
         ({"x": "N,3"}, "a dict of axis to name"),
-        ({"x": {0: ""}}, "a name is meant"),
-        ({"x": {0: 5}}, "a name is meant"),
+        ({"x": {0: ""}}, "a name is a text"),
+        ({"x": {0: 5}}, "a name is a text"),
         ({"x": {"0": "N"}}, "axes are integers"),
         ({"x": [True]}, "axes are integers"),
-        ({"z": {-1: "N"}}, "its rank is not declared"),
+        ({"z": {-1: "N"}}, "declares no shape"),
         ("x", "write it like x:N,3,H,W"),
-        ("x:N,3", "gives 2 axes"),
-        ("x:N,4,H,W", "says 4 for axis 1"),
+        ("x:N,3", "has 2 axes"),
+        ("x:N,4,H,W", "has 4 for axis 1"),
         ("x:N,3,H,-1", "'-1' for axis 3"),
         (["x:N,3,H,W", "x:M,3,H,W"], "two names, 'N' and 'M'"),
     ],
 )
-def test_what_cannot_be_meant(wish: object, words: str) -> None:
+def test_a_request_that_does_not_fit_is_refused(wish: object, words: str) -> None:
     with pytest.raises(UsageError) as caught:
         named_axes(wish, INTERFACE)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Declarations that contradict the graph: mended where inference can be believed, and only there."""
+"""Declared shapes that contradict the graph are corrected, unless inference itself is wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def mend(source: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
     return result, [note.code for note in log.notes]
 
 
-def test_true_declarations_stay() -> None:
+def test_correct_declarations_are_kept() -> None:
     source = model(TEXT)
     source.graph.value_info.append(helper.make_tensor_value_info("a", 1, ["N", 3, 4, 4]))
     before = source.SerializeToString()
@@ -31,7 +31,7 @@ def test_true_declarations_stay() -> None:
     assert codes == []
 
 
-def test_a_wrong_output_is_mended_and_its_symbols_stay() -> None:
+def test_a_wrong_output_is_corrected_and_its_symbols_are_kept() -> None:
     source = model(TEXT)
     source.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", 1, ["N", 3, 7, 7]))
 
@@ -42,7 +42,7 @@ def test_a_wrong_output_is_mended_and_its_symbols_stay() -> None:
     onnx.checker.check_model(result, full_check=True)
 
 
-def test_a_wrong_rank_is_mended() -> None:
+def test_a_wrong_rank_is_corrected() -> None:
     source = model(TEXT)
     source.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", 1, [3]))
 
@@ -51,7 +51,7 @@ def test_a_wrong_rank_is_mended() -> None:
     assert len(result.graph.output[0].type.tensor_type.shape.dim) == 4
 
 
-def test_wrong_value_info_is_dropped() -> None:
+def test_wrong_value_info_is_removed() -> None:
     source = model(TEXT)
     source.graph.value_info.append(helper.make_tensor_value_info("a", 1, ["N", 5, 4, 4]))
 
@@ -61,7 +61,7 @@ def test_wrong_value_info_is_dropped() -> None:
     assert codes == ["value-info"]
 
 
-def test_a_length_that_onnx_infers_wrongly_is_believed_of_the_model() -> None:
+def test_nothing_is_corrected_where_onnx_infers_another_length_than_runs() -> None:
     # 5 × 1.8 is 9 in single precision, as runtimes compute it, and 8 as onnx infers it.
     source = model("""<ir_version: 8, opset_import: ["":17]>
 g (float[1,1,5,5] x) => (float[1,1,9,9] y) <float[4] s = {1., 1., 1.8, 1.8}> { y = Resize<mode="nearest">(x, , s) }""")

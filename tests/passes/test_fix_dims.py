@@ -1,4 +1,4 @@
-"""Symbols become numbers in inputs and in what follows from them."""
+"""Symbols become numbers in inputs and in what is computed from them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def shapes(fix: Any, source: str = NET) -> dict[str, Any]:
     return {port.name: port.shape for port in (*interface.inputs, *interface.outputs)}
 
 
-def test_a_symbol() -> None:
+def test_a_symbol_becomes_a_number_everywhere() -> None:
     assert shapes("N=1") == {"x": (1, 3, "H", "W"), "z": (1,), "y": (1, 3, "h2", "w2"), "v": (1, 1)}
 
 
 @pytest.mark.parametrize(
     "fix", ["x:1,3,8,6", {"x": [1, 3, 8, 6]}, {"N": 1, "H": 8, "W": 6}, ["N=1", "x:1,3,8,6"]]
 )
-def test_all_sizes_of_an_input(fix: Any) -> None:
+def test_all_sizes_of_an_input_at_once(fix: Any) -> None:
     assert shapes(fix) == {"x": (1, 3, 8, 6), "z": (1,), "y": (1, 3, 16, 12), "v": (1, 1)}
 
 
@@ -49,13 +49,13 @@ def test_all_sizes_of_an_input(fix: Any) -> None:
         ("x:a,b", "usage"),
     ],
 )
-def test_what_cannot_be_meant(fix: Any, code: str) -> None:
+def test_a_size_that_does_not_fit_is_refused(fix: Any, code: str) -> None:
     with pytest.raises(UsageError) as caught:
         shapes(fix)
     assert caught.value.code == code
 
 
-def test_there_and_back() -> None:
+def test_fixing_a_dynamic_dim_restores_the_original() -> None:
     """A network with the batch fixed and simplified is mended to what it was."""
     fixed = onnx_migrate.migrate(model(NET), fix="x:1,3,8,6").model
 

@@ -1,4 +1,4 @@
-"""Dims that say nothing get names that say nothing false."""
+"""Dims of unknown length get names of their own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def declare(value: onnx.ValueInfoProto, dims: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("written", [["?", "?"], ["None", "None"], [-1, -1], [0, -1], ["-1", "?"]])
-def test_names_of_their_own(written: list[Any]) -> None:
+def test_each_unknown_dim_gets_a_name_of_its_own(written: list[Any]) -> None:
     source = model(NET)
     for value in (*source.graph.input, *source.graph.output):
         declare(value, [1 if dim == 0 else dim for dim in written])
@@ -43,7 +43,7 @@ def test_names_of_their_own(written: list[Any]) -> None:
     ort.InferenceSession(result.SerializeToString())
 
 
-def test_what_says_something_stays() -> None:
+def test_names_and_sizes_are_kept() -> None:
     source = model(NET)
     declare(source.graph.input[0], ["N", 2])
     log = ChangeLog()

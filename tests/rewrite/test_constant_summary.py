@@ -14,7 +14,7 @@ from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.constant_summary import constant_summaries, values_text
 
 
-def told(tensors: list[TensorProto], nodes: list[onnx.NodeProto], *names: str) -> list[TensorProto]:
+def summaries(tensors: list[TensorProto], nodes: list[onnx.NodeProto], *names: str) -> list[TensorProto]:
     graph = helper.make_graph(nodes, "g", [], [], tensors)
     proto = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
     (scope,) = scopes(proto, Weights(), result_ir_version=8)
@@ -34,8 +34,8 @@ def told(tensors: list[TensorProto], nodes: list[onnx.NodeProto], *names: str) -
     ],
     ids=str,
 )
-def test_values_in_short(array: Any, text: str) -> None:
-    (summary,) = told([numpy_helper.from_array(array, "k")], [], "k")
+def test_values_are_shown_as_short_text(array: Any, text: str) -> None:
+    (summary,) = summaries([numpy_helper.from_array(array, "k")], [], "k")
 
     assert (summary.name, list(summary.dims)) == ("k", list(array.shape))
     assert values_text(summary) == text
@@ -46,24 +46,24 @@ def test_values_in_short(array: Any, text: str) -> None:
     [(TensorProto.BFLOAT16, "[1, 2]"), (TensorProto.FLOAT8E4M3FN, "[1, 2]"), (TensorProto.STRING, "[a, b]")],
     ids=["bfloat16", "float8", "text"],
 )
-def test_types_that_numpy_has_not(kind: int, text: str) -> None:
+def test_element_types_that_numpy_lacks(kind: int, text: str) -> None:
     values = [b"a", b"b"] if kind == TensorProto.STRING else [1.0, 2.0]
-    (summary,) = told([helper.make_tensor("k", kind, [2], values)], [], "k")
+    (summary,) = summaries([helper.make_tensor("k", kind, [2], values)], [], "k")
 
     assert values_text(summary) == text
 
 
-def test_large_ones_are_told_by_type_and_shape() -> None:
+def test_large_and_external_constants_have_type_and_shape_only() -> None:
     large = numpy_helper.from_array(np.zeros((3, 3), np.float32), "large")
     elsewhere = TensorProto(name="far", data_type=1, dims=[2], data_location=TensorProto.EXTERNAL)
 
-    for summary in told([large, elsewhere], [], "large", "far"):
+    for summary in summaries([large, elsewhere], [], "large", "far"):
         assert values_text(summary) is None
         assert summary.data_type == TensorProto.FLOAT
         assert summary.ByteSize() < 20
 
 
-def test_only_constants_are_told_each_once() -> None:
+def test_only_constants_are_summarised_and_each_once() -> None:
     nodes = [
         helper.make_node("Constant", [], ["c"], value_ints=[1, 2]),
         helper.make_node("Identity", ["c"], ["d"]),
@@ -71,12 +71,12 @@ def test_only_constants_are_told_each_once() -> None:
         helper.make_node("Relu", ["t"], ["y"]),
     ]
 
-    found = told([], nodes, "c", "d", "", "y", "t", "c")
+    found = summaries([], nodes, "c", "d", "", "y", "t", "c")
 
     assert {item.name: values_text(item) for item in found} == {"c": "[1, 2]", "d": "[1, 2]", "t": "2.5"}
 
 
-def test_what_was_made_before_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_summary_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = helper.make_graph([], "g", [], [], [numpy_helper.from_array(np.ones(2), "k")])
     (scope,) = scopes(helper.make_model(graph), Weights(), result_ir_version=8)
     kept: dict[str, bytes] = {}

@@ -199,7 +199,7 @@ def test_a_refusal_is_raised_or_the_node_is_kept_and_the_traversal_goes_on() -> 
         drive(Editor("Relu", fail_behind_a_node), proto)
 
     class Patient(Editor):
-        def refuse(self, error: MigrateError) -> None:
+        def handle_refusal(self, error: MigrateError) -> None:
             self.calls.append(f"refused {error.where.node if error.where else ''}")
 
     editor = Patient("Relu", fail_behind_a_node)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .domain import Dim
 from .node_context import NodeContext
 
 __all__ = ["batch_mixing", "broadcast_conflict", "operand_conflict"]
@@ -37,18 +38,32 @@ def _convolution(context: NodeContext) -> str:
     x, weights = context.dims(0), context.dims(1)
     if x is None or weights is None or len(x) < 2 or x[1] is None or not x[1].varies:
         return ""
-    return f"its weights are for {x[1].frozen} channels, and that axis follows {context.name_of(x[1])}"
+    return _fixed_parameters(context, "weights", "input channels", 1, x[1])
+
+
+def _fixed_parameters(context: NodeContext, parameters: str, what: str, axis: int, dim: Dim) -> str:
+    name = context.node.input[0]
+    return (
+        f"its {parameters} are for {dim.frozen} {what}, but axis {axis} of its input {name!r} changes with"
+        f" {context.symbols_in(dim)}"
+    )
 
 
 def _gemm(context: NodeContext) -> str:
     a, b = context.dims(0), context.dims(1)
     if a is None or b is None or len(a) != 2 or len(b) != 2:
         return ""
-    inner = a[0 if context.attributes.get("transA") else 1]
-    other = b[1 if context.attributes.get("transB") else 0]
-    if inner is None or other is None or inner.sizes == other.sizes:
+    inner = 0 if context.attributes.get("transA") else 1
+    other = 1 if context.attributes.get("transB") else 0
+    left, right = a[inner], b[other]
+    if left is None or right is None or left.sizes == right.sizes:
         return ""
-    return f"the axes it multiplies follow {context.name_of(inner)} and {context.name_of(other)}"
+    first, second = context.node.input[:2]
+    return (
+        f"axis {inner} of {context.describe(first)} has the length {context.name_of(left)}, and axis {other} of"
+        f" {context.describe(second)} the length {context.name_of(right)}: these must be equal, and are so only at the"
+        " sizes the model was exported with"
+    )
 
 
 def _channels(context: NodeContext) -> str:
@@ -58,7 +73,7 @@ def _channels(context: NodeContext) -> str:
     operands = [context.dims(index) for index in range(1, len(context.inputs))]
     if all(dims is not None and len(dims) == 1 and dims[0] == x[1] for dims in operands):
         return ""
-    return f"its constants are for {x[1].frozen} channels, and that axis follows {context.name_of(x[1])}"
+    return _fixed_parameters(context, "parameters", "channels", 1, x[1])
 
 
 def _recurrent(context: NodeContext) -> str:
@@ -66,18 +81,25 @@ def _recurrent(context: NodeContext) -> str:
     if x is None or len(x) != 3:
         return ""
     if x[2] is not None and x[2].varies:
-        return f"its weights are for {x[2].frozen} features, and that axis follows {context.name_of(x[2])}"
+        return _fixed_parameters(context, "weights", "features", 2, x[2])
     layout = context.attributes.get("layout", 0)
     batch = x[0 if layout else 1]
     for index in (5, 6):
         state = context.dims(index)
         if state is None or len(state) != 3 or batch is None:
             continue
+        name = context.describe(context.node.input[index])
         items, directions = state[0 if layout else 1], state[1 if layout else 0]
         if directions is not None and directions.varies:
-            return f"its state has an axis for directions, and that follows {context.name_of(directions)}"
+            return (
+                f"axis {1 if layout else 0} of its initial state {name} stands for the directions, but changes with"
+                f" {context.symbols_in(directions)}"
+            )
         if items is not None and items.sizes != batch.sizes:
-            return f"its input has {context.name_of(batch)} items, and its state {context.name_of(items)}"
+            return (
+                f"its input has {context.name_of(batch)} items, but its initial state {name} is for"
+                f" {context.name_of(items)}"
+            )
     return ""
 
 
@@ -101,11 +123,17 @@ def broadcast_conflict(context: NodeContext) -> str:
     known = [(name, dims) for name, dims in zip(context.node.input, shapes, strict=True) if dims]
     for back in range(1, max((len(dims) for _, dims in known), default=0) + 1):
         along = [(name, len(dims) - back, dims[-back]) for name, dims in known if len(dims) >= back]
-        moving = next((context.name_of(dim) for _, _, dim in along if dim is not None and dim.varies), "")
+        varying = next(
+            ((name, axis, dim) for name, axis, dim in along if dim is not None and dim.varies), None
+        )
         for name, axis, dim in along:
-            if moving and dim is not None and not dim.varies and dim.frozen != 1:
+            if varying is not None and dim is not None and not dim.varies and dim.frozen != 1:
+                other, other_axis, other_dim = varying
+                assert other_dim is not None
                 return (
-                    f"axis {axis} of {name!r} is {dim.frozen} whatever the sizes, and is to follow {moving}"
+                    f"axis {axis} of {context.describe(name)} has the fixed length {dim.frozen}, but axis"
+                    f" {other_axis} of {other!r}, which must have the same length, changes with"
+                    f" {context.symbols_in(other_dim)}"
                 )
     return ""
 
@@ -122,7 +150,12 @@ def batch_mixing(context: NodeContext) -> str:
     ]
     if not mixed:
         return ""
-    return f"it mixes the items of a batch, which lie on its axis {mixed[0]}"
+    axis, dim = mixed[0] % len(x), x[mixed[0]]
+    batch = context.symbols_in(dim) if dim is not None else "batch"
+    return (
+        f"it computes across axis {axis} of {context.node.input[0]!r}, along which the items of the batch lie ({batch}),"
+        " so that the result of one item would depend on the others"
+    )
 
 
 def _mixing_axes(context: NodeContext, rank: int) -> list[int]:

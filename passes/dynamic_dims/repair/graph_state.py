@@ -13,6 +13,7 @@ from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .domain import Assignments, Dim, Sizes, Value
+from .domain.dims import linear_formula
 
 __all__ = ["GraphState", "Length", "LoopState", "UnknownLength"]
 
@@ -52,6 +53,7 @@ class GraphState:
     """For each varying length, the first value and axis that have it."""
     producers: dict[str, onnx.NodeProto] = field(default_factory=dict)
     consumers: dict[str, list[onnx.NodeProto]] = field(default_factory=dict)
+    initializers: frozenset[str] = frozenset()
     loop_states: Mapping[str, LoopState] = field(default_factory=dict)
     """The inputs of this graph that are loop-carried."""
     _gathers: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
@@ -71,6 +73,15 @@ class GraphState:
             if found is not None:
                 return found
         return Value()
+
+    def is_constant(self, name: str) -> bool:
+        """Return whether a value is an initializer or the output of a Constant node."""
+        for graph in self.enclosing():
+            if name in graph.producers:
+                return graph.producers[name].op_type == "Constant"
+            if name in graph.values:
+                return name in graph.initializers
+        return False
 
     def loop_state(self, name: str) -> LoopState | None:
         """Return which loop-carried value a name stands for, None if for none."""
@@ -120,7 +131,7 @@ class GraphState:
             return found
         for graph in self.enclosing():
             for sizes, (name, axis) in graph.sources.items():
-                formula = _linear(sizes, dim.sizes)
+                formula = linear_formula(sizes, dim.sizes)
                 if formula is not None:
                     return [Length(name, axis, *formula)]
         raise UnknownLength
@@ -196,15 +207,3 @@ class GraphState:
                     )
             product = rw.before("Mul", [product, name], hint="length") if product else name
         return product
-
-
-def _linear(have: Sizes, want: Sizes) -> tuple[int, int, int] | None:
-    """Return the multiplier, divisor and offset that make `want` of `have` under every assignment, None if none do."""
-    if all(w % h == 0 and w // h == want[0] // have[0] for h, w in zip(have, want, strict=True)):
-        return want[0] // have[0], 1, 0
-    if all(w and h % w == 0 and h // w == have[0] // want[0] for h, w in zip(have, want, strict=True)):
-        return 1, have[0] // want[0], 0
-    offset = want[0] - have[0]
-    if offset and all(w - h == offset for h, w in zip(have, want, strict=True)):
-        return 1, 1, offset
-    return None

@@ -20,6 +20,7 @@ from onnx_migrate.model.graphs import (
     called,
     fed_inputs,
     function_key,
+    initializer_names,
     names_read,
     output_names,
     producers,
@@ -102,9 +103,13 @@ class Interpreter:
         self.outputs = {name: state.value(name).dims for name in self._outputs}
         symbols = set(self._assignments.sizes.values())
         for name, context in sorted(self._output_contexts.items()):
-            for dim in state.value(name).dims or ():
+            for axis, dim in enumerate(state.value(name).dims or ()):
                 if dim is not None and dim.sizes not in symbols and self._assignments.carries_batch(dim):
-                    raise BatchMerged(context, f"it lays the batch with another axis of output {name!r}")
+                    raise BatchMerged(
+                        context,
+                        f"axis {axis} of output {name!r} would be {self._assignments.text(dim)}: the batch would be"
+                        " merged with another axis, and the items of a batch could not be separated",
+                    )
 
     def _interpret_body(
         self,
@@ -145,8 +150,14 @@ class Interpreter:
         loop_states: Mapping[str, LoopState],
     ) -> GraphState:
         """Return the state of a body before its first node: its inputs and initializers."""
+        known = initializer_names(graph) if isinstance(graph, onnx.GraphProto) else ()
         state = GraphState(
-            scope, self._assignments, parent, producers=producers(graph), loop_states=loop_states
+            scope,
+            self._assignments,
+            parent,
+            producers=producers(graph),
+            initializers=frozenset(known),
+            loop_states=loop_states,
         )
         for node in graph.node:
             for name in dict.fromkeys(names_read(node)) if any(subgraphs(node)) else node.input:
@@ -190,7 +201,7 @@ class Interpreter:
             if outputs is None:
                 outputs = infer(node, context.inputs, imports, self._ir_version, self._assignments)
         except ShapeConflict as error:
-            reason = broadcast_conflict(context) or f"at other sizes {error}"
+            reason = broadcast_conflict(context) or f"it is not valid at other sizes: {error}"
             raise UnrepairableNode(context, reason, _suspect(context)) from error
         problem = operand_conflict(context)
         if problem:
@@ -272,9 +283,8 @@ class Interpreter:
 class _BodyVisitor(Visitor):
     """Interprets the nodes of one body in order, while the driver puts in the nodes that repair rules wrote."""
 
-    opens_subgraphs = (
-        True  # an iteration's inputs follow from those of its node, so they are interpreted with it
-    )
+    # The inputs of a Loop's or Scan's body follow from those of its node, so `interpret` opens the body.
+    opens_subgraphs = True
 
     def __init__(self, interpreter: Interpreter, state: GraphState, imports: Mapping[str, int]) -> None:
         self.log, self.pass_name = interpreter.log, interpreter.pass_name

@@ -56,10 +56,10 @@ class LoopStateConflict(UnrepairableNode):
     """
 
     def __init__(self, context: NodeContext, state: LoopState, axis: int, dim: Dim) -> None:
-        what = f"state {state.index} of {state.node!r}"
         super().__init__(
             context,
-            f"{what} begins as it was, and its axis {axis} follows {context.name_of(dim)} after a round",
+            f"axis {axis} of loop-carried value {state.index} of {state.node!r} has the fixed length {dim.frozen} before"
+            f" the first iteration, and the length {context.name_of(dim)} after it",
         )
         self.expansion = state, axis, dim
 
@@ -148,7 +148,7 @@ class NodeContext:
                 self.rw, entries, [*prefer, *(name for name in self.node.input if name)]
             )
         except UnknownLength:
-            self.refuse("no value before it has an axis as long as this must become", index)
+            self.refuse_unknown_length(index)
         self.set_input(index, name, reason)
         self.inputs[index] = lengths_value(entries, self.assignments)
 
@@ -156,16 +156,28 @@ class NodeContext:
         """Raise UnrepairableNode for this node; `index` is the input that holds the frozen size."""
         raise UnrepairableNode(self, reason, self.rw.input(index) if index is not None else "")
 
+    def refuse_unknown_length(self, index: int) -> NoReturn:
+        """Raise UnrepairableNode because a length that an input must hold can be read from no earlier value."""
+        self.refuse(
+            "the length it needs at other sizes cannot be computed from the shape of any earlier value", index
+        )
+
     def text(self, entries: list[int | Dim]) -> str:
         """Return lengths as the report shows them: [N, 3, 224]."""
         shown = (str(entry) if isinstance(entry, int) else self.name_of(entry) for entry in entries)
         return f"[{', '.join(shown)}]"
 
     def name_of(self, dim: Dim) -> str:
-        """Return an axis as the report shows it: its symbol, or the product of its factors' symbols and lengths."""
-        names = [self.assignments.symbol(factor) or str(factor.frozen) for factor in dim.flat_factors()]
-        symbol = self.assignments.symbol(dim) or " × ".join(names)
-        return f"{symbol}, which moves" if dim.varies and all(map(str.isdecimal, names)) else symbol
+        """Return the length of an axis as the report shows it: N, 12, N × 2, H / 8."""
+        return self.assignments.text(dim)
+
+    def symbols_in(self, dim: Dim) -> str:
+        """Return the symbols that an axis changes with, as a phrase: "N and H"."""
+        return " and ".join(self.assignments.symbols_in(dim)) or "other lengths"
+
+    def describe(self, name: str) -> str:
+        """Return a value as messages name it: constant 'weight', or 'x'."""
+        return f"constant {name!r}" if self.graph_state.is_constant(name) else repr(name)
 
 
 def lengths_value(entries: list[int | Dim], assignments: Assignments) -> Value:

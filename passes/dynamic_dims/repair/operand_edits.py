@@ -32,10 +32,15 @@ def expand_operand(context: NodeContext, index: int, axis: int, dim: Dim) -> Non
         array = value.constant()
         if array is None and context.rw.constant_value(name) is None:
             context.refuse(
-                f"axis {axis} of {name!r} is {own.frozen} whatever the sizes, and is to follow {context.name_of(dim)}"
+                f"axis {axis} of {context.describe(name)} has the fixed length {own.frozen}, but the axis of the other"
+                f" inputs, which must have the same length, changes with {context.symbols_in(dim)}"
             )
         if array is None or not np.array_equal(array, np.repeat(np.take(array, [0], axis), own.frozen, axis)):
-            context.refuse(f"axis {axis} of {name!r} holds one row for each of {own.frozen} items", index)
+            context.refuse(
+                f"{context.describe(name)} has {own.frozen} different rows along axis {axis}, and none for other lengths"
+                f" of the axis, which changes with {context.symbols_in(dim)}",
+                index,
+            )
         first = context.rw.constant(np.zeros(1, np.int64), "first")
         name = context.rw.before("Gather", [name, first], hint="row", axis=axis)
     entries: list[int | Dim] = [1] * len(value.dims)
@@ -44,7 +49,7 @@ def expand_operand(context: NodeContext, index: int, axis: int, dim: Dim) -> Non
     shape = context.graph_state.emit_shape(context.rw, entries, prefer)
     expanded = context.rw.before("Expand", [name, shape], hint="batch")
     dims = tuple(dim if position == axis else other for position, other in enumerate(value.dims))
-    reason = f"{old!r} is repeated for each item: its axis {axis} follows {context.name_of(dim)}"
+    reason = f"{old!r} is expanded along axis {axis} to {context.name_of(dim)}"
     context.replace_input(index, expanded, Value(value.dtype, dims), reason)
 
 
@@ -59,7 +64,7 @@ def tile_operand(context: NodeContext, index: int, axis: int, dim: Dim, repeats:
     shape = context.graph_state.emit_shape(context.rw, entries)
     tiled = context.rw.before("Tile", [old, shape], hint="items")
     dims = (*value.dims[:axis], dim, *value.dims[axis + 1 :])
-    reason = f"{old!r} is repeated for each item: its axis {axis} follows {context.name_of(dim)}"
+    reason = f"{old!r} is tiled along axis {axis} to {context.name_of(dim)}"
     context.replace_input(index, tiled, Value(value.dtype, dims), reason)
 
 

@@ -98,7 +98,7 @@ def repair(
             break
         return attempt.result(frozen, batch)
     assert first is not None
-    raise _refusal(first, frozen)
+    raise _refusal(first, frozen, batch)
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,11 @@ def _is_of_merged_batch(error: UnrepairableNode) -> bool:
 
 
 def _batch_removed(remover: NodeContext, error: UnrepairableNode) -> UnrepairableNode:
-    what = "it takes the one item out of its batch, and nothing brings it back"
-    return UnrepairableNode(remover, f"{what}; at {error.context.where} {error.reason}")
+    reason = (
+        "it removes the batch axis, which is 1 long, and no later node adds it again. With more items in the batch,"
+        f" {error.context.where} fails: {error.reason}"
+    )
+    return UnrepairableNode(remover, reason)
 
 
 def _upstream(proto: onnx.ModelProto, error: UnrepairableNode) -> Set[str]:
@@ -247,11 +250,14 @@ class _AllLabels(set[str]):
         return True
 
 
-def _refusal(error: UnrepairableNode, frozen: Mapping[str, int]) -> CannotMigrate:
-    constant = f" (constant {error.constant!r})" if error.constant else ""
-    return CannotMigrate(
-        f"{error.reason}{constant}",
-        code="frozen-dim",
-        where=error.context.where,
-        hint=f"the model cannot be made dynamic in {', '.join(frozen)} as it is",
-    )
+def _refusal(error: UnrepairableNode, frozen: Mapping[str, int], batch: Set[str]) -> CannotMigrate:
+    reason = error.reason
+    if error.constant and repr(error.constant) not in reason:
+        what = "constant" if error.context.graph_state.is_constant(error.constant) else "input"
+        reason += f"; the {what} is {error.constant!r}"
+    again = "export the model again with dynamic axes"
+    if batch and set(frozen) - batch:
+        hint = f"make only the batch dynamic with --dynamic-batch, or {again}"
+    else:
+        hint = f"leave {' and '.join(frozen)} as exported, or {again}"
+    return CannotMigrate(reason, code="frozen-dim", where=error.context.where, hint=hint)

@@ -1,4 +1,4 @@
-"""`dynamic_batch`: which axis of which input is the batch."""
+"""`dynamic_batch`, where the axis of the batch has to be found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_plan_that_succeeds_is_the_one_that_is_reported() -> None:
     ]
 
 
-def test_an_open_batch_stays_open() -> None:
+def test_a_batch_that_is_dynamic_already_is_kept() -> None:
     migration = onnx_migrate.migrate(
         model(text("float[M,4] x", "float[M,4] y", "y = Relu(x)")), dynamic_batch=True
     )

@@ -1,4 +1,4 @@
-"""Naming dims: what is declared afterwards, and that it is true when the model runs at other sizes."""
+"""What is declared of dims made dynamic, and that the model runs so at other sizes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def name(source: onnx.ModelProto, dynamic: Any) -> tuple[onnx.ModelProto, dict[s
     return result, {port.name: port.shape for port in Interface.of(result).outputs}
 
 
-def test_outputs_follow() -> None:
+def test_dims_of_outputs_follow_from_the_inputs() -> None:
     result, outputs = name(model(NET), "x:N,3,H,W")
 
     assert outputs == {"y": ("N", 3, "y_dim_2", "y_dim_3"), "z": ("N", 3, 1, 1), "s": (4,)}
@@ -40,7 +40,7 @@ def test_outputs_follow() -> None:
     assert z.shape == (2, 3, 1, 1)
 
 
-def test_with_only_the_batch_free_lengths_stay_numbers() -> None:
+def test_lengths_stay_numbers_where_only_the_batch_is_dynamic() -> None:
     _, outputs = name(model(NET), {"x": {0: "N"}})
 
     assert outputs["y"] == ("N", 3, 16, 16)
@@ -52,7 +52,7 @@ def test_an_output_named_by_the_user_keeps_the_name() -> None:
     assert outputs["y"] == ("x_dim_0", 3, "tall", 16) or outputs["y"][:3] == ("x_dim_0", 3, "tall")
 
 
-def test_stale_shapes_are_forgotten() -> None:
+def test_recorded_shapes_of_the_old_sizes_are_removed() -> None:
     source = model(NET)
     source.graph.value_info.append(onnx.helper.make_tensor_value_info("a", 1, [1, 3, 8, 8]))
 
@@ -61,7 +61,7 @@ def test_stale_shapes_are_forgotten() -> None:
     assert not result.graph.value_info
 
 
-def test_stale_shapes_of_branches_are_forgotten() -> None:
+def test_recorded_shapes_in_branches_are_removed() -> None:
     source = model("""<ir_version: 8, opset_import: ["":17]>
 g (float[1,3] x, bool c) => (float[1,3] y) {
   y = If (c) <then_branch = t () => (float[1,3] a) { a = Relu(x) }, else_branch = e () => (float[1,3] a) { a = Neg(x) }>
@@ -74,21 +74,21 @@ g (float[1,3] x, bool c) => (float[1,3] y) {
     np.testing.assert_array_equal(run(result, {"x": x, "c": np.array(False)})[0], -x)
 
 
-def test_one_name_for_two_sizes() -> None:
+def test_one_name_for_two_sizes_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         name(model(NET), {"x": {0: "N", 1: "N"}})
 
     assert caught.value.code == "other-size"
 
 
-def test_two_names_for_what_is_always_equal() -> None:
+def test_another_name_for_an_output_that_equals_a_symbol_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         name(model(NET), {"x": {0: "N"}, "z": {0: "M"}})
 
     assert caught.value.code == "two-names"
 
 
-def test_an_output_that_stays_a_number() -> None:
+def test_a_name_for_an_output_of_fixed_length_is_refused() -> None:
     source = model("""<ir_version: 8, opset_import: ["":17]>
 g (float[1,4] x) => (float[1,4] y) { y = ReduceMax<axes=[0]>(x) }""")
 
@@ -98,7 +98,7 @@ g (float[1,4] x) => (float[1,4] y) { y = ReduceMax<axes=[0]>(x) }""")
     assert caught.value.code == "frozen-output"
 
 
-def test_an_input_without_rank() -> None:
+def test_an_input_without_a_shape_is_refused() -> None:
     source = model(NET)
     source.graph.input[0].type.tensor_type.ClearField("shape")
 
@@ -111,14 +111,16 @@ def test_an_input_without_rank() -> None:
 SUM = text("float[1,4] x, float[1,4] z", "float[1,4] y", "y = Add(x, z)")
 
 
-def test_axes_without_names_that_must_be_equal_get_one() -> None:
+def test_generated_names_that_must_be_equal_become_one() -> None:
     result, log = repaired(SUM, {"x": [0], "z": [0]})
 
     assert [port.shape for port in Interface.of(result).inputs] == [("x_dim_0", 4), ("x_dim_0", 4)]
-    assert "z_dim_0 must equal x_dim_0, and has its name" in [note.message for note in log.notes]
+    assert "z_dim_0 always has the same length as x_dim_0, so both axes are called x_dim_0" in [
+        note.message for note in log.notes
+    ]
 
 
-def test_axes_that_could_be_equal_and_need_not_be_keep_their_names() -> None:
+def test_names_that_need_not_be_equal_are_kept() -> None:
     product = text("float[1,4] x, float[1,4] z", "float[1,1] y", "y = Gemm<transB=1>(x, z)")
 
     result, _ = repaired(product, {"x": {0: "N"}, "z": {0: "M"}})
@@ -126,7 +128,7 @@ def test_axes_that_could_be_equal_and_need_not_be_keep_their_names() -> None:
     assert [port.shape for port in Interface.of(result).outputs] == [("N", "M")]
 
 
-def test_names_that_must_be_equal_are_an_error() -> None:
+def test_names_of_the_user_that_must_be_equal_are_an_error() -> None:
     with pytest.raises(UsageError, match="'B' and 'A' must be equal") as caught:
         repaired(SUM, {"x": {0: "A"}, "z": {0: "B"}})
     assert caught.value.code == "two-names"
@@ -141,7 +143,7 @@ def test_axes_that_are_not_asked_for_keep_their_names() -> None:
     assert [dim.dim_param for dim in result.graph.input[0].type.tensor_type.shape.dim] == ["N", "unk__7"]
 
 
-def test_where_each_name_flows_is_told() -> None:
+def test_the_report_shows_where_each_symbol_occurs() -> None:
     source = text(
         "float[1,4,6] x", "float[1,6] y, float[1,2,6] z",
         """y = ReduceMax<axes=[1], keepdims=0>(x) t = Transpose<perm=[0,2,1]>(x)
@@ -152,6 +154,6 @@ def test_where_each_name_flows_is_told() -> None:
 
     told = [note.message for note in log.notes if note.code == "flow"]
     assert told == [
-        "N: x[0] → y[0], z[0], as it is an axis of what 4 of 4 nodes give",
-        "T: x[1] → no output, as it is an axis of what 1 of 4 nodes give",
+        "N: x[0] → y[0], z[0]; 4 of 4 nodes output an axis of this length",
+        "T: x[1] → z[1] (computed from T); 1 of 4 nodes output an axis of this length",
     ]

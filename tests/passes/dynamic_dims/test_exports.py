@@ -1,4 +1,4 @@
-"""PyTorch's exports with everything frozen: made dynamic, proved, or refused by the name of what is baked."""
+"""PyTorch's exports with all sizes frozen: made dynamic and proved, or refused with the node that holds a size."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ from tests.support.paths import FIXTURES
         ("detector_sized_opset11", "input:N,3,H,W", 3, {"N": {1, 2, 3}}),
     ],
 )
-def test_runs_at_other_sizes(name: str, dynamic: str, repaired: int, sizes: dict[str, set[int]]) -> None:
+def test_exports_run_at_other_sizes(
+    name: str, dynamic: str, repaired: int, sizes: dict[str, set[int]]
+) -> None:
     migration = onnx_migrate.migrate(FIXTURES / f"{name}.onnx", dynamic=dynamic)
 
     proof = migration.report.dynamic
@@ -57,7 +59,7 @@ def test_runs_at_other_sizes(name: str, dynamic: str, repaired: int, sizes: dict
         ("control_flow_opset13", {"x": {0: "N"}}, "/ReduceMean"),
     ],
 )
-def test_what_is_baked_is_named(name: str, dynamic: object, node: str) -> None:
+def test_exports_with_tables_for_one_size_are_refused(name: str, dynamic: object, node: str) -> None:
     with pytest.raises(CannotMigrate) as caught:
         onnx_migrate.migrate(FIXTURES / f"{name}.onnx", dynamic=dynamic)  # type: ignore[arg-type]
 
@@ -68,7 +70,7 @@ def test_what_is_baked_is_named(name: str, dynamic: object, node: str) -> None:
 @pytest.mark.parametrize(
     "name", ["grid_detector_opset13", "frozen_transformer_opset14", "detector_frozen_opset13"]
 )
-def test_items_are_what_pytorch_made_of_them(name: str) -> None:
+def test_each_item_of_a_batch_equals_what_pytorch_computed(name: str) -> None:
     recorded = dict(np.load(FIXTURES / f"{name}.io.npz"))
     migration = onnx_migrate.migrate(FIXTURES / f"{name}.onnx", dynamic_batch=True, simplify=False)
     session = ort.InferenceSession(migration.model.SerializeToString())
@@ -79,7 +81,7 @@ def test_items_are_what_pytorch_made_of_them(name: str) -> None:
         np.testing.assert_allclose(value[1:2], recorded[output.name], rtol=1e-4, atol=1e-5)
 
 
-def test_the_outputs_batch_has_the_inputs_name() -> None:
+def test_the_batch_of_an_output_has_the_inputs_symbol() -> None:
     """Behind an Expand to a computed shape onnx's own inference of the whole knows nothing."""
     migration = onnx_migrate.migrate(
         FIXTURES / "stateful_lstm_opset13.onnx", dynamic="steps:9,N,6", verify=False

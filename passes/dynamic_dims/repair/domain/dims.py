@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import prod
 
-__all__ = ["Assignments", "Dim", "Dims", "Sizes", "merged_axis"]
+__all__ = ["Assignments", "Dim", "Dims", "Sizes", "linear_formula", "merged_axis"]
 
 Sizes = tuple[int, ...]
 """The length of an axis under each assignment; the first is the length in the source model."""
@@ -54,6 +54,18 @@ def merged_axis(factors: Sequence[Dim], assignments: int) -> Dim:
     return Dim(sizes, kept if len(kept) > 1 and any(factor.varies for factor in kept) else ())
 
 
+def linear_formula(have: Sizes, want: Sizes) -> tuple[int, int, int] | None:
+    """Return the multiplier, divisor and offset that make `want` of `have` under every assignment, None if none do."""
+    if all(w % h == 0 and w // h == want[0] // have[0] for h, w in zip(have, want, strict=True)):
+        return want[0] // have[0], 1, 0
+    if all(w and h % w == 0 and h // w == have[0] // want[0] for h, w in zip(have, want, strict=True)):
+        return 1, have[0] // want[0], 0
+    offset = want[0] - have[0]
+    if offset and all(w - h == offset for h, w in zip(have, want, strict=True)):
+        return 1, 1, offset
+    return None
+
+
 @dataclass(frozen=True)
 class Assignments:
     """The size of each symbol under each of four assignments: `sizes` maps a symbol to its four sizes.
@@ -98,3 +110,36 @@ class Assignments:
     def symbol(self, dim: Dim) -> str:
         """Return the symbol that has the axis's length under every assignment, "" if none has."""
         return next((name for name, sizes in self.sizes.items() if sizes == dim.sizes), "")
+
+    def symbols_in(self, dim: Dim) -> list[str]:
+        """Return the symbols that the length of an axis may depend on; of a merged axis, those of its factors."""
+        found: list[str] = []
+        for factor in dim.flat_factors():
+            symbol = self.symbol(factor)
+            if symbol:
+                found.append(symbol)
+            elif factor.varies:
+                of_batch, of_others = self.carries_batch(factor), factor.sizes[1] != factor.sizes[3]
+                found.extend(name for name in self.sizes if (of_batch if name in self.batch else of_others))
+        return list(dict.fromkeys(found))
+
+    def text(self, dim: Dim) -> str:
+        """Return the length of an axis as the report shows it: N, 12, N × 2, H / 8, or what it depends on."""
+        return self.symbol(dim) or " × ".join(map(self._factor_text, dim.flat_factors()))
+
+    def _factor_text(self, dim: Dim) -> str:
+        symbol = self.symbol(dim)
+        if symbol or not dim.varies:
+            return symbol or str(dim.frozen)
+        for name, sizes in self.sizes.items():
+            formula = linear_formula(sizes, dim.sizes)
+            if formula is not None:
+                multiplier, divisor, offset = formula
+                if multiplier != 1:
+                    return f"{multiplier} × {name}"
+                return (
+                    f"{name} / {divisor}"
+                    if divisor != 1
+                    else f"{name} {'+' if offset > 0 else '-'} {abs(offset)}"
+                )
+        return f"{dim.frozen} (changes with {' and '.join(self.symbols_in(dim))})"

@@ -55,7 +55,7 @@ def infer(
         others = range(1, assignments.count if not invariant else 1)
         found += [_infer(schema, node, inputs, imports, ir_version, assignment) for assignment in others]
     except _ERRORS as error:
-        raise ShapeConflict(" ".join(str(error).split())) from error
+        raise ShapeConflict(" ".join(str(error).removeprefix("[ShapeInferenceError]").split())) from error
     found = found * assignments.count if invariant else found
     outputs = [_value_of(name, found, inputs) for name in node.output]
     if is_onnx(node.domain):

@@ -105,7 +105,7 @@ def _keep_one_row(context: NodeContext, index: int, axis: int) -> None:
     dims = tuple(
         context.assignments.fixed(1) if position == axis else dim for position, dim in enumerate(value.dims)
     )
-    reason = f"{name!r} is the same all along its axis {axis}, and one row of it does"
+    reason = f"{name!r} has equal rows along axis {axis}: one row, which broadcasts to any length"
     context.replace_input(index, context.rw.constant(row, "row"), Value(value.dtype, dims), reason)
 
 
@@ -141,7 +141,7 @@ def _inverse_permutation(context: NodeContext) -> None:
     limit = context.graph_state.emit_length(context.rw, dim, ranks.dtype, context.node.input[1:2])
     first, step = (context.rw.constant(np.array(number, ranks.dtype), "rank") for number in (0, 1))
     name = context.rw.before("Range", [first, limit, step], hint="ranks")
-    context.set_input(2, name, f"ranks [0] → 0 … {context.name_of(dim)} - 1")
+    context.set_input(2, name, f"updates [0] → 0, 1, …, {context.name_of(dim)} - 1")
     context.inputs[2] = Value(context.inputs[0].dtype if context.inputs[0] else 0, (dim,))
 
 

@@ -80,7 +80,7 @@ def range_(context: NodeContext) -> None:
     try:
         name = context.graph_state.emit_length(context.rw, entry, limit.dtype)
     except UnknownLength:
-        context.refuse("no value before it is as long as it must become", 1)
+        context.refuse_unknown_length(1)
     context.set_input(1, name, f"limit {limit.item()} → {context.name_of(entry)}")
     value = lengths_value([entry], context.assignments)
     data = tuple(array.reshape(()).astype(limit.dtype) for array in value.data or ())

@@ -49,7 +49,9 @@ def gather_nd(context: NodeContext) -> None:
         shape = context.graph_state.emit_shape(rw, [batch, *[1] * (len(dims) - 1)], [rw.input(0)])
         name = rw.before("Expand", [name, shape], hint="items")
     rw.set("batch_dims", 1)
-    context.set_input(1, name, f"axis 0 is {context.name_of(batch)}, in which each item picks from its own")
+    context.set_input(
+        1, name, f"each of {context.name_of(batch)} items gathers from its own rows: batch_dims 0 → 1"
+    )
     rest = context.assignments.fixed(dims[-1].frozen - 1)
     context.inputs[1] = Value(index.dtype, (batch, *dims[1:-1], rest))
 
@@ -85,7 +87,7 @@ def scatter_nd(context: NodeContext) -> None:
     column = rw.constant(np.array([1, *[0] * (depth - 1)], dtype), "place")
     added = rw.before("Mul", [items, column], hint="items")
     name = rw.before("Add", [rw.input(1), added], hint="index")
-    context.set_input(1, name, f"axis 0 is {context.name_of(batch)}, in which each item writes to its own")
+    context.set_input(1, name, f"each of {context.name_of(batch)} items writes to its own rows")
     context.inputs[1] = Value(index.dtype, (batch, *index_dims[1:]))
 
 
@@ -112,10 +114,14 @@ def gather_rows(context: NodeContext) -> None:
         return
     array = index.constant()
     if array is not None and array.size and array.min() < 0:
-        context.refuse("its rows are counted from the end, and those of other items come behind them", 1)
+        context.refuse(
+            f"its indices are negative, so they count from the end of axis {axis}, which holds the rows of all items"
+            " of the batch",
+            1,
+        )
     name = _emit_offset_indices(context, along, each, index.dtype, len(dims))
     context.set_input(
-        1, name, f"each of {context.name_of(batch)} items picks from its own {context.name_of(each)} rows"
+        1, name, f"each of {context.name_of(batch)} items gathers from its own {context.name_of(each)} rows"
     )
     context.inputs[1] = Value(index.dtype, (batch, *dims[1:]))
 
@@ -127,7 +133,7 @@ def _emit_offset_indices(context: NodeContext, along: Dim, each: Dim, dtype: int
     try:
         limit = context.graph_state.emit_length(rw, along, kind, [source])
     except UnknownLength:
-        context.refuse("no value before it is as long as the rows of all items", 0)
+        context.refuse_unknown_length(0)
     first = rw.constant(np.array(0, kind), "first")
     if each.varies:
         step = context.graph_state.emit_length(rw, each, kind, [source])
@@ -141,7 +147,9 @@ def _refuse_precomputed(context: NodeContext, dim: Dim | None) -> None:
     """Refuse constant indices that were computed for the frozen length of an axis, as adaptive pooling exports them."""
     if dim is not None and dim.varies and not context.assignments.carries_batch(dim):
         context.refuse(
-            f"it picks places that were counted on an axis of {dim.frozen}, and that is to be any length", 1
+            f"its indices were computed for an axis of length {dim.frozen}, but that axis changes with"
+            f" {context.symbols_in(dim)}",
+            1,
         )
 
 

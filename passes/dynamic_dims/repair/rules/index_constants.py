@@ -42,12 +42,12 @@ def positions(context: NodeContext, index: int) -> None:
         emit = _emit_filled if filled else _emit_positions
         name = emit(context, array, axis, entry)
     except UnknownLength:
-        context.refuse("no value before it is as long as it must become", index)
+        context.refuse_unknown_length(index)
     old, many = context.rw.input(index), context.name_of(entry)
     reason = (
-        f"{old!r}, {array.size} times {array.reshape(-1)[0]} → {many} times"
+        f"{old!r}: {array.reshape(-1)[0]} repeated {array.size} times → {many} times"
         if filled
-        else f"positions {old!r} 0 … {array.size - 1} → 0 … {many} - 1"
+        else f"{old!r}: positions 0, 1, …, {array.size - 1} → 0, 1, …, {many} - 1"
     )
     dims = [context.assignments.fixed(1)] * array.ndim
     dims[axis] = entry

@@ -36,6 +36,8 @@ def pool(context: NodeContext) -> None:
     old = node.op_type
     context.rw.rename(_GLOBAL[old])
     context.rw.drop(*(attribute.name for attribute in list(node.attribute)))
-    context.rw.note(f"a window of {attributes['kernel_shape']}, all there was → all there is")
+    context.rw.note(
+        f"a window of {attributes['kernel_shape']}, the whole image → a global pool, for images of any size"
+    )
     if old == "AveragePool":
         context.rw.exactness = Exactness.EQUIVALENT

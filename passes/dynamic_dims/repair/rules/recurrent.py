@@ -49,15 +49,19 @@ def _read_whole_length(context: NodeContext, index: int, time: Dim | None) -> No
     if value is None or array is None or not array.size or time is None or not time.varies:
         return
     if (array != time.frozen).any():
-        context.refuse("the lengths of its sequences are constants, and the axis of time moves", index)
+        context.refuse(
+            f"its constant sequence lengths are not the length of the time axis, {time.frozen}, and that axis changes"
+            f" with {context.symbols_in(time)}",
+            index,
+        )
     try:
         name = context.graph_state.emit_shape(context.rw, [time], context.node.input[:1])
     except UnknownLength:
-        context.refuse("no value before it is as long as its sequences are", index)
+        context.refuse_unknown_length(index)
     if array.dtype != np.int64:
         name = context.rw.before("Cast", [name], hint="lengths", to=dtype_of(array))
     if array.size > 1:
         shape = context.rw.constant(np.array(array.shape, np.int64), "items")
         name = context.rw.before("Expand", [name, shape], hint="lengths")
-    reason = f"lengths of {time.frozen} → {context.name_of(time)}, the whole axis of time"
+    reason = f"sequence lengths {time.frozen} → {context.name_of(time)}, the length of the time axis"
     context.replace_input(index, name, Value(dtype_of(array), value.dims), reason)

@@ -37,7 +37,11 @@ def reshape(context: NodeContext) -> list[Value] | None:
     found = interpretations(dims, frozen, free, context.assignments)
     if not found:
         if any(each is None for each in as_is):
-            context.refuse(f"its shape {text(shape.data[0])} does not hold what comes at other sizes", 1)
+            context.refuse(
+                f"its constant shape {text(shape.data[0])} does not have as many elements as its input"
+                f" {context.text(list(dims))} at other sizes",
+                1,
+            )
         return None
     pattern = ("Reshape", tuple(dim.sizes for dim in dims), tuple(frozen))
     interpretation = found[context.hypotheses.choose(context.label, pattern, len(found))]

@@ -115,7 +115,7 @@ def _entry(context: NodeContext, axis: int, dim: Dim | None, size: int, joined: 
     if dim.frozen == size:
         return dim
     if context.assignments.carries_batch(dim):
-        context.refuse(f"it makes {size} of the batch, which was {dim.frozen}", 3)
+        context.refuse(f"it resizes axis {axis}, which is the batch, from {dim.frozen} to {size}", 3)
     same = [other for other in context.graph_state.varying_dims(size) if context.assignments.symbol(other)]
     if same:
         return same[0]
@@ -125,7 +125,11 @@ def _entry(context: NodeContext, axis: int, dim: Dim | None, size: int, joined: 
         return Dim(tuple(length // (dim.frozen // size) for length in dim.sizes))
     other = context.graph_state.varying_dims(size)
     if not other:
-        context.refuse(f"its size {size} of an axis that was {dim.frozen} follows nothing that is known", 3)
+        context.refuse(
+            f"its constant size {size} for axis {axis} cannot be derived from {context.name_of(dim)}, the length of that"
+            " axis, or from another length that changes",
+            3,
+        )
     return other[0]
 
 

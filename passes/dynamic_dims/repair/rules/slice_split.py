@@ -62,7 +62,7 @@ def _end(context: NodeContext, dim: Dim | None, start: int, end: int, step: int,
 def _narrow(context: NodeContext, entries: list[int | Dim]) -> None:
     """Write ends that were int32, clipped to the largest int32."""
     if any(isinstance(entry, Dim) for entry in entries):
-        context.refuse("its ends are 32 bits wide, and lengths are 64", 2)
+        context.refuse("its ends are int32, and an end that is computed from a shape is int64", 2)
     top = np.iinfo(np.int32).max
     name = context.rw.constant(
         np.array([min(entry, top) for entry in entries if isinstance(entry, int)], np.int32), "ends"
@@ -102,7 +102,8 @@ def split(context: NodeContext) -> None:
         return
     if len(set(given)) > 1 or any(size % len(given) for size in dim.sizes):
         context.refuse(
-            f"it splits an axis that follows {context.name_of(dim)} into {given}",
+            f"it splits axis {axis}, which changes with {context.symbols_in(dim)}, into parts of the fixed lengths"
+            f" {given}, which are not equal parts at other sizes",
             1 if sizes is not None else None,
         )
     reason = f"split {given} → {len(given)} equal parts"

@@ -51,7 +51,9 @@ def gather_item(context: NodeContext) -> list[Value] | None:
         return _merge_removed(context, x, dims, [axis])
     context.rw.rename("Identity")
     context.rw.drop("axis")
-    context.set_input(1, "", f"of one item, item {index.item()} is all of {context.name_of(dims[axis])}")
+    context.set_input(
+        1, "", f"item {index.item()} of the batch of one → all items of {context.name_of(dims[axis])}"
+    )
     return [Value(x.dtype, dims)]
 
 
@@ -111,7 +113,9 @@ def _merge_removed(
         if interpretation.order is None
     ]
     if not ways:
-        context.refuse("it drops the batch, and no axis is left that it could be laid with", 1)
+        context.refuse(
+            "it removes the batch axis, and its output has no axis into which the batch could be merged", 1
+        )
     pattern = (context.node.op_type, tuple(dim.sizes for dim in dims), tuple(frozen))
     return _to_reshape(context, x, dims, ways[context.hypotheses.choose(context.label, pattern, len(ways))])
 

@@ -35,7 +35,9 @@ def repair_trip_count(context: NodeContext, body: onnx.GraphProto) -> Dim | None
         if array is not None and array.size == 1 and array.item() == dim.frozen:
             name = _length(context, dim, array)
             context.set_input(
-                index, name, f"count {dim.frozen} → {context.name_of(dim)}, the steps there are"
+                index,
+                name,
+                f"trip count {dim.frozen} → {context.name_of(dim)}, the length of the axis that the loop reads",
             )
     for node in body.node:
         if node.op_type in _COMPARISONS and any(
@@ -46,7 +48,8 @@ def repair_trip_count(context: NodeContext, body: onnx.GraphProto) -> Dim | None
                 if array is not None and array.size == 1 and array.item() == dim.frozen:
                     node.input[at] = _length(context, dim, array)
                     context.rw.note(
-                        f"{node.op_type} with {dim.frozen} → {context.name_of(dim)}, the steps there are"
+                        f"{node.op_type} with {dim.frozen} → with {context.name_of(dim)}, the length of the axis"
+                        " that the loop reads"
                     )
     return dim
 

@@ -1,4 +1,4 @@
-"""A meaning under which items of a batch would meet, or weights not fit, is not taken."""
+"""Interpretations under which items of a batch would mix, or weights would not fit, are conflicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.repairs import check_items, repaired, text
         "s = CumSum(a, zero)",
     ],
 )
-def test_the_batch_is_not_put_where_items_would_meet(mix: str) -> None:
+def test_the_batch_is_not_put_where_items_would_mix(mix: str) -> None:
     """[1, 1, 4]: the batch may be either axis; along the first, items would meet."""
     source = text(
         "float[1,4] x", "float[1,1,4] y, float[p,q,r] s", f"a = Reshape(x, k) {mix} y = Identity(a)",
@@ -29,7 +29,7 @@ def test_the_batch_is_not_put_where_items_would_meet(mix: str) -> None:
     assert "axis 1 is N" in log.changes[0].reason
 
 
-def test_what_mixes_in_any_case_changes_no_meaning() -> None:
+def test_a_node_that_mixes_under_every_interpretation_does_not_change_the_first() -> None:
     source = text(
         "float[1,4] x", "float[1,1,4] y, float s", "a = Reshape(x, k) s = ReduceMax<keepdims=0>(a) y = Identity(a)",
         "int64[3] k = {1, 1, 4}",
@@ -40,7 +40,7 @@ def test_what_mixes_in_any_case_changes_no_meaning() -> None:
     assert "axis 0 is N" in log.changes[0].reason
 
 
-def test_weights_fix_their_axis() -> None:
+def test_the_batch_is_not_put_on_the_channels_of_weights() -> None:
     source = text(
         "float[1,1,4] x", "float[1,2,4] y", "a = Reshape(x, k) y = Conv(a, w)",
         "int64[3] k = {1, 1, 4}, float[2,1,1] w = {1, 2}",
@@ -49,7 +49,7 @@ def test_weights_fix_their_axis() -> None:
     check_items(source, {"x": 0}, [0])
 
 
-def test_a_node_that_cannot_be_is_named() -> None:
+def test_weights_of_a_fixed_length_are_named() -> None:
     source = text("float[4,1] x", "float[4,2] y", "y = Gemm(x, w)", "float[1,2] w = {1, 2}")
 
     with pytest.raises(CannotMigrate) as caught:

@@ -1,4 +1,4 @@
-"""Lengths are read from what has them, once."""
+"""Lengths are read from the shapes of values, each shape once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def state() -> tuple[GraphState, Rewriter]:
     return graph, Rewriter(source.proto.graph.node[0], scope, 17, 17, Where())
 
 
-def test_lengths(state: tuple[GraphState, Rewriter]) -> None:
+def test_a_length_is_read_from_an_axis_or_computed_from_one(state: tuple[GraphState, Rewriter]) -> None:
     graph, _ = state
     half = Dim(tuple(size // 2 for size in H.sizes))
     more = Dim(tuple(size + 1 for size in H.sizes))
@@ -41,7 +41,7 @@ def test_lengths(state: tuple[GraphState, Rewriter]) -> None:
         graph.lengths(Dim((7, 8, 10, 9)))
 
 
-def test_one_shape_is_read_once(state: tuple[GraphState, Rewriter]) -> None:
+def test_the_shape_of_a_value_is_read_once_for_the_same_axes(state: tuple[GraphState, Rewriter]) -> None:
     graph, rw = state
 
     graph.emit_shape(rw, [N, 3, H])

@@ -1,11 +1,11 @@
-"""Meanings are tried one after the other, the last first, and what was learnt is tried first."""
+"""Options are tried one after the other, the last choice first."""
 
 from __future__ import annotations
 
 from onnx_migrate.passes.dynamic_dims.repair.hypotheses import Hypotheses
 
 
-def test_the_last_upstream_gives_way() -> None:
+def test_backtracking_gives_up_the_last_choice_upstream() -> None:
     hypotheses = Hypotheses()
     assert [hypotheses.choose(label, label, 2) for label in "abc"] == [0, 0, 0]
 
@@ -19,7 +19,7 @@ def test_the_last_upstream_gives_way() -> None:
     assert not hypotheses.backtrack({"x"})
 
 
-def test_what_was_learnt_is_tried_first_at_the_next_of_its_pattern() -> None:
+def test_the_option_that_backtracking_reached_is_tried_first_for_its_pattern() -> None:
     hypotheses = Hypotheses()
     hypotheses.choose("layer 1", "heads", 3)
     hypotheses.backtrack({"layer 1"})
@@ -29,7 +29,7 @@ def test_what_was_learnt_is_tried_first_at_the_next_of_its_pattern() -> None:
     assert hypotheses.choose("layer 2", "heads", 3) == 1
 
 
-def test_it_ends() -> None:
+def test_the_search_ends() -> None:
     hypotheses = Hypotheses()
     tries = 0
     while True:

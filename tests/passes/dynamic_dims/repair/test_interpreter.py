@@ -1,4 +1,4 @@
-"""The walk goes into bodies, and does not touch what has nothing to mend."""
+"""The interpreter enters bodies and functions, and does not edit what needs no repair."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.repairs import check_items, repaired, text
 table = importlib.import_module("onnx_migrate.passes.dynamic_dims.repair.rules.table")
 
 
-def test_what_has_nothing_to_mend_stays_as_it_is() -> None:
+def test_a_model_without_frozen_constants_is_not_changed() -> None:
     source = model(
         text("float[1,4] x", "float[1,4] y", "a = Reshape(x, k) y = Relu(a)", "int64[2] k = {-1, 4}")
     )
@@ -40,7 +40,7 @@ def test_a_loop_carries_the_batch() -> None:
     assert len(reasons) == 2
 
 
-def test_a_function_called_twice() -> None:
+def test_a_function_called_twice_is_repaired_for_both_calls() -> None:
     source = """<ir_version: 8, opset_import: ["":17, "me":1]>
 g (float[1,8] x) => (float[1,2,4] y) { a = me.f(x) b = Relu(x) c = me.f(b) y = Add(a, c) }
 <domain: "me", opset_import: ["":17]> f (a) => (b) { k = Constant<value_ints=[1, 2, 4]>() b = Reshape(a, k) }"""
@@ -48,7 +48,7 @@ g (float[1,8] x) => (float[1,2,4] y) { a = me.f(x) b = Relu(x) c = me.f(b) y = A
     check_items(source, {"x": 0}, [0])
 
 
-def test_old_ir_has_constants_as_nodes() -> None:
+def test_constants_are_nodes_in_ir_version_3() -> None:
     source = model(
         """<ir_version: 3, opset_import: ["":9]>
 g (float[1,8] x) => (float[1,2,4] y) { k = Constant<value = int64[3] {1, 2, 4}>() y = Reshape(x, k) }"""

@@ -1,4 +1,4 @@
-"""States that begin without a batch, and Scans."""
+"""Loop-carried values that begin without a batch, and Scans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TURN = "trips = Constant<value_int=3>() go = Constant<value = bool {1}>()"
 BODY = "(int64 i, bool c, float[1,4] s) => (bool d, float[1,4] t)"
 
 
-def test_a_state_that_begins_as_zeros() -> None:
+def test_the_initial_value_of_a_state_is_expanded() -> None:
     source = text(
         "float[1,4] x", "float[1,4] y",
         f"{TURN} y = Loop(trips, go, h) <body = b {BODY} {{ d = Identity(c) t = Add(s, x) }}>",
@@ -21,10 +21,10 @@ def test_a_state_that_begins_as_zeros() -> None:
 
     _, reasons = check_items(source, {"x": 0}, [0])
 
-    assert reasons == ["'h' is repeated for each item: its axis 0 follows N"]
+    assert reasons == ["'h' is expanded along axis 0 to N"]
 
 
-def test_a_state_that_is_written_to() -> None:
+def test_a_state_that_is_written_to_in_each_iteration_is_expanded() -> None:
     """As a decoder keeps what it has found: row i of [1, 4, 2] is set in round i."""
     source = text(
         "float[1,2] x", "float[1,4,2] y",
@@ -40,7 +40,7 @@ def test_a_state_that_is_written_to() -> None:
     check_items(source, {"x": 0}, [0])
 
 
-def test_a_scan_over_time() -> None:
+def test_a_scan_over_time_carries_the_batch() -> None:
     """x [batch, time, 2] is taken step by step along time; what was said is gathered there again."""
     source = text(
         "float[1,5,2] x", "float[1,2] last, float[1,5,2] y",
@@ -61,7 +61,7 @@ def test_a_scan_over_time() -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_a_scan_reads_the_batch_itself(axis: int) -> None:
+def test_a_scan_over_the_batch_needs_no_repair(axis: int) -> None:
     """The items one after the other: each gives a row, and the state is their sum."""
     shape = "1,2" if axis == 0 else "2,1"
     source = text(

@@ -1,4 +1,4 @@
-"""An edit is noted with the node as it was."""
+"""An edit is recorded with the node as it was before."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_change_holds_before_after_and_reason() -> None:
     assert change.where.operator == "Reshape"
 
 
-def test_lengths_as_a_value() -> None:
+def test_the_value_of_a_vector_of_lengths() -> None:
     value = lengths_value([2, Dim(ASSIGNMENTS.sizes["N"])], ASSIGNMENTS)
 
     assert value.data is not None

@@ -1,4 +1,4 @@
-"""Where the axes of a Reshape's input go, from the lengths alone."""
+"""The interpretations of a Reshape, from the lengths alone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def times(*parts: Dim) -> tuple[int, ...]:
         (dims(N, H, 5), (1, 20, 3), None, []),
     ],
 )
-def test_axes_go(
+def test_interpretations_come_likeliest_first(
     given: list[Dim], frozen: tuple[int, ...], free: int | None, expected: list[tuple[object, ...]]
 ) -> None:
     found = interpretations(given, frozen, free, ASSIGNMENTS)
@@ -54,7 +54,7 @@ def test_axes_go(
     assert bool(plain) == bool(wanted)
 
 
-def test_what_was_laid_together_comes_apart() -> None:
+def test_a_merged_axis_is_split_into_its_factors() -> None:
     rows, features = interpretations(dims(N, H, 4), (12, 4), None, ASSIGNMENTS)[0].dims
 
     assert interpretations([rows, features], (1, 12, 4), None, ASSIGNMENTS)[0].dims == (
@@ -64,7 +64,7 @@ def test_what_was_laid_together_comes_apart() -> None:
     )
 
 
-def test_the_batch_may_go_past_another_axis() -> None:
+def test_a_batch_that_moves_past_another_axis_needs_a_transpose() -> None:
     last = interpretations(dims(N, 5), (5, 1), None, ASSIGNMENTS)[-1]
 
     assert last.dims == (ASSIGNMENTS.fixed(5), N)

@@ -1,4 +1,4 @@
-"""All of it: networks with several of a kind, and what is refused."""
+"""The search as a whole: its cost for repeated layers, and its refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onnx_migrate.errors import CannotMigrate
 from tests.support.repairs import check_items, repaired, text
 
 
-def test_layers_cost_one_walk_more_and_not_one_each() -> None:
+def test_repeated_layers_cost_one_more_attempt_in_all() -> None:
     """An attention's [T, 1, 8] → [T, 2, 4] in each of 200 layers; the time goes with the nodes."""
 
     def seconds(layers: int) -> float:
@@ -37,7 +37,7 @@ def test_layers_cost_one_walk_more_and_not_one_each() -> None:
     assert seconds(400) < 12 * seconds(100)
 
 
-def test_a_table_baked_for_one_length_is_named() -> None:
+def test_a_refusal_names_the_node_and_the_constant() -> None:
     source = text("float[1,3] x", "float[1,3] y", "y = Add(x, positions)", "float[1,3] positions = {1, 2, 3}")
 
     check_items(source, {"x": 0}, [0])

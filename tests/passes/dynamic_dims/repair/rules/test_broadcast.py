@@ -10,7 +10,7 @@ from tests.harness import run
 from tests.support.repairs import check_items, repaired, text
 
 
-def test_a_class_token_is_joined_to_every_item() -> None:
+def test_a_class_token_is_concatenated_to_every_item() -> None:
     source = text(
         "float[1,3,2] x", "float[1,4,2] y", "y = Concat<axis=1>(token, x)", "float[1,1,2] token = {5, 6}"
     )
@@ -20,7 +20,7 @@ def test_a_class_token_is_joined_to_every_item() -> None:
     assert "'token'" in reasons[0]
 
 
-def test_indices_that_are_the_same_for_every_item() -> None:
+def test_indices_shared_by_all_items_are_expanded() -> None:
     source = text(
         "float[1,3,2] x",
         "float[1,2,2] y",
@@ -31,7 +31,7 @@ def test_indices_that_are_the_same_for_every_item() -> None:
     check_items(source, {"x": 0}, [0])
 
 
-def test_a_constant_that_is_the_same_along_an_axis() -> None:
+def test_a_constant_with_equal_rows_becomes_one_row() -> None:
     """zeros_like, folded."""
     source = text(
         "float[1,3,2] x, bool[1,3,1] c", "float[1,3,2] y", "y = Where(c, x, z)",
@@ -40,7 +40,7 @@ def test_a_constant_that_is_the_same_along_an_axis() -> None:
 
     result, log = repaired(source, {"x": {0: "N", 1: "T"}, "c": {0: "N", 1: "T"}})
 
-    assert "one row" in log.changes[0].reason
+    assert "equal rows" in log.changes[0].reason
     x = np.zeros((2, 7, 2), np.float32)
     y = run(result, {"x": x, "c": np.zeros((2, 7, 1), bool)})[0]
     np.testing.assert_array_equal(y, np.broadcast_to(np.array([5, 6], np.float32), (2, 7, 2)))
@@ -48,7 +48,7 @@ def test_a_constant_that_is_the_same_along_an_axis() -> None:
         repaired(source.replace("5, 6, 5, 6, 5, 6", "5, 6, 5, 6, 5, 7"), {"x": {1: "T"}, "c": {1: "T"}})
 
 
-def test_sequences_sorted_by_length_and_back() -> None:
+def test_the_inverse_of_a_sort_by_length_ranks_all_items() -> None:
     """What PyTorch writes for a packed sequence: sorted by length, and the inverse of that order by a scatter."""
     source = text(
         "float[1,2] x, int64[1] lengths", "float[1,2] y",
@@ -61,11 +61,11 @@ def test_sequences_sorted_by_length_and_back() -> None:
     x = np.array([[1, -1], [2, -2], [3, -3]], np.float32)
     y = run(result, {"x": x, "lengths": np.array([4, 9, 6])})[0]
     np.testing.assert_array_equal(y, np.maximum(x, 0))
-    assert "ranks [0] → 0 … N - 1" in log.changes[-1].reason
+    assert "updates [0] → 0, 1, …, N - 1" in log.changes[-1].reason
 
 
 @pytest.mark.parametrize("operator", ["MatMul", "Add"])
-def test_a_constant_for_each_head_is_repeated_where_items_and_heads_lie_together(operator: str) -> None:
+def test_a_constant_for_each_head_is_tiled_where_the_batch_is_merged_with_the_heads(operator: str) -> None:
     source = text(
         "float[1,2,3,3] x", "float[1,2,3,3] y", f"a = Reshape(x, k) b = {operator}(a, heads) y = Reshape(b, j)",
         "int64[3] k = {2, 3, 3}, int64[4] j = {1, 2, 3, 3}, "
@@ -74,4 +74,4 @@ def test_a_constant_for_each_head_is_repeated_where_items_and_heads_lie_together
 
     _, reasons = check_items(source, {"x": 0}, [0])
 
-    assert "'heads' is repeated for each item: its axis 0 follows N × 2" in reasons
+    assert "'heads' is tiled along axis 0 to N × 2" in reasons

@@ -1,4 +1,4 @@
-"""Lengths that a constant froze, found by what contradicts them."""
+"""Lengths in constants that are found when a later node is in conflict with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ran(source: str, dynamic: str, shape: tuple[int, ...]) -> tuple[Any, Any]:
     return x, run(result, {"x": x})[0]
 
 
-def test_expand_of_a_row_to_the_length_of_a_sentence() -> None:
+def test_an_expand_follows_the_length_it_is_added_to() -> None:
     source = text(
         "float[1,5,2] x", "float[1,5,3] y", "e = Expand(row, k) y = Concat<axis=2>(x, e)",
         "float[1,1,1] row = {7}, int64[3] k = {1, 5, 1}",
@@ -29,7 +29,7 @@ def test_expand_of_a_row_to_the_length_of_a_sentence() -> None:
     np.testing.assert_array_equal(y, np.concatenate([x, np.full((2, 9, 1), 7, np.float32)], 2))
 
 
-def test_expand_keeps_what_the_data_has() -> None:
+def test_an_expand_keeps_the_varying_axes_of_its_data() -> None:
     source = text(
         "float[2,1,5] x", "float[2,4,5] y", "y = Expand(x, k)", "int64[3] k = {2, 4, 5}"
     )  # fmt: skip
@@ -39,7 +39,7 @@ def test_expand_keeps_what_the_data_has() -> None:
     np.testing.assert_array_equal(y, np.broadcast_to(x, (3, 4, 9)))
 
 
-def test_a_number_that_only_looks_like_a_length_stays() -> None:
+def test_a_number_that_equals_a_length_by_chance_is_kept() -> None:
     source = text(
         "float[1,5,5] x", "float[1,5,5] y", "e = Expand(row, k) y = MatMul(x, w) z = Mul(e, e)",
         "float[1,1] row = {7}, int64[2] k = {5, 5}, float[5,5] w = {" + ",".join("1" * 25) + "}",
@@ -51,7 +51,7 @@ def test_a_number_that_only_looks_like_a_length_stays() -> None:
 
 
 @pytest.mark.parametrize("opset", [11, 17])
-def test_constant_of_shape_range_and_tile(opset: int) -> None:
+def test_constant_of_shape_range_and_tile_follow_a_length(opset: int) -> None:
     source = text(
         "float[1,5] x", "float[1,5] y",
         """z = ConstantOfShape<value = float[1] {2}>(k) r = Range(zero, five, one) f = Cast<to=1>(r)
@@ -78,7 +78,7 @@ def test_a_causal_mask_follows_on_both_axes() -> None:
     np.testing.assert_allclose(y, np.tril(x @ x.transpose(0, 2, 1)), rtol=1e-5)
 
 
-def test_a_batch_of_zeros_is_one_row() -> None:
+def test_zeros_for_a_batch_of_one_broadcast_as_one_row() -> None:
     source = text(
         "float[1,3] x",
         "float[1,5] y",
@@ -89,7 +89,7 @@ def test_a_batch_of_zeros_is_one_row() -> None:
     check_items(source, {"x": 0}, [0])
 
 
-def test_positions_counted_for_one_length() -> None:
+def test_the_limit_of_a_range_follows_a_length() -> None:
     source = text(
         "float[1,5,1] x", "float[1,5,1] y", "p = Gather(table, k) y = Add(x, p)",
         "int64[1,5] k = {0, 1, 2, 3, 4}, float[9,1] table = {9, 8, 7, 6, 5, 4, 3, 2, 1}",

@@ -1,4 +1,4 @@
-"""Rows are picked from the item's own."""
+"""Each item of a batch gathers from, and scatters into, its own rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from onnx_migrate.errors import CannotMigrate
 from tests.support.repairs import check_items, repaired, text
 
 
-def test_a_mask_looked_up_by_constant_pairs() -> None:
+def test_gather_nd_with_constant_indices_gets_batch_dims() -> None:
     """mask[batch, position], as PyTorch traces what is mapped over items and positions."""
     source = text(
         "float[1,3] x", "float[1,1,1,3] y", "y = GatherND(x, k)",
@@ -18,10 +18,10 @@ def test_a_mask_looked_up_by_constant_pairs() -> None:
     result, reasons = check_items(source, {"x": 0}, [0])
 
     assert [node.op_type for node in result.graph.node][-2:] == ["Expand", "GatherND"]
-    assert reasons == ["axis 0 is N, in which each item picks from its own"]
+    assert reasons == ["each of N items gathers from its own rows: batch_dims 0 → 1"]
 
 
-def test_what_stands_at_a_place_that_each_item_has_of_its_own() -> None:
+def test_gather_nd_with_an_index_for_each_item_gets_batch_dims() -> None:
     """hidden[arange(batch), ends]: the counted batch is a frozen 0."""
     source = text(
         "float[1,4,2] x, float[1,4] score", "float[1,2] y",
@@ -33,7 +33,7 @@ def test_what_stands_at_a_place_that_each_item_has_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("kind", ["int64", "int32"])
-def test_a_flat_mask_looked_up_by_numbers(kind: str) -> None:
+def test_indices_into_the_merged_rows_of_all_items_are_offset(kind: str) -> None:
     source = text(
         "float[1,3] x", "float[1,1,1,3] y",
         "f = Flatten<axis=2>(x) g = Gather<axis=0>(f, k) y = Reshape(g, shape)",
@@ -42,10 +42,10 @@ def test_a_flat_mask_looked_up_by_numbers(kind: str) -> None:
 
     _, reasons = check_items(source, {"x": 0}, [0])
 
-    assert reasons[0] == "each of N items picks from its own 3 rows"
+    assert reasons[0] == "each of N items gathers from its own 3 rows"
 
 
-def test_numbers_that_each_item_has_of_its_own() -> None:
+def test_indices_of_each_item_are_offset() -> None:
     source = text(
         "float[1,3,2] x, float[1,3] score", "float[1,2] y",
         "f = Reshape(x, k) i = ArgMax<axis=1, keepdims=0>(score) y = Gather<axis=0>(f, i)", "int64[2] k = {-1, 2}",
@@ -54,7 +54,7 @@ def test_numbers_that_each_item_has_of_its_own() -> None:
     check_items(source, {"x": 0, "score": 0}, [0])
 
 
-def test_numbers_that_count_the_items_already_stay() -> None:
+def test_indices_computed_from_a_count_of_the_items_are_kept() -> None:
     source = text(
         "float[1,3,2] x, float[1,3] score", "float[1,2] y",
         """f = Reshape(x, k) i = ArgMax<axis=1, keepdims=0>(score) s = Shape(x) n = Gather<axis=0>(s, first)
@@ -68,17 +68,17 @@ def test_numbers_that_count_the_items_already_stay() -> None:
     assert not reasons
 
 
-def test_rows_counted_from_the_end_are_refused() -> None:
+def test_negative_indices_into_merged_rows_are_refused() -> None:
     source = text(
         "float[1,3] x", "float[1,2] y", "f = Reshape(x, flat) y = Gather<axis=0>(f, k)",
         "int64[1] flat = {-1}, int64[1,2] k = {-1, 0}",
     )  # fmt: skip
 
-    with pytest.raises(CannotMigrate, match="counted from the end"):
+    with pytest.raises(CannotMigrate, match="count from the end"):
         repaired(source, {"x": {0: "N"}})
 
 
-def test_rows_that_are_the_same_for_all_items_are_there_as_often() -> None:
+def test_rows_shared_by_all_items_are_tiled() -> None:
     """A mask of ones, made for one item, looked up by numbers that go on from item to item."""
     source = text(
         "float[1,3] x", "float[1,3] y",
@@ -90,7 +90,7 @@ def test_rows_that_are_the_same_for_all_items_are_there_as_often() -> None:
 
     _, reasons = check_items(source, {"x": 0}, [0])
 
-    assert reasons == ["'ones' is repeated for each item: its axis 0 follows N × 3"]
+    assert reasons == ["'ones' is tiled along axis 0 to N × 3"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_rows_that_are_the_same_for_all_items_are_there_as_often() -> None:
         ("float[3,1] z = {7, 8, 9}", "int64[2,1] k = {1, 2}", 1),
     ],
 )
-def test_what_is_written_into_a_constant(data: str, index: str, axis: int) -> None:
+def test_scatter_nd_writes_each_item_into_its_own_rows(data: str, index: str, axis: int) -> None:
     shape = "1,2" if axis == 0 else "2,1"
     out = "1,3" if axis == 0 else "3,1"
     source = text(f"float[{shape}] x", f"float[{out}] y", "y = ScatterND(z, k, x)", f"{data}, {index}")
@@ -109,7 +109,7 @@ def test_what_is_written_into_a_constant(data: str, index: str, axis: int) -> No
     check_items(source, {"x": axis}, [axis])
 
 
-def test_a_constant_that_is_written_into_each_item() -> None:
+def test_scatter_nd_writes_shared_updates_into_each_item() -> None:
     source = text(
         "float[1,3] x", "float[1,3] y", "y = ScatterND(x, k, u)",
         "int64[1,2,2] k = {0, 2, 0, 0}, float[1,2] u = {5, 6}",
@@ -126,16 +126,16 @@ def test_a_constant_that_is_written_into_each_item() -> None:
         ("2,4,1", "y = GatherND(x, k)", "int64[2,2,2] k = {0,0,0,2,1,0,1,2}"),
     ],
 )
-def test_places_that_were_counted_are_refused(shape: str, nodes: str, constants: str) -> None:
+def test_indices_computed_for_one_length_are_refused(shape: str, nodes: str, constants: str) -> None:
     source = text(
         f"float[{shape}] x", "float[2,2,1] y" if "ND" in nodes else "float[1,2,8] y", nodes, constants
     )
 
-    with pytest.raises(CannotMigrate, match=r"counted on an axis of 4, and.*'k'"):
+    with pytest.raises(CannotMigrate, match=r"computed for an axis of length 4, but.*'k'"):
         repaired(source, {"x": {shape.split(",").index("4"): "W"}})
 
 
-def test_a_few_places_at_the_front_stay() -> None:
+def test_a_few_indices_at_the_front_are_kept() -> None:
     """The first of the tokens stands for the sentence."""
     source = text("float[1,6,2] x", "float[1,2] y", "y = Gather<axis=1>(x, k)", "int64 k = {0}")
 

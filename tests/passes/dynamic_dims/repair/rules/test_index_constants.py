@@ -1,4 +1,4 @@
-"""Positions that were counted for one length are counted for any, where something says that they must."""
+"""Constant positions are computed for any length where a later node is in conflict without that."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLE = "float[9,2] table = {0,0, 1,1, 2,2, 3,3, 4,4, 5,5, 6,6, 7,7, 8,8}"
         ("p = Cast<to=1>(k) q = Unsqueeze(p, last) y = Add(x, q)", "int32[1,5] k = {0,1,2,3,4}, int64[1] last = {-1}"),
     ],
 )  # fmt: skip
-def test_counted(nodes: str, constants: str) -> None:
+def test_positions_are_computed_where_a_later_node_needs_it(nodes: str, constants: str) -> None:
     if "Cast" in nodes:
         nodes = nodes.replace("Cast<to=1>(k)", "Cast<to=1>(j)").replace("p = ", "j = Mul(k, one) p = ", 1)
         constants += ", int32 one = {1}"
@@ -31,13 +31,13 @@ def test_counted(nodes: str, constants: str) -> None:
 
     result, log = repaired(source, {"x": {1: "T"}})
 
-    assert "0 … 4 → 0 … T - 1" in log.changes[0].reason
+    assert "0, 1, …, 4 → 0, 1, …, T - 1" in log.changes[0].reason
     for length in (5, 3, 8):
         y = run(result, {"x": np.zeros((1, length, 2), np.float32)})[0]
         np.testing.assert_array_equal(y[0, :, 0], np.arange(length, dtype=np.float32))
 
 
-def test_a_mask_of_what_comes_after() -> None:
+def test_positions_of_a_causal_mask_follow_on_both_axes() -> None:
     """Rows and columns are both counted, and only one of them is asked for by what follows."""
     source = text(
         "float[1,4,4] x", "float[1,4,4] y",
@@ -51,7 +51,7 @@ def test_a_mask_of_what_comes_after() -> None:
     np.testing.assert_array_equal(y[0], np.where(np.tri(6, dtype=bool), 0, -9).astype(np.float32))
 
 
-def test_one_number_written_as_often() -> None:
+def test_one_repeated_number_is_expanded() -> None:
     """Types of tokens, all 1."""
     source = text(
         "float[1,5,2] x",
@@ -62,13 +62,13 @@ def test_one_number_written_as_often() -> None:
 
     result, log = repaired(source, {"x": {1: "T"}})
 
-    assert "5 times 1 → T times" in log.changes[0].reason
+    assert "1 repeated 5 times → T times" in log.changes[0].reason
     np.testing.assert_array_equal(
         run(result, {"x": np.zeros((1, 7, 2), np.float32)})[0], np.ones((1, 7, 2), np.float32)
     )
 
 
-def test_what_nothing_contradicts_stays() -> None:
+def test_positions_without_a_conflict_are_kept() -> None:
     source = text(
         "float[1,5,2] x", "float[1,5,2] y, float[1,5,2] z", "p = Gather<axis=0>(table, k) z = Relu(p) y = Relu(x)",
         f"{TABLE}, int64[1,5] k = {{0,1,2,3,4}}",

@@ -1,4 +1,4 @@
-"""A window that was the whole picture."""
+"""Pools whose window is the whole image."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEAD = "float[2,3] w = {1, 2, 3, -1, 5, 6}"
 
 @pytest.mark.parametrize("window", ["kernel_shape=[4,6]", "kernel_shape=[5,7], pads=[0,0,1,1]"])
 @pytest.mark.parametrize("operator", ["AveragePool", "MaxPool"])
-def test_before_weights_it_is_the_whole_of_any(operator: str, window: str) -> None:
+def test_a_pool_over_the_whole_image_before_weights_becomes_global(operator: str, window: str) -> None:
     source = model(
         text(
             "float[1,2,4,6] x",
@@ -48,7 +48,7 @@ def test_before_weights_it_is_the_whole_of_any(operator: str, window: str) -> No
         ("kernel_shape=[5,6], pads=[0,0,1,0], count_include_pad=1", "1,1"),
     ],
 )
-def test_where_nothing_takes_one_place_alone_it_stays(window: str, out: str) -> None:
+def test_a_pool_without_a_conflict_after_it_is_kept(window: str, out: str) -> None:
     source = text("float[1,2,4,6] x", f"float[1,2,{out}] y", f"y = AveragePool<{window}>(x)")
 
     result, log = repaired(source, "x:N,2,H,W")

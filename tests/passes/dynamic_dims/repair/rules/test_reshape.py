@@ -1,4 +1,4 @@
-"""Reshapes that hold a frozen batch: where it goes, and the least that is written for it."""
+"""Reshapes with a frozen batch: which axis it becomes, and the smallest change that writes it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def shapes(proto: onnx.ModelProto) -> list[list[int]]:
         ("0, 24", "1,8,3", "1,24", [0, 24]),
     ],
 )
-def test_the_batch_stays_in_front(shape: str, x: str, y: str, expected: list[int]) -> None:
+def test_a_batch_in_front_changes_as_little_as_possible(
+    shape: str, x: str, y: str, expected: list[int]
+) -> None:
     rank = shape.count(",") + 1
     source = text(
         f"float[{x}] x", f"float[{y}] y", "r = Reshape(x, k) y = Relu(r)", f"int64[{rank}] k = {{{shape}}}"
@@ -36,7 +38,7 @@ def test_the_batch_stays_in_front(shape: str, x: str, y: str, expected: list[int
     assert shapes(result) == [expected]
 
 
-def test_a_batch_that_a_head_would_swallow_comes_back() -> None:
+def test_a_batch_merged_into_heads_is_split_off_again() -> None:
     """[1, A, 4] goes through [A, 4] and back: rows of all items, then items again."""
     source = text(
         "float[1,6,4] x", "float[1,6,2] y", "a = Reshape(x, k) b = MatMul(a, w) y = Reshape(b, j)",
@@ -49,7 +51,7 @@ def test_a_batch_that_a_head_would_swallow_comes_back() -> None:
     assert "N × 6" in reasons[0]
 
 
-def test_steps_of_time_take_the_batch_in() -> None:
+def test_the_batch_is_merged_into_time_steps() -> None:
     """CRNN: [T, 1, C] → [T, C] → Gemm → [T, 1, K]. The items of one step are neighbours."""
     source = text(
         "float[5,1,4] x", "float[5,1,2] y", "a = Reshape(x, k) b = Gemm(a, w) y = Reshape(b, j)",
@@ -61,7 +63,7 @@ def test_steps_of_time_take_the_batch_in() -> None:
     assert shapes(result) == [[-1, 4], [5, -1, 2]]
 
 
-def test_heads_take_the_batch_in() -> None:
+def test_the_batch_is_merged_into_heads() -> None:
     """torch's attention: [T, 1, 8] → [T, heads, 4], of which each head of each item attends on its own."""
     source = text(
         "float[5,1,8] x", "float[5,1,8] y",
@@ -75,7 +77,7 @@ def test_heads_take_the_batch_in() -> None:
     assert shapes(result) == [[5, -1, 4], [5, -1, 8]]
 
 
-def test_a_shared_constant_is_copied() -> None:
+def test_a_shape_that_another_node_reads_is_not_changed() -> None:
     source = text(
         "float[1,4] x, float[1,4] z", "float[1,2,2] y, float[1,2,2] v", "y = Reshape(x, k) v = Reshape(w, k)",
         "int64[3] k = {1, 2, 2}, float[1,4] w = {1,2,3,4}",
@@ -87,7 +89,7 @@ def test_a_shared_constant_is_copied() -> None:
     assert len(log.changes) == 1
 
 
-def test_two_axes_that_move_are_read_from_a_shape() -> None:
+def test_two_varying_axes_are_read_from_a_shape() -> None:
     source = text(
         "float[1,3,4,6] x", "float[1,4,6,3] y",
         "t = Transpose<perm=[0,2,3,1]>(x) a = Reshape(t, k) r = Relu(a) y = Reshape(r, j)",
@@ -100,7 +102,7 @@ def test_two_axes_that_move_are_read_from_a_shape() -> None:
     assert log.changes[1].emitted
 
 
-def test_through_constant_nodes_and_folded_shapes() -> None:
+def test_shapes_from_constant_nodes_and_computed_shapes_are_repaired() -> None:
     source = model(
         text(
             "float[1,8] x", "float[1,2,4] y",
@@ -114,7 +116,7 @@ def test_through_constant_nodes_and_folded_shapes() -> None:
     assert shapes(result) == [[0, 2, 4]]
 
 
-def test_in_a_branch_and_in_a_function() -> None:
+def test_reshapes_in_a_branch_and_in_a_function_are_repaired() -> None:
     branch = text(
         "float[1,8] x, bool c", "float[1,2,4] y",
         """y = If(c) <
@@ -132,7 +134,7 @@ g (float[1,8] x) => (float[1,2,4] y) { y = me.f(x) }
     assert result.functions
 
 
-def test_a_transposed_batch() -> None:
+def test_a_batch_that_moves_past_another_axis_is_transposed() -> None:
     """[1, n] as a column, and the product laid in a row again: what a Transpose would do to a batch."""
     source = text(
         "float[1,4] x", "float[1,2] y", "a = Reshape(x, k) b = MatMul(w, a) y = Reshape(b, j)",
@@ -150,7 +152,7 @@ def test_a_transposed_batch() -> None:
     ]
 
 
-def test_what_cannot_be_told_is_refused_by_name() -> None:
+def test_a_shape_that_fits_one_size_only_is_refused() -> None:
     source = text(
         "float[1,4] x", "float[4,4] y", "r = Reshape(x, k) y = Add(r, w)",
         "int64[1] k = {4}, float[4,4] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}",

@@ -13,7 +13,7 @@ RESIZE = 'Resize<mode="nearest", coordinate_transformation_mode="asymmetric", ne
 DOWN = "d = MaxPool<kernel_shape=[2,2], strides=[2,2], ceil_mode=1>(x)"
 
 
-def test_the_batch_alone_needs_no_shape() -> None:
+def test_whole_scales_serve_where_only_the_batch_varies() -> None:
     source = text(
         "float[1,1,4,6] x", "float[1,1,8,12] y", f"y = {RESIZE}(x, , , k)", "int64[4] k = {1,1,8,12}"
     )
@@ -24,7 +24,7 @@ def test_the_batch_alone_needs_no_shape() -> None:
     assert len(result.graph.node) == 1
 
 
-def test_a_broken_ratio_reads_the_batch_from_the_shape() -> None:
+def test_a_ratio_that_is_not_whole_reads_the_batch_from_the_shape() -> None:
     source = text("float[1,1,4,6] x", "float[1,1,7,9] y", f"y = {RESIZE}(x, , , k)", "int64[4] k = {1,1,7,9}")
 
     check_items(source, {"x": 0}, [0])
@@ -32,7 +32,7 @@ def test_a_broken_ratio_reads_the_batch_from_the_shape() -> None:
 
 @pytest.mark.parametrize("join", ["Concat<axis=1>(s, u)", "Add(u, s)"])
 @pytest.mark.parametrize("late", [False, True])
-def test_the_skip_connection(join: str, late: bool) -> None:
+def test_sizes_are_those_of_the_skip_connection(join: str, late: bool) -> None:
     """At an odd height a whole ratio would be one too long; the skip's own nodes may come after the Resize."""
     skip, up = "s = Relu(x)", f"u = {RESIZE}(d, , , k)"
     nodes = f"{DOWN} {up} {skip} y = {join}" if late else f"{DOWN} {skip} {up} y = {join}"
@@ -49,7 +49,7 @@ def test_the_skip_connection(join: str, late: bool) -> None:
         np.testing.assert_array_equal(run(result, {"x": small})[0], run(model(source), {"x": small})[0])
 
 
-def test_back_to_the_size_of_the_input() -> None:
+def test_sizes_are_those_of_the_models_input() -> None:
     source = text(
         "float[1,1,4,6] x", "float[1,1,4,6] y", f"{DOWN} y = {RESIZE}(d, , , k)", "int64[4] k = {1,1,4,6}"
     )
@@ -59,7 +59,7 @@ def test_back_to_the_size_of_the_input() -> None:
     assert run(result, {"x": np.zeros((2, 1, 5, 7), np.float32)})[0].shape == (2, 1, 5, 7)
 
 
-def test_sizes_that_follow_nothing_are_refused() -> None:
+def test_sizes_that_derive_from_no_length_are_refused() -> None:
     source = text("float[1,1,4,6] x", "float[1,1,7,9] y", f"y = {RESIZE}(x, , , k)", "int64[4] k = {1,1,7,9}")
 
     with pytest.raises(CannotMigrate, match="'k'"):
@@ -67,7 +67,7 @@ def test_sizes_that_follow_nothing_are_refused() -> None:
 
 
 @pytest.mark.parametrize("by", ["sizes", "scales"])
-def test_what_was_pooled_is_laid_over_what_it_is_joined_with(by: str) -> None:
+def test_a_pooled_map_is_resized_to_what_it_is_combined_with(by: str) -> None:
     """The picture as a whole, as DeepLab and PSPNet join it to every place."""
     held = "int64[4] k = {1,1,4,6}" if by == "sizes" else "float[4] k = {1,1,4,6}"
     given = "(p, , , k)" if by == "sizes" else "(p, , k)"
@@ -86,7 +86,7 @@ def test_what_was_pooled_is_laid_over_what_it_is_joined_with(by: str) -> None:
     )
 
 
-def test_what_was_pooled_keeps_its_sizes_where_only_the_batch_moves() -> None:
+def test_a_pooled_map_keeps_its_sizes_where_only_the_batch_varies() -> None:
     source = text(
         "float[1,1,4,6] x", "float[1,2,4,6] y", f"p = GlobalAveragePool(x) u = {RESIZE}(p, , , k) y = Concat<axis=1>(x, u)",
         "int64[4] k = {1,1,4,6}",

@@ -1,4 +1,4 @@
-"""Slices and splits of axes that move."""
+"""Slices and splits of varying axes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.repairs import check_items, repaired, text
 
 
 @pytest.mark.parametrize("end", [1, 2, 1000])
-def test_a_slice_of_the_whole_batch_stays_whole(end: int) -> None:
+def test_a_slice_of_the_whole_batch_takes_the_whole_batch(end: int) -> None:
     source = text(
         "float[1,4] x", "float[1,2] y", "y = Slice(x, b, e, a)",
         f"int64[2] b = {{0, 1}}, int64[2] e = {{{end}, 3}}, int64[2] a = {{0, 1}}",
@@ -20,7 +20,7 @@ def test_a_slice_of_the_whole_batch_stays_whole(end: int) -> None:
     check_items(source, {"x": 0}, [0])
 
 
-def test_a_table_is_cut_to_the_length_of_the_sentence() -> None:
+def test_a_slice_of_a_table_ends_at_the_length_it_is_added_to() -> None:
     table = ",".join(map(str, range(20)))
     source = text(
         "float[1,5] x", "float[1,5] y", "p = Slice(t, b, e, a) y = Add(x, p)",
@@ -34,7 +34,7 @@ def test_a_table_is_cut_to_the_length_of_the_sentence() -> None:
     assert "ends [5] → [T]" in log.changes[0].reason
 
 
-def test_what_is_cut_off_stays_cut_off() -> None:
+def test_a_slice_that_drops_the_last_element_drops_the_last_at_any_length() -> None:
     """A length less one, as of an odd axis that was padded, is found by what it is joined with."""
     source = text(
         "float[1,1,6] x", "float[1,2,5] y",
@@ -49,7 +49,7 @@ def test_what_is_cut_off_stays_cut_off() -> None:
 
 
 @pytest.mark.parametrize("opset", [11, 13, 18])
-def test_equal_parts_stay_equal(opset: int) -> None:
+def test_equal_parts_are_equal_at_any_size(opset: int) -> None:
     given, constants = ("x", "") if opset == 11 else ("x, k", "int64[2] k = {3, 3}")
     form = "<axis=1, split=[3, 3]>" if opset == 11 else "<axis=1>"
     source = text(

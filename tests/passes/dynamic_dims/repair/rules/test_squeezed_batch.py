@@ -1,4 +1,4 @@
-"""Networks that work on the one item of their batch, and give the batch back at the end."""
+"""Networks that remove the batch axis, compute on the one item, and add the axis again at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("taken", TAKEN)
-def test_away_and_back(taken: str) -> None:
+def test_a_batch_that_is_removed_and_added_again(taken: str) -> None:
     source = text(
         "float[1,3,4] x",
         "float[1,3,2] y",
@@ -31,7 +31,7 @@ def test_away_and_back(taken: str) -> None:
     assert any("→ Reshape to" in reason for reason in reasons)
 
 
-def test_back_by_a_reshape() -> None:
+def test_a_batch_that_a_reshape_adds_again() -> None:
     source = text(
         "float[1,3,4] x", "float[1,6] y", "a = Squeeze(x, zero) b = MatMul(a, m) y = Reshape(b, k)",
         f"{MATRIX}, int64[2] k = {{1, 6}}",
@@ -40,7 +40,7 @@ def test_back_by_a_reshape() -> None:
     check_items(source, {"x": 0}, [0])
 
 
-def test_one_item_by_a_vector() -> None:
+def test_a_gather_of_item_zero_by_a_vector_keeps_all_items() -> None:
     source = text("float[1,4] x", "float[1,2] y", "a = Gather<axis=0>(x, zero) y = MatMul(a, m)", MATRIX)
 
     result, _ = check_items(source, {"x": 0}, [0])
@@ -48,7 +48,7 @@ def test_one_item_by_a_vector() -> None:
     assert result.graph.node[0].op_type == "Identity"
 
 
-def test_up_to_opset_12_axes_are_attributes() -> None:
+def test_axes_as_attributes_up_to_opset_12() -> None:
     source = text(
         "float[1,3,4] x", "float[1,3,2] y",
         "a = Squeeze<axes=[0]>(x) b = MatMul(a, m) y = Unsqueeze<axes=[0]>(b)", MATRIX, opset=11,
@@ -57,7 +57,7 @@ def test_up_to_opset_12_axes_are_attributes() -> None:
     check_items(source, {"x": 0}, [0])
 
 
-def test_an_axis_that_is_brought_in_and_is_no_batch() -> None:
+def test_an_added_axis_that_is_no_batch() -> None:
     """[3N, 2] → [1, 3N, 2] for a product with a matrix of its own, then the batch again."""
     source = text(
         "float[1,3,4] x", "float[1,3,2] y",
@@ -79,18 +79,18 @@ def test_an_axis_that_is_brought_in_and_is_no_batch() -> None:
         ),
     ],
 )
-def test_what_gives_no_batch_back_is_refused(nodes: str, output: str) -> None:
+def test_a_batch_that_is_removed_for_good_is_refused(nodes: str, output: str) -> None:
     source = text("float[1,3,4] x", output, nodes, MATRIX)
 
     with pytest.raises(
-        CannotMigrate, match=r"^Squeeze '.*out of its batch, and nothing brings it back; at "
+        CannotMigrate, match=r"^'.*' \(Squeeze\): it removes the batch axis, .* no later node adds it again"
     ) as caught:
         repaired(source, {"x": {0: "N"}})
     assert caught.value.code == "frozen-dim"
 
 
-def test_a_single_number_is_left() -> None:
+def test_a_batch_without_an_axis_to_merge_into_is_refused() -> None:
     source = text("float[1,1] x", "float y", "y = Squeeze(x)", MATRIX)
 
-    with pytest.raises(CannotMigrate, match="no axis is left"):
+    with pytest.raises(CannotMigrate, match="no axis into which the batch could be merged"):
         repaired(source, {"x": {0: "N"}})

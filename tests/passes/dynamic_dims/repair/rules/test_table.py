@@ -1,4 +1,4 @@
-"""The table names operators that there are."""
+"""The table of repair rules."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from onnx import defs
 from onnx_migrate.passes.dynamic_dims.repair.rules.table import APPLIED_TO_CONSTANTS, RULES
 
 
-def test_operators() -> None:
+def test_every_operator_of_the_table_exists() -> None:
     assert {name for name in RULES if not defs.has(name)} == set()
     assert RULES.keys() >= APPLIED_TO_CONSTANTS

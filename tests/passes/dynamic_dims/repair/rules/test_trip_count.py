@@ -1,4 +1,4 @@
-"""Loops over time count to the length that is there."""
+"""Loops over time iterate to the length of the axis that they read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def counting(way: str) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_to_the_end_of_what_is_read(way: str) -> None:
+def test_a_loop_iterates_to_the_end_of_the_axis_it_reads(way: str) -> None:
     result, log = repaired(counting(way), {"x": {0: "T"}})
 
     assert len(log.changes) == 1
@@ -54,7 +54,7 @@ def test_to_the_end_of_what_is_read(way: str) -> None:
         np.testing.assert_allclose(said, np.maximum(sums, 0), rtol=1e-5, atol=1e-6)
 
 
-def test_a_number_of_rounds_that_reads_nothing_by_its_counter_stays() -> None:
+def test_a_trip_count_that_is_no_index_is_kept() -> None:
     source = text(
         "float[5] x", "float[5] y",
         """y = Loop(five, go, x) <body = b (int64 i, bool c, float[5] s) => (bool d, float[5] t) {
