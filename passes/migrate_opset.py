@@ -12,6 +12,7 @@ from onnx_migrate.engine.lift import Lift
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.model.graphs import function_path
 from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
@@ -66,7 +67,7 @@ class MigrateOpset(Pass):
             (proto, onnx_opset(proto.opset_import, ir_version=proto.ir_version))
         ]
         for function in proto.functions:
-            label = f"function {function.domain}:{function.name}"
+            label = function_path(function)
             version = onnx_opset(function.opset_import, ir_version=proto.ir_version, name=label)
             bodies.append((function, version))
         newest = max((version for _, version in bodies if version is not None), default=None)

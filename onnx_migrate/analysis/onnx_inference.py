@@ -15,7 +15,7 @@ LONG = 1 << 16
 """Elements of a vector above which it cannot be a shape, so that data propagation need not follow its values."""
 
 _LENGTH_PREFIX = "a vector of "
-"""With a length behind it, the symbol that replaces the length of a long vector."""
+"""The prefix of the symbols that replace the lengths of long vectors; the length follows it."""
 
 FRAGILE = frozenset({"DictVectorizer", "LabelEncoder"})
 """Operators of ai.onnx.ml whose inference functions crash the process if the input's type is unknown (onnx 1.23)."""

@@ -14,7 +14,7 @@ from onnx import AttributeProto
 
 from onnx_migrate.errors import PassError, Where
 from onnx_migrate.files import inline, load
-from onnx_migrate.model.graphs import bodies, initializer_names, nested_nodes
+from onnx_migrate.model.graphs import bodies, function_path, initializer_names, nested_nodes
 from onnx_migrate.model.model import Model
 
 __all__ = ["run_on_graph", "run_on_proto"]
@@ -75,7 +75,7 @@ def _loaded(proto: onnx.ModelProto, before: Model) -> Model:
 def _refuse_what_is_dropped(proto: onnx.ModelProto) -> None:
     for function in proto.functions:
         if getattr(function, "overload", ""):
-            raise _cannot_represent(f"function {function.domain}:{function.name} has an overload", None)
+            raise _cannot_represent(f"{function_path(function)} has an overload", None)
     for value in (*proto.graph.input, *proto.graph.output):
         kind = value.type.WhichOneof("value")
         if kind != "tensor_type":

@@ -27,7 +27,6 @@ _STARTS: tuple[tuple[bytes, str, str], ...] = (
     (b"\x80\x04", "a Python pickle, perhaps a PyTorch checkpoint", "export it with torch.onnx.export"),
 )
 
-
 _RAW_DATA_TAG = encode_varint(TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number << 3 | BYTES)
 
 
@@ -48,10 +47,7 @@ def describe(head: bytes) -> tuple[str, str]:
         return "a tar archive", "unpack it first"
     if head[8:10] == b'{"' and head[5:8] == b"\0\0\0":
         return "a safetensors file", "it holds weights without a graph: export the model to ONNX"
-    try:
-        text = head.decode("utf-8", "ignore").lstrip("\ufeff \t\r\n")
-    except UnicodeDecodeError:
-        return "", ""
+    text = head.decode("utf-8", "ignore").lstrip("\ufeff \t\r\n")
     if not text or not _is_text(head):
         return _tensor(head)
     low = text.lower()
@@ -59,15 +55,15 @@ def describe(head: bytes) -> tuple[str, str]:
         return "an HTML page, perhaps the error page of a download", "download the file again"
     if "ir_version" in low[:512]:
         if low.startswith("{"):
-            return "an ONNX model as JSON", "google.protobuf.json_format.Parse and onnx.save make it binary"
+            return "an ONNX model as JSON", "convert it with google.protobuf.json_format.Parse and onnx.save"
         if low.startswith("<") or "opset_import: [" in low:
-            return "ONNX's text format", "onnx.parser.parse_model and onnx.save make it binary"
+            return "ONNX's text format", "convert it with onnx.parser.parse_model and onnx.save"
         return (
             "an ONNX model as protobuf text",
-            "google.protobuf.text_format.Parse and onnx.save make it binary",
+            "convert it with google.protobuf.text_format.Parse and onnx.save",
         )
     if low.startswith("<?xml"):
-        return "XML, perhaps an OpenVINO model", ""
+        return "XML, perhaps an OpenVINO model", "give the ONNX model it was made from"
     return "text", ""
 
 

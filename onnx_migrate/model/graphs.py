@@ -51,14 +51,14 @@ FunctionKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class LocatedBody:
-    """A body and where it stands in the model."""
+    """A body and its position in the model."""
 
     body: Body
     path: str
     """The path that messages show, as in "graph/branch:then_branch" or "function com.acme:Block"."""
     key: BodyKey
     owner: onnx.ModelProto | onnx.FunctionProto
-    """Whose opset imports hold in the body: the model's, or those of the function that it is or stands in."""
+    """Whose opset imports hold in the body: the model's, or those of the function that it is or that contains it."""
 
 
 _NONE: tuple[tuple[str, int, onnx.GraphProto], ...] = ()

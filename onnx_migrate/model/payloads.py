@@ -28,7 +28,7 @@ class FilePayload:
     """`length` bytes of `path` from `offset`; little-endian and dense, as `raw_data` would hold them.
 
     `field` is the TensorProto field that held them, and `extra_fields` the tensor's external_data and data_location
-    beside it, serialised; both only for data inside a model, to write it back as it was.
+    as they were, serialised; both only for data inside a model, to write it back as it was.
     """
 
     path: Path
@@ -109,10 +109,10 @@ class TensorPayload:
         """
         if self.tensor.data_location == TensorProto.EXTERNAL:
             return b""
-        beside = TensorProto(external_data=self.tensor.external_data)
+        others = TensorProto(external_data=self.tensor.external_data)
         if self.tensor.HasField("data_location"):
-            beside.data_location = self.tensor.data_location
-        return bytes(beside.SerializeToString())
+            others.data_location = self.tensor.data_location
+        return bytes(others.SerializeToString())
 
     def read(self) -> bytes:
         """Return the bytes as `raw_data` would hold them. Raises LoadError if the tensor has changed."""

@@ -127,7 +127,7 @@ class Weights:
         path = folder / location
         try:
             real = Path(os.path.realpath(path))
-            # A model that is a symbolic link (as in the Hugging Face cache) may have its data beside the link's target.
+            # A model that is a symbolic link (as in the Hugging Face cache) may have its data in the folder of the link's target.
             roots = [Path(os.path.realpath(folder))]
             if self.source is not None:
                 roots.append(Path(os.path.realpath(self.source)).parent)

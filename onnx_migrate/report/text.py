@@ -19,32 +19,34 @@ _SHOWN = 5
 
 def print_report(report: Report, console: Console, *, target: str = "", everything: bool = False) -> None:
     """Print a report on a rich console, as plain text unless it is a terminal; `target` is where the result was written."""
-    say = _Writer(console)
+    writer = _Writer(console)
     before, after = report.before, report.after
     arrow = f" → {target}" if target else ""
-    say.line(f"[bold]{_safe(report.model)}{_safe(arrow)}[/]")
+    writer.line(f"[bold]{_safe(report.model)}{_safe(arrow)}[/]")
     if report.outcome == "unchanged":
-        say.line(f"unchanged: opset {after.opset}, IR {after.ir_version}, {after.nodes} nodes")
+        writer.line(f"unchanged: opset {after.opset}, IR {after.ir_version}, {after.nodes} nodes")
     else:
-        say.line(
+        writer.line(
             f"opset {_both(before.opset, after.opset)}, IR {_both(before.ir_version, after.ir_version)}, "
             f"nodes {_both(before.nodes, after.nodes)}"
         )
-    _changes(report.changes, say, everything)
+    _changes(report.changes, writer, everything)
     if report.notes:
-        say.head("notes")
+        writer.head("notes")
         for note in report.notes:
-            say.line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{_safe(note.message)}")
+            writer.line(
+                f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{_safe(note.message)}"
+            )
     if report.dynamic is not None:
-        _dynamic(report.dynamic, say)
-    _verification(report.verification, say)
+        _dynamic(report.dynamic, writer)
+    _verification(report.verification, writer)
 
 
 def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str, other: str) -> None:
     """Print the verdict on two models, as `Verdict.as_dict` returns it, on a rich console."""
-    say = _Writer(console)
-    say.line(f"[bold]{_safe(other)} compared with {_safe(original)}[/]")
-    _verification(verdict, say)
+    writer = _Writer(console)
+    writer.line(f"[bold]{_safe(other)} compared with {_safe(original)}[/]")
+    _verification(verdict, writer)
 
 
 class _Writer:
@@ -58,22 +60,22 @@ class _Writer:
         self.line(f"\n[bold]{text}[/]")
 
 
-def _changes(changes: Iterable[Change], say: _Writer, everything: bool) -> None:
+def _changes(changes: Iterable[Change], writer: _Writer, everything: bool) -> None:
     groups: dict[tuple[str, str], list[Change]] = {}
     for change in changes:
         groups.setdefault((change_text(change), change.reason), []).append(change)
     if groups:
-        say.head("changed nodes")
+        writer.head("changed nodes")
     for (operators, reason), members in groups.items():
         count = f" ×{len(members)}" if len(members) > 1 else ""
         inexact = sorted({INEXACT[member.exactness.value] for member in members} - {""})
         grade = f" [yellow]({', '.join(inexact)})[/]" if inexact else ""
-        say.line(f"  [green]{_safe(operators)}[/]{count}{grade}: {_safe(reason)}")
+        writer.line(f"  [green]{_safe(operators)}[/]{count}{grade}: {_safe(reason)}")
         shown = members if everything else members[:_SHOWN]
         for member in shown:
-            _change(member, say)
+            _change(member, writer)
         if len(members) > len(shown):
-            say.line(f"    … and {len(members) - len(shown)} more (--verbose shows them)")
+            writer.line(f"    … and {len(members) - len(shown)} more (--verbose shows them)")
 
 
 def change_text(change: Change) -> str:
@@ -85,21 +87,21 @@ def change_text(change: Change) -> str:
     return before if before == after else f"{before} → {after}"
 
 
-def _change(change: Change, say: _Writer) -> None:
+def _change(change: Change, writer: _Writer) -> None:
     scope = f" in {change.where.scope}" if change.where.scope not in ("", "graph") else ""
     inputs = ""
     if change.after is not None and change.before.input != change.after.input:
         inputs = f"  ({_list(change.before.input)}) → ({_list(change.after.input)})"
-    say.line(f"    {_safe(change.where.node + scope + inputs)}")
+    writer.line(f"    {_safe(change.where.node + scope + inputs)}")
     old, new = change.attributes
     for name, value in old.items():
         if name not in new:
-            say.line(f"        [red]- {_safe(name)} = {_safe(value)}[/]")
+            writer.line(f"        [red]- {_safe(name)} = {_safe(value)}[/]")
     for name, value in new.items():
         was = f", was {old[name]}" if name in old else ""
-        say.line(f"        [green]+ {_safe(name)} = {_safe(value + was)}[/]")
+        writer.line(f"        [green]+ {_safe(name)} = {_safe(value + was)}[/]")
     if change.emitted:
-        say.line(f"        added nodes: {_safe(', '.join(change.emitted))}")
+        writer.line(f"        added nodes: {_safe(', '.join(change.emitted))}")
 
 
 def _list(names: Iterable[str]) -> str:
@@ -110,24 +112,24 @@ def _both(old: object, new: object) -> str:
     return f"{old}" if old == new else f"{old} → {new}"
 
 
-def _dynamic(proof: Mapping[str, Any], say: _Writer) -> None:
-    say.head("runs at other sizes")
+def _dynamic(proof: Mapping[str, Any], writer: _Writer) -> None:
+    writer.head("runs at other sizes")
     for trial in proof["trials"]:
         sizes = ", ".join(f"{symbol}={size}" for symbol, size in trial["sizes"])
-        say.line(f"  {_safe(sizes)}: {_safe(trial['problem']) or AS_DECLARED}")
+        writer.line(f"  {_safe(sizes)}: {_safe(trial['problem']) or AS_DECLARED}")
     for note in proof["notes"]:
-        say.line(f"  {_safe(note)}")
+        writer.line(f"  {_safe(note)}")
 
 
-def _verification(verdict: Mapping[str, Any] | None, say: _Writer) -> None:
+def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
     if verdict is None:
-        say.head("[yellow]not verified[/]: verification was turned off")
+        writer.head("[yellow]not verified[/]: verification was turned off")
         return
     if verdict["kind"] == "verified":
         feeds = ", ".join(feed["name"] for feed in verdict["feeds"])
-        say.head(f"[green]verified[/] with {_safe(verdict['evaluator'])}, inputs: {_safe(feeds)}")
+        writer.head(f"[green]verified[/] with {_safe(verdict['evaluator'])}, inputs: {_safe(feeds)}")
     else:
-        say.head(f"[yellow]{verdict['kind']}[/]: {_safe(verdict['reason'])}")
+        writer.head(f"[yellow]{verdict['kind']}[/]: {_safe(verdict['reason'])}")
     for item in verdict["comparisons"]:
         shape = "×".join(map(str, item["shape_after"] or ())) or "scalar"
         if item["problem"]:
@@ -139,9 +141,9 @@ def _verification(verdict: Mapping[str, Any] | None, say: _Writer) -> None:
                 f"largest difference {item['largest_absolute']:.3g} (allowed {item['allowed']:.3g}), "
                 f"relative {item['largest_relative']:.3g}"
             )
-        say.line(f"  {_safe(item['output'])}  {item['dtype_after']} {shape}  {finding}")
+        writer.line(f"  {_safe(item['output'])}  {item['dtype_after']} {shape}  {finding}")
     for note in verdict["notes"]:
-        say.line(f"  {_safe(note)}")
+        writer.line(f"  {_safe(note)}")
 
 
 def _safe(text: str) -> str:

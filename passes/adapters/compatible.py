@@ -1,6 +1,6 @@
 """Steps that leave a node unchanged, each with what the changelog of the standard says has changed; tests run them all.
 
-Only for operators without an adapter: the other files declare such steps beside the adapters of their operators.
+Only for operators without an adapter: the other files declare such steps next to the adapters of their operators.
 """
 
 from __future__ import annotations

@@ -26,13 +26,13 @@ def mean_variance_normalization_13(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("GroupNormalization", to=21)
 def group_normalization_21(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`scale` and `bias` hold a value per channel, no longer one per group: each is repeated.
+    """`scale` and `bias` are repeated, since they have one value per channel in place of one per group.
 
-    What changes: constants are repeated here, others by Expand at run time. A double stays
-    one inside (`stash_type`), because the default became float.
+    What changes: constants are repeated by the migration, other values by Expand at run time. For doubles `stash_type`
+    is set to double, since its default is float.
 
-    Why equal: the function bodies of both versions (onnx/defs/nn). For half floats version 18 leaves the
-    precision open, and ONNX Runtime computes it in float, as the new default says.
+    Why equal: the function bodies of both versions (onnx/defs/nn). For half floats version 18 leaves the precision
+    open, and ONNX Runtime computes in float, the default from version 21 on.
     """
     if rw.need_dtype(node.input[0]) == TensorProto.DOUBLE:
         rw.set("stash_type", int(TensorProto.DOUBLE))

@@ -1,6 +1,6 @@
 """Tree ensembles of ai.onnx.ml: TreeEnsembleRegressor and TreeEnsembleClassifier become TreeEnsemble.
 
-The operators of ai.onnx that are written beside it are valid at opset 13 and at all newer ones.
+The operators of ai.onnx that are written after it are valid at opset 13 and at all newer ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Types of values: in sub-graphs, in functions for each call, and behind operators that onnx has removed."""
+"""Types of values: in sub-graphs, in functions for each call, and of outputs of operators that onnx has removed."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def _known(body: str, opset: int = 9) -> ValueType:
         ("Crop <border = [1, 2, 9, 9], scale = [2, 3]>", (2, 3, 2, 3)),
     ],
 )
-def test_inference_goes_on_behind_a_removed_operator(body: str, shape: tuple[int, ...]) -> None:
+def test_inference_goes_on_after_a_removed_operator(body: str, shape: tuple[int, ...]) -> None:
     assert _known(body) == ValueType(TensorProto.FLOAT16, shape)
 
 
-def test_inference_goes_on_behind_the_experimental_form_of_a_standard_operator() -> None:
+def test_inference_goes_on_after_the_experimental_form_of_a_standard_operator() -> None:
     assert _known("MeanVarianceNormalization <across_channels = 1>", 8).rank == 4
 
 
 @pytest.mark.parametrize("body", ["Crop <border = [1]>", "Softermax"])
-def test_types_behind_an_unknown_operator_are_unknown(body: str) -> None:
+def test_types_after_an_unknown_operator_are_unknown(body: str) -> None:
     assert _known(body) == ValueType()
 
 

@@ -57,7 +57,8 @@ def test_tensors_of_every_place_are_found() -> None:
 def test_the_size_of_raw_data_is_that_of_onnx(data_type: int) -> None:
     dtype = helper.tensor_dtype_to_np_dtype(data_type)
     made = numpy_helper.from_array(np.zeros((3, 5), dtype), "w")
-    assert made.data_type == data_type
+    if made.data_type != data_type:
+        pytest.skip("an older onnx represents this type by another one in NumPy")
 
     assert byte_size([3, 5], data_type) == len(made.raw_data)
     assert byte_size([], data_type) == len(numpy_helper.from_array(np.zeros((), dtype)).raw_data)

@@ -1,4 +1,4 @@
-"""The removed operators of ai.onnx: a Crop is the Slice it is replaced by, and inference goes on behind them."""
+"""The removed operators of ai.onnx: a Crop equals the Slice that replaces it, and inference goes on after them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def infer(node: onnx.NodeProto, opset: int) -> list[int | None]:
     return [dim.dim_value for dim in shape.dim]
 
 
-def test_inference_goes_on_behind_a_removed_operator() -> None:
+def test_inference_goes_on_after_a_removed_operator() -> None:
     assert infer(helper.make_node("ImageScaler", ["x"], ["c"], scale=2.0), 9) == [1, 3, 10, 8]
     assert infer(helper.make_node("Crop", ["x"], ["c"], border=[1, 2, 3, 4]), 9) == [1, 3, 4, 4]
 

@@ -33,7 +33,7 @@ def explain(code: str) -> int:
         hint = (
             f"known for this operator: {', '.join(near)}"
             if near
-            else "the code is the first word of an error message"
+            else "the code of an error follows 'onnx-migrate:' in its message"
         )
         raise click.UsageError(f"unknown code {code!r}; {hint}")
     for step in found:

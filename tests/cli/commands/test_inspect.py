@@ -31,7 +31,7 @@ def test_one_model_is_shown_in_full(process: Run, folder: Path) -> None:
         "  y: float[1, 3, 16, 16]",
         "Resize    11           1",
         "to opset 17: 1 node changed",
-        "roi is left out",
+        "only tf_crop_and_resize",
         f"reachable: opset 11 to {onnx.defs.onnx_opset_version()}",
     ):
         assert line in ended.out

@@ -17,7 +17,7 @@ from tests.harness import VARIANTS, make_variant, run, same
 
 ML = "ai.onnx.ml"
 Votes = Callable[[np.random.Generator, int], Sequence[tuple[int, float]]]
-"""From random numbers and a tree's number to what a leaf of it adds to which target."""
+"""Maps a random generator and a tree's number to the targets and weights of a leaf."""
 
 FEATURES = 4
 MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"]
@@ -26,7 +26,7 @@ MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"]
 def trees(
     votes: Votes, count: int = 5, seed: int = 0, depth: int = 3
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the attributes of the nodes by name, and those of the leaves by what stands behind target_ or class_."""
+    """Return the attributes of the nodes by name, and those of the leaves by their names without the prefix target_ or class_."""
     rng = np.random.default_rng(seed)
     nodes: dict[str, list[Any]] = {
         f"nodes_{name}": []
@@ -95,7 +95,7 @@ def one_node(
 
 
 def lift_ml(source: onnx.ModelProto, to: int, *, typed: bool = True) -> tuple[onnx.ModelProto, ChangeLog]:
-    """Bring a copy of a model to an ai.onnx.ml opset, and hold it legal, its types too unless some are unknown."""
+    """Return a copy of a model at an ai.onnx.ml opset; asserts that it is legal, and its types too unless some are unknown."""
     copy = onnx.ModelProto()
     copy.CopyFrom(source)
     log = ChangeLog()

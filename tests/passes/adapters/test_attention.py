@@ -1,4 +1,4 @@
-"""Attention 23 → 25 keeps form and numbers."""
+"""Attention 23 → 25 computes the same."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_inference(attributes: str) -> None:
     [(1, "consumed_inputs = [0,0,0,1,1], is_test = 1"), (6, "is_test = 1, epsilon = 0.25"), (6, "")],
 )
 @pytest.mark.parametrize("outputs", ["y", "y, no1, no2, no3, no4"])
-def test_before_7(opset: int, attributes: str, outputs: str) -> None:
+def test_older_than_7(opset: int, attributes: str, outputs: str) -> None:
     if not attributes and outputs != "y":
         return  # Training; see below.
     feeds = _feeds((3,))
@@ -52,7 +52,7 @@ def test_before_7(opset: int, attributes: str, outputs: str) -> None:
     assert len(result.graph.node[0].output) == 1
 
 
-def test_an_output_that_was_not_filled() -> None:
+def test_an_output_that_is_not_computed_in_test_mode_is_refused_if_it_is_read() -> None:
     with pytest.raises(CannotMigrate) as caught:
         lift(model(_source(6, "is_test = 1", outputs="y, mean")), 7)
     assert caught.value.code == "no-equal"
@@ -87,7 +87,7 @@ def test_training(opset: int, outputs: str) -> None:
     ]
 
 
-def test_training_of_6() -> None:
+def test_training_of_version_6() -> None:
     source = _source(6, "momentum = 0.75", outputs="y, rm, rv, no3, no4")
     same = _source(7, "momentum = 0.75", outputs="y, rm, rv, no3, no4")
     feeds = _feeds((3,))
@@ -95,7 +95,7 @@ def test_training_of_6() -> None:
 
 
 def test_training_per_activation() -> None:
-    """ONNX Runtime trains over channels alone: NumPy says what is expected."""
+    """ONNX Runtime trains with statistics per channel only: the expected values are computed with NumPy."""
     feeds = _feeds((3, 2, 5))
     mean, variance = X.mean(0), X.var(0)
     expected = [
@@ -107,7 +107,7 @@ def test_training_per_activation() -> None:
     check(source, to=14, feeds=feeds, expected=expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_saved_statistic_that_is_read() -> None:
+def test_a_saved_statistic_that_is_read_is_refused() -> None:
     source = _source(9, outputs="y, rm, rv, sm, sv")
     with pytest.raises(CannotMigrate) as caught:
         lift(model(source), 14)

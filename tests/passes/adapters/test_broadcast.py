@@ -1,4 +1,4 @@
-"""The broadcasting of `axis` and `broadcast`, against NumPy with the shapes written out."""
+"""Broadcasting by `axis` and `broadcast`, compared with NumPy on explicitly aligned shapes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHAPE = (2, 3, 4, 5)
 RNG = np.random.default_rng(1)
 A = RNG.standard_normal(SHAPE).astype(np.float32)
 
-# How the second operand's shape, with an axis, stands beside the first's.
+# The shape of the second operand, the attributes, and that shape aligned with the first operand's.
 SHAPES: list[tuple[tuple[int, ...], str, tuple[int, ...]]] = [
     ((), "broadcast = 1", ()),
     ((1, 1), "broadcast = 1", (1, 1)),
@@ -123,7 +123,7 @@ def test_pow() -> None:
     check(source, feeds={"a": a, "b": b}, expected=expected, variants=["unranked"], to=10, rtol=1e-6)
 
 
-def test_a_constant_operand_is_shaped_without_the_rank_of_the_first() -> None:
+def test_a_constant_operand_is_reshaped_if_the_rank_of_the_first_is_unknown() -> None:
     source = """<ir_version: 3, opset_import: ["": 1]> g (float[2,3,4,5] a) => (float[2,3,4,5] y)
         <float[3] b = {1, 2, 3}> { y = Add <broadcast = 1, axis = 1, consumed_inputs = [0, 0]> (a, b) }"""
     b = np.array([1, 2, 3], np.float32)[:, None, None]

@@ -19,7 +19,7 @@ def test_type_by_name(name: str, kind: str, dtype: type[np.generic]) -> None:
     check(source, to=7, feeds={"x": X}, expected=[X.astype(dtype)])
 
 
-def test_no_such_type() -> None:
+def test_an_unknown_type_is_refused() -> None:
     source = """<ir_version: 3, opset_import: ["": 1]> g (float[4] x) => (int32[4] y)
         { y = Cast <to = "INTEGER"> (x) }"""
     with pytest.raises(CannotMigrate) as caught:
@@ -28,8 +28,8 @@ def test_no_such_type() -> None:
 
 
 @pytest.mark.parametrize("to", [17, 18, 19, 20])
-def test_float_8_saturates_the_same(to: int) -> None:
-    """The text of infinity to the FNUZ types is another from 24 on; what runtimes compute is not."""
+def test_float_8_saturates_as_before(to: int) -> None:
+    """From version 24 on the standard specifies another result of infinity for the FNUZ types; runtimes compute the same."""
     source = f"""<ir_version: 9, opset_import: ["": 19]> g (float[6] x) => (float[6] y)
         {{ t = Cast <to = {to}> (x) y = Cast <to = 1> (t) }}"""
     check(source, to=24, feeds={"x": np.array([np.inf, -np.inf, 1e6, -1e6, np.nan, 1], np.float32)})

@@ -28,8 +28,8 @@ def test_explicit_limits_of_float() -> None:
 
 
 @pytest.mark.parametrize(("kind", "dtype"), [("double", np.float64), ("float16", np.float16)])
-def test_bounds_are_of_the_data_type(kind: str, dtype: type[np.floating]) -> None:
-    """ONNX Runtime's Clip-6 is for float alone; the bounds are the attributes, rounded to the type."""
+def test_bounds_have_the_data_type(kind: str, dtype: type[np.floating]) -> None:
+    """ONNX Runtime's Clip-6 supports float only: the expected bounds are the attributes, rounded to the type."""
     x = np.array([-7, -1, 0.1, 0.25, 6.5, 100], dtype)
     source = f"""<ir_version: 5, opset_import: ["": 10]> g ({kind}[6] x) => ({kind}[6] y)
         {{ y = Clip <min = 0.1, max = 6.0> (x) }}"""
@@ -37,7 +37,7 @@ def test_bounds_are_of_the_data_type(kind: str, dtype: type[np.floating]) -> Non
     check(source, to=12, feeds={"x": x}, expected=[np.minimum(np.maximum(x, low), dtype(6))])
 
 
-def test_a_bound_beyond_float16_is_none() -> None:
+def test_a_bound_beyond_the_range_of_float16_clips_nothing() -> None:
     x = np.array([-60000, 1, 60000, np.inf], np.float16)
     source = """<ir_version: 5, opset_import: ["": 10]> g (float16[4] x) => (float16[4] y)
         { y = Clip <min = 0.0, max = 1e9> (x) }"""
@@ -53,13 +53,13 @@ REFERENCE = """<ir_version: 8, opset_import: ["": 10, "local": 1]> g ({kind}[6] 
 @pytest.mark.parametrize(
     ("kind", "dtype"), [("float", np.float32), ("double", np.float64), ("float16", np.float16)]
 )
-def test_a_bound_that_each_call_sets(kind: str, dtype: type[np.floating]) -> None:
+def test_a_bound_that_is_an_attribute_of_a_function(kind: str, dtype: type[np.floating]) -> None:
     x = np.array([-7, -1, 0, 1, 2.5, 100], dtype)
     expected = [np.clip(x, dtype(-1.5), dtype(2))]
     check(REFERENCE.format(kind=kind), to=12, feeds={"x": x}, expected=expected, variants=["plain"])
 
 
-def test_a_bound_that_each_call_sets_needs_opset_12() -> None:
+def test_a_bound_that_is_an_attribute_of_a_function_needs_opset_12() -> None:
     with pytest.raises(CannotMigrate) as caught:
         lift(model(REFERENCE.format(kind="float")), 11)
     assert caught.value.code == "needs-value"
@@ -71,8 +71,8 @@ TWO_CALLS = """<ir_version: 8, opset_import: ["": 10, "local": 1]> g (float[3] x
     <opset_import: ["": 10], domain: "local"> Bounded (a) => (b) { b = Clip <min = -1.5, max = 2.0> (a) }"""
 
 
-def test_a_function_for_two_types() -> None:
-    """Its element type is each call's own, so the bound takes it at run time, which CastLike (15) can."""
+def test_a_function_that_is_called_with_two_types() -> None:
+    """The element type differs by call, so the bound is cast at run time by CastLike, which came with opset 15."""
     feeds = {"x": np.array([-3, 1, 9], np.float32), "z": np.array([-3, 1, 9], np.float64)}
     result, _ = lift(model(TWO_CALLS), 15)
     y, w = run(result, feeds)

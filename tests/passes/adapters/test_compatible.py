@@ -23,12 +23,12 @@ from tests.passes.adapters.samples import samples
 REGISTERED = [step for step in steps() if not step.domain and not step.adapt and not step.refusal]
 CLAIMS = [step for step in REGISTERED if step.to <= newest_opset()]
 EXPERIMENTAL = {(operator.name, operator.removed_in) for operator in EXPERIMENTAL_OPERATORS}
-"""Steps from a form that onnx.defs no longer has."""
+"""Steps from a version that onnx.defs has removed."""
 
 SCHEMA_DIFFERS = {
     ("GRU", 3): "the default of direction was misspelt 'foward'",
 }
-"""Claims whose schemas do not allow it as they stand, with why they hold all the same."""
+"""Claims that the schemas contradict, with the reason why they are right."""
 
 OTHER_NUMBERS = "ONNX Runtime 1.31 has no kernel of this version, and onnx.reference draws other numbers"
 NO_KERNEL = "no evaluator has this version"
@@ -47,10 +47,10 @@ NOT_RUN = {
     ("RandomUniform", 22): OTHER_NUMBERS,
     ("RandomUniformLike", 22): OTHER_NUMBERS,
 }
-"""Claims that nothing can run on both sides; their schemas must be equal but for the types allowed."""
+"""Claims whose versions no evaluator can run both; their schemas must be equal except for the allowed types."""
 
 CONSTANT = frozenset({"ConstantOfShape", "OptionalHasElement", "Size"})
-"""Operators whose outputs are one value whatever they are given."""
+"""Operators whose outputs do not depend on their inputs."""
 
 
 def _ids(step: Step) -> str:
@@ -62,12 +62,12 @@ def _schemas(step: Step) -> tuple[OpSchema, OpSchema]:
 
 
 def _differences(old: OpSchema, new: OpSchema) -> list[str]:
-    """Say what a node of `old` may have that `new` does not allow or reads in another way."""
+    """Return what a node of `old` may have that `new` does not allow or interprets otherwise."""
     found = ["deprecated"] if new.deprecated else []
     for name, attribute in old.attributes.items():
         match = new.attributes.get(name)
         if match is None:
-            found.append(f"attribute {name} is gone")
+            found.append(f"attribute {name} was removed")
         elif match.type != attribute.type:
             found.append(f"attribute {name} has another type")
         elif match.required and not attribute.required:
@@ -96,7 +96,7 @@ def _formal_differences(old: OpSchema, new: OpSchema) -> list[str]:
         if before.option.name == "Variadic" and after.is_homogeneous and not before.is_homogeneous:
             found.append(f"{before.name} must be of one type")
         if not set(before.types) <= set(after.types):
-            found.append(f"{before.name} may no longer be {sorted(set(before.types) - set(after.types))}")
+            found.append(f"{before.name} may not be {sorted(set(before.types) - set(after.types))}")
     for (one, one_new), (two, two_new) in combinations(pairs, 2):
         tied = one_new.type_str == two_new.type_str and len(one_new.types) > 1
         if tied and one.type_str != two.type_str:
@@ -113,7 +113,7 @@ def test_schema_allows_it(step: Step) -> None:
 
 
 @pytest.mark.parametrize("step", CLAIMS, ids=_ids)
-def test_numbers_stay(step: Step) -> None:
+def test_the_numbers_are_the_same(step: Step) -> None:
     # A version beyond ONNX Runtime's newest opset is compared with the newest that it runs.
     opset = min(step.to - 1, harness.ORT_NEWEST)
     assert max(version for version in versions("", step.operator) if version <= opset) == step.from_version
@@ -121,11 +121,13 @@ def test_numbers_stay(step: Step) -> None:
     assert cases, f"samples.py has no {step.operator} for opset {opset}"
     if (step.operator, step.to) in NOT_RUN:
         for sample in cases:
-            with pytest.raises(AssertionError):  # else the claim can be run and must leave the list
+            with pytest.raises(
+                AssertionError
+            ):  # otherwise the claim can be run, and does not belong in the list
                 _compare(sample.model(opset), step)
         return
     outputs = [output for sample in cases for output in _compare(sample.model(opset), step)]
-    # Outputs that are all equal, or NaN, could not tell one operator from another.
+    # Outputs that are all equal, or NaN, cannot show a difference.
     assert step.operator in CONSTANT or any(_varies(output) for output in outputs)
 
 
@@ -146,7 +148,7 @@ def _compare(source: onnx.ModelProto, step: Step) -> list[Any]:
 
 
 def _outputs(proto: onnx.ModelProto, feeds: harness.Feeds) -> tuple[list[Any], str]:
-    """Run a model; say what ran it, since two evaluators round differently."""
+    """Run a model and return the outputs and the evaluator's name, since two evaluators round differently."""
     options = ort.SessionOptions()
     options.log_severity_level = 4
     try:
@@ -161,7 +163,7 @@ def _outputs(proto: onnx.ModelProto, feeds: harness.Feeds) -> tuple[list[Any], s
     [step for step in CLAIMS if (step.operator, step.to) in set(NOT_RUN) - set(SCHEMA_DIFFERS)],
     ids=_ids,
 )
-def test_not_run_is_the_same_by_its_words(step: Step) -> None:
+def test_the_schemas_of_claims_that_cannot_run_are_equal(step: Step) -> None:
     old, new = _schemas(step)
     assert old.doc.split() == new.doc.split()
     assert set(old.attributes) == set(new.attributes)
@@ -174,26 +176,26 @@ def test_not_run_is_the_same_by_its_words(step: Step) -> None:
         *zip(old.outputs, new.outputs, strict=True),
     ):
         assert (before.name, before.option) == (after.name, after.option)
-        # A hint that memory may be used again (Gemm-1) is no part of what is computed.
+        # A hint that memory may be reused (Gemm-1) does not change the result.
         assert before.description.replace(", can be inplace.", "") == after.description
 
 
 @pytest.mark.parametrize("named", [SCHEMA_DIFFERS, NOT_RUN], ids=["schema", "not_run"])
-def test_lists_name_claims_only(named: dict[tuple[str, int], str]) -> None:
+def test_the_lists_of_exceptions_name_claims_only(named: dict[tuple[str, int], str]) -> None:
     assert set(named) <= {(step.operator, step.to) for step in REGISTERED}
 
 
 @pytest.mark.parametrize(
     ("operator", "to"), [("Softmax", 13), ("Erf", 13), ("GridSample", 20), ("Upsample", 10), ("Split", 13)]
 )
-def test_schema_tells_a_false_claim(operator: str, to: int) -> None:
+def test_the_schema_check_finds_a_false_claim(operator: str, to: int) -> None:
     if operator == "Erf" and harness.ONNX_NEWEST < harness.SUPPORTED:
         pytest.skip("an older onnx gives Erf-9 the types of Erf-13")
     assert _differences(*_schemas(Step("", operator, to)))
 
 
 @pytest.mark.parametrize(("operator", "to"), [("RoiAlign", 16), ("Hardmax", 13)])
-def test_numbers_tell_a_false_claim(operator: str, to: int) -> None:
+def test_the_comparison_of_numbers_finds_a_false_claim(operator: str, to: int) -> None:
     """Change nothing but the number of the opset."""
     found = []
     for sample in samples(operator, to - 1):

@@ -1,4 +1,4 @@
-"""If and Loop keep their form; what is in their bodies is lifted."""
+"""If and Loop are unchanged; the nodes of their sub-graphs are lifted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.harness import check
 
 @pytest.mark.parametrize("condition", [True, False])
 def test_if(condition: bool) -> None:
-    """The bodies hold nodes that change, on outer values."""
+    """The branches have nodes that change, on values of the outer graph."""
     source = """<ir_version: 4, opset_import: ["": 7]>
         graph (bool c, float[2, 3] x) => (float[2, 1] y) {
             y = If (c) <

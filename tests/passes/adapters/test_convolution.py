@@ -1,4 +1,4 @@
-"""Conv, ConvTranspose and DeformConv keep form and numbers."""
+"""Conv, ConvTranspose and DeformConv compute the same at every version."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_conv_transpose(pad: str, more: str, kernel: int) -> None:
     source = f"""<ir_version: 4, opset_import: ["": 7]>
         graph (float[1, 2, 4] x, float[2, 1, {kernel}] w) => (float[n, c, l] y)
         {{ y = ConvTranspose <strides = [2], auto_pad = "{pad}"{more}> (x, w) }}"""
-    # ONNX Runtime infers another shape than it computes for this pair, and an If does not forgive that.
+    # ONNX Runtime infers another shape than it computes for this pair, which fails in an If.
     mismatch = pad.startswith("SAME") and "padding" in more
     check(source, to=11, variants=[variant for variant in VARIANTS if not (mismatch and variant == "if")])
 
@@ -54,7 +54,7 @@ def conv_transpose(opset: int, attributes: str, spatial: str = "3, 3") -> str:
 
 @pytest.mark.parametrize("strides", ["strides = [3, 2]", "strides = [3, 2], kernel_shape = [3, 3]"])
 def test_output_shape_with_batch_and_channels(strides: str) -> None:
-    """ONNX Runtime ran it once and no longer does: the numbers are those of the short form."""
+    """Current releases of ONNX Runtime refuse it: the expected values are those without batch and channels."""
     known = parser.parse_model(conv_transpose(7, f"{strides}, output_shape = [10, 8]"))
     source = parser.parse_model(conv_transpose(7, f"{strides}, output_shape = [1, 1, 10, 8]"))
     feeds = random_feeds(known)
@@ -74,7 +74,7 @@ def test_output_shape_of_an_unknown_rank_is_refused() -> None:
     assert error.value.code == "needs-rank"
 
 
-def test_output_shape_of_three_axes_stays() -> None:
+def test_output_shape_of_spatial_axes_is_unchanged() -> None:
     check(conv_transpose(7, "output_shape = [5, 5, 5]", "3, 3, 3"), to=11, refused={"unranked": "needs-rank"})
 
 

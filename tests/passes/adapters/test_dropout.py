@@ -20,7 +20,7 @@ def test_inference(attributes: str, opset: int) -> None:
 @pytest.mark.parametrize(
     ("opset", "attribute"), [(1, "<is_test = 1, ratio = 0.9>"), (6, "<is_test = 1>"), (7, "")]
 )
-def test_a_mask_that_nothing_reads_is_left_out(opset: int, attribute: str) -> None:
+def test_a_mask_that_nothing_reads_is_removed(opset: int, attribute: str) -> None:
     source = f"""<ir_version: 3, opset_import: ["": {opset}]> g (float[2,3] x) => (float[2,3] y)
         {{ y, mask = Dropout {attribute} (x) }}"""
     result = check(source, to=10, feeds={"x": X}, expected=[X])
@@ -44,7 +44,7 @@ def test_a_mask_of_the_data_type_becomes_bool() -> None:
     source = """<ir_version: 4, opset_import: ["": 9]> g (float[2,3] x) => (float[2,3] y, float[2,3] m)
         { y, m = Dropout <ratio = 0.4> (x) }"""
     check(source, to=10, newest=10, feeds={"x": X})
-    # Nothing is dropped, and the mask of version 12 says so, which ONNX Runtime's of version 7 did not.
+    # Nothing is dropped; the mask is all true at version 12, and all false in ONNX Runtime's version 7.
     check(source, to=12, feeds={"x": X}, expected=[X, np.ones_like(X)])
 
 
@@ -63,7 +63,7 @@ def test_training() -> None:
     assert caught.value.code == "no-equal"
 
 
-def test_a_ratio_that_each_call_sets() -> None:
+def test_a_ratio_that_is_an_attribute_of_a_function() -> None:
     source = """<ir_version: 8, opset_import: ["": 11, "local": 1]> g (float[2,3] x) => (float[2,3] y)
         { y = local.Drop <part = 0.5> (x) }
         <opset_import: ["": 11], domain: "local"> Drop <part> (a) => (b)

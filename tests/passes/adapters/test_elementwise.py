@@ -1,4 +1,4 @@
-"""The elementwise operators of opset 1 against NumPy."""
+"""The element-wise operators of opset 1, compared with NumPy."""
 
 from __future__ import annotations
 

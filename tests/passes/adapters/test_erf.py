@@ -1,4 +1,4 @@
-"""Erf-13: integers go through float32 and back; floats stay as they are."""
+"""Erf-13: integers are cast to float32 and back; nodes on floats are unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEAD = '<ir_version: 8, opset_import: ["": 9]> erf '
 
 
 @pytest.mark.parametrize("kind", ["float", "double", "float16"])
-def test_floats_stay(kind: str) -> None:
+def test_nodes_on_floats_are_unchanged(kind: str) -> None:
     result = check(f"{HEAD}({kind}[9] x) => ({kind}[9] y) {{ y = Erf (x) }}", to=13)
     assert [node.op_type for node in result.graph.node] == ["Erf"]
 

@@ -1,4 +1,4 @@
-"""DFT 17 → 20: its axis."""
+"""DFT 17 → 20: its axis becomes an input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_axes(attributes: str, length: str) -> None:
     check(source, to=20)
 
 
-def test_axis_set_by_each_call_of_a_function() -> None:
+def test_an_axis_that_is_an_attribute_of_a_function() -> None:
     source = """<ir_version: 8, opset_import: ["": 17, "local": 1]>
         graph (float[2, 6, 8, 2] x) => (float[a, b, c, d] y, float[e, f, g, h] z) {
             y = local.F <at = 1> (x)
@@ -39,7 +39,7 @@ def test_axis_set_by_each_call_of_a_function() -> None:
     check(source, to=20, variants=["plain", "symbolic", "if"])
 
 
-def test_20_stays() -> None:
+def test_version_20_is_unchanged() -> None:
     source = """<ir_version: 9, opset_import: ["": 20]>
         graph (float[2, 6, 8, 2] x) => (float[a, b, c, d] y) { y = DFT (x) }"""
     x = np.random.default_rng(0).standard_normal((2, 6, 8, 2)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""OneHot and Range keep form and numbers."""
+"""OneHot and Range compute the same at every version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.harness import check
 
 @pytest.mark.parametrize("axis", ["", "<axis = 0>", "<axis = 1>"])
 def test_one_hot(axis: str) -> None:
-    """Negative indices and those out of range among them."""
+    """The indices include negative ones and ones that are out of range."""
     source = f"""<ir_version: 4, opset_import: ["": 9]>
         graph (int64[2, 3] i, int64 depth, float[2] values) => (float[a, b, c] y)
         {{ y = OneHot {axis} (i, depth, values) }}"""

@@ -44,7 +44,7 @@ def test_integers_to_classes(default: dict[str, Any], to: int) -> None:
     "default",
     [{}, {"default_int64": 7}, {"default_string": "none"}, {"default_string": "none", "default_int64": 7}],
 )
-def test_classes_to_integers_the_last_place_counts(default: dict[str, Any], to: int) -> None:
+def test_classes_to_integers_where_the_last_of_equal_classes_counts(default: dict[str, Any], to: int) -> None:
     source = encoder("strings", "int64s", version=1, classes_strings=CLASSES, **default)
     result = check_ml(source, to, WORDS)
     assert {attribute.name for attribute in result.graph.node[0].attribute} >= {
@@ -62,7 +62,7 @@ def test_classes_to_integers_the_last_place_counts(default: dict[str, Any], to: 
         ("strings", "floats", ["a", "b", "a"], [1.5, 2.5, 3.5], np.array([["a", "b", "c"]], object)),
     ],
 )
-def test_a_key_listed_again_is_left_out(source: str, target: str, keys: Any, values: Any, x: Any) -> None:
+def test_of_equal_keys_the_first_is_kept(source: str, target: str, keys: Any, values: Any, x: Any) -> None:
     attributes = {f"keys_{source}": keys, f"values_{target}": values}
     result = check_ml(encoder(source, target, version=2, **attributes), 4, x)
     rows = {attribute.name: attribute for attribute in result.graph.node[0].attribute}[f"keys_{source}"]
@@ -70,7 +70,7 @@ def test_a_key_listed_again_is_left_out(source: str, target: str, keys: Any, val
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_without_such_keys_nothing_is_changed(version: int) -> None:
+def test_without_equal_keys_the_node_is_unchanged(version: int) -> None:
     source = encoder(
         "strings", "int64s", version=version, keys_strings=["a", "b"], values_int64s=[5, 6], default_int64=9
     )
@@ -97,7 +97,7 @@ def test_refused(attributes: dict[str, Any], code: str) -> None:
 @pytest.mark.parametrize(
     ("default", "values"), [("default_string", "values_strings"), ("default_int64", "values_int64s")]
 )
-def test_of_an_unknown_type_the_default_tells_the_direction(default: str, values: str) -> None:
+def test_for_an_unknown_type_the_direction_follows_from_the_default(default: str, values: str) -> None:
     """As the text of version 1 says."""
     given: Any = {default: "b" if default == "default_string" else 1}
     source = encoder("strings", "int64s", version=1, classes_strings=["a"], **given)

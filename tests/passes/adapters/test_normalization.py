@@ -1,4 +1,4 @@
-"""GroupNormalization 18 → 21 and the normalizations that stay as they are."""
+"""GroupNormalization 18 → 21 and the normalizations that are unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_scale_and_bias_at_run_time(dtype: str, shape: str) -> None:
 
 
 @pytest.mark.parametrize("target", [18, 20])
-def test_the_withdrawn_version_is_not_left_standing(target: int) -> None:
+def test_the_withdrawn_version_is_refused_as_a_target(target: int) -> None:
     source = parser.parse_model("""<ir_version: 8, opset_import: ["": 18]>
         graph (float[2, 6, 3] x, float[3] s, float[3] b) => (float[2, 6, 3] y)
         { y = GroupNormalization <num_groups = 3> (x, s, b) }""")
@@ -41,14 +41,14 @@ def test_constant_scale_and_bias() -> None:
     assert [node.op_type for node in result.graph.node] == ["GroupNormalization"]
 
 
-def test_one_of_both_constant() -> None:
+def test_one_of_scale_and_bias_is_constant() -> None:
     source = """<ir_version: 8, opset_import: ["": 18]>
         graph (float[2, 6, 3] x, float[3] s) => (float[2, 6, 3] y) <float[3] b = {0.5, 0, -1}>
         { y = GroupNormalization <num_groups = 3> (x, s, b) }"""
     check(source, to=21)
 
 
-def test_groups_set_by_each_call_of_a_function() -> None:
+def test_groups_that_are_an_attribute_of_a_function() -> None:
     source = """<ir_version: 8, opset_import: ["": 18, "local": 1]>
         graph (float[2, 6, 3] x, float[3] s, float[2] t) => (float[2, 6, 3] y, float[2, 6, 3] z) {
             y = local.F <n = 3> (x, s)

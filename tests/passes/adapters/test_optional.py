@@ -20,8 +20,8 @@ def test_optional() -> None:
     check(OPTIONAL, to=18)
 
 
-def test_optional_of_28_has_no_runtime() -> None:
-    """Here only the form is looked at: onnx.reference gives the element another rank."""
+def test_the_schema_of_version_28_which_no_runtime_runs() -> None:
+    """Only the schema is checked: onnx.reference returns the element with another rank."""
     source = parser.parse_model(OPTIONAL)
     result, _ = lift(source, 28)
     assert result.graph.node == source.graph.node
@@ -40,7 +40,7 @@ def test_split_to_sequence(attributes: str, sizes: str) -> None:
 
 
 def test_sequence_map() -> None:
-    """It has one version; what its body holds is lifted."""
+    """SequenceMap has one version; the nodes of its body are lifted."""
     source = """<ir_version: 8, opset_import: ["": 17]>
         graph (float[4, 3] x) => (float[4, 1] y) {
             s = SplitToSequence (x)

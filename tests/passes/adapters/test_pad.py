@@ -32,7 +32,7 @@ def test_pad(attributes: str, opset: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "dtype"), [("double", np.float64), ("float16", np.float16)])
-def test_the_value_is_of_the_data_type(kind: str, dtype: type[np.floating]) -> None:
+def test_the_value_has_the_data_type(kind: str, dtype: type[np.floating]) -> None:
     source = f"""<ir_version: 4, opset_import: ["": 10]> g ({kind}[3,4] x) => ({kind}[5,4] y)
         {{ y = Pad <pads = [1, 0, 1, 0], value = 0.1> (x) }}"""
     x = X.astype(dtype)
@@ -40,14 +40,14 @@ def test_the_value_is_of_the_data_type(kind: str, dtype: type[np.floating]) -> N
     check(source, to=13, feeds={"x": x}, expected=[expected])
 
 
-def test_paddings() -> None:
+def test_paddings_of_version_1() -> None:
     source = """<ir_version: 3, opset_import: ["": 1]> g (float[3,4] x) => (float[4,6] y)
         { y = Pad <paddings = [1, 0, 0, 2], value = 3.0> (x) }"""
     check(source, to=7, feeds={"x": X}, expected=[np.pad(X, ((1, 0), (0, 2)), constant_values=3)])
 
 
 @pytest.mark.parametrize("kind", ["float", "double"])
-def test_attributes_that_each_call_sets(kind: str) -> None:
+def test_attributes_that_are_attributes_of_a_function(kind: str) -> None:
     source = f"""<ir_version: 8, opset_import: ["": 10, "local": 1]> g ({kind}[3] x) => ({kind}[N] y)
         {{ y = local.Widen <by = [1, 2], with = 0.5> (x) }}
         <opset_import: ["": 10], domain: "local"> Widen <by, with> (a) => (b)
@@ -58,7 +58,7 @@ def test_attributes_that_each_call_sets(kind: str) -> None:
     )
 
 
-def test_a_function_for_two_types() -> None:
+def test_a_function_that_is_called_with_two_types() -> None:
     source = """<ir_version: 8, opset_import: ["": 10, "local": 1]> g (float[1] x, double[1] z)
         => (float[3] y, double[3] w)
         { y = local.Widen (x) w = local.Widen (z) }

@@ -1,4 +1,4 @@
-"""The pools, at the versions where words, attributes and types changed."""
+"""The pooling operators, at the versions that changed their descriptions, attributes or types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnx_migrate.errors import CannotMigrate
 from tests.harness import check, lift, random_feeds, run
 
 SUMS = 1e-6
-"""ONNX Runtime adds up in another order from AveragePool-19 on (with two or more spatial axes)."""
+"""ONNX Runtime sums in another order from AveragePool-19 on (with two or more spatial axes)."""
 
 
 def text(operator: str, opset: int, attributes: str, shape: str = "2, 3, 7, 7", dtype: str = "float") -> str:
@@ -32,7 +32,7 @@ def test_average(pads: str, strides: str, include: str) -> None:
 
 
 def _counts_what_hangs_over() -> bool:
-    """Tell whether AveragePool-10 is that of ONNX Runtime 1.21 to 1.23, which 1.31 has mended."""
+    """Return whether AveragePool-10 computes as in ONNX Runtime 1.21 to 1.23, a bug that is fixed in 1.31."""
     source = text(
         "AveragePool",
         10,
@@ -47,7 +47,7 @@ def _counts_what_hangs_over() -> bool:
 @pytest.mark.parametrize("pads", ["0, 0", "1, 1", "0, 1", "1, 0"])
 @pytest.mark.parametrize("include", [0, 1])
 def test_average_ceil(length: int, pads: str, include: int) -> None:
-    """The last window may hang over the padding, or start in it; one axis, so bit for bit."""
+    """The last window may extend beyond the padding, or start in it; with one axis the result is equal bit for bit."""
     attributes = (
         f"kernel_shape = [2], strides = [3], pads = [{pads}], ceil_mode = 1, count_include_pad = {include}"
     )
@@ -153,8 +153,8 @@ def test_roi() -> None:
 
 
 @pytest.mark.parametrize("operator", ["GlobalLpPool", "MaxRoiPool"])
-def test_22_has_no_runtime(operator: str) -> None:
-    """ONNX Runtime runs these two up to version 21: here only their form is looked at."""
+def test_the_schema_of_version_22_which_no_runtime_runs(operator: str) -> None:
+    """ONNX Runtime runs both up to version 21: only the schema is checked."""
     inputs = "x" if operator == "GlobalLpPool" else "x, rois"
     attribute = "p = 3" if operator == "GlobalLpPool" else "pooled_shape = [2, 2]"
     source = parser.parse_model(
@@ -169,7 +169,7 @@ def test_22_has_no_runtime(operator: str) -> None:
 @pytest.mark.parametrize(("operator", "to"), [("AveragePool", 7), ("MaxPool", 8)])
 @pytest.mark.parametrize(("short", "long"), [("1, 0", "1, 0, 1, 0"), ("1, 1, 0, 0", "1, 1, 0, 0")])
 def test_pads_of_one_number_per_axis(operator: str, to: int, short: str, long: str) -> None:
-    """As the first exporters wrote them; the cases of onnx 1.0.1 record what they mean."""
+    """The first exporters wrote them; the test cases of onnx 1.0.1 record their results."""
     known = parser.parse_model(text(operator, 7, f"kernel_shape = [3, 3], pads = [{long}]"))
 
     result = check(

@@ -42,7 +42,7 @@ def test_quantize_without_zero_point() -> None:
 
 
 def test_quantize_by_a_scale_of_one_element() -> None:
-    """No scalar, but ONNX Runtime takes it at version 10, and exporters wrote it."""
+    """The standard requires a scalar, but ONNX Runtime accepts one element at version 10, and exporters wrote it."""
     feeds = {"x": X, "s": np.array([0.5], np.float32), "z": np.array([3], np.int8)}
     check(quantize(10, "int8[1] z", scale="float[1] s"), to=13, feeds=feeds)
 
@@ -55,7 +55,7 @@ def test_quantize_per_axis(attributes: str) -> None:
 
 @pytest.mark.parametrize("target", [18, 19, 21, 22, 23, 26])
 def test_quantize_integers(target: int) -> None:
-    """ONNX Runtime has no kernel for them: the expected is the formula, the division in float."""
+    """ONNX Runtime has no kernel for them: the expected values follow the formula, with a division in float."""
     x = np.array([-70000, -3, -1, 0, 1, 2, 3, 5, 7, 100, 300, 2**30], np.int32).reshape(1, 3, 4).repeat(2, 0)
     scale, zero = np.array(2, np.float32), np.array(3, np.int8)
     expected = np.clip(np.rint(x.astype(np.float32) / scale) + 3, -128, 127).astype(np.int8)
@@ -80,7 +80,7 @@ def test_float8_saturates_as_before() -> None:
 @pytest.mark.parametrize("zero", [True, False])
 def test_dequantize_per_tensor(opset: int, kind: str, zero: bool) -> None:
     if kind == "int32" and zero:
-        return  # There is none for int32.
+        return  # ONNX Runtime has no kernel for int32.
     x = np.random.default_rng(0).integers(0, 100, (2, 3, 4)).astype(kind)
     feeds = {"x": x, "s": np.array(0.3, np.float32), **({"z": np.array(3, kind)} if zero else {})}
     check(dequantize(opset, kind, zero), to=23, feeds=feeds)
@@ -107,7 +107,7 @@ def test_matmul(kind: str) -> None:
 
 
 def test_up_to_28() -> None:
-    """No runtime at hand runs 28; onnx.reference does."""
+    """Only onnx.reference runs version 28."""
     feeds = {**PER_TENSOR, "z": np.array(3, np.int8)}
     check(quantize(10, "int8 z"), to=28, newest=28, feeds=feeds)
     x = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM, from the versions with output_sequence to today's."""
+"""RNN, GRU and LSTM, from the versions with output_sequence to the newest."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_attributes(operator: str, attributes: str) -> None:
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize("given", ['"", y_h', "y, y_h"])
 def test_layout_1_of_14(operator: str, given: str) -> None:
-    """Inputs are as in layout 0, the sequence is what was the batch."""
+    """The inputs of layout 0 are reused, so that the axes of batch and sequence swap their meaning."""
     source = parser.parse_model(text(operator, 14, ", layout = 1", given=given))
     for value in source.graph.output:
         value.type.tensor_type.ClearField("shape")
@@ -75,7 +75,7 @@ def test_output_sequence(operator: str, written: str, given: str) -> None:
 
 @pytest.mark.parametrize("opset", [1, 7])
 def test_activations_in_lower_case(opset: int) -> None:
-    """As PyTorch's first exporters wrote them; ONNX Runtime knows the standard's spelling alone."""
+    """As PyTorch's first exporters wrote them; ONNX Runtime supports the standard's spelling only."""
     spelled = text("RNN", 7, ', activations = ["Relu"]')
     expected = run(parser.parse_model(spelled), random_feeds(parser.parse_model(spelled)))
 

@@ -39,7 +39,7 @@ def test_negative_axes(operator: str) -> None:
 
 
 @pytest.mark.parametrize("operator", ["Sum", "Max"])
-def test_no_axes_listed_means_all(operator: str) -> None:
+def test_an_empty_list_of_axes_means_all_axes(operator: str) -> None:
     source = parser.parse_model(text(operator, 11, "axes = [0]", "1, 1, 1"))
     del source.graph.node[0].attribute[0].ints[:]
     check(source, to=18)
@@ -56,7 +56,7 @@ def test_in_a_model_that_lists_its_initializers() -> None:
     check(text("Mean", 7, "axes = [1]", "2, 1, 4", ir=3), to=18)
 
 
-def test_axes_set_by_each_call_of_a_function() -> None:
+def test_axes_that_are_an_attribute_of_a_function() -> None:
     source = """<ir_version: 8, opset_import: ["": 12, "local": 1]>
         graph (float[2, 3, 4] x) => (float[1, 3, 4] y, float[2, 1, 1] z, float[2, 3] w) {
             y = local.F <at = [0]> (x)
@@ -72,7 +72,7 @@ def test_axes_set_by_each_call_of_a_function() -> None:
 @pytest.mark.parametrize("operator", ["LogSum", "LogSumExp"])
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
 def test_logarithms_of_integers(operator: str, dtype: str) -> None:
-    """Only onnx.reference runs opset 28: the expected is numpy's double, cut to an integer."""
+    """Only onnx.reference runs opset 28: the expected values are computed by NumPy in double and truncated to integers."""
     x = np.random.default_rng(0).integers(1, 9, (2, 3, 4)).astype(dtype)
     wide = np.exp(x.astype(np.float64)) if operator == "LogSumExp" else x.astype(np.float64)
     expected = np.log(wide.sum(axis=1, keepdims=True)).astype(dtype)
@@ -84,7 +84,7 @@ def test_logarithms_of_integers(operator: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("operator", ["LogSum", "LogSumExp"])
-def test_logarithms_of_floats_stay(operator: str) -> None:
+def test_logarithms_of_floats_are_unchanged(operator: str) -> None:
     values = {"x": np.random.default_rng(3).random((2, 3, 4), np.float32) + 1}
     result, _ = lift(parser.parse_model(text(operator, 18, "keepdims = 1", "1, 1, 1")), 28)
     assert [node.op_type for node in result.graph.node] == [f"Reduce{operator}"]
@@ -95,7 +95,7 @@ def test_logarithms_of_floats_stay(operator: str) -> None:
 @pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
 @pytest.mark.parametrize(("opset", "attributes"), [(7, "axis = 1"), (7, "keepdims = 1"), (11, "axis = -1")])
 def test_arg(operator: str, opset: int, attributes: str) -> None:
-    """Ties keep going to the first."""
+    """Of equal values the index of the first is returned at every version."""
     values = {"x": np.random.default_rng(0).integers(0, 3, (2, 3, 4)).astype(np.float32)}
     source = f"""<ir_version: 4, opset_import: ["": {opset}]>
         graph (float[2, 3, 4] x) => (int64[a, b, c] y) {{ y = {operator} <{attributes}> (x) }}"""

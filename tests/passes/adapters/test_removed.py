@@ -1,4 +1,4 @@
-"""Operators that left ai.onnx, held against ONNX Runtime where it still has them, else against NumPy."""
+"""Operators that were removed from ai.onnx, compared with ONNX Runtime where it runs them, else with NumPy."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NORMALIZATION = [
 @pytest.mark.parametrize("opset", [7, 9])
 @pytest.mark.parametrize("body", EXACT)
 def test_exact(body: str, opset: int) -> None:
-    """From opset 7 the variants too; opset 9 is the last that has the operators."""
+    """From opset 7 on with all variants of the model; opset 9 is the last one that has the operators."""
     check(source(body, opset), to=10, variants=("plain", "symbolic", "unranked", "if", "function"))
 
 
@@ -80,7 +80,7 @@ def test_normalization(body: str, opset: int) -> None:
 
 
 @pytest.mark.parametrize("across", [0, 1])
-def test_the_mean_alone_is_taken_away(across: int) -> None:
+def test_without_variance_only_the_mean_is_subtracted(across: int) -> None:
     text = source(f"MeanVarianceNormalization <across_channels = {across}, normalize_variance = 0>", 8)
     check(text, to=9, rtol=1e-5, atol=1e-5)
     _, log = lift(model(text), 9)
@@ -92,7 +92,7 @@ def test_the_mean_alone_is_taken_away(across: int) -> None:
 
 
 @pytest.mark.parametrize("body", [*EXACT, *NORMALIZATION])
-def test_half_floats_are_computed_as_onnxruntime_does(body: str) -> None:
+def test_half_floats_are_computed_in_float32_as_in_onnxruntime(body: str) -> None:
     check(source(body, 8, "float16"), to=10)
 
 
@@ -102,7 +102,7 @@ def test_half_floats_equivalent(body: str) -> None:
 
 
 def _doubles(body: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """What ONNX Runtime has no kernels for, from the text in onnx/defs/experiments/defs.cc; attributes are float32."""
+    """Operators without a kernel in ONNX Runtime, by their text in onnx/defs/experiments/defs.cc; attributes are float32."""
     node = helper.make_node(body.partition(" ")[0], ["x"], ["y"])
     parsed = model(source(body, 8, "double")).graph.node[0]
     values = {item.name: np.float64(np.array(helper.get_attribute_value(item))) for item in parsed.attribute}
@@ -132,7 +132,7 @@ def test_doubles(body: str) -> None:
     feeds = random_feeds(model(text))
     expected = [_doubles(body, feeds["x"])]
     if body.startswith("ThresholdedRelu"):
-        result, _ = lift(model(text), 10)  # neither evaluator has it for doubles
+        result, _ = lift(model(text), 10)  # no evaluator supports doubles
         assert result.graph.node[0].op_type == "ThresholdedRelu"
         return
     check(text, to=10, feeds=feeds, expected=expected, rtol=1e-12, atol=1e-12)
@@ -155,7 +155,7 @@ def test_a_crop_of_a_size_without_a_border_starts_at_the_corner() -> None:
 @pytest.mark.parametrize(
     "body", ["Crop <border = [1, 2]>", "Crop <border = [-1, 0, 0, 0]>", "Crop <scale = [1]>"]
 )
-def test_a_crop_that_cannot_be_meant_is_refused(body: str) -> None:
+def test_a_crop_with_invalid_attributes_is_refused(body: str) -> None:
     with pytest.raises(CannotMigrate) as caught:
         lift(model(source(body)), 10)
     assert caught.value.code == "invalid-node"
@@ -212,7 +212,7 @@ def _fill(operator: str, attributes: str, inputs: str, dtype: Any, rank: int) ->
 
 
 @pytest.mark.parametrize(("attributes", "dtype", "value"), VALUES)
-def test_constant_fill_of_a_stated_shape(attributes: str, dtype: Any, value: float) -> None:
+def test_constant_fill_with_the_attribute_shape(attributes: str, dtype: Any, value: float) -> None:
     stated = ", ".join(filter(None, (attributes, "shape = [2, 3]")))
     text = _fill("ConstantFill", stated, "", dtype, 2)
     check(text, to=9, feeds={}, expected=[np.full((2, 3), value, dtype)], newest=25)
@@ -237,7 +237,7 @@ def test_constant_fill_of_a_shape_at_run_time(kind: str, extra: list[int]) -> No
     check(text, to=9, feeds=feeds, expected=[np.full((2, 3, *extra), 2.5, np.float32)])
 
 
-def test_given_tensor_fill_of_a_stated_shape() -> None:
+def test_given_tensor_fill_with_the_attribute_shape() -> None:
     text = _fill(
         "GivenTensorFill", "values = [1.5, 2.0, 3.0, 4.0, 5.0, 6.1], shape = [2, 3]", "", np.float32, 2
     )
@@ -291,7 +291,7 @@ def _node(operator: str, opset: int, inputs: int, attributes: dict[str, Any]) ->
     ("proto", "reason"),
     [(("ATen", 2, {"operator": "cosine_similarity", "dim": 1}), "ATen"), (("GRUUnit", 4, {}), "gates")],
 )
-def test_what_has_no_meaning_in_the_model_is_refused_by_name(
+def test_operators_whose_result_is_not_specified_are_refused(
     proto: tuple[str, int, dict[str, Any]], reason: str, opset: int
 ) -> None:
     operator, inputs, attributes = proto
@@ -303,7 +303,7 @@ def test_what_has_no_meaning_in_the_model_is_refused_by_name(
 
 
 @pytest.mark.parametrize("body", [*EXACT, *ROUNDING, *NORMALIZATION])
-def test_it_stays_where_the_standard_still_has_it(body: str) -> None:
+def test_they_are_unchanged_at_opsets_that_have_them(body: str) -> None:
     before = model(source(body, 7))
     feeds = random_feeds(before)
 
@@ -315,7 +315,7 @@ def test_it_stays_where_the_standard_still_has_it(body: str) -> None:
 
 
 @pytest.mark.parametrize("body", ["ImageScaler <bias = [1.0, 2.0, 3.0]>", "Scale <scale = 2.0>"])
-def test_behind_its_time_it_is_recognised_and_said(body: str) -> None:
+def test_at_an_opset_that_has_removed_them_they_are_lifted_with_a_warning(body: str) -> None:
     feeds = random_feeds(model(source(body, 9)))
     expected = run(model(source(body, 9)), feeds)
 
@@ -326,12 +326,12 @@ def test_behind_its_time_it_is_recognised_and_said(body: str) -> None:
 
 
 def test_the_function_of_opset_8_keeps_its_axes() -> None:
-    """onnx 1.3 had a function of the name beside the experimental operator."""
+    """onnx 1.3 had a function of this name in addition to the experimental operator."""
     result, _ = lift(model(source("MeanVarianceNormalization <axes = [2, 3]>", 8)), 13)
     assert list(result.graph.node[0].attribute[0].ints) == [2, 3]
 
 
-def test_what_a_call_of_a_function_sets_is_refused() -> None:
+def test_attributes_of_a_function_are_refused() -> None:
     proto = model(f"""<ir_version: 8, opset_import: ["": 9, "local": 1]> g (float[{NCHW}] x) => (float[{NCHW}] y)
         {{ y = local.F <factor = 2.0> (x) }}
         <opset_import: ["": 9], domain: "local"> F <factor> (a) => (b) {{ b = Scale <scale: float = @factor> (a) }}""")
@@ -340,7 +340,7 @@ def test_what_a_call_of_a_function_sets_is_refused() -> None:
     assert caught.value.code == "needs-value"
 
 
-def test_of_unknown_type_it_is_refused() -> None:
+def test_an_unknown_type_is_refused() -> None:
     proto, _ = make_variant(model(source("Scale <scale = 2.0>")), "function", {})
     del proto.graph.node[:], proto.graph.output[:]
     with pytest.raises(CannotMigrate) as caught:
@@ -348,7 +348,7 @@ def test_of_unknown_type_it_is_refused() -> None:
     assert caught.value.code == "needs-type"
 
 
-def test_every_removed_operator_is_here() -> None:
+def test_every_removed_operator_is_tested_here() -> None:
     spoken = {body.partition(" ")[0] for body in (*EXACT, *ROUNDING, *NORMALIZATION)}
     others = {"ATen", "GRUUnit", "ConstantFill", "GivenTensorFill", "DynamicSlice"}
     assert {operator.name for operator in EXPERIMENTAL_OPERATORS} == spoken | others

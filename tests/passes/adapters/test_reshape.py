@@ -18,7 +18,7 @@ def test_reshape(shape: str, result: tuple[int, ...]) -> None:
     check(source, to=7, feeds={"x": x}, expected=[x.reshape(result)])
 
 
-def test_without_a_shape() -> None:
+def test_a_node_without_a_shape_is_refused() -> None:
     source = """<ir_version: 3, opset_import: ["": 1]> g (float[2] x) => (float[2] y) { y = Reshape (x) }"""
     with pytest.raises(CannotMigrate) as caught:
         lift(model(source), 7)
@@ -26,7 +26,7 @@ def test_without_a_shape() -> None:
 
 
 @pytest.mark.parametrize("opset", [7, 13])
-def test_a_zero_keeps_a_length_up_to_the_newest(opset: int) -> None:
+def test_a_zero_keeps_a_length_at_every_opset(opset: int) -> None:
     source = f"""<ir_version: 7, opset_import: ["": {opset}]> g (float[2,3,4] x, int64[2] s)
         => (float[2,12] y)
         {{ y = Reshape (x, s) }}"""

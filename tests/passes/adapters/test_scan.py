@@ -1,4 +1,4 @@
-"""Scan: the batch of version 8 becomes a Scan around the Scan."""
+"""Scan: the batch axis of version 8 becomes an outer Scan."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_scan_in_a_scan() -> None:
     check(source, to=9)
 
 
-def test_lengths_of_the_whole_sequence_are_dropped() -> None:
+def test_sequence_lens_of_the_whole_length_are_dropped() -> None:
     source = text("lengths", initial="<int64[3] lengths = {4, 4, 4}>")
     check(source, to=9, refused={"symbolic": "sequence-lens", "unranked": "sequence-lens"})
 
@@ -70,7 +70,7 @@ def test_lengths_of_the_whole_sequence_are_dropped() -> None:
     "source",
     [text("lengths", initial="<int64[3] lengths = {4, 2, 4}>"), text("lengths", ", int64[3] lengths")],
 )
-def test_other_lengths_are_refused(source: str) -> None:
+def test_other_sequence_lens_are_refused(source: str) -> None:
     feeds = {"start": np.ones((3, 2), np.float32), "x": np.ones((3, 4, 2), np.float32)}
     if ", int64" in source:
         feeds["lengths"] = np.array([4, 2, 4])
@@ -89,6 +89,6 @@ def test_from_9(axes: list[int]) -> None:
     check(source, to=16)
 
 
-def test_names_are_the_same_every_time() -> None:
+def test_names_are_deterministic() -> None:
     first, second = (lift(parser.parse_model(text()), 26)[0] for _ in range(2))
     assert first.SerializeToString() == second.SerializeToString()

@@ -1,4 +1,4 @@
-"""Scatter becomes ScatterElements; ScatterElements and ScatterND stay."""
+"""Scatter becomes ScatterElements; ScatterElements and ScatterND are unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_elements(operator: str, opset: int, axis: int | None, indices: str) -> 
 
 @pytest.mark.parametrize("target", [12, 13, 26])
 def test_a_scatter_of_the_opset_that_withdrew_it(target: int) -> None:
-    """Some exporters of opset 11 still wrote it; the numbers are those of opset 10."""
+    """Some exporters wrote it at opset 11; the expected values are those of opset 10."""
     texts = (
         f"""<ir_version: 5, opset_import: ["": {opset}]>
         graph (float[3, 4] x, int64[2, 3] i, float[2, 3] u)

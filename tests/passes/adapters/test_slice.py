@@ -22,11 +22,11 @@ def test_slice(attributes: str, opset: int) -> None:
         {{ y = Slice <{attributes}> (x) }}"""
     result = check(source, to=10)
     assert not result.graph.node[-1].attribute
-    assert len(result.graph.node[-1].input) == 4  # axes are always said
+    assert len(result.graph.node[-1].input) == 4  # axes are always set
 
 
 @pytest.mark.parametrize("axes", ["", "axes = [0], "])
-def test_starts_that_each_call_sets(axes: str) -> None:
+def test_starts_that_are_an_attribute_of_a_function(axes: str) -> None:
     source = f"""<ir_version: 8, opset_import: ["": 9, "local": 1]> g (float[5] x) => (float[N] y)
         {{ y = local.Part <at = [1], till = [-1]> (x) }}
         <opset_import: ["": 9], domain: "local"> Part <at, till> (a) => (b)

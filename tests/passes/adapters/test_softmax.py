@@ -1,4 +1,4 @@
-"""Softmax, LogSoftmax and Hardmax 11 → 13: the flattening axis, at every rank and place."""
+"""Softmax, LogSoftmax and Hardmax 11 → 13: every axis of every rank."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_other_types(operator: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "double"])
 def test_hardmax_of_other_types(dtype: str) -> None:
-    """onnx.reference runs it, and does not flatten at version 11: the expected is numpy's."""
+    """onnx.reference runs it, and does not flatten at version 11: the expected values are computed with NumPy."""
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("half" if dtype == "float16" else dtype)
     expected = np.eye(12, dtype=x.dtype)[x.reshape(2, 12).argmax(axis=1)].reshape(x.shape)
     for target in (13, 26):
@@ -44,21 +44,21 @@ def test_hardmax_of_other_types(dtype: str) -> None:
         np.testing.assert_array_equal(run(result, {"x": x})[0], expected)
 
 
-def test_oldest() -> None:
+def test_version_1() -> None:
     check(text("Softmax", 1, [2, 5], None), to=13)
 
 
 @pytest.mark.parametrize(
     ("shape", "axis", "written"), [([2, 3], None, 1), ([2, 3, 1, 1], 1, 1), ([2, 3], -1, -1)]
 )
-def test_one_axis_needs_no_other_node(shape: list[int], axis: int | None, written: int) -> None:
+def test_if_one_axis_is_normalised_no_node_is_added(shape: list[int], axis: int | None, written: int) -> None:
     result = check(text("Softmax", 11, shape, axis), to=13)
     (node,) = result.graph.node
     assert [(attribute.name, attribute.i) for attribute in node.attribute] == [("axis", written)]
 
 
-def test_rest_axis_of_one_dimension() -> None:
-    """Axis 1 of a vector makes a matrix of one column, so every value is alone in its row."""
+def test_axis_1_of_a_vector() -> None:
+    """Version 11 flattens a vector at axis 1 to a matrix of one column, so every row has one element."""
     source = parser.parse_model(text("Softmax", 7, [4], None))
     for target in (13, 26):
         result, _ = lift(source, target)
@@ -66,12 +66,12 @@ def test_rest_axis_of_one_dimension() -> None:
 
 
 @pytest.mark.parametrize("shape", [[2, 3, 0], [0, 3, 4], [2, 0, 4]], ids=str)
-def test_no_elements(shape: list[int]) -> None:
+def test_an_empty_tensor(shape: list[int]) -> None:
     check(text("Softmax", 11, shape, 1), to=14)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_axis_set_by_each_call_of_a_function(axis: int) -> None:
+def test_an_axis_that_is_an_attribute_of_a_function(axis: int) -> None:
     source = f"""<ir_version: 8, opset_import: ["": 11, "local": 1]>
         graph (float[2, 3, 4] x) => (float[2, 3, 4] y, float[2, 3, 4] z) {{
             y = local.F <at = {axis}> (x)

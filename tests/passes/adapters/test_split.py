@@ -35,7 +35,7 @@ def test_lengths_at_run_time_of_13() -> None:
     assert not result.graph.node[0].attribute
 
 
-def test_an_input_left_out_by_an_empty_name() -> None:
+def test_an_input_that_is_omitted_by_an_empty_name() -> None:
     source = model(
         """<ir_version: 7, opset_import: ["": 13]> g (float[6,4] x) => (float[3,4] p, float[3,4] q)
         { p, q = Split (x) }"""
@@ -44,7 +44,7 @@ def test_an_input_left_out_by_an_empty_name() -> None:
     check(source, to=18, feeds={"x": X})
 
 
-def test_lengths_that_each_call_sets() -> None:
+def test_lengths_that_are_an_attribute_of_a_function() -> None:
     source = """<ir_version: 8, opset_import: ["": 12, "local": 1]> g (float[6,4] x)
         => (float[A,4] y, float[B,4] z)
         { y, z = local.Parts <lengths = [1, 5]> (x) }

@@ -34,7 +34,7 @@ def test_unsqueeze(opset: int, axes: str, shape: str) -> None:
     check(source, to=13)
 
 
-def test_axes_that_each_call_sets() -> None:
+def test_axes_that_are_an_attribute_of_a_function() -> None:
     source = """<ir_version: 8, opset_import: ["": 12, "local": 1]> g (float[2] x)
         => (float[1,2,1] y, float[2] z)
         { y = local.Grow <places = [0, 2]> (x) z = local.Shrink <places = [2, 0]> (y) }

@@ -1,4 +1,4 @@
-"""ThresholdedRelu 10 → 22 keeps form and numbers."""
+"""ThresholdedRelu 10 → 22 computes the same."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def test_topk(attributes: str, shape: str) -> None:
     check(source, to=10, feeds={"x": X})
 
 
-def test_k_that_each_call_sets() -> None:
+def test_k_that_is_an_attribute_of_a_function() -> None:
     source = """<ir_version: 8, opset_import: ["": 9, "local": 1]> g (float[3,4] x)
         => (float[3,N] v, int64[3,N] i)
         { v, i = local.Best <count = 2> (x) }

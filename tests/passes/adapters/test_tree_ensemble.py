@@ -1,4 +1,4 @@
-"""Tree ensembles: ONNX Runtime computes the same before and after, label for label and bit for bit."""
+"""Tree ensembles: ONNX Runtime computes the same before and after, with equal labels and scores equal bit for bit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALL: Votes = lambda rng, _: [(target, rng.random()) for target in range(3)]  # n
 SOME: Votes = lambda rng, _: [(int(rng.integers(3)), rng.random() + 0.01)]  # noqa: E731
 SOME_SIGNED: Votes = lambda rng, _: [(int(rng.integers(3)), rng.standard_normal())]  # noqa: E731
 SUNK: Votes = lambda rng, tree: [(int(rng.integers(3)), -5.0 if tree else 0.1)]  # noqa: E731
-"""Every leaf of the first tree votes for some class, and the others outweigh it."""
+"""Every leaf of the first tree adds to some class, and the other trees outweigh it."""
 SMALL: Votes = lambda rng, _: [(0, rng.random() * 0.2)]  # noqa: E731
 SECOND: Votes = lambda rng, _: [(1, rng.standard_normal())]  # noqa: E731
 BOTH: Votes = lambda rng, _: [(0, rng.random()), (1, rng.random())]  # noqa: E731
@@ -75,7 +75,7 @@ def test_regressor(votes: Votes, targets: int, aggregate: str, base: list[float]
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_what_is_claimed_to_be_compatible(version: int) -> None:
+def test_versions_that_are_declared_compatible(version: int) -> None:
     check_ml(regressor(IN_TURN, 3, version=version), 3, X, exactness=None, variants=["plain", "function"])
     check_ml(classifier(IN_TURN, [4, 5, 6], version=version), 3, X, exactness=None, variants=["plain", "if"])
 
@@ -91,7 +91,7 @@ def test_a_tree_that_is_one_leaf() -> None:
 
 
 def _as_tensors(source: onnx.ModelProto, kind: str) -> onnx.ModelProto:
-    """The numbers as doubles that float32 cannot hold."""
+    """Return the numbers as doubles that float32 cannot represent."""
     node = source.graph.node[0]
     for attribute in list(node.attribute):
         if attribute.name in ("nodes_values", "nodes_hitrates", f"{kind}_weights", "base_values"):
@@ -117,7 +117,7 @@ def test_doubles(tensors: bool) -> None:
 
 @pytest.mark.parametrize("dtype", [TensorProto.INT64, TensorProto.INT32])
 def test_integers(dtype: int) -> None:
-    """ONNX Runtime has classifiers of integers, and no regressors."""
+    """ONNX Runtime runs classifiers on integers, but no regressors."""
     x = np.nan_to_num(X * 3).astype(helper.tensor_dtype_to_np_dtype(dtype))
     check_ml(classifier(IN_TURN, ["a", "b", "c"], dtype=dtype), 5, x)
     expected, _ = lift_ml(regressor(ONE, 1), 5)
@@ -144,7 +144,7 @@ def test_classes(votes: Votes, base: list[float] | None, post: str, labels: list
     )
 
 
-def test_signed_votes_for_some_classes_are_right_with_base_values() -> None:
+def test_weights_of_both_signs_for_some_classes_with_base_values() -> None:
     source = classifier(SOME_SIGNED, [1, 2, 3], base_values=[0.3, -0.2, 0.1])
     check_ml(source, 5, X, exactness=Exactness.EQUIVALENT, tolerance=1e-6)
 
@@ -196,7 +196,7 @@ def test_refused(source: onnx.ModelProto, code: str) -> None:
     lift_ml(source, 4)
 
 
-def test_nodes_that_are_no_trees_are_refused() -> None:
+def test_nodes_that_do_not_form_trees_are_refused() -> None:
     source = regressor(ONE, 1)
     next(item for item in source.graph.node[0].attribute if item.name == "nodes_truenodeids").ints[0] = 99
     with pytest.raises(CannotMigrate, match="has no node 99"):
@@ -204,7 +204,7 @@ def test_nodes_that_are_no_trees_are_refused() -> None:
 
 
 @pytest.mark.parametrize("read", ["label", "scores"])
-def test_an_output_that_is_left_out_stays_out(read: str) -> None:
+def test_an_output_that_is_omitted_stays_omitted(read: str) -> None:
     source = classifier(IN_TURN, ["a", "b", "c"], post_transform="SOFTMAX")
     kept = [value for value in source.graph.output if value.name == read]
     del source.graph.output[:]
@@ -217,7 +217,7 @@ def test_an_output_that_is_left_out_stays_out(read: str) -> None:
     assert ("Softmax" in operators) == (read == "scores")
 
 
-def test_a_body_without_ai_onnx_comes_to_import_it() -> None:
+def test_a_body_that_does_not_import_ai_onnx_imports_it_afterwards() -> None:
     source = classifier(IN_TURN, [7, 8, 9], opset=None)
     result, _ = lift_ml(source, 5)
     assert {entry.domain: entry.version for entry in result.opset_import} == {ML: 5, "": 21}

@@ -1,4 +1,4 @@
-"""Trees from nodes known by tree and number to inner nodes and leaves."""
+"""Trees are converted from one list of nodes to lists of inner nodes and leaves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _forest(nodes: dict[str, Any], votes: Any) -> Any:
 
 
 def _nodes(rows: list[tuple[int, int, str, int, int]]) -> dict[str, Any]:
-    """From (tree, node, mode, true, false); the feature and the split tell the row."""
+    """Return nodes from rows of (tree, node, mode, true, false); feature and split are the index of the row."""
     columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
     names = ("treeids", "nodeids", "modes", "truenodeids", "falsenodeids")
     return {
@@ -43,7 +43,7 @@ def test_a_stump() -> None:
     assert found.nodes_hitrates == found.nodes_missing_value_tracks_true == []
 
 
-def test_a_leaf_of_two_targets_copies_its_tree_and_a_missing_vote_is_0() -> None:
+def test_the_tree_of_a_leaf_with_two_targets_is_copied_and_a_missing_weight_is_0() -> None:
     forest = _forest(_nodes(STUMP), [[0, 0, 0], [1, 2, 2], [0, 0, 4], [1.0, 2.0, 3.0]])
     found = forest.ensemble()
     assert forest.slots() == [[(0, 0), (4, 0)]]
@@ -54,13 +54,13 @@ def test_a_leaf_of_two_targets_copies_its_tree_and_a_missing_vote_is_0() -> None
     assert found.nodes_featureids == [0, 0]
 
 
-def test_two_votes_of_a_leaf_for_one_target_count_both() -> None:
+def test_two_weights_of_a_leaf_for_one_target_both_count() -> None:
     forest = _forest(_nodes(STUMP), [[0, 0, 0], [1, 1, 2], [0, 0, 0], [1.0, 2.0, 4.0]])
     assert forest.slots() == [[(0, 0), (0, 1)]]
     assert forest.ensemble().leaf_weights == [1.0, 4.0, 2.0, 0.0]
 
 
-def test_roots_stand_in_the_order_of_the_nodes_wherever_they_stand() -> None:
+def test_trees_are_in_the_order_of_their_roots_in_the_list_of_nodes() -> None:
     rows = [(7, 2, "LEAF", 0, 0), (3, 0, "LEAF", 0, 0), (7, 1, "LEAF", 0, 0), (7, 5, "BRANCH_LEQ", 1, 2)]
     found = _forest(_nodes(rows), [[7, 7, 3], [1, 2, 0], [0, 0, 0], [1.0, 2.0, 9.0]]).ensemble()
     assert found.leaf_weights == [9.0, 1.0, 2.0]
@@ -82,6 +82,6 @@ def test_roots_stand_in_the_order_of_the_nodes_wherever_they_stand() -> None:
         ),
     ],
 )
-def test_what_is_no_tree(rows: Any, votes: Any, reason: str) -> None:
+def test_nodes_that_do_not_form_trees(rows: Any, votes: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         _forest(_nodes(rows), votes)

@@ -92,7 +92,7 @@ g (float[1,1,1,10] x) => (float[a,b,c,d] y) <float[4] s = {1., 1., 1., 0.6}> { y
     assert caught.value.code == "no-equal"
 
 
-def test_a_mode_that_does_not_exist() -> None:
+def test_an_unknown_mode_is_refused() -> None:
     source = model(f"""<ir_version: 4, opset_import: ["":9]>
 g ({SHAPE} x) => (float[a,b,c,d] y) <float[4] s = {{1., 1., 2., 2.}}> {{ y = Upsample<mode="bicubic">(x, s) }}""")
 
@@ -102,7 +102,7 @@ g ({SHAPE} x) => (float[a,b,c,d] y) <float[4] s = {{1., 1., 2., 2.}}> {{ y = Ups
 
 @pytest.mark.parametrize("given", ["attribute", "constant", "identity", "overridable", "runtime", "input"])
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
-def test_version_9_however_its_scales_are_given(given: str, mode: str) -> None:
+def test_version_9_with_scales_from_every_source(given: str, mode: str) -> None:
     weights, inputs, call = "float[4] s = {1., 1., 1.3, 2.}", "", "RESIZE(x, s)"
     feeds = {"x": np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32)}
     if given == "constant":
@@ -130,7 +130,7 @@ g ({SHAPE} x{inputs}) => (float[a,b,c,d] y) <{weights}> {{ {call.replace("RESIZE
     assert result.graph.node[-1].input[2] == ("t" if given == "identity" else "s")
 
 
-def test_an_overridden_initializer_is_still_the_callers() -> None:
+def test_a_caller_can_still_override_an_initializer() -> None:
     source = f"""<ir_version: 4, opset_import: ["":9]>
 g ({SHAPE} x, float[4] s) => (float[a,b,c,d] y) <float[4] s = {{1., 1., 2., 2.}}> {{ y = Upsample(x, s) }}"""
     x = np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32)
@@ -139,7 +139,7 @@ g ({SHAPE} x, float[4] s) => (float[a,b,c,d] y) <float[4] s = {{1., 1., 2., 2.}}
 
 
 @pytest.mark.parametrize("opset", [10, 11, 13, 17])
-def test_in_an_opset_that_no_longer_has_it(opset: int) -> None:
+def test_an_upsample_in_an_opset_that_has_removed_it(opset: int) -> None:
     new = model(f"""<ir_version: 7, opset_import: ["":{opset}]>
 g ({SHAPE} x) => (float[a,b,c,d] y) <float[4] s = {{1., 1., 1.3, 2.}}> {{ y = Upsample<mode="linear">(x, s) }}""")
     old = model(new)

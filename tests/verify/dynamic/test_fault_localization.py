@@ -22,6 +22,11 @@ def test_the_node_is_upstream_of_the_output_at_fault():
     assert prove(text, {"N": 1}).blocker.node == "guilty"
 
 
+def test_a_node_that_reads_constants_only_is_not_the_cause():
+    text = "(float[N,4] x) => (float[N,4] y) { [constant] c = Neg(w) [mixes] b = Softmax<axis=0>(x) y = Add(b, c) }"
+    assert prove(net(text, w=[1.0]), {"N": 1}).blocker.node == "mixes"
+
+
 def test_a_node_that_keeps_a_frozen_size_is_found():
     text = "(float[1,C,8] x) => (float[1,2,A] y) { [conv] y = Conv(x, w, b) }"
     model = net(text, w=[[[0.5] * 3] * 3] * 2, b=[1.0, 2.0])
