@@ -132,7 +132,7 @@ def inspect(
         opset=asked, simplify=False, resize_form="auto" if row is None else row.resize_form
     )
     if row is not None:
-        pipeline = pipeline.add(make_pass("fits_runtime", runtime=row))
+        pipeline = pipeline.add(make_pass("runtime_limits", runtime=row))
     try:
         result = pipeline.run(model, log).model
     except UsageError:

@@ -27,7 +27,7 @@ class HonestDims(Pass):
     equal. Runtimes accept any length for -1 and 0 in an input, so a name of its own says the same.
     """
 
-    name: ClassVar[str] = "honest_dims"
+    name: ClassVar[str] = "open_dims"
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Name the dims of `model` in place."""

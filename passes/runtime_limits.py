@@ -35,7 +35,7 @@ class FitsRuntime(Pass):
     release computes wrongly.
     """
 
-    name: ClassVar[str] = "fits_runtime"
+    name: ClassVar[str] = "runtime_limits"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     runtime: Runtime
 

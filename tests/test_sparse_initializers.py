@@ -106,7 +106,7 @@ def test_its_dims_are_neither_named_nor_opened() -> None:
     source = net(listed=True)
     source.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "?"
 
-    named = builtin_passes()["honest_dims"]().run(Model(model(source)), ChangeLog()).proto
+    named = builtin_passes()["open_dims"]().run(Model(model(source)), ChangeLog()).proto
     opened = without_static_shapes(Runnable(structure=source.SerializeToString())).proto()
 
     for result in (named, opened):

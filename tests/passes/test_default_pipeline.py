@@ -24,7 +24,7 @@ def test_the_order_with_everything_asked_for() -> None:
         "resize_intent",
         "resize_form",
         "declared_shapes",
-        "honest_dims",
+        "open_dims",
         "dynamic_dims",
         "cleanup",
         "simplify",

@@ -34,7 +34,7 @@ def test_each_unknown_dim_gets_a_name_of_its_own(written: list[Any]) -> None:
     declare(source.graph.input[0], written)
     log = ChangeLog()
 
-    result = builtin_passes()["honest_dims"]().run(Model(source), log).proto
+    result = builtin_passes()["open_dims"]().run(Model(source), log).proto
 
     interface = Interface.of(result)
     assert interface.inputs[0].shape == ("x_dim_0", "x_dim_1")
@@ -48,7 +48,7 @@ def test_names_and_sizes_are_kept() -> None:
     declare(source.graph.input[0], ["N", 2])
     log = ChangeLog()
 
-    result = builtin_passes()["honest_dims"]().run(Model(source), log).proto
+    result = builtin_passes()["open_dims"]().run(Model(source), log).proto
 
     assert Interface.of(result).inputs[0].shape == ("N", 2)
     assert not log.notes
@@ -58,6 +58,6 @@ def test_an_empty_output_stays_empty() -> None:
     source = model(NET)
     declare(source.graph.output[0], [0, 2])
 
-    result = builtin_passes()["honest_dims"]().run(Model(source), ChangeLog()).proto
+    result = builtin_passes()["open_dims"]().run(Model(source), ChangeLog()).proto
 
     assert Interface.of(result).outputs[0].shape == (0, 2)

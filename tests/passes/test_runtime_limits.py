@@ -16,7 +16,7 @@ from tests.resize.shaped import resizes
 
 def fitted(proto: onnx.ModelProto, row: Runtime) -> tuple[onnx.ModelProto, ChangeLog]:
     log = ChangeLog()
-    return builtin_passes()["fits_runtime"](runtime=row).run(files.load(proto), log).proto, log  # type: ignore[call-arg]
+    return builtin_passes()["runtime_limits"](runtime=row).run(files.load(proto), log).proto, log  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(("ir_version", "fits"), [(7, True), (8, True), (9, False)])

@@ -62,7 +62,7 @@ def _runtime_limits_pass(row: Runtime) -> Pass:
     """Return the pass that checks the model against the limits of the runtime."""
     from onnx_migrate.engine.pass_infra import make_pass
 
-    return make_pass("fits_runtime", runtime=row)
+    return make_pass("runtime_limits", runtime=row)
 
 
 def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:

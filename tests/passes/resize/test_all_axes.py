@@ -31,7 +31,7 @@ g (float[{shape}] x) => (float[a,b,c,d] y)
 
 def named(proto: onnx.ModelProto) -> tuple[onnx.ModelProto, ChangeLog]:
     log = ChangeLog()
-    result = builtin_passes()["fits_runtime"](runtime=OPENCV).run(files.load(proto), log).proto  # type: ignore[call-arg]
+    result = builtin_passes()["runtime_limits"](runtime=OPENCV).run(files.load(proto), log).proto  # type: ignore[call-arg]
     check_legal(result)
     onnx.shape_inference.infer_shapes(result, check_type=True, strict_mode=True)
     return result, log
