@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from onnx_migrate.batching.find import find, place
 from onnx_migrate.batching.job import Job, Outcome, Summary
-from onnx_migrate.batching.run import Watcher, batch, run
+from onnx_migrate.batching.run import Watcher, batch, run_jobs
 
-__all__ = ["Job", "Outcome", "Summary", "Watcher", "batch", "find", "place", "run"]
+__all__ = ["Job", "Outcome", "Summary", "Watcher", "batch", "find", "place", "run_jobs"]

@@ -19,7 +19,7 @@ from onnx_migrate.batching.journal import Journal
 from onnx_migrate.errors import UsageError
 from onnx_migrate.url import is_url, resolve_file_url
 
-__all__ = ["Watcher", "batch", "run"]
+__all__ = ["Watcher", "batch", "run_jobs"]
 
 _TICK = 0.2
 """Seconds between two checks of which jobs have begun."""
@@ -111,7 +111,7 @@ def batch(
             journal.add({**outcome.record, "source": outcome.source, "output": name})
 
     try:
-        return run(
+        return run_jobs(
             planned, executor=executor, jobs=jobs, fail_fast=fail_fast, timeout=timeout, memory_limit=memory_limit,
             watcher=watcher, keep=keep,
         )  # fmt: skip
@@ -132,7 +132,7 @@ def _journal(folder: str) -> Journal:
     return Journal(Path(folder))
 
 
-def run(
+def run_jobs(
     planned: list[Job],
     *,
     executor: Executor | None = None,

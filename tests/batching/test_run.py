@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import importlib
 import json
 import os
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
+from onnx_migrate.batching import run as run_module
 from tests.cli.running import SMALL, large, snapshot
 from tests.support.paths import ROOT
 
@@ -279,8 +279,7 @@ def test_a_process_pool_that_breaks_says_what_it_lost(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python's pool has no worker left after one has died: what was not done is said, and done by the next run."""
-    window = (importlib.import_module("onnx_migrate.batching.run"), "_WINDOW")
-    monkeypatch.setattr(*window, 2)  # so that the pool is also given jobs when it is broken
+    monkeypatch.setattr(run_module, "_WINDOW", 2)  # so that the pool is also given jobs when it is broken
     for index in range(3):
         named(models, f"sound{index}")
     named(models, "exit")

@@ -124,7 +124,7 @@ def batch(**options: Any) -> int:
 
 
 def _run(options: dict[str, Any], progress: Any, executor: Executor | None) -> Summary:
-    from onnx_migrate.batching import Job, batch, find, run
+    from onnx_migrate.batching import Job, batch, find, run_jobs
 
     def arguments_of(model: str) -> dict[str, Any]:
         own = configured(options, model)
@@ -151,7 +151,7 @@ def _run(options: dict[str, Any], progress: Any, executor: Executor | None) -> S
         given = arguments_of(path)
         external, in_place = given.pop("external"), options["in_place"]
         jobs.append(Job(path, path if in_place else None, given, external, in_place))
-    return run(jobs, **common)
+    return run_jobs(jobs, **common)
 
 
 def _refused(error: MigrateError) -> int:

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pickle
+
+from onnx_migrate.batching.job import FAILED, MIGRATED, REFUSED, UNCHANGED, Job, Outcome, Summary
+
+
+def outcome(kind: str, code: str = "", *, cached: bool = False) -> Outcome:
+    return Outcome("in.onnx", "out.onnx", kind, code, cached=cached)
+
+
+def test_totals_count_outcomes_reasons_and_cached() -> None:
+    summary = Summary(models=4)
+    for item in (
+        outcome(MIGRATED, cached=True),
+        outcome(UNCHANGED),
+        outcome(REFUSED, "no-adapter"),
+        outcome(FAILED, "crashed"),
+    ):
+        summary.add(item)
+    summary.complete = True
+
+    line = summary.as_dict()
+
+    assert (summary.ended, summary.ok, line["cached"]) == (4, False, 1)
+    assert line["outcomes"] == {"migrated": 1, "unchanged": 1, "refused": 1, "failed": 1}
+    assert line["reasons"] == {"no-adapter": 1, "crashed": 1}
+
+
+def test_all_is_well_only_when_every_model_was_tried() -> None:
+    summary = Summary(models=1)
+    summary.add(outcome(UNCHANGED))
+
+    assert not summary.ok
+    summary.complete = True
+    assert summary.ok
+
+
+def test_a_line_of_an_outcome_counts_above_its_report() -> None:
+    line = Outcome("a", "b", MIGRATED, report={"model": "temporary", "outcome": "?", "notes": []}).as_dict()
+    assert (line["kind"], line["model"], line["output"], line["outcome"], line["notes"]) == (
+        "model", "a", "b", "migrated", [],
+    )  # fmt: skip
+
+
+def test_jobs_and_outcomes_cross_processes() -> None:
+    for item in (Job("a", None, {"opset": 17}), outcome(FAILED, "crashed")):
+        assert pickle.loads(pickle.dumps(item)) == item

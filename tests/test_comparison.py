@@ -1,0 +1,55 @@
+"""Two models are compared by what they compute, not by how they are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import onnx.parser
+import pytest
+
+from onnx_migrate.comparison import compare
+from onnx_migrate.errors import LoadError
+from onnx_migrate.verify import Kind
+from onnx_migrate.verify.prover import Prover
+
+TEXT = """<ir_version: 8, opset_import: ["":17]>
+g (float[2,3] x) => (float[2,3] y) { a = Add(x, x)  y = Relu(a) }"""
+
+
+def model(text: str = TEXT) -> onnx.ModelProto:
+    found: onnx.ModelProto = onnx.parser.parse_model(text)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("other", "options", "kind"),
+    [
+        (TEXT, {"exact": True}, Kind.VERIFIED),
+        (TEXT.replace('"":17', '"":14'), {}, Kind.VERIFIED),
+        (TEXT.replace("a = Add(x, x)  y = Relu(a)", "a = Relu(x)  y = Add(a, a)"), {}, Kind.VERIFIED),
+        (TEXT.replace("Relu", "Identity"), {}, Kind.DIFFERS),
+        (TEXT.replace("Add(x, x)", "Sub(x, x)"), {"atol": 1000.0}, Kind.VERIFIED),
+    ],
+    ids=["same", "other-opset", "other-nodes", "other-numbers", "within-tolerance"],
+)  # fmt: skip
+def test_the_verdict_is_of_the_numbers(other: str, options: dict[str, Any], kind: Kind) -> None:
+    assert compare(model(), model(other), isolated=False, **options).kind is kind
+
+
+@pytest.mark.parametrize(("old", "new"), [("x)", "x, float[1] z)"), ("y", "w")])
+def test_another_interface_differs_without_a_run(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Prover, "verify", lambda *_: pytest.fail("the models were run"))
+    other = TEXT.replace(f"[2,3] {old}", f"[2,3] {new}").replace(
+        "y = Relu", f"{new} = Relu" if old == "y" else "y = Relu"
+    )
+
+    verdict = compare(model(), model(other), isolated=False)
+
+    assert verdict.kind is Kind.DIFFERS
+    assert new.split()[-1].rstrip(")") in verdict.reason
+
+
+def test_a_file_that_is_no_model() -> None:
+    with pytest.raises(LoadError):
+        compare(model(), b"<html>")

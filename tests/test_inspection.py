@@ -1,0 +1,86 @@
+"""What a model is said to contain, and what migrating it would do, without doing it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import numpy_helper
+
+from onnx_migrate import migrate
+from onnx_migrate.errors import LoadError, UsageError
+from onnx_migrate.inspection import Operator, inspect
+from tests.support.small_model import FAST, UPSAMPLE, small
+
+NESTED = """<ir_version: 8, opset_import: ["":13, "own": 1]>
+g (bool c, float[2] x) => (float[2] y) {
+    y = If (c) <
+        then_branch = t () => (float[2] p) { p = Relu(x) },
+        else_branch = e () => (float[2] r) { r = own.twice(x) }
+    >
+}
+<domain: "own", opset_import: ["": 14]>
+twice (a) => (b) { b = Add(a, a) }"""
+
+
+def test_operators_are_counted_in_all_bodies_each_by_its_own_opset() -> None:
+    found = inspect(onnx.parser.parse_model(NESTED), opset=13)
+
+    assert found.operators == (
+        Operator("", "Add", 14, 1),
+        Operator("", "If", 13, 1),
+        Operator("", "Relu", 13, 1),
+        Operator("own", "twice", None, 1),
+    )
+    assert found.nodes == 4
+    assert found.functions == ("own:twice",)
+
+
+def test_the_plan_is_what_a_migration_does() -> None:
+    found, done = inspect(UPSAMPLE), migrate(UPSAMPLE, **FAST)
+
+    assert found.plan is not None
+    assert found.target == done.report.after.opset == 17
+    assert [item.reason for item in found.plan.changes] == [item.reason for item in done.report.changes]
+    assert found.plan.after == done.report.after
+    assert found.refusal is None
+
+
+def test_a_refusal_is_a_value_and_a_wrong_argument_is_raised() -> None:
+    refused = inspect(small(), opset=9)
+
+    assert refused.plan is None
+    assert refused.refusal is not None
+    assert refused.refusal.code == "downgrade"
+    assert refused.as_dict()["refusal"]["code"] == "downgrade"
+    assert refused.as_dict()["changes"] is None
+    with pytest.raises(UsageError):
+        inspect(small(), opset="soon")
+
+
+def test_missing_weights_are_a_problem_and_nothing_more(tmp_path: Path) -> None:
+    proto = small()
+    proto.graph.initializer.append(numpy_helper.from_array(np.ones((64, 64), np.float32), "big"))
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=1024)
+    whole = inspect(tmp_path / "m.onnx")
+    (tmp_path / "m.data").unlink()
+
+    found = inspect(tmp_path / "m.onnx")
+
+    assert whole.problems == ()
+    assert "m.data" in found.problems[0]
+    assert found.external_files == whole.external_files == ("m.data",)
+    assert found.weight_bytes == whole.weight_bytes == 64 * 64 * 4 + 12 * 4
+    assert found.operators == whole.operators
+    with pytest.raises(LoadError):
+        inspect(tmp_path / "gone.onnx")
+
+
+def test_a_runtime_decides_the_target() -> None:
+    found = inspect(small(), opset=25, runtime="onnxruntime==1.14")
+    assert found.plan is not None
+    assert found.plan.passes[-1] == "fits_runtime"
+    assert found.target == 18

@@ -1,0 +1,270 @@
+"""What `migrate` takes, returns, reports and raises."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import onnx_migrate
+from onnx_migrate import (
+    CannotMigrate,
+    IllegalModel,
+    LoadError,
+    MigrateError,
+    Pass,
+    PassError,
+    SaveError,
+    UsageError,
+    VerificationFailed,
+    files,
+    migrate,
+)
+from onnx_migrate.migration import Migration
+from onnx_migrate.model.model import Model
+from onnx_migrate.report.codes import CODES
+from onnx_migrate.rewrite.change_log import ChangeLog
+from tests.support.small_model import FAST, HERE, UPSAMPLE, bytes_of, dims, opset_of, small
+
+# What may be given
+
+
+def test_every_kind_of_source_gives_the_same() -> None:
+    proto = onnx.load(UPSAMPLE)
+    before = bytes_of(proto)
+    sources = [UPSAMPLE, str(UPSAMPLE), UPSAMPLE.read_bytes(), proto]
+
+    results = {bytes_of(migrate(source, **FAST).model) for source in sources}
+
+    assert len(results) == 1
+    assert opset_of(onnx.ModelProto.FromString(results.pop())) == 17
+    assert bytes_of(proto) == before
+
+
+def test_a_proto_is_not_touched_by_any_pass() -> None:
+    proto = small()
+    before = bytes_of(proto)
+
+    def scribble(model: onnx.ModelProto) -> None:
+        model.producer_name = "scribbled"
+        node = next(node for node in model.graph.node if node.op_type == "Mul")
+        model.graph.initializer[0].name = node.input[1] = "v"
+
+    result = migrate(proto, passes=[scribble], dynamic={"x": [0]}, verify=False, **HERE).model
+
+    assert result.producer_name == "scribbled"
+    assert bytes_of(proto) == before
+
+
+@pytest.mark.parametrize("opset", [13, "13", "latest"])
+def test_opsets(opset: int | str) -> None:
+    wanted = onnx.defs.onnx_opset_version() if opset == "latest" else 13
+
+    assert opset_of(migrate(small(), opset=opset, **FAST).model) == wanted
+
+
+@pytest.mark.parametrize(
+    ("opset", "code"), [("newest", "usage"), ("", "usage"), (0, "no-such-opset"), (1000, "no-such-opset")]
+)
+def test_no_opset(opset: int | str, code: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        migrate(small(), opset=opset, **FAST)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "expected"),
+    [
+        ({"x": {0: "N"}}, ["N", 3, 4]),
+        ({"x": [0]}, ["x_dim_0", 3, 4]),
+        ({"x": (0,)}, ["x_dim_0", 3, 4]),
+        ({"x": {0: "N"}, "y": {0: "N"}}, ["N", 3, 4]),
+        ({"x": {0: "N"}, "y": [0]}, ["N", 3, 4]),
+        ({"x": {-3: "N"}}, ["N", 3, 4]),
+        ("x:N,3,4", ["N", 3, 4]),
+        ("x:?,3,4", ["x_dim_0", 3, 4]),
+        (["x:N,3,4"], ["N", 3, 4]),
+        ({}, [1, 3, 4]),
+        (None, [1, 3, 4]),
+    ],
+)
+def test_dynamic_in_every_form(dynamic: Any, expected: list[int | str]) -> None:
+    result = migrate(small(), dynamic=dynamic, **FAST).model
+
+    assert dims(result.graph.input[0]) == expected
+    assert dims(result.graph.output[0]) == [expected[0], 12]
+
+
+def test_dynamic_is_proved_at_other_sizes() -> None:
+    report = migrate(small(), dynamic={"x": {0: "N"}}, simplify=False, **HERE).report
+
+    assert report.dynamic is not None
+    sizes = {dict(trial["sizes"])["N"] for trial in report.dynamic["trials"]}
+    assert len(sizes) >= 2
+    assert all(not trial["problem"] for trial in report.dynamic["trials"])
+
+
+def test_a_warning_says_that_dynamic_dims_were_not_verified() -> None:
+    for options, warned in (({"dynamic": "x:N,3,4"}, True), ({}, False)):
+        report = migrate(small(), opset=13, **options, **FAST).report
+        assert ("not-proved" in {note.code for note in report.notes if note.severity == "warning"}) is warned
+
+
+# Report
+
+
+def test_the_report_is_json() -> None:
+    report = migrate(UPSAMPLE, dynamic="x:N,3,H,W", simplify=False, **HERE).report
+
+    text = json.dumps(report.as_dict(), allow_nan=False)
+
+    assert json.loads(text) == report.as_dict()
+
+
+def test_the_report_lists_what_changed() -> None:
+    report = migrate(UPSAMPLE, **FAST).report
+
+    assert report.outcome == "migrated"
+    assert (report.before.opset, report.after.opset) == (9, 17)
+    assert any(change.before.op_type == "Upsample" for change in report.changes)
+    assert {note.code for note in report.notes} <= set(CODES)
+    assert report.verification is None
+    assert {"load", "migrate_opset", "cleanup"} <= set(report.seconds)
+
+
+def test_progress_is_called_as_stages_begin() -> None:
+    stages: list[str] = []
+
+    migrate(small(), simplify=False, progress=stages.append, **HERE)
+
+    assert stages[0] == "load"
+    assert stages[-1] == "verify"
+    assert "migrate_opset" in stages
+
+
+# Result
+
+
+def test_the_original_stays_beside_the_result(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(small(), path)
+    loaded = files.load(path)
+
+    first: Migration = migrate(loaded, **FAST)
+    first.save(tmp_path / "out.onnx")
+    second = migrate(tmp_path / "out.onnx", **FAST)
+
+    assert first.original is loaded
+    assert bytes_of(loaded.proto) == bytes_of(files.load(path).proto)
+    assert not first.same_as_original()
+    assert second.same_as_original()
+    assert bytes_of(migrate(path, **FAST).model) == bytes_of(first.model)
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_the_model_is_what_is_saved(external: bool, tmp_path: Path) -> None:
+    proto = small()
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.arange(9000, dtype=np.float32), "k"))
+    proto.graph.node.append(onnx.helper.make_node("ReduceSum", ["k"], ["s"], keepdims=0))
+    proto.graph.output.append(onnx.helper.make_tensor_value_info("s", onnx.TensorProto.FLOAT, []))
+    onnx.save(proto, tmp_path / "in.onnx")
+
+    result = migrate(tmp_path / "in.onnx", **FAST)
+    result.save(tmp_path / "out.onnx", external=external)
+
+    saved = onnx.load(tmp_path / "out.onnx")
+    assert (tmp_path / "out.onnx.data").exists() == external
+    assert [onnx.numpy_helper.to_array(tensor).tobytes() for tensor in saved.graph.initializer] == [
+        onnx.numpy_helper.to_array(tensor).tobytes() for tensor in result.model.graph.initializer
+    ]
+    for model in (saved, result.model):
+        for tensor in model.graph.initializer:
+            tensor.CopyFrom(onnx.TensorProto(name=tensor.name))
+    assert bytes_of(saved) == bytes_of(result.model)
+
+
+def test_saving_over_the_source_has_to_be_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(small(), path)
+    before = path.read_bytes()
+    result = migrate(path, **FAST)
+
+    with pytest.raises(SaveError) as caught:
+        result.save(path)
+    assert caught.value.code == "in-place"
+    assert path.read_bytes() == before
+
+    result.save(path, in_place=True)
+    assert opset_of(onnx.load(path)) == 17
+
+
+# Errors
+
+
+def spoil(model: onnx.ModelProto) -> None:
+    tensor = model.graph.initializer[0]
+    tensor.CopyFrom(
+        onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) * np.float32(2), tensor.name)
+    )
+
+
+def illegal(model: onnx.ModelProto) -> None:
+    model.graph.node[0].op_type = "NeverWas"
+
+
+class Breaks(Pass):
+    """A pass as this package's own are, that leaves what is not valid."""
+
+    name = "breaks"
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        illegal(model.proto)
+        return model
+
+
+def fail(model: onnx.ModelProto) -> None:
+    raise ZeroDivisionError("on purpose")
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "options"),
+    [
+        (LoadError, b"<html>", FAST),
+        (LoadError, "no/such/model.onnx", FAST),
+        (UsageError, None, {**FAST, "dynamic": {"nobody": [0]}}),
+        (CannotMigrate, None, {**FAST, "opset": 9}),
+        (PassError, None, {**FAST, "passes": [fail]}),
+        (PassError, None, {**FAST, "passes": [illegal]}),
+        (IllegalModel, None, {**FAST, "passes": [Breaks()]}),
+        (VerificationFailed, None, {**HERE, "simplify": False, "passes": [spoil]}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_every_error_is_of_its_kind(kind: type[MigrateError], source: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(kind) as caught:
+        migrate(small() if source is None else source, **options)
+
+    assert type(caught.value) is kind
+    assert isinstance(caught.value, MigrateError)
+    assert caught.value.code in CODES
+    assert caught.value.reason
+    assert "\n" not in str(caught.value)
+
+
+def test_an_error_keeps_its_cause() -> None:
+    with pytest.raises(PassError) as caught:
+        migrate(small(), passes=[fail], **FAST)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_all_public_names_are_there() -> None:
+    for name in onnx_migrate.__all__:
+        assert getattr(onnx_migrate, name) is not None
+    assert dir(onnx_migrate) == sorted(onnx_migrate.__all__)
+    with pytest.raises(AttributeError):
+        onnx_migrate.no_such_name  # noqa: B018
