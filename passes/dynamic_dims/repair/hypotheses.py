@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 
-__all__ = ["Hypotheses"]
+import onnx
+
+from onnx_migrate.model.graphs import names_read, producers
+
+__all__ = ["Hypotheses", "upstream_labels"]
 
 
 @dataclass
@@ -54,3 +58,38 @@ class Hypotheses:
                         self._remaining.pop(later, None)
                 return True
         return False
+
+
+def upstream_labels(proto: onnx.ModelProto, label: str, *, nested: bool) -> Set[str]:
+    """Return the labels of the choice points that the node with `label` may depend on.
+
+    They are those of its ancestors in the main graph; all labels for a `nested` node, which is in a sub-graph, and in
+    a model with functions.
+    """
+    if nested or proto.functions:
+        return _AllLabels()
+    producer_of = producers(proto.graph)
+    seen: set[str] = set()
+    queue = [label]
+    while queue:
+        name = queue.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in producer_of:
+            queue.extend(names_read(producer_of[name]))
+    return _Labels(seen)
+
+
+class _Labels(set[str]):
+    """Names of values, and the labels "NAME[INDEX]" of choice points that belong to them."""
+
+    def __contains__(self, label: object) -> bool:
+        return super().__contains__(str(label).partition("[")[0]) or super().__contains__(label)
+
+
+class _AllLabels(set[str]):
+    """Contains every label."""
+
+    def __contains__(self, label: object) -> bool:
+        return True

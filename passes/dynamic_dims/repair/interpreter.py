@@ -1,9 +1,9 @@
-"""The abstract interpreter: one pass over a model from its inputs on, that repairs each node before the next is evaluated.
+"""The abstract interpreter: it evaluates a model's nodes in order, from the inputs on, and repairs each on the way.
 
-The value of a tensor is its type, dims and small elements under each sample assignment of the symbols (`domain`). A
-node's repair rule edits it so that its outputs are right under all of them; then onnx's inference is its transfer
-function. What is still wrong, or would mix the items of a batch, raises UnrepairableNode, and `search` tries the next
-hypotheses on a fresh copy of the model.
+The value of a tensor is its type, dims and small elements under each sample assignment of the symbols (`domain`). Each
+node is evaluated by `node_evaluation`; this module enters sub-graphs and local functions, and leaves the traversal of
+a body to the rewrite driver, which puts in what repair rules wrote. A conflict ends the interpretation, and `search`
+starts another one under other hypotheses on a fresh copy of the model.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.schema import is_onnx
 
-from .conflicts import batch_mixing, broadcast_conflict, operand_conflict
 from .coverage import Coverage
 from .domain import Assignments, Dim, Dims, Value
 from .domain.initial_values import (
@@ -42,14 +41,12 @@ from .domain.initial_values import (
     value_of_sparse,
     value_of_tensor,
 )
-from .domain.node_inference import ShapeConflict, infer
-from .domain.value import join, known_value
+from .domain.value import join
 from .graph_state import GraphState, LoopState
 from .hypotheses import Hypotheses
 from .loop_bodies import iteration_of
-from .node_context import BatchMerged, BatchMixed, NodeContext, UnrepairableNode
-from .rules.squeezed_batch import BATCH_REMOVERS
-from .rules.table import APPLIED_TO_CONSTANTS, RULES
+from .node_context import BatchMerged, NodeContext
+from .node_evaluation import evaluate, record_emitted, removed_batch
 
 __all__ = ["Interpreter"]
 
@@ -196,52 +193,10 @@ class Interpreter:
         graphs = list(subgraphs(node))
         if graphs:
             return self._interpret_subgraphs(context, index, graphs, imports)
-        outputs = self._repair(context, imports)
-        try:
-            if outputs is None:
-                outputs = infer(node, context.inputs, imports, self._ir_version, self._assignments)
-        except ShapeConflict as error:
-            reason = broadcast_conflict(context) or f"it is not valid at other sizes: {error}"
-            raise UnrepairableNode(context, reason, _suspect(context)) from error
-        problem = operand_conflict(context)
-        if problem:
-            raise UnrepairableNode(context, problem, _suspect(context))
-        mixed = batch_mixing(context)
-        if mixed and context.label not in self._tolerated:
-            raise BatchMixed(context, mixed)
-        return outputs
-
-    def _repair(self, context: NodeContext, imports: Mapping[str, int]) -> list[Value] | None:
-        """Apply a node's repair rule; return the values of its outputs if the rule knows them."""
-        node = context.node
-        varying = any(value is not None and (value.varies or value.dims is None) for value in context.inputs)
-        if not is_onnx(node.domain) or not (varying or node.op_type in APPLIED_TO_CONSTANTS):
-            return None
-        rule = RULES.get(node.op_type)
-        outputs = rule(context) if rule is not None else None
-        if context.where.operator in BATCH_REMOVERS and node.op_type == "Reshape":
+        outputs = evaluate(context, imports, self._ir_version, self._tolerated)
+        if removed_batch(context):
             self.batch_removers.append(context)
-        if context.rw.preceding:
-            self._infer_emitted(context, imports)
         return outputs
-
-    def _infer_emitted(self, context: NodeContext, imports: Mapping[str, int]) -> None:
-        """Record the values of the nodes written before this one, for the nodes after it."""
-        state = context.graph_state
-        for node in context.rw.preceding:
-            if any(name in state.values for name in node.output):
-                continue
-            inputs = [self._value_emitted(state, name) for name in node.input]
-            outputs = infer(node, inputs, imports, self._ir_version, self._assignments)
-            state.values.update(zip(node.output, outputs, strict=True))
-
-    def _value_emitted(self, state: GraphState, name: str) -> Value:
-        """Return the value of an input of an emitted node, which may be a constant that was just added."""
-        value = state.value(name)
-        if value.dtype or value.types:
-            return value
-        array = state.scope.constant(name)
-        return value if array is None else known_value(array, self._assignments)
 
     def _interpret_call(
         self, context: NodeContext, function: onnx.FunctionProto, scope: Scope
@@ -270,7 +225,7 @@ class Interpreter:
             if iteration is not None:
                 inputs |= iteration.body_inputs(self._expanded_states)
                 loop_states = iteration.loop_states()
-                self._infer_emitted(context, imports)
+                record_emitted(context, imports, self._ir_version)
             state = self._interpret_body(graph, scope, inputs, context.graph_state, imports, loop_states)
             results.append([state.value(name) for name in output_names(graph)])
             if iteration is not None:
@@ -302,11 +257,3 @@ class _BodyVisitor(Visitor):
 
 def _onnx_opset(imports: Mapping[str, int]) -> int:
     return imports.get("", imports.get("ai.onnx", 1))
-
-
-def _suspect(context: NodeContext) -> str:
-    """Return the name of the first input whose shape is known and fixed: the likeliest to hold the frozen size."""
-    for name, value in zip(context.node.input, context.inputs, strict=False):
-        if value is not None and value.dims is not None and not value.varies:
-            return name
-    return ""

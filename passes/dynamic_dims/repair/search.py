@@ -20,8 +20,8 @@ Two conflicts are not refusals: a loop-carried value that varies after one itera
 (LoopStateConflict), and a node that mixes items under every hypothesis is tolerated, since only running the model
 shows whether that changes its outputs (BatchMixed).
 
-Imports inside this package point one way: search -> interpreter -> loop_bodies, rules, conflicts -> operand_edits,
-reshape_alignment -> node_context -> graph_state, hypotheses -> domain.
+Imports inside this package point one way: search -> interpreter -> node_evaluation, loop_bodies -> rules, conflicts ->
+operand_edits, reshape_alignment -> node_context -> graph_state, hypotheses -> domain.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from dataclasses import dataclass, field
 import onnx
 
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.graphs import fed_inputs, names_read, producers
+from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .domain import Assignments, Dim
 from .graph_state import LoopState
-from .hypotheses import Hypotheses
+from .hypotheses import Hypotheses, upstream_labels
 from .interpreter import Interpreter
 from .node_context import BatchMerged, BatchMixed, LoopStateConflict, NodeContext, UnrepairableNode
 
@@ -176,7 +176,7 @@ def _search(model: Model, assignments: Assignments, log: ChangeLog, pass_name: s
             if isinstance(error, LoopStateConflict) and error.expansion not in expanded_states:
                 expanded_states.append(error.expansion)
                 continue
-            upstream = _upstream(model.proto, error)
+            upstream = upstream_labels(model.proto, error.context.label, nested=_is_nested(error.context))
             remover = next((each for each in interpreter.batch_removers if each.label in upstream), None)
             if remover is not None and _is_of_merged_batch(error):
                 removed_batch.setdefault(error.context.label, _batch_removed(remover, error))
@@ -207,47 +207,16 @@ def _is_of_merged_batch(error: UnrepairableNode) -> bool:
     return any(dim is not None and dim.factors and context.assignments.carries_batch(dim) for dim in dims)
 
 
+def _is_nested(context: NodeContext) -> bool:
+    return context.graph_state.parent is not None
+
+
 def _batch_removed(remover: NodeContext, error: UnrepairableNode) -> UnrepairableNode:
     reason = (
         "it removes the batch axis, which is 1 long, and no later node adds it again. With more items in the batch,"
         f" {error.context.where} fails: {error.reason}"
     )
     return UnrepairableNode(remover, reason)
-
-
-def _upstream(proto: onnx.ModelProto, error: UnrepairableNode) -> Set[str]:
-    """Return the labels of the choice points that a node in conflict may depend on.
-
-    They are those of its ancestors in the main graph; all labels for a node in a sub-graph, and in a model with
-    functions.
-    """
-    if error.context.graph_state.parent is not None or proto.functions:
-        return _AllLabels()
-    producer_of = producers(proto.graph)
-    seen: set[str] = set()
-    queue = [error.context.label]
-    while queue:
-        name = queue.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        if name in producer_of:
-            queue.extend(names_read(producer_of[name]))
-    return _Labels(seen)
-
-
-class _Labels(set[str]):
-    """Names of values, and the labels "NAME[INDEX]" of choice points that belong to them."""
-
-    def __contains__(self, label: object) -> bool:
-        return super().__contains__(str(label).partition("[")[0]) or super().__contains__(label)
-
-
-class _AllLabels(set[str]):
-    """Contains every label."""
-
-    def __contains__(self, label: object) -> bool:
-        return True
 
 
 def _refusal(error: UnrepairableNode, frozen: Mapping[str, int], batch: Set[str]) -> CannotMigrate:

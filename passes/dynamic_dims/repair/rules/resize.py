@@ -1,4 +1,4 @@
-"""Resizes to constant sizes."""
+"""Repair rule of Resize: constant sizes become those of what the result is combined with, or of the input."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from ..node_context import NodeContext
 
 __all__ = ["resize"]
 
-_SAME = frozenset(
+_KEEP_SIZES = frozenset(
     {
         "Relu", "LeakyRelu", "PRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Tanh", "Elu", "Selu", "Clip", "Gelu", "Mish",
         "Softplus", "Identity", "Dropout", "BatchNormalization", "InstanceNormalization", "Cast", "Softmax",
     }
 )  # fmt: skip
-_JOINS = frozenset({"Concat", "Add", "Sub", "Mul", "Div", "Sum", "Max", "Min", "Where"})
-Joined = dict[int, tuple[Dim, str]]
-"""The axes that are as long as another value's, with that value."""
-_FAR = 64
-"""Nodes between a Resize and what it is joined with, above which none is looked for."""
+_COMBINE = frozenset({"Concat", "Add", "Sub", "Mul", "Div", "Sum", "Max", "Min", "Where"})
+Partner = dict[int, tuple[Dim, str]]
+"""By axis of the result, the equal axis of the value that the result is combined with, and that value's name."""
+_MAX_NODES = 64
+"""The number of nodes after a Resize among which its partner is looked for."""
 
 
 def resize(context: NodeContext) -> None:
-    """Let sizes follow: the input's axes where these are copied, else what the result is joined with, or a ratio.
+    """Replace constant sizes by lengths: of the value that the result is combined with, of the input, or by a ratio.
 
-    What was pooled to few of a kind, and is laid over what it is joined with, follows that alone.
+    A result that is added to another value, as in a feature pyramid, must have that value's size, also where a ratio
+    would round otherwise. An axis that does not vary, as after a pool to a fixed size, gets its length from there alone.
     """
     x, sizes = context.input(0), context.entries(3)
     if x is None or x.dims is None:
@@ -53,15 +54,15 @@ def resize(context: NodeContext) -> None:
     ]
     if not any(stuck):
         return
-    joined = _joined(context, {axis: _frozen(size) for axis, size in zip(axes, sizes, strict=True)}, x.dims)
+    partner = _partner(context, {axis: _frozen(size) for axis, size in zip(axes, sizes, strict=True)}, x.dims)
     entries: list[int | Dim] = []
     for axis, dim, size in zip(axes, dims, sizes, strict=True):
-        entries.append(_entry(context, axis, dim, size, joined) if isinstance(size, int) else size)
+        entries.append(_entry(context, axis, dim, size, partner) if isinstance(size, int) else size)
     if entries == sizes:
         return
     scales = (
         None
-        if any(dim.varies and dim != x.dims[axis] for axis, (dim, _) in joined.items())
+        if any(dim.varies and dim != x.dims[axis] for axis, (dim, _) in partner.items())
         else _scales(context, dims, entries)
     )
     if scales is not None:
@@ -76,15 +77,15 @@ def resize(context: NodeContext) -> None:
             (scales,) * context.assignments.count,
         )
         return
-    # Not just any value that is as long in these worlds: at odd sizes only the one it is joined with is.
-    prefer = [name for _, name in joined.values()]
+    # Other values may have these lengths under the assignments, and differ from the partner's at odd sizes.
+    prefer = [name for _, name in partner.values()]
     if context.rw.input(2):
         context.set_input(2, "", "by sizes instead of scales")
     context.write_shape(3, entries, f"sizes {context.text(sizes)} → {context.text(entries)}", prefer)
 
 
 def _of_scales(context: NodeContext, x: Value) -> list[int | Dim] | None:
-    """Return the sizes that scales make, if they enlarge nothing but axes that do not move."""
+    """Return the sizes that constant scales result in, None if they scale an axis that varies."""
     value = context.input(2)
     scales = value.constant() if value is not None else None
     dims = x.known
@@ -106,10 +107,10 @@ def _frozen(size: int | Dim) -> int:
     return size if isinstance(size, int) else size.frozen
 
 
-def _entry(context: NodeContext, axis: int, dim: Dim | None, size: int, joined: Joined) -> int | Dim:
-    if axis in joined:
-        met = joined[axis][0]
-        return met if met.varies else size
+def _entry(context: NodeContext, axis: int, dim: Dim | None, size: int, partner: Partner) -> int | Dim:
+    if axis in partner:
+        length = partner[axis][0]
+        return length if length.varies else size
     if dim is None or not dim.varies:
         return size
     if dim.frozen == size:
@@ -134,7 +135,7 @@ def _entry(context: NodeContext, axis: int, dim: Dim | None, size: int, joined: 
 
 
 def _scales(context: NodeContext, dims: list[Dim | None], entries: list[int | Dim]) -> Array | None:
-    """Return whole factors, if the sizes are these and follow the input alone."""
+    """Return the scales, if all sizes are whole multiples of the input's lengths, else None."""
     found = []
     for dim, entry in zip(dims, entries, strict=True):
         sizes = entry.sizes if isinstance(entry, Dim) else (entry,) * context.assignments.count
@@ -142,32 +143,35 @@ def _scales(context: NodeContext, dims: list[Dim | None], entries: list[int | Di
             return None
         ratios = {size // length for size, length in zip(sizes, dim.sizes, strict=True)}
         if len(ratios) > 1 or (isinstance(entry, Dim) and entry != dim and context.assignments.symbol(entry)):
-            return None  # equal here; at odd sizes a symbol may not be a multiple
+            return None  # a multiple under the assignments; at odd sizes a symbol may be none
         found.append(ratios.pop())
     return np.array(found, np.float32)
 
 
-def _joined(context: NodeContext, sizes: dict[int, int], own: Dims) -> Joined:
-    """Return the lengths of what the result is added to or joined with, which had these sizes, by axis."""
-    mine = {name for name in context.node.output if name}
-    queue = deque(mine)
+def _partner(context: NodeContext, sizes: dict[int, int], own: Dims) -> Partner:
+    """Return the axes of the first value that the result is combined with and that had these `sizes`, by axis.
+
+    The result's consumers are followed through operators that keep height and width.
+    """
+    own_names = {name for name in context.node.output if name}
+    queue = deque(own_names)
     seen = 0
-    while queue and seen < _FAR:
+    while queue and seen < _MAX_NODES:
         name = queue.popleft()
         for reader in context.graph_state.consumers.get(name, ()):
             seen += 1
-            if reader.op_type in _JOINS:
+            if reader.op_type in _COMBINE:
                 along = _along(reader, len(own))
                 for other in reader.input:
-                    if other in mine or not other:
+                    if other in own_names or not other:
                         continue
-                    name_before = _before(context, other)
-                    found = _fits(context.graph_state.value(name_before).dims, sizes, along, own)
+                    known = _with_known_dims(context, other)
+                    found = _fits(context.graph_state.value(known).dims, sizes, along, own)
                     if found:
-                        return {axis: (dim, name_before) for axis, dim in found.items()}
-            if reader.op_type in _SAME or reader.op_type in _JOINS or _same_conv(reader):
-                fresh = [output for output in reader.output if output and output not in mine]
-                mine.update(fresh)
+                        return {axis: (dim, known) for axis, dim in found.items()}
+            if reader.op_type in _KEEP_SIZES or reader.op_type in _COMBINE or _same_conv(reader):
+                fresh = [output for output in reader.output if output and output not in own_names]
+                own_names.update(fresh)
                 queue.extend(fresh)
     return {}
 
@@ -179,7 +183,7 @@ def _along(node: onnx.NodeProto, rank: int) -> int | None:
 
 
 def _fits(dims: Dims | None, sizes: dict[int, int], along: int | None, own: Dims) -> dict[int, Dim]:
-    """Return the axes that another operand and a Resize's result must have in common, if they had."""
+    """Return the axes of another operand that must equal the result's, empty if they had other sizes than the result."""
     if dims is None or len(dims) != len(own):
         return {}
     found: dict[int, Dim] = {}
@@ -195,13 +199,13 @@ def _fits(dims: Dims | None, sizes: dict[int, int], along: int | None, own: Dims
     return found
 
 
-def _before(context: NodeContext, name: str) -> str:
-    """Return a value, or the one before it of known shape that has the same lengths but for channels."""
-    for _ in range(_FAR):
+def _with_known_dims(context: NodeContext, name: str) -> str:
+    """Return a value of known shape: this one, or an ancestor with the same height and width."""
+    for _ in range(_MAX_NODES):
         if context.graph_state.value(name).dims is not None:
             break
         producer = context.graph_state.producers.get(name)
-        if producer is None or not (producer.op_type in _SAME or _same_conv(producer)):
+        if producer is None or not (producer.op_type in _KEEP_SIZES or _same_conv(producer)):
             break
         name = producer.input[0]
     return name

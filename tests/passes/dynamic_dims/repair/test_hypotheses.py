@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from onnx_migrate.passes.dynamic_dims.repair.hypotheses import Hypotheses
+from onnx_migrate.passes.dynamic_dims.repair.hypotheses import Hypotheses, upstream_labels
+
+from tests.harness import model
+from tests.support.repairs import text
 
 
 def test_backtracking_gives_up_the_last_choice_upstream() -> None:
@@ -40,3 +43,12 @@ def test_the_search_ends() -> None:
         if not hypotheses.backtrack(set("abcd")):
             break
     assert tries <= 3**4
+
+
+def test_labels_upstream_are_those_of_ancestors() -> None:
+    source = model(text("float[4] x", "float[4] y", "a = Relu(x) b = Neg(x) y = Abs(a)"))
+
+    labels = upstream_labels(source, "y", nested=False)
+
+    assert [label in labels for label in ("a", "a[1]", "y", "b")] == [True, True, True, False]
+    assert "b" in upstream_labels(source, "y", nested=True)
