@@ -1,4 +1,4 @@
-"""The pass that makes dims of inputs symbolic, repairs the constants that held their sizes, and declares the outputs."""
+"""The pass that makes dims of inputs symbolic, repairs constants that hold their sizes, and declares the outputs."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class RepairResult:
 def repair(
     model: Model, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog, pass_name: str
 ) -> RepairResult:
-    """Return the model with every constant repaired that held a frozen size; the log gets a Change for each node.
+    """Return the model without constants that hold a frozen size; the log gets a Change for each node.
 
     `frozen` maps each new symbol of the inputs to the size it had, `batch` are the symbols that are a batch. Raises
     CannotMigrate, code `frozen-dim`, with the node and the constant for which no repair was found.
@@ -145,7 +145,7 @@ def _open_symbols(proto: onnx.ModelProto, frozen: Mapping[str, int]) -> list[str
 
 @dataclass
 class _Conflicts:
-    """What the search remembers of the conflicts it met since it last tolerated a node."""
+    """What the search remembers of the conflicts since it last tolerated a node."""
 
     mixed: dict[str, Hypotheses] = field(default_factory=dict)
     """The hypotheses as they were at the first BatchMixed of each node, by its label."""
