@@ -20,7 +20,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
 
 from .hidden_weights import hide, restore, share_payloads
-from .uncovered_shapes import mend_outputs
+from .uncovered_shapes import mend_declarations
 from .values_needed import Choice, divide
 
 __all__ = ["Simplify"]
@@ -71,7 +71,7 @@ class Simplify(Pass):
         log.record_fact("", "", done)
         log.note(self.name, "simplified", str(done))
         self._note_unfolded(choice, log)
-        mend_outputs(simplified, log, self.name)
+        mend_declarations(simplified, model.proto, log, self.name)
         return simplified
 
     def _simplified(self, skeleton: Model, folder: Path, hidden: int) -> Model:
@@ -105,12 +105,13 @@ class Simplify(Pass):
 
     def _note_unfolded(self, choice: Choice, log: ChangeLog) -> None:
         if choice.unfolded:
-            first, count = choice.unfolded[0], len(choice.unfolded)
+            first, others = choice.unfolded[0], len(choice.unfolded) - 1
+            more = f" and {others} more" if others else ""
             log.note(
                 self.name,
                 "not-folded",
-                f"{count} weights stay as they are, {first!r} the first, though onnxsim could fold nodes into them: it is"
-                f" given at most {self.values_limit:,} bytes of weights, as it needs five times their memory",
+                f"nodes that compute with weight {first!r}{more} were not folded: onnxsim is given at most"
+                f" {self.values_limit:,} bytes of weights, as it needs five times their memory",
                 subject=first,
             )
 
