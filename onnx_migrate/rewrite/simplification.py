@@ -33,14 +33,14 @@ class Simplification:
     def __str__(self) -> str:
         old, new = sum(self.before.values()), sum(self.after.values())
         if self.details:
-            return f"the {old} nodes have the same operators; {self.details}"
+            return f"no node was added or removed; {self.details}"
         rows = [
             f"{operator} {self.before.get(operator, 0)} → {self.after.get(operator, 0)}"
             for operator in sorted({*self.before, *self.after})
             if self.before.get(operator, 0) != self.after.get(operator, 0)
         ]
-        numbers = f"{old} nodes became {new}" if old != new else f"{old} nodes became as many others"
-        return f"{numbers}: {', '.join(rows)}"
+        became = str(new) if old != new else "another" if new == 1 else "as many others"
+        return f"{_count(old, 'node')} became {became}: {', '.join(rows)}"
 
     def as_dict(self) -> dict[str, dict[str, int]]:
         """Return the nodes by operator as JSON's types."""
@@ -67,13 +67,17 @@ def _details(before: onnx.GraphProto, after: onnx.GraphProto) -> str:
         more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
         parts.append(f"inputs, outputs or attributes changed at {names}{more}")
     if named:
-        parts.append(f"{len(named)} without a name have one now")
+        parts.append(f"{_count(len(named), 'node')} without a name got one")
     weights, kept = set(initializer_types(before)), set(initializer_types(after))
     if weights - kept:
-        parts.append(f"{len(weights - kept)} weights were removed")
+        parts.append(f"{_count(len(weights - kept), 'weight')} removed")
     if kept - weights:
-        parts.append(f"{len(kept - weights)} weights were added")
-    return ", ".join(parts) or "their order changed"
+        parts.append(f"{_count(len(kept - weights), 'weight')} added")
+    return ", ".join(parts) or "the order of nodes changed"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _bytes(node: onnx.NodeProto, *, named: bool = True) -> bytes:

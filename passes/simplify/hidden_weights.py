@@ -75,7 +75,7 @@ def share_payloads(simplified: Model, before: Model) -> None:
     """
     old = dict(_constants(before.proto.graph))
     names = {
-        simplified.weights.payload(tensor): name
+        _place(tensor): name
         for name, tensor in _constants(simplified.proto.graph)
         if tensor.data_location == TensorProto.EXTERNAL
     }
@@ -84,7 +84,7 @@ def share_payloads(simplified: Model, before: Model) -> None:
     for tensor in tensors(simplified.proto):
         if tensor.data_location == TensorProto.EXTERNAL:
             payload = simplified.weights.payload(tensor)
-            same = old.get(names.get(payload, ""))
+            same = old.get(names.get(_place(tensor), ""))
             if same is not None and _equal(tensor, payload, same, before):
                 tensor.CopyFrom(same)
             else:
@@ -96,6 +96,10 @@ def share_payloads(simplified: Model, before: Model) -> None:
         else:
             weights.keep(tensor, payload)
     simplified.weights = weights
+
+
+def _place(tensor: TensorProto) -> tuple[str, ...]:
+    return tuple(entry.value for entry in tensor.external_data)
 
 
 def _equal(tensor: TensorProto, payload: Payload, old: TensorProto, before: Model) -> bool:

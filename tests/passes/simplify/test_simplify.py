@@ -13,6 +13,7 @@ from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import PassError
 from onnx_migrate.files import inline, load
 from onnx_migrate.isolate import Limits
+from onnx_migrate.model.tensors import mark_external
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run, same
 
@@ -95,3 +96,91 @@ def test_a_hang_ends(tmp_path: Path) -> None:
 
     with pytest.raises(PassError, match="not done after"):
         item.run(load(model(TEXT)), ChangeLog())
+
+
+def big(folder: Path) -> Path:
+    """Write a model with folds that need small weights, a convolution's, and none of the largest; as external data."""
+    source = model("""<ir_version: 8, opset_import: ["":17]> g (float[1,3,3,3] x) => (float[1,20000] y) {
+      c = Conv(x, w)  n = BatchNormalization(c, s, s, s, s)  r = Relu(n)  f = Flatten(r)  i = Identity(f)
+      h = Mul(k, k)  m = MatMul(i, large)  a = Add(m, vector)  y = Mul(a, h)  }""")
+    rng = np.random.default_rng(0)
+    for name, shape in {
+        "w": (8, 3, 3, 3),
+        "s": (8,),
+        "k": (1,),
+        "large": (8, 20_000),
+        "vector": (20_000,),
+    }.items():
+        value = rng.uniform(0.5, 1, shape).astype(np.float32)
+        source.graph.initializer.append(numpy_helper.from_array(value, name))
+    onnx.save(source, folder / "a.onnx", save_as_external_data=True, location="a.data", size_threshold=5000)
+    return folder / "a.onnx"
+
+
+def test_large_weights_are_not_read(tmp_path: Path) -> None:
+    source = load(big(tmp_path))
+    (tmp_path / "a.data").unlink()
+    log = ChangeLog()
+
+    result = builtin_passes()["simplify"](values_limit=1 << 16).run(source, log)  # type: ignore[call-arg]
+
+    assert [node.op_type for node in result.proto.graph.node] == [
+        "Conv",
+        "Relu",
+        "Flatten",
+        "MatMul",
+        "Add",
+        "Mul",
+    ]
+    assert [note.message for note in log.notes] == [
+        "9 nodes became 6: BatchNormalization 1 → 0, Identity 1 → 0, Mul 2 → 1"
+    ]
+    references = {tensor.name: tensor for tensor in source.proto.graph.initializer}
+    for name in ("large", "vector"):
+        assert references[name] in result.proto.graph.initializer
+    assert result.weights.memory == []
+    assert result.proto.ByteSize() < 20_000
+
+
+def test_a_model_of_which_some_weights_were_hidden_computes_the_same(tmp_path: Path) -> None:
+    path = big(tmp_path)
+    source = onnx.load(path)
+
+    results = [
+        inline(builtin_passes()["simplify"](values_limit=limit, isolated=False).run(load(given), ChangeLog()))  # type: ignore[call-arg]
+        for limit in (0, 1 << 12, 1 << 16)
+        for given in (path, source, source.SerializeToString())
+    ]
+
+    for result in results:
+        onnx.checker.check_model(result, full_check=True)
+        same(run(source, random_feeds(source)), run(result, random_feeds(source)), "simplified", rtol=1e-5)
+
+
+def test_what_did_not_fit_is_said(tmp_path: Path) -> None:
+    log = ChangeLog()
+    source = onnx.load(big(tmp_path))
+    source.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones((800, 3, 3, 3), np.float32), "w"))
+
+    builtin_passes()["simplify"](values_limit=1 << 12, isolated=False).run(load(source), log)  # type: ignore[call-arg]
+
+    note = next(note for note in log.notes if note.code == "not-folded")
+    assert note.subject == "w"
+    assert "given at most 4,096 bytes" in note.message
+
+
+def test_by_default_more_than_128_mb_are_not_read(tmp_path: Path) -> None:
+    source = model("""<ir_version: 8, opset_import: ["":17]> g (float[N,1] x) => (float[N,M] y) {
+      i = Identity(x)  y = MatMul(i, w) }""")
+    tensor = source.graph.initializer.add(name="w", dims=[1, 40_000_000], data_type=1)
+    mark_external(tensor, "a.data", 0, 160_000_000)
+    onnx.save(source, tmp_path / "a.onnx")
+    with (tmp_path / "a.data").open("wb") as data:
+        data.truncate(160_000_000)
+    given = load(tmp_path / "a.onnx")
+    (tmp_path / "a.data").unlink()
+
+    result = builtin_passes()["simplify"](isolated=False).run(given, ChangeLog())  # type: ignore[call-arg]
+
+    assert [node.op_type for node in result.proto.graph.node] == ["MatMul"]
+    assert result.proto.graph.initializer[0] == given.proto.graph.initializer[0]
