@@ -31,7 +31,7 @@ def explain_bits(original: Runnable, exact: Runnable, findings: Findings, runs: 
     """
     feeds = [findings.reference.feeds[index].inputs for index in runs]
     try:
-        problem = first_difference(original, exact, feeds, _CLAIMED, same_constants=True)
+        problem = first_difference(original, exact, feeds, _CLAIMED, claimed=True)
     except EvaluationError as error:
         problem = f"the models cannot be compared value by value: {error}"
     if problem:
@@ -63,7 +63,7 @@ def compare_values(
             return
     feeds = [findings.reference.feeds[index].inputs for index in differing or [0]]
     try:
-        problem = first_difference(original, result, feeds, _UNCLAIMED, same_constants=False)
+        problem = first_difference(original, result, feeds, _UNCLAIMED, claimed=False)
         findings.reject_values(problem)
     except EvaluationError as error:
         findings.notes.append(f"the models were not compared value by value, because then one fails: {error}")

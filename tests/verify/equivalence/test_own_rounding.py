@@ -96,7 +96,7 @@ def test_without_a_claim_a_fault_below_the_noise_of_the_outputs_is_found_at_its_
 def test_without_a_claim_a_fault_that_no_output_shows_is_found_too():
     text = "(float[N,4] x) => (float[N,4] y) { p = Mul(x, w) d = Sub(p, far) r = Relu(d) y = Add(r, x) }"
     far = {"far": [1e6, 0, 0, 0]}
-    before, after = net(text, w=[1, 2, 3, 4], **far), net(text, w=[9, 2, 3, 4], **far)
+    before, after = net(text, w=[1.0, 2, 3, 4], **far), net(text, w=[9.0, 2, 3, 4], **far)
     check(before, after, Kind.VERIFIED)
     check(before, after, Kind.DIFFERS, "computes another 'p'", by_value=True)
     assert check(before, before, Kind.VERIFIED, by_value=True).exact is None
