@@ -67,7 +67,7 @@ class Verifying:
         verdicts = []
         for segment in earlier:
             with self.prover_of(segment.start) as prover:
-                verdicts.append(prover.prove(segment.end, segment.exact, plan).verdict)
+                verdicts.append(prover.prove(segment.end, segment.exact, plan, segment.lifted).verdict)
         with self.prover_of(last.start) as prover:
             try:
                 result, proof = self._last(result, prover, plan)
@@ -91,14 +91,14 @@ class Verifying:
         self, result: PipelineResult, prover: Prover, plan: DimPlan | None
     ) -> tuple[PipelineResult, Proof]:
         """Prove the last segment, without the optional pass where that fails or cannot be compared."""
-        exact = result.segments[-1].exact
+        last = result.segments[-1]
         try:
-            proof = prover.prove(result.model, exact, plan)
+            proof = prover.prove(result.model, last.exact, plan, last.lifted)
         except (VerificationFailed, CannotMigrate) as error:
             if not result.can_leave_out:
                 raise
             result = result.without_optional(str(error))
-            return result, prover.prove(result.model, exact, plan)
+            return result, prover.prove(result.model, last.exact, plan, last.lifted)
         verdict = proof.verdict
         if verdict.kind is not Kind.UNVERIFIED or (self.required and not verdict.comparable):
             return result, proof
@@ -113,7 +113,7 @@ class Verifying:
             return result, proof
         result = result.without_optional(reason)
         if verdict.comparable:
-            return result, prover.prove(result.model, exact, plan, unproved=proof.dynamic)
+            return result, prover.prove(result.model, last.exact, plan, last.lifted, proof.dynamic)
         return result, replace(proof, verdict=prover.require_loadable(result.model, verdict))
 
     def _newest_loadable(self, original: Model, failed: Model, prover: Prover) -> int | None:
