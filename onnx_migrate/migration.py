@@ -218,15 +218,15 @@ def _verified(
     verdicts = []
     for segment in earlier:
         with prover_of(segment.start) as prover:
-            verdicts.append(prover.prove(segment.end, segment.exact, plan).verdict)
+            verdicts.append(prover.prove(segment.end, segment.exact, plan, segment.lifted).verdict)
     with prover_of(last.start) as prover:
         try:
-            proof = prover.prove(result.model, last.exact, plan)
+            proof = prover.prove(result.model, last.exact, plan, last.lifted)
         except (VerificationFailed, CannotMigrate) as error:
             if not result.can_leave_out:
                 raise
             result = result.without_optional(str(error))
-            proof = prover.prove(result.model, last.exact, plan)
+            proof = prover.prove(result.model, last.exact, plan, last.lifted)
     for segment, verdict in zip(earlier, verdicts, strict=True):
         name = segment.ended_by
         log.note(

@@ -47,14 +47,21 @@ class Prover:
     def __exit__(self, *error: object) -> None:
         self._temporary.close()
 
-    def prove(self, result: Model, exact: Model | None = None, plan: DimPlan | None = None) -> Proof:
+    def prove(
+        self,
+        result: Model,
+        exact: Model | None = None,
+        plan: DimPlan | None = None,
+        lifted: Model | None = None,
+    ) -> Proof:
         """Verify a result and, where inputs have symbols in place of numbers, prove that these are free.
 
         `exact` is the model after all changes that claim bit-identity; without it the numbers may differ by rounding.
+        `lifted` is the result before simplification, by which the runtime's own rounding is told from a fault.
         `plan` is what a pass made dynamic; it says which symbols are a batch.
         Raises VerificationFailed where they differ, CannotMigrate where a dim is not free.
         """
-        verdict = self.verify(result, exact)
+        verdict = self.verify(result, exact, lifted)
         if verdict.kind is Kind.DIFFERS:
             raise _differs(verdict)
         before, after = Interface.of(self.original.proto), Interface.of(result.proto)
@@ -83,13 +90,29 @@ class Prover:
             )
         return Proof(verdict, proof)
 
-    def verify(self, result: Model, exact: Model | None = None) -> Verdict:
-        """Compare a result with the original, at the original's sizes, and return the verdict, whatever it is."""
+    def verify(
+        self,
+        result: Model,
+        exact: Model | None = None,
+        lifted: Model | None = None,
+        *,
+        strict: bool = False,
+        by_value: bool = False,
+    ) -> Verdict:
+        """Compare a result with the original, at the original's sizes, and return the verdict, whatever it is.
+
+        `exact` and what follows are those of `verify.verify`.
+        """
         runnable = self._runnable(result)
+        claimed = exact or lifted
+        claim = runnable if claimed is result else None if claimed is None else self._runnable(claimed)
         return verify(
             self._before,
             runnable,
-            exact=runnable if exact is result else None if exact is None else self._runnable(exact),
+            exact=None if exact is None else claim,
+            lifted=claim if exact is None else None,
+            strict=strict,
+            by_value=by_value,
             feeds=None if self.input_data is None else Feeds.read(Path(self.input_data)),
             tolerance=Tolerance(rtol=self.rtol, atol=self.atol),
             seed=self.seed,
@@ -122,7 +145,7 @@ def _differs(verdict: Verdict) -> VerificationFailed:
 
 def _hint(verdict: Verdict) -> str:
     """Return what a user can do about a result that differs."""
-    if verdict.exact is False:
+    if verdict.exact is False and not verdict.own_rounding:
         return "a change that claims to keep every bit does not: please report this as a bug of onnx-migrate, or of your pass"
     if verdict.comparisons:
         return "--rtol and --atol allow larger differences, --input-data compares on other inputs"

@@ -64,7 +64,8 @@ class Verdict:
     """Whether original and result compute the same, in which runtime (`evaluator`) and on which inputs.
 
     `reason` is "" where they do. `exact` is whether the model for which bit-identity is claimed is bit for bit the
-    original; None where nothing is claimed or it could not be checked. `notes` are weaknesses of the proof and facts
+    original; None where nothing is claimed or it could not be checked. `own_rounding` is whether it is not, and the
+    runtime's own rounding was shown to be the cause. `notes` are weaknesses of the proof and facts
     about the run. `node` is the node that a runtime's error names, "" if none. `seconds` is the wall-clock time.
     """
 
@@ -77,20 +78,34 @@ class Verdict:
     notes: tuple[str, ...] = ()
     node: str = ""
     exact: bool | None = None
+    own_rounding: bool = False
+
+    @property
+    def grade(self) -> str:
+        """How alike the models are: "bit-identical", "within-rounding" or "differs"; "" where it was not determined.
+
+        Within rounding is what differs by no more than ONNX Runtime's own rounding, as measured.
+        """
+        if self.kind is Kind.UNVERIFIED:
+            return ""
+        if self.kind is Kind.DIFFERS:
+            return "differs"
+        same = not self.own_rounding and all(comparison.identical for comparison in self.comparisons)
+        return "bit-identical" if same else "within-rounding"
 
     @property
     def summary(self) -> str:
         """The verdict on one line."""
         if self.kind is not Kind.VERIFIED:
             return f"{self.kind.value}: {self.reason}"
-        same = all(comparison.identical for comparison in self.comparisons)
-        return (
-            f"verified with {self.evaluator}, {'bit for bit the same' if same else 'the same up to rounding'}"
-        )
+        same = self.grade == "bit-identical"
+        words = "bit for bit the same" if same else "the same within the runtime's own rounding"
+        return f"verified with {self.evaluator}, {words}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values; floats that JSON cannot hold become text."""
         plain: dict[str, Any] = _plain(asdict(self))
+        plain["grade"] = self.grade
         for comparison, entry in zip(self.comparisons, plain["comparisons"], strict=True):
             entry["identical"] = comparison.identical
         return plain
