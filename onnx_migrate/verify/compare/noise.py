@@ -134,7 +134,7 @@ def perturbed_by_ulp(feed: Mapping[str, Any], seed: int) -> dict[str, Any]:
     rng = np.random.default_rng([seed, 1])
     moved = dict(feed)
     for name, value in feed.items():
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.dtype.isbuiltin == 1:
             towards = np.where(rng.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
             moved[name] = np.where(value == 0, value, np.nextafter(value, towards))
     return moved
