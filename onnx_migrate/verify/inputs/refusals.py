@@ -12,7 +12,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.model.graphs import fed_inputs, names_read, nested_nodes
+from onnx_migrate.model.graphs import fed_inputs, initializer_types, names_read, nested_nodes
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges
@@ -27,6 +27,7 @@ _PATIENCE = 8.0
 """Seconds after which no further correction is tried."""
 
 _LARGEST_SIZE = 4096
+_CONSTANT_SIZES = 16
 _SMALL = 8
 """Elements up to which an input of floats may be a size or a number of steps."""
 
@@ -114,18 +115,23 @@ def _candidates(
 def _sizes(
     model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]], known: Corrections, text: str
 ) -> Iterator[Corrections]:
-    """Give an open dim whose size the message names another size: one that it names, or the sum of two others."""
+    """Give an open dim whose size the message names another size: one that it names, or the sum of two others.
+
+    Where it names none, every open dim may be wrong, and the size of another dim, or of a constant's, be right.
+    """
     named = [int(number) for number in _NUMBER.findall(text) if len(number) < 5]
     named = [number for number in dict.fromkeys(named) if 1 < number <= _LARGEST_SIZE]
     keys = open_dims(model, shapes)
-    sums = [a + b for i, a in enumerate(keys.values()) for b in list(keys.values())[i + 1 :]]
-    for wanted in (
-        named,
-        dict.fromkeys(sums),
-        (1,),
-    ):  # a length of 1 may agree by being repeated, which shows less
-        for key, size in keys.items():
-            for number in wanted if size in named else ():
+    sizes = list(keys.values())
+    movable = {key: size for key, size in keys.items() if size in named}
+    sums = [a + b for i, a in enumerate(sizes) for b in sizes[i + 1 :]]
+    choices = [named, sums, [1]]  # a length of 1 may agree by being repeated, which shows less
+    if not movable:
+        constants = [size for _, _, dims in initializer_types(model.graph) for size in dims if size > 1]
+        movable, choices = keys, [list(dict.fromkeys([*sizes, *constants]))[:_CONSTANT_SIZES]]
+    for wanted in choices:
+        for key, size in movable.items():
+            for number in dict.fromkeys(wanted):
                 if number != size:
                     yield replace(known, sizes={**known.sizes, key: number})
 
