@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -132,12 +132,16 @@ class Noise:
         return entries
 
 
-def perturbed_by_ulp(feed: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the feed with every nonzero float replaced by the next larger or smaller one, at random."""
+def perturbed_by_ulp(feed: Mapping[str, Any], seed: int, exact: Set[str] = frozenset()) -> dict[str, Any]:
+    """Return the feed with every nonzero float replaced by the next larger or smaller one, at random.
+
+    The inputs `exact` stay as they are.
+    """
     rng = np.random.default_rng([seed, 1])
     moved = dict(feed)
     for name, value in feed.items():
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.dtype.isbuiltin == 1:
             towards = np.where(rng.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
-            moved[name] = np.where(value == 0, value, np.nextafter(value, towards))
+            if name not in exact:
+                moved[name] = np.where(value == 0, value, np.nextafter(value, towards))
     return moved

@@ -29,8 +29,10 @@ from onnx_migrate.verify.evaluators import (
 from onnx_migrate.verify.inputs.sizes import choice_after_crash, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feeds
 from onnx_migrate.verify.interruption import interruption
+from onnx_migrate.verify.load_check import check_loads, load_failure
 from onnx_migrate.verify.model_traits import random_outputs
-from onnx_migrate.verify.verdict import Kind, Verdict
+from onnx_migrate.verify.random_part import with_fixed_numbers
+from onnx_migrate.verify.verdict import Kind, LoadFailure, Verdict
 
 __all__ = ["CHECK", "check", "verify"]
 
@@ -86,9 +88,11 @@ def verify(
         return replace(verdict, seconds=seconds)
     if isinstance(ending, isolate.Raised) and ending.error is not None:
         raise ending.error
-    broken = isinstance(ending, isolate.Crashed) and ending.stage.startswith("result")
-    kind = Kind.DIFFERS if broken else Kind.UNVERIFIED
-    return Verdict(kind, interruption(ending), seconds=seconds)
+    if isinstance(ending, isolate.Crashed) and ending.stage.startswith("result"):
+        return Verdict(Kind.DIFFERS, interruption(ending), seconds=seconds)
+    failure, doubt = check_loads(original, result, limits=limits, isolated=isolated)
+    verdict = Verdict(Kind.UNVERIFIED, interruption(ending), seconds=seconds, comparable=False)
+    return _with_load_failure(replace(verdict, notes=(doubt,) if doubt else ()), failure)
 
 
 def check(
@@ -103,7 +107,42 @@ def check(
     by_value: bool = False,
     first_choice: int = 0,
 ) -> Verdict:
-    """Do the work of `verify`, in whatever process this is; sizes are tried from the choice `first_choice` on."""
+    """Do the work of `verify`, in whatever process this is; sizes are tried from the choice `first_choice` on.
+
+    Random operators are replaced by fixed ones in all models; then the result itself is still loaded.
+    """
+    random = random_outputs(original.proto())
+    if not random:
+        return _check(original, result, exact, feeds, tolerance, seed, lifted, strict, by_value, first_choice)
+    given = {item for item in (original, result, exact, lifted) if item is not None}
+    fixed: dict[Runnable | None, Runnable | None] = {item: with_fixed_numbers(item) for item in given}
+    verdict = _check(
+        fixed[original] or original, fixed[result] or result, fixed.get(exact), feeds, tolerance, seed,
+        fixed.get(lifted), strict, by_value, first_choice,
+    )  # fmt: skip
+    also = random_outputs(result.proto())
+    lost = next((name for name in random if name not in also), "")
+    if lost and verdict.kind is Kind.VERIFIED:
+        reason = f"output {lost!r} depends on random numbers ({random[lost]}) in the original, and not in the result"
+        verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=reason)
+    which, operators = ", ".join(map(repr, random)), ", ".join(sorted(set(random.values())))
+    note = f"compared with fixed numbers in place of random ones ({operators}), on which these outputs depend: {which}"
+    return _with_load_failure(replace(verdict, notes=(*verdict.notes, note)), load_failure(original, result))
+
+
+def _check(
+    original: Runnable,
+    result: Runnable,
+    exact: Runnable | None,
+    feeds: Feeds | None,
+    tolerance: Tolerance,
+    seed: int,
+    lifted: Runnable | None,
+    strict: bool,
+    by_value: bool,
+    first_choice: int,
+) -> Verdict:
+    """Compare models without random operators, unless these cannot be replaced."""
     fed = {name for feed in feeds.sets for name in feed.inputs} if feeds is not None else set()
     original = with_defaults_as(original, exact or lifted or result, fed)
     before, after = original.proto(), result.proto()
@@ -118,7 +157,8 @@ def check(
         reason = f"the original does not {error.failed_to}, so that there is nothing to compare with: {error}"
         if feeds is None and not error.loading:
             reason += "; give inputs that it runs on with --input-data"
-        return Verdict(Kind.UNVERIFIED, reason, node=error.node)
+        verdict = Verdict(Kind.UNVERIFIED, reason, node=error.node, comparable=False)
+        return _with_load_failure(verdict, load_failure(original, result))
     seconds = time.perf_counter() - start
     tolerance = replace(tolerance, eps=coarsest_eps(before), quantum=is_quantized(before))
     findings = Findings(reference, tolerance, random_outputs(before))
@@ -146,6 +186,7 @@ def check(
     try:
         candidate.run(claim if claimed == result else None)
     except EvaluationError as error:
+        load = load_failure(original, result) if error.loading and not only_reference else None
         if only_reference:
             reason = f"the original runs in onnx.reference only, and the result does not {error.failed_to} there: {error}"
             return findings.unverified(reason, candidate.evaluator)
@@ -154,8 +195,10 @@ def check(
                 findings.notes.append(
                     "bit-identity is required, but was not checked: ONNX Runtime does not run the result"
                 )
-            return verify_in_reference(original, result, after, findings, error)
-        return findings.reject(error, candidate.evaluator)
+            verdict = verify_in_reference(original, result, after, findings, error)
+        else:
+            verdict = findings.reject(error, candidate.evaluator)
+        return replace(verdict, load=load)
     if exact is not None:
         if failure is not None and not failure.limit:
             return findings.reject_exact_model(failure)
@@ -175,6 +218,14 @@ def check(
     ):
         compare_values(original, result, before, after, findings, max(_PATIENCE, seconds))
     return findings.verdict(candidate.evaluator + _levels(reference))
+
+
+def _with_load_failure(verdict: Verdict, failure: LoadFailure | None) -> Verdict:
+    """Return the verdict on a result that could not be compared, and that does not load if there is a `failure`."""
+    if failure is None or failure.limit:
+        return replace(verdict, load=failure)
+    reason = f"the result does not load: {failure.reason}"
+    return replace(verdict, kind=Kind.DIFFERS, reason=reason, node=failure.node, load=failure)
 
 
 def _compare_claim(
