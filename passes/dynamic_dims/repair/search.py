@@ -14,7 +14,7 @@ function, run once for each assignment.
    conflict (UnrepairableNode): one of the hypotheses before it is wrong.
 3. `Hypotheses.backtrack` gives up the latest choice among those the node depends on, and the interpretation starts
    again on a fresh copy of the model. This ends when no node is in conflict, or no hypothesis is left: then the
-   conflict that was reached last is the refusal.
+   model is refused for the conflict before which the most nodes were interpreted.
 
 Two conflicts are not refusals: a loop-carried value that varies after one iteration is expanded before the first
 (LoopStateConflict), and a node that mixes items under every hypothesis is tolerated, since only running the model
@@ -162,7 +162,7 @@ class _Conflicts:
 def _search(model: Model, assignments: Assignments, log: ChangeLog, pass_name: str) -> _Attempt:
     """Interpret copies of the model under one set of hypotheses after the other until no node is in conflict.
 
-    The log keeps the changes of that interpretation. Raises the UnrepairableNode that was reached last.
+    The log keeps the changes of that interpretation. Raises the UnrepairableNode before which the most nodes were interpreted.
     """
     hypotheses, conflicts = Hypotheses(), _Conflicts()
     tolerated: set[str] = set()
