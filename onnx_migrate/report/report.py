@@ -14,11 +14,13 @@ from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.rewrite.change_log import Change, Note, attribute_texts
 from onnx_migrate.rewrite.constant_summary import values_text
+from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import signature_at
 
 __all__ = [
     "AS_DECLARED",
+    "GRADES",
     "INEXACT",
     "SCHEMA_VERSION",
     "ModelSummary",
@@ -36,6 +38,12 @@ AS_DECLARED = "runs, and the outputs have the declared shapes"
 
 INEXACT = {"exact": "", "equivalent": "equal up to rounding", "assumed": "equal under an assumption"}
 """What a reader sees for a change by its exactness; "" for bit-identical results."""
+
+GRADES = {
+    "bit-identical": "every output is bit for bit the same",
+    "within-rounding": "outputs differ by no more than the runtime's own rounding",
+}
+"""What a reader sees for the grade of a verified result."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,8 @@ class Report:
     """What a migration changed, node by node, and the results of its verification.
 
     `verification` is a `Verdict` as a dict, `dynamic` the results of running at other sizes; None if they were not
-    run. `dims` are the axes of inputs that were made dynamic. `seconds` holds the duration of each stage.
+    run. `dims` are the axes of inputs that were made dynamic. `simplified` has the operators before and after the
+    simplifier, None if it changed nothing. `seconds` holds the duration of each stage.
     """
 
     model: str
@@ -80,6 +89,7 @@ class Report:
     verification: Mapping[str, Any] | None = None
     dynamic: Mapping[str, Any] | None = None
     dims: DimPlan = field(default_factory=DimPlan)
+    simplified: Simplification | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -102,6 +112,7 @@ class Report:
             "verification": self.verification,
             "dynamic": self.dynamic,
             "dims": self.dims.as_dicts(),
+            "simplified": self.simplified.as_dict() if self.simplified else None,
             "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()},
         }
 

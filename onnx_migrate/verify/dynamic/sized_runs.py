@@ -28,6 +28,7 @@ from onnx_migrate.verify.evaluators import (
     open_model,
     with_extra_outputs,
 )
+from onnx_migrate.verify.inputs.constraints.exact_inputs import exact_inputs
 from onnx_migrate.verify.inputs.generate import generate_feed
 from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.model_traits import random_outputs
@@ -202,6 +203,8 @@ class SizedRunner:
         tolerance = replace(self.tolerance, floor=_INNER_FLOOR) if inner else self.tolerance
         entry = compare(name, a, b, tolerance, overall_scale=scale)
         if entry.problem:  # noise is measured only where it decides: it costs a run
-            noise = largest_difference(a, self._plain.run(perturbed_by_ulp(feed, self._seed))[name])
+            noise = largest_difference(
+                a, self._plain.run(perturbed_by_ulp(feed, self._seed, exact_inputs(self.model)))[name]
+            )
             entry = compare(name, a, b, tolerance, noise, scale, discrete_noise=noise == float("inf"))
         return entry.problem

@@ -24,6 +24,17 @@ def test_a_difference_beyond_ten_times_the_noise_is_reported_and_one_within_is_n
     assert problems(noise, X + np.float32(5e-5))
 
 
+def test_one_outlier_among_the_noise_does_not_excuse_all_elements():
+    """The largest of millions of rounding errors is large; what most elements may differ by is not."""
+    noise = Noise([{"y": X}])
+    outlier = X.copy()
+    outlier[7] += np.float32(4e-4)
+    noise.observe(0, {"y": outlier})
+    assert problems(noise, outlier) == []
+    (problem,) = problems(noise, X + np.float32(1e-3))
+    assert "in the root mean square" in problem
+
+
 def test_the_largest_noise_that_was_observed_counts():
     noise = Noise([{"y": X}])
     noise.observe(0, {"y": X + np.float32(1e-5)})
@@ -70,3 +81,22 @@ def test_inputs_are_perturbed_by_one_ulp_except_zeros_and_integers():
     assert all(moved["x"][i] in (next_up[i], next_down[i]) for i in nonzero)
     assert np.array_equal(moved["i"], feed["i"])
     assert np.array_equal(moved["x"], perturbed_by_ulp(feed, 0)["x"]), "repeatable"
+
+
+def test_discrete_values_that_change_throughout_on_every_feed_are_undetermined():
+    ids = np.arange(200)
+    noisy = np.where(ids < 30, 999, ids)
+    noise = Noise([{"y": ids, "z": X}, {"y": ids, "z": X}])
+    noise.observe(0, {"y": noisy, "z": -X})
+    assert noise.undetermined() == {}, "the second feed determines it"
+    noise.observe(1, {"y": noisy})
+    assert noise.undetermined() == {"y": 0.15}
+
+
+def test_a_proved_run_allows_twice_its_difference_beyond_the_ceiling():
+    noise = Noise([{"y": X}])
+    off = X + np.float32(0.03)
+    assert problems(noise, off)
+    noise.observe_proved(0, {"y": X + np.float32(0.02)})
+    assert problems(noise, off) == []
+    assert problems(noise, X + np.float32(0.05))
