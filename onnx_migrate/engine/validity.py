@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 import onnx
 from onnx import TensorProto
@@ -13,7 +12,7 @@ from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.validity.fault import Fault
 from onnx_migrate.model.validity.node_types import type_faults
-from onnx_migrate.model.validity.structure import structure_faults
+from onnx_migrate.model.validity.structure import name_faults, structure_faults
 from onnx_migrate.model.validity.tolerated import tolerated
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import imported
@@ -60,7 +59,8 @@ def _faults(model: Model) -> Iterator[Fault]:
     yield from node_faults(proto)
     if any(imported(owner.opset_import, _ML) is not None for owner in owners):
         yield from node_faults(proto, _ML)
-    yield from chain(type_faults(proto), _structure_faults(model))
+    yield from type_faults(proto)
+    yield from name_faults(proto)
 
 
 def _structure_faults(model: Model) -> Iterator[Fault]:

@@ -6,6 +6,8 @@ Whether the operator has such an attribute, the schema decides. Source: onnx.pro
 
 from __future__ import annotations
 
+from functools import cache
+
 import onnx
 from onnx import AttributeProto
 
@@ -13,7 +15,7 @@ from onnx_migrate.model.validity.fault import Problem
 
 __all__ = ["attribute_fault"]
 
-_FIELD = {
+_FIELD: dict[int, str] = {
     AttributeProto.FLOAT: "f",
     AttributeProto.INT: "i",
     AttributeProto.STRING: "s",
@@ -33,43 +35,49 @@ _VALUES = frozenset(_FIELD.values())
 _MESSAGES = frozenset(("t", "g", "sparse_tensor", "tp"))
 """Fields that must be there: one of a number or a string is left out by proto3 writers where it is 0 or empty."""
 
-_FIELDS_OF = {
-    kind: (frozenset({name}) if name in _MESSAGES else frozenset()) for kind, name in _FIELD.items()
-}
-
 
 def attribute_fault(node: onnx.NodeProto, *, untyped: bool = False) -> Problem | None:
     """Return the problem if an attribute of a node is not well formed; None otherwise.
 
     `untyped` allows attributes without a type, which IR version 1 has.
     """
-    seen: set[str] = set()
-    for attribute in node.attribute:
-        name = attribute.name
-        if name in seen:
+    attributes = node.attribute
+    if len(attributes) > 1:
+        names = [attribute.name for attribute in attributes]
+        if len(set(names)) < len(names):
+            name = next(name for place, name in enumerate(names) if name in names[:place])
             return Problem(code="duplicate-attribute", reason=f"has two attributes {name!r}")
-        seen.add(name)
-        kind = attribute.type
-        if attribute.ref_attr_name:
-            continue
-        given = {field.name for field, _ in attribute.ListFields()} & _VALUES
-        if not kind:
-            if untyped:
-                continue
-            return Problem(code="bad-attribute", reason=f"has an attribute {name!r} without a type")
-        if kind not in _FIELD:
-            return Problem(
-                code="bad-attribute", reason=f"has an attribute {name!r} of the unknown type {kind}"
-            )
-        if given - {_FIELD[kind]}:
-            return Problem(
-                code="bad-attribute",
-                reason=f"has an attribute {name!r} of type {AttributeProto.AttributeType.Name(kind)} whose value is of another"
-                f" type: it is in the field {min(given - {_FIELD[kind]})!r}",
-            )
-        if not given >= _FIELDS_OF[kind]:
-            return Problem(
-                code="bad-attribute",
-                reason=f"has an attribute {name!r} of type {AttributeProto.AttributeType.Name(kind)} without a value",
-            )
+    for attribute in attributes:
+        fields = tuple([field.name for field, _ in attribute.ListFields()])
+        problem = _problem(fields, attribute.type, untyped)
+        if problem:
+            return Problem(problem.code, problem.reason.format(name=repr(attribute.name)))
+    return None
+
+
+@cache
+def _problem(fields: tuple[str, ...], kind: int, untyped: bool) -> Problem | None:
+    """Return the problem of an attribute of type `kind` that has these fields; {name} stands for its name."""
+    if "ref_attr_name" in fields:
+        return None
+    if not kind:
+        return (
+            None
+            if untyped
+            else Problem(code="bad-attribute", reason="has an attribute {name} without a type")
+        )
+    if kind not in _FIELD:
+        return Problem(code="bad-attribute", reason=f"has an attribute {{name}} of the unknown type {kind}")
+    label = AttributeProto.AttributeType.Name(kind)
+    other = _VALUES.intersection(fields) - {_FIELD[kind]}
+    if other:
+        return Problem(
+            code="bad-attribute",
+            reason=f"has an attribute {{name}} of type {label} whose value is of another type: it is in the field"
+            f" {min(other)!r}",
+        )
+    if _FIELD[kind] in _MESSAGES and _FIELD[kind] not in fields:
+        return Problem(
+            code="bad-attribute", reason=f"has an attribute {{name}} of type {label} without a value"
+        )
     return None

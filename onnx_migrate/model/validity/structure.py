@@ -17,9 +17,18 @@ from onnx_migrate.model.validity.declared_types import declared_type_faults
 from onnx_migrate.model.validity.fault import Fault, Problem, where_of
 from onnx_migrate.model.validity.functions import function_faults, import_faults
 from onnx_migrate.model.validity.tensors import sparse_fault, tensor_fault
-from onnx_migrate.model.validity.values import defined_names, value_faults
+from onnx_migrate.model.validity.values import definitions, value_faults
 
-__all__ = ["structure_faults"]
+__all__ = ["name_faults", "structure_faults"]
+
+_WITH_TENSORS = frozenset(
+    (
+        AttributeProto.TENSOR,
+        AttributeProto.TENSORS,
+        AttributeProto.SPARSE_TENSOR,
+        AttributeProto.SPARSE_TENSORS,
+    )
+)
 
 Length = Callable[[TensorProto], int | None]
 """Returns the bytes of data that a tensor marked EXTERNAL refers to; None if that is not known."""
@@ -27,7 +36,15 @@ Length = Callable[[TensorProto], int | None]
 
 def structure_faults(proto: onnx.ModelProto, length: Length = lambda tensor: None) -> Iterator[Fault]:
     """Yield what is not valid in a model, apart from what the schemas of operators say."""
-    check = _Check(untyped=proto.ir_version < 2, length=length)
+    yield from _faults(proto, _Check(untyped=proto.ir_version < 2, length=length))
+
+
+def name_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
+    """Yield what is not valid in the names of values, functions and domains: what an edit of the graph can break."""
+    yield from _faults(proto, _Check(contents=False))
+
+
+def _faults(proto: onnx.ModelProto, check: _Check) -> Iterator[Fault]:
     yield from check.body(proto.graph, "graph", ())
     for function in proto.functions:
         yield from check.body(function, function_path(function), ())
@@ -36,29 +53,32 @@ def structure_faults(proto: onnx.ModelProto, length: Length = lambda tensor: Non
 
 
 class _Check:
-    def __init__(self, *, untyped: bool, length: Length) -> None:
+    def __init__(
+        self, *, untyped: bool = False, length: Length = lambda tensor: None, contents: bool = True
+    ) -> None:
+        self._contents = contents
         self._untyped = untyped
         self._length = length
 
     def body(self, body: Body, path: str, outer: tuple[Set[str], ...]) -> Iterator[Fault]:
         """Yield the faults of a body and of the sub-graphs in it."""
-        if isinstance(body, onnx.GraphProto):
+        if self._contents and isinstance(body, onnx.GraphProto):
             yield from declared_type_faults(body, path, main=path == "graph")
             yield from self._initializers(body, path)
-        defined = defined_names(body)
-        yield from value_faults(body, path, defined, outer)
+        found = definitions(body)
+        yield from value_faults(body, path, found, outer)
         for node in body.node:
-            if not node.attribute:
-                continue
-            problem = attribute_fault(node, untyped=self._untyped)
-            if problem:
-                yield Fault(
-                    problem.code, f"it {problem.reason}", where_of(path, node), "correct the attribute"
-                )
-                continue
-            yield from self._tensors(node, path)
+            if self._contents and node.attribute:
+                problem = attribute_fault(node, untyped=self._untyped)
+                if problem:
+                    reason = f"it {problem.reason}"
+                    yield Fault(problem.code, reason, where_of(path, node), "correct the attribute")
+                    continue
+                yield from self._tensors(node, path)
             for attribute, place, graph in subgraphs(node):
-                yield from self.body(graph, subgraph_path(path, node, attribute, place), (*outer, defined))
+                yield from self.body(
+                    graph, subgraph_path(path, node, attribute, place), (*outer, found.names)
+                )
 
     def _initializers(self, graph: onnx.GraphProto, path: str) -> Iterator[Fault]:
         for tensor in graph.initializer:
@@ -82,6 +102,8 @@ class _Check:
     def _tensors(self, node: onnx.NodeProto, path: str) -> Iterator[Fault]:
         for attribute in node.attribute:
             kind = attribute.type
+            if kind not in _WITH_TENSORS:
+                continue
             problem: Problem | None = None
             if kind == AttributeProto.TENSOR and not attribute.ref_attr_name:
                 problem = tensor_fault(attribute.t, self._bytes(attribute.t))

@@ -6,7 +6,7 @@ Source: onnx/docs/IR.md, "Graphs" (single static assignment, names of outer scop
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from itertools import chain
+from typing import NamedTuple
 
 import onnx
 
@@ -14,28 +14,40 @@ from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import Body, output_names
 from onnx_migrate.model.validity.fault import Fault, where_of
 
-__all__ = ["defined_names", "value_faults"]
+__all__ = ["Definitions", "definitions", "value_faults"]
 
 
-def defined_names(body: Body) -> set[str]:
-    """Return the names of all values that a body defines: inputs, initializers and outputs of nodes."""
+class Definitions(NamedTuple):
+    """What a body defines: the names of its inputs, initializers and outputs of nodes, and all of them as a set."""
+
+    inputs: list[str]
+    initializers: list[str]
+    produced: list[str]
+    names: frozenset[str]
+
+
+def definitions(body: Body) -> Definitions:
+    """Return the names of the values that a body defines."""
+    constants: list[str] = []
     if isinstance(body, onnx.GraphProto):
-        names = {value.name for value in body.input}
-        names.update(tensor.name for tensor in body.initializer)
-        names.update(sparse.values.name for sparse in body.sparse_initializer)
+        inputs = [value.name for value in body.input]
+        constants = [tensor.name for tensor in body.initializer]
+        constants += [sparse.values.name for sparse in body.sparse_initializer]
     else:
-        names = set(body.input)
-    names.update(chain.from_iterable(node.output for node in body.node))
-    names.discard("")
-    return names
+        inputs = list(body.input)
+    produced: list[str] = []
+    for node in body.node:
+        produced.extend(node.output)
+    return Definitions(inputs, constants, produced, frozenset((*inputs, *constants, *produced)) - {""})
 
 
-def value_faults(body: Body, path: str, defined: Set[str], outer: tuple[Set[str], ...]) -> Iterator[Fault]:
+def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str], ...]) -> Iterator[Fault]:
     """Yield the faults in the names of one body, without its sub-graphs.
 
-    `defined` is what it defines, and `outer` what the bodies around it define. The order of nodes is not considered.
+    `found` is what it defines, and `outer` what the bodies around it define. The order of nodes is not considered.
     """
-    yield from _repeated(body, path)
+    yield from _repeated(body, path, found)
+    defined = found.names
     read: set[str] = set()
     for node in body.node:
         read.update(node.input)
@@ -61,30 +73,24 @@ def value_faults(body: Body, path: str, defined: Set[str], outer: tuple[Set[str]
             )
 
 
-def _repeated(body: Body, path: str) -> Iterator[Fault]:
-    given = [value.name for value in body.input] if isinstance(body, onnx.GraphProto) else list(body.input)
-    for name in _twice(given):
+def _repeated(body: Body, path: str, found: Definitions) -> Iterator[Fault]:
+    for name in _twice(found.inputs):
         yield Fault(
             code="duplicate-name",
             reason=f"two inputs are called {name!r}",
             where=Where(path, name),
             hint="rename one of them",
         )
-    constants: list[str] = []
-    if isinstance(body, onnx.GraphProto):
-        constants = [tensor.name for tensor in body.initializer]
-        constants += [sparse.values.name for sparse in body.sparse_initializer]
-        for name in _twice(constants):
-            yield Fault(
-                code="duplicate-initializer",
-                reason=f"two initializers are called {name!r}, so it is unclear which one nodes read",
-                where=Where(path, name),
-                hint="remove or rename one of them",
-            )
-    produced = list(chain.from_iterable(node.output for node in body.node))
-    before = {*given, *constants}
-    distinct = set(produced)
-    if before.isdisjoint(distinct - {""}) and len(distinct) == len(produced):
+    for name in _twice(found.initializers):
+        yield Fault(
+            code="duplicate-initializer",
+            reason=f"two initializers are called {name!r}, so it is unclear which one nodes read",
+            where=Where(path, name),
+            hint="remove or rename one of them",
+        )
+    before = {*found.inputs, *found.initializers}
+    distinct = set(found.produced)
+    if before.isdisjoint(distinct - {""}) and len(distinct) == len(found.produced):
         return
     for node in body.node:
         for name in node.output:

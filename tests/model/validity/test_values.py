@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.model.validity.values import defined_names, value_faults
+from onnx_migrate.model.validity.values import definitions, value_faults
 from tests.harness import model
 
 TEXT = """<ir_version: 8, opset_import: ["": 17]>
@@ -15,9 +15,9 @@ def test_a_branch_reads_names_of_the_graph_around_it() -> None:
     graph = model(TEXT).graph
     branch = graph.node[0].attribute[0].g
 
-    assert defined_names(graph) == {"x", "c", "w", "y"}
-    assert list(value_faults(branch, "b", defined_names(branch), (defined_names(graph),))) == []
-    alone = list(value_faults(branch, "b", defined_names(branch), ()))
+    assert definitions(graph).names == {"x", "c", "w", "y"}
+    assert list(value_faults(branch, "b", definitions(branch), (definitions(graph).names,))) == []
+    alone = list(value_faults(branch, "b", definitions(branch), ()))
     assert [fault.code for fault in alone] == ["undefined-name", "undefined-name"]
 
 
@@ -28,11 +28,11 @@ def test_an_output_that_is_left_out_twice_is_no_repetition() -> None:
     graph.node[0].output[1] = ""
     graph.node.add(op_type="Split", input=["x"], output=["b", ""])
 
-    assert list(value_faults(graph, "graph", defined_names(graph), ())) == []
+    assert list(value_faults(graph, "graph", definitions(graph), ())) == []
 
 
 def test_an_input_may_be_an_output() -> None:
     graph = model(TEXT).graph
     graph.output[0].name = "x"
 
-    assert list(value_faults(graph, "graph", defined_names(graph), ())) == []
+    assert list(value_faults(graph, "graph", definitions(graph), ())) == []
