@@ -12,6 +12,7 @@ from onnx_migrate.engine.lift import Lift
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.model.graphs import bodies as bodies_of
 from onnx_migrate.model.graphs import function_path, nested_nodes, node_label
 from onnx_migrate.model.interface import lists_some_initializers, unlist_initializers
 from onnx_migrate.model.model import Model
@@ -25,6 +26,7 @@ from onnx_migrate.spec.opsets import (
     remove_repeated_imports,
     set_onnx_opset,
 )
+from onnx_migrate.spec.runtime_operators import is_runtime_operator
 from onnx_migrate.spec.schema import is_onnx, newest_opset, signature_at
 
 __all__ = ["KEEPABLE", "MigrateOpset"]
@@ -104,7 +106,24 @@ class MigrateOpset(Pass):
                     subject=gone[0],
                 )
         remove_dead_values(proto, driver.dead_values)
+        self._note_runtime_operators(proto, log)
         return model
+
+    def _note_runtime_operators(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
+        """Note the operators that ONNX Runtime alone has in ai.onnx: no opset of the standard gives them a meaning."""
+        found: dict[str, int] = {}
+        for located in bodies_of(proto):
+            opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
+            for node in located.body.node:
+                if opset is not None and is_runtime_operator(node, opset):
+                    found[node.op_type] = found.get(node.op_type, 0) + 1
+        for operator, count in sorted(found.items()):
+            log.note(
+                self.name,
+                "runtime-operator",
+                f"kept {count} nodes of {operator}, which ONNX Runtime has in ai.onnx and the standard has not",
+                subject=operator,
+            )
 
     def _one_import_each(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
         """Leave one import of each domain; where the versions differ for a node, the last holds, as in ONNX Runtime."""
