@@ -216,7 +216,7 @@ def _check(
         and not only_reference
         and tolerance.rtol is tolerance.atol is None
     ):
-        compare_values(original, result, before, after, findings)
+        compare_values(original, result, before, after, findings, max(_PATIENCE, seconds))
     return findings.verdict(candidate.evaluator + _levels(reference))
 
 
