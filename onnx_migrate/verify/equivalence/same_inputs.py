@@ -51,24 +51,49 @@ def first_difference(
     feeds: Sequence[Mapping[str, Any]],
     ulps: float,
     *,
-    same_constants: bool,
+    claimed: bool,
 ) -> str:
     """Describe the first value of `other` that differs by more than rounding from the original's; "" if none does.
 
-    Rounding is `ulps` units of the value's type at its largest magnitude (compare/rounding.py); with `same_constants`,
-    only where the constants are the same. The models run without optimisation. Raises EvaluationError.
+    Rounding is `ulps` units of the value's type at its largest magnitude (compare/rounding.py). If identity is `claimed`,
+    only where the constants are the same. If it is not, a name may stand for another value, which the nodes that read it
+    make up for: then only the last value of those that differ one after the other counts, computed from those before
+    the first. The models run without optimisation. Raises EvaluationError.
     """
     before, after = original.proto(), other.proto()
     if is_random(before) or is_random(after):
         return "the model contains random operators"
     present, discrete = set(varying(after)), _discrete(before)
     names = [name for name in varying(before) if name in present and name not in discrete]
-    read = Reads(before, names), Reads(after, names)
-    constants = _Constants(before, after, read[1])
+    found = _differences(original, other, names, feeds, ulps, same_constants=claimed)
+    if claimed:
+        return next(found, ("", ""))[1]
+    problems = dict(found)
+    reads = Reads(before, names), Reads(after, names)
+    followed = {read for name in problems for side in reads for read in side.by([name])} & problems.keys()
+    if followed:
+        kept = [name for name in names if name not in followed]
+        problems = dict(_differences(original, other, kept, feeds, ulps, same_constants=False))
+    return next(iter(problems.values()), "")
+
+
+def _differences(
+    original: Runnable,
+    other: Runnable,
+    names: Sequence[str],
+    feeds: Sequence[Mapping[str, Any]],
+    ulps: float,
+    *,
+    same_constants: bool,
+) -> Iterator[tuple[str, str]]:
+    """Yield the values that differ, with what differs; both models are cut at `names`."""
+    before, after = original.proto(), other.proto()
+    reads = Reads(before, names), Reads(after, names)
+    constants = _Constants(before, after, reads[1])
     for chunk in _chunks(names, value_sizes(before, feeds[0])):
-        boundary = [
-            name for name in dict.fromkeys([*read[0].by(chunk), *read[1].by(chunk)]) if name not in chunk
-        ]
+        inside = set(chunk)
+        read = dict.fromkeys([*reads[0].by(chunk), *reads[1].by(chunk)])
+        boundary = [name for name in read if name not in inside]
         exposed = open_model(with_extra_outputs(original, [*boundary, *chunk]), UNOPTIMIZED)
         models: list[CutModel] = []
         for feed in feeds:
@@ -86,8 +111,9 @@ def first_difference(
                 if same_constants and not problem and bit_difference(name, mine[name], theirs[name]):
                     problem = constants.difference(name)
                 if problem:
-                    return f"from the same inputs {_maker(after, name)} computes another {name!r}: {problem}"
-    return ""
+                    node = producers(after.graph)[name]
+                    maker = f"{node.op_type} {node_label(node)!r}"
+                    yield name, f"from the same inputs {maker} computes another {name!r}: {problem}"
 
 
 class _Constants:
@@ -142,11 +168,6 @@ def _discrete(model: onnx.ModelProto) -> set[str]:
         for value in inferred.graph.value_info
         if value.type.HasField("tensor_type") and value.type.tensor_type.elem_type not in kept
     }
-
-
-def _maker(model: onnx.ModelProto, name: str) -> str:
-    node = producers(model.graph)[name]
-    return f"{node.op_type} {node_label(node)!r}"
 
 
 def _chunks(names: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
