@@ -18,21 +18,17 @@ from onnx_migrate.analysis.onnx_inference import without_fragile_ops
 from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import node_label, producers
 from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.compare.comparison import bit_difference
 from onnx_migrate.verify.compare.rounding import beyond_rounding
 from onnx_migrate.verify.equivalence.bit_identity import value_sizes
 from onnx_migrate.verify.equivalence.cut_model import CutModel, Reads, varying
-from onnx_migrate.verify.evaluators import (
-    UNOPTIMIZED,
-    Runnable,
-    open_model,
-    with_extra_outputs,
-)
+from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.model_traits import is_random
 
 __all__ = ["first_difference", "keeps_all_names"]
 
-_MEMORY = 1 << 29
+_MEMORY = 1 << 28
 """How many bytes of values are compared in one run, by the sizes that inference finds."""
 _UNKNOWN = 1 << 24
 """Bytes assumed of a value of unknown shape."""
@@ -90,16 +86,19 @@ def _differences(
     before, after = original.proto(), other.proto()
     reads = Reads(before, names), Reads(after, names)
     constants = _Constants(before, after, reads[1])
-    for chunk in _chunks(names, value_sizes(before, feeds[0])):
-        inside = set(chunk)
-        read = dict.fromkeys([*reads[0].by(chunk), *reads[1].by(chunk)])
-        boundary = [name for name in read if name not in inside]
-        exposed = open_model(with_extra_outputs(original, [*boundary, *chunk]), UNOPTIMIZED)
+    chunks = list(_chunks(names, value_sizes(before, feeds[0])))
+    boundaries = [{name for side in reads for name in side.by(chunk)}.difference(chunk) for chunk in chunks]
+    known: list[dict[str, Array]] = [{} for _ in feeds]  # of each feed, what later chunks are computed from
+    for position, (chunk, boundary) in enumerate(zip(chunks, boundaries, strict=True)):
+        given_before = {name: value for name, value in known[0].items() if name in boundary}
+        exposed = CutModel(original, given_before, chunk)
+        later = set().union(*boundaries[position + 1 :])
         models: list[CutModel] = []
-        for feed in feeds:
+        for index, feed in enumerate(feeds):
             mark("original: running, value by value")
-            run = exposed.run(feed)
-            values = {name: run[name] for name in (*boundary, *chunk) if _is_cut(run[name])}
+            run = {**known[index], **exposed.run({**feed, **known[index]})}
+            values = {name: run[name] for name in (*boundary, *chunk) if _is_cut(run.get(name))}
+            known[index] = {name: value for name, value in run.items() if name in later and _is_cut(value)}
             wanted = [name for name in chunk if name in values]
             models = models or [CutModel(model, values, wanted) for model in (original, other)]
             given = {**feed, **values}
