@@ -1,8 +1,9 @@
 """How many wrong results the verifier catches, and whether it ever cries wolf.
 
 Every model is held against mutants of itself, for which bit-identity is claimed as a lift claims it ("as
-is"), or nothing is, as by `onnx-migrate verify` ("no claim"), and of what onnxsim makes of it, where the rounding of folded BatchNormalizations is there to hide
-behind and the claim is made for the model before it, which is right. A mutant has one change of one kind:
+is"), or nothing is, as by `onnx-migrate verify` ("no claim"), and of what onnxsim makes of it, where the
+rounding of folded BatchNormalizations is there to hide behind and the claim is made for the model before it,
+which is right. A mutant has one change of one kind:
 
 * one weight: one random element of a Conv, Gemm or MatMul weight moved by three standard deviations of its
 tensor;
