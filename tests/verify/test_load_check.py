@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import onnx
 import onnxruntime
 import pytest
 
