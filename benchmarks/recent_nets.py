@@ -200,13 +200,13 @@ def diffusion() -> onnx.ModelProto:
         ("axes", [2, 3]),
     ):
         net.constant(name, np.array(value))
-    net.constant("none", np.zeros((1, 1, 1, 1), np.float32))
+    net.constant("slope", np.random.default_rng(8).standard_normal((1, 1, 64, 64)).astype(np.float32))
     net.constant("scales", np.float32([1, 1, 2, 2]))
     return net.model(f"""(float[1,4,8,8] x, float[1,8] time) => (float[1,4,16,16] y) {{
         a = Conv<pads=[1,1,1,1]>(x, c1) g = Reshape(a, groups) n = InstanceNormalization<epsilon=0.00001>(g, gain, bias)
         b = Reshape(n, image) sb = Sigmoid(b) h = Mul(b, sb) t = MatMul(time, wt) tu = Unsqueeze(t, axes) ht = Add(h, tu)
         d = Conv<pads=[1,1,1,1]>(ht, c2) flat = Reshape(d, row) e = Transpose<perm=[0,2,1]>(flat)
-        {_attention("e", "none")}
+        {_attention("e", "slope")}
         r = Add(e, o) rt = Transpose<perm=[0,2,1]>(r) ri = Reshape(rt, image)
         up = Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">(ri, , scales)
         y = Conv<pads=[1,1,1,1]>(up, c3) }}""")
@@ -242,7 +242,7 @@ def bytes_classifier() -> onnx.ModelProto:
     net.weight("w", 32, 12)
     net.weight("b", 12)
     return net.model("""(int32[1,200] bytes) => (float[1,12] y) {
-        e = Gather(table, bytes) t = Transpose<perm=[0,2,1]>(e) a = Conv<pads=[2,2]>(t, c, cb) r = Relu(a)
+        e = Gather(table, bytes) t = Transpose<perm=[0,2,1]>(e) a = Conv(t, c, cb) r = Relu(a)
         m = ReduceMax<axes=[2], keepdims=0>(r) n = LayerNormalization<epsilon=0.00001>(m, gain, bias) h = Gemm(n, w, b)
         y = Softmax<axis=1>(h) }""")
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from onnx_migrate.verify.equivalence import same_inputs
+from onnx_migrate.verify.equivalence.cut_model import CutModel
 from onnx_migrate.verify.equivalence.same_inputs import first_difference, keeps_all_names
 from tests.verify.harness import ULP, net, runnable
 
@@ -37,6 +38,19 @@ def test_in_one_run_and_in_many_the_same_is_found(memory, monkeypatch):
     before = runnable(CHAIN, w=W, k=K)
     assert difference(before, before) == ""
     assert "'d'" in difference(before, runnable(CHAIN.replace("Relu", "Abs"), w=W, k=K))
+
+
+def test_in_many_runs_no_node_is_run_twice_by_a_model(monkeypatch):
+    """Three models run each part: the original, to know its values, and both models cut at them."""
+    built, make = [], CutModel.__init__
+    monkeypatch.setattr(
+        CutModel, "__init__", lambda *args: (built.append((args[2], args[3])), make(*args))[1]
+    )
+    monkeypatch.setattr(same_inputs, "_MEMORY", 1)
+    before = runnable(CHAIN, w=W, k=K)
+    assert difference(before, before) == ""
+    assert [wanted for _, wanted in built[::3]] == [["a"], ["b"], ["c"], ["d"], ["y"]]
+    assert [sorted(given) for given, _ in built[::3]] == [[], ["a"], ["b"], ["c"], ["d"]]
 
 
 def test_values_without_a_counterpart_are_passed_over():
