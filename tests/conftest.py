@@ -1,7 +1,8 @@
-"""What all tests share: those whose models an older onnx cannot read are skipped."""
+"""What all tests share: whether Ctrl-C is ignored, and that models an older onnx cannot read are skipped."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import onnx
@@ -31,3 +32,19 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
         if READS:
             raise
         pytest.skip(f"the text of a model is beyond onnx {onnx.__version__}: {error}")
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let SIGINT end the processes that a test starts, also where the tests run as a background job, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def in_background() -> Iterator[None]:
+    """Let the processes that a test starts ignore SIGINT at first, as a shell does for its background jobs."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
