@@ -16,7 +16,7 @@ from .fix_dims import FixDims
 from .migrate_ml import DOMAIN as ML
 from .migrate_ml import MigrateMl
 from .migrate_opset import MigrateOpset
-from .open_dims import HonestDims
+from .open_dims import OpenDims
 from .resize import ResizeForm, ResizeIntent
 from .simplify import Simplify
 
@@ -38,7 +38,7 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     passes += [
         ResizeForm(form=options.resize_form, dynamic=options.dynamic),
         DeclaredShapes(),
-        HonestDims(),
+        OpenDims(),
     ]
     if options.dynamic is not None or options.dynamic_batch:
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""

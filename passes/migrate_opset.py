@@ -51,17 +51,7 @@ class MigrateOpset(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Migrate `model` in place."""
-        if not self.keep <= KEEPABLE:
-            raise UsageError(
-                f"{', '.join(sorted(self.keep - KEEPABLE))} cannot be kept",
-                hint=f"only {', '.join(sorted(KEEPABLE))} can be kept",
-            )
-        if not 1 <= self.opset <= newest_opset():
-            raise UsageError(
-                f"there is no opset {self.opset}",
-                code="no-such-opset",
-                hint=f"give one from 1 to {newest_opset()}, the newest that the installed onnx supports",
-            )
+        self._check_options()
         proto = model.proto
         bodies: list[tuple[onnx.ModelProto | onnx.FunctionProto, int | None]] = [
             (proto, onnx_opset(proto.opset_import, ir_version=proto.ir_version))
@@ -71,19 +61,7 @@ class MigrateOpset(Pass):
             version = onnx_opset(function.opset_import, ir_version=proto.ir_version, name=label)
             bodies.append((function, version))
         newest = max((version for _, version in bodies if version is not None), default=None)
-        if newest is not None and newest > newest_opset():
-            raise CannotMigrate(
-                f"the model has opset {newest}, but the installed onnx supports only up to {newest_opset()}",
-                code="too-new",
-                hint="install a newer onnx",
-            )
-        target = max(self.opset, newest or 0) if self.at_least else self.opset
-        if newest is not None and newest > target:
-            raise CannotMigrate(
-                f"the model has opset {newest}, which is newer than the target {target}",
-                code="downgrade",
-                hint=f"models are only migrated to newer opsets: ask for {newest} or above, or for {target}+ to keep newer ones",
-            )
+        target = self._target(newest)
         for path in sort_model(proto):
             log.note(self.name, "sorted", f"sorted the nodes of {path} topologically", subject=path)
         ir_version = proto.ir_version
@@ -94,9 +72,8 @@ class MigrateOpset(Pass):
             scopes(proto, model.weights, result_ir_version=ir_version), bodies, strict=True
         ):
             if version is not None:
-                driver.body(
-                    scope, version
-                )  # at the target too: nodes may have an older form than their stamp
+                # At the target too: a node may have the form of an older version than its body imports.
+                driver.body(scope, version)
                 if version < target:
                     set_onnx_opset(owner, target)
         if ir_version != proto.ir_version:
@@ -115,3 +92,33 @@ class MigrateOpset(Pass):
                 )
         remove_dead_values(proto, driver.dead_values)
         return model
+
+    def _check_options(self) -> None:
+        if not self.keep <= KEEPABLE:
+            raise UsageError(
+                f"{', '.join(sorted(self.keep - KEEPABLE))} cannot be kept",
+                hint=f"only {', '.join(sorted(KEEPABLE))} can be kept",
+            )
+        if not 1 <= self.opset <= newest_opset():
+            raise UsageError(
+                f"there is no opset {self.opset}",
+                code="no-such-opset",
+                hint=f"give one from 1 to {newest_opset()}, the newest that the installed onnx supports",
+            )
+
+    def _target(self, newest: int | None) -> int:
+        """Return the opset to reach; `newest` is the newest that a body imports. Raises CannotMigrate for an older target."""
+        if newest is not None and newest > newest_opset():
+            raise CannotMigrate(
+                f"the model has opset {newest}, but the installed onnx supports only up to {newest_opset()}",
+                code="too-new",
+                hint="install a newer onnx",
+            )
+        target = max(self.opset, newest or 0) if self.at_least else self.opset
+        if newest is not None and newest > target:
+            raise CannotMigrate(
+                f"the model has opset {newest}, which is newer than the target {target}",
+                code="downgrade",
+                hint=f"models are only migrated to newer opsets: ask for {newest} or above, or for {target}+ to keep newer ones",
+            )
+        return target

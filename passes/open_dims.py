@@ -13,14 +13,14 @@ from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-__all__ = ["HonestDims"]
+__all__ = ["OpenDims"]
 
 _EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
 
 
 @register_pass
 @dataclass(frozen=True)
-class HonestDims(Pass):
+class OpenDims(Pass):
     """Give each dim of unknown length a name of its own, VALUE_dim_AXIS.
 
     Exporters declare such dims as -1 or 0, or call all of them `?` or `None`, which by the standard says that they are

@@ -22,12 +22,12 @@ from .resize.all_axes import name_all_axes
 from .resize.node_context import ResizeNode
 from .resize.resize_nodes import ResizeTraversal, resizes
 
-__all__ = ["FitsRuntime"]
+__all__ = ["RuntimeLimits"]
 
 
 @register_pass
 @dataclass(frozen=True)
-class FitsRuntime(Pass):
+class RuntimeLimits(Pass):
     """Refuse a model whose IR version is too new for a runtime's release, and warn of a newer opset.
 
     IR versions are never lowered: a model may hold what only its own version has. If the release does not support the

@@ -82,5 +82,5 @@ def test_missing_weights_are_a_problem_and_nothing_more(tmp_path: Path) -> None:
 def test_a_runtime_decides_the_target() -> None:
     found = inspect(small(), opset=25, runtime="onnxruntime==1.14")
     assert found.plan is not None
-    assert found.plan.passes[-1] == "fits_runtime"
+    assert found.plan.passes[-1] == "runtime_limits"
     assert found.target == 18

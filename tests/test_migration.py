@@ -34,7 +34,7 @@ from tests.support.small_model import FAST, HERE, UPSAMPLE, bytes_of, dims, opse
 # What may be given
 
 
-def test_every_kind_of_source_gives_the_same() -> None:
+def test_every_kind_of_source_leads_to_the_same_result() -> None:
     proto = onnx.load(UPSAMPLE)
     before = bytes_of(proto)
     sources = [UPSAMPLE, str(UPSAMPLE), UPSAMPLE.read_bytes(), proto]

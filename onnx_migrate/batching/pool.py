@@ -84,7 +84,7 @@ class LocalPool(Executor):
                 thread.join()
 
     def _work(self) -> None:
-        """Give calls to a worker that this thread starts, and replaces where it has ended."""
+        """Pass calls to a worker that this thread starts, and replaces when it has ended."""
         worker: Worker | None = None
         while (call := self._calls.get()) is not None:
             if self._cancelled:

@@ -1,4 +1,4 @@
-"""The side of the child process: it takes calls from its parent, one after the other, and returns how they ended.
+"""The child process's side: receives calls from its parent, one after the other, and returns how they ended.
 
 Requests come through stdin and messages go out through what was stdout, both as pickles. What the calls print, on
 either stream, goes to the log that the parent made stderr. The child never outlives its parent.

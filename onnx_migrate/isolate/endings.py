@@ -19,7 +19,7 @@ _OUT_OF_MEMORY = (
 
 
 def names_lack_of_memory(text: str) -> bool:
-    """Return whether a message or log says that an allocation failed, as Python, C++ and ONNX Runtime word it."""
+    """Return whether a message or log says that an allocation failed, in the words of Python, C++ or ONNX Runtime."""
     return any(sign in text for sign in _OUT_OF_MEMORY)
 
 

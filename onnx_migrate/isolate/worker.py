@@ -1,4 +1,4 @@
-"""The side of the parent process: it starts a child, gives it calls, and ends it when time is up.
+"""The parent process's side: starts a child, sends it calls, and kills it when a call takes too long.
 
 The child is a fresh interpreter (`subprocess`, not multiprocessing) in a session of its own, so Ctrl-C in a terminal
 reaches the parent alone. Its temporary files and its log lie in a folder that is removed with it.

@@ -209,8 +209,8 @@ def _batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[in
 def batch_symbols(axes: Axes) -> set[str]:
     """Return which symbols of inputs' axes are a batch.
 
-    They are the symbols with "batch" in their name; else the symbols of a first axis whose name is not one that people
-    give to lengths, unless a later axis alone is called N or B.
+    They are the symbols with "batch" in their name; else N or B on a later axis, if no first axis is called so; else
+    the symbols of first axes, but for names that people give to lengths.
     """
     symbols = {symbol for named in axes.values() for symbol in named.values()}
     first = {named[0] for named in axes.values() if 0 in named and not _LENGTH.search(named[0])}

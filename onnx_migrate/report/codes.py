@@ -78,7 +78,7 @@ CODES = {
     "dead-nodes": "Nodes that no output depends on were removed.",
     "dead-weights": "Initializers that no node reads were removed.",
     "held-before": "The result of the comparison with the original up to a pass that changes numbers on purpose. After that pass, the model is compared with itself as that pass left it.",
-    "flow": "Where a dynamic dim occurs: the axes of inputs and outputs that have its name, axes of outputs that are computed from it, and how many nodes output an axis of that length.",
+    "flow": "Where a dynamic dim occurs: the axes of inputs and outputs that have its name, axes of outputs that are computed from it, and how many nodes have an output whose shape changes with it.",
     "input-dims": "Dims of an input were made dynamic, as asked for with --dynamic or --dynamic-batch.",
     "ir-version": "The IR version was raised to the lowest one that allows the target opset.",
     "left-out": "An optional pass, such as simplify, failed or its result did not pass verification. The model was saved without it; the message has the reason. With --simplify=require this is an error instead.",

@@ -1,4 +1,4 @@
-"""The pass that makes dims of inputs symbolic, repairs the constants that held their sizes, and declares the outputs."""
+"""The pass that makes dims of inputs symbolic, repairs constants that hold their sizes, and declares the outputs."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class DynamicDims(Pass):
         if plan.frozen_sizes:
             result = repair(model, plan.frozen_sizes, plan.batch, log, self.name)
             outputs = declare_outputs(result.model, plan, result.batch_axes, log, self.name)
-            note_symbols(result.model, result.symbol_use, outputs, log, self.name)
+            note_symbols(result, outputs, log, self.name)
             model = result.model
         else:
             declare_outputs(model, plan, {}, log, self.name)

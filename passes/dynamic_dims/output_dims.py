@@ -27,8 +27,8 @@ class OutputDims:
     dims: dict[str, Dims | None]
     computed: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     """The axes (output, axis) that change with a symbol and do not equal it."""
-    complete: bool = True
-    """Whether it was found of every axis which symbols it changes with."""
+    unknown: list[tuple[str, int]] = field(default_factory=list)
+    """The axes of which shape inference does not show what they change with."""
 
 
 def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: Set[str]) -> OutputDims:
@@ -45,19 +45,22 @@ def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: S
     base = inferred_outputs(proto, frozen)
     samples = {symbol: _samples(proto, frozen, symbol) for symbol in frozen}
     only_batch = batch >= frozen.keys()
-    result = OutputDims({}, {}, all(dims is not None and None not in dims for dims in base.values()))
-    complete = result.complete
+    result = OutputDims({})
     for name, dims in found.items():
         numbers = base.get(name)
         if numbers is None:
             result.dims[name] = dims
+            result.unknown.extend((name, axis) for axis in range(len(dims or ())))
             continue
         own: list[int | str | None] = []
         for axis, number in enumerate(numbers):
             known = dims[axis] if dims is not None and len(dims) == len(numbers) else None
-            if known is None and isinstance(number, int):
-                lengths = _lengths(samples, name, axis)
-                complete &= all(len(runs) > 1 for runs in lengths.values())
+            lengths = _lengths(samples, name, axis)
+            if known is None and not (
+                isinstance(number, int) and all(len(runs) > 1 for runs in lengths.values())
+            ):
+                result.unknown.append((name, axis))
+            elif known is None and isinstance(number, int):
                 changes = {
                     symbol for symbol, runs in lengths.items() if any(length != number for _, length in runs)
                 }
@@ -66,7 +69,7 @@ def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: S
                     result.computed.setdefault(symbol, []).append((name, axis))
             own.append(known)
         result.dims[name] = tuple(own)
-    return OutputDims(result.dims, result.computed, complete)
+    return result
 
 
 def _samples(proto: onnx.ModelProto, frozen: Mapping[str, int], symbol: str) -> list[tuple[int, Shapes]]:
@@ -97,7 +100,7 @@ def _dim(
     lengths: Mapping[str, list[tuple[int, int]]], number: int, changes: Set[str], *, only_batch: bool
 ) -> int | str | None:
     """Return the symbol that an axis equals at all sizes tried, its number if it never changes, else None."""
-    if len(changes) > 1 or any(len(runs) < 2 for runs in lengths.values()):
+    if len(changes) > 1:
         return None
     if not changes:
         return number if only_batch else None

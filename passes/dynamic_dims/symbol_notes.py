@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import onnx
 
-from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .output_dims import OutputDims
+from .repair import RepairResult
 
 __all__ = ["note_symbols"]
 
 
-def note_symbols(
-    model: Model,
-    symbol_use: Mapping[str, tuple[int, int]],
-    outputs: OutputDims,
-    log: ChangeLog,
-    pass_name: str,
-) -> None:
-    """Note each symbol of `symbol_use`, which holds the number of nodes that output such an axis, and of all nodes."""
-    graph = model.proto.graph
-    for symbol, (through, nodes) in symbol_use.items():
+def note_symbols(result: RepairResult, outputs: OutputDims, log: ChangeLog, pass_name: str) -> None:
+    """Note of each symbol where it occurs: `outputs` is from shape inference; what that leaves open, from `result`."""
+    graph = result.model.proto.graph
+    computed = {symbol: list(axes) for symbol, axes in outputs.computed.items()}
+    open_axes = False
+    for name, axis in outputs.unknown:
+        axes = result.output_symbols.get(name, [])
+        symbols = axes[axis] if axis < len(axes) else None
+        open_axes |= symbols is None
+        for symbol in symbols or ():
+            computed.setdefault(symbol, []).append((name, axis))
+    nowhere = "no output axis, as far as shape inference shows" if open_axes else "no output axis"
+    for symbol, (changing, nodes) in result.symbol_use.items():
         equal = _axes_of(symbol, graph.output)
-        computed = [f"{name}[{axis}]" for name, axis in outputs.computed.get(symbol, ())]
-        if computed:
-            computed[-1] += f" (computed from {symbol})"
-        nowhere = "no output axis" if outputs.complete else "no output axis, as far as shape inference shows"
+        others = [
+            text
+            for text in (f"{name}[{axis}]" for name, axis in computed.get(symbol, ()))
+            if text not in equal
+        ]
+        if others:
+            others[-1] += f" (computed from {symbol})"
         log.note(
             pass_name,
             "flow",
-            f"{symbol}: {', '.join(_axes_of(symbol, graph.input))} → {', '.join([*equal, *computed]) or nowhere};"
-            f" {through} of {nodes} nodes output an axis of this length",
+            f"{symbol}: {', '.join(_axes_of(symbol, graph.input))} → {', '.join([*equal, *others]) or nowhere};"
+            f" the outputs of {changing} of {nodes} nodes change with it",
             subject=symbol,
         )
 

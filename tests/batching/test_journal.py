@@ -56,7 +56,7 @@ def test_passes_by_path_and_of_this_package_have_a_key_and_objects_have_none(
 ) -> None:
     (tmp_path / "pass_for_key.py").write_text("def act(model): ...", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    passes = ["pass_for_key:act", make_pass("fits_runtime", runtime=runtime("onnxruntime==1.14"))]
+    passes = ["pass_for_key:act", make_pass("runtime_limits", runtime=runtime("onnxruntime==1.14"))]
 
     before = key({"passes": passes}, external=False)
     (tmp_path / "pass_for_key.py").write_text("def act(model): pass", encoding="utf-8")

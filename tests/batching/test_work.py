@@ -66,7 +66,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
     return names
 
 
-def test_a_batch_by_url_gives_the_bytes_of_a_local_one(store: Any, tmp_path: Path) -> None:
+def test_a_batch_by_url_writes_the_bytes_of_a_local_one(store: Any, tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as executor:
         there = onnx_migrate.batch(["memory://in"], "memory://out", executor=executor, **QUICK)
         back = onnx_migrate.batch(["memory://in"], "back", executor=executor, **QUICK)

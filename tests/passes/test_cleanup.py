@@ -58,7 +58,7 @@ def test_an_overridable_initializer_is_part_of_the_interface() -> None:
     assert [tensor.name for tensor in result.graph.initializer] == ["w", "idle"]
 
 
-def test_repeated_node_names_are_told_apart() -> None:
+def test_repeated_node_names_become_unique() -> None:
     source = model("""<ir_version: 8, opset_import: ["":17]>
 g (float[2,3] x) => (float[2,3] y) { a = Neg(x)  y = Relu(a) }""")
     expected = run(source, random_feeds(source))

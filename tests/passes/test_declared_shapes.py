@@ -14,7 +14,7 @@ TEXT = """<ir_version: 8, opset_import: ["":17]>
 g (float[N,3,4,4] x) => (float[N,3,1,1] y) { a = Relu(x)  y = GlobalAveragePool(a) }"""
 
 
-def mend(source: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
+def corrected(source: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
     log = ChangeLog()
     result = builtin_passes()["declared_shapes"]().run(Model(source), log).proto
     return result, [note.code for note in log.notes]
@@ -25,7 +25,7 @@ def test_correct_declarations_are_kept() -> None:
     source.graph.value_info.append(helper.make_tensor_value_info("a", 1, ["N", 3, 4, 4]))
     before = source.SerializeToString()
 
-    result, codes = mend(source)
+    result, codes = corrected(source)
 
     assert result.SerializeToString() == before
     assert codes == []
@@ -35,7 +35,7 @@ def test_a_wrong_output_is_corrected_and_its_symbols_are_kept() -> None:
     source = model(TEXT)
     source.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", 1, ["N", 3, 7, 7]))
 
-    result, codes = mend(source)
+    result, codes = corrected(source)
 
     assert result.graph.output[0] == model(TEXT).graph.output[0]
     assert codes == ["output-dims"]
@@ -46,7 +46,7 @@ def test_a_wrong_rank_is_corrected() -> None:
     source = model(TEXT)
     source.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", 1, [3]))
 
-    result, _ = mend(source)
+    result, _ = corrected(source)
 
     assert len(result.graph.output[0].type.tensor_type.shape.dim) == 4
 
@@ -55,7 +55,7 @@ def test_wrong_value_info_is_removed() -> None:
     source = model(TEXT)
     source.graph.value_info.append(helper.make_tensor_value_info("a", 1, ["N", 5, 4, 4]))
 
-    result, codes = mend(source)
+    result, codes = corrected(source)
 
     assert not result.graph.value_info
     assert codes == ["value-info"]
@@ -67,7 +67,7 @@ def test_nothing_is_corrected_where_onnx_infers_another_length_than_runs() -> No
 g (float[1,1,5,5] x) => (float[1,1,9,9] y) <float[4] s = {1., 1., 1.8, 1.8}> { y = Resize<mode="nearest">(x, , s) }""")
     before = source.SerializeToString()
 
-    result, codes = mend(source)
+    result, codes = corrected(source)
 
     assert result.SerializeToString() == before
     assert codes in (["shapes-in-doubt"], [])

@@ -56,7 +56,7 @@ def test_a_size_that_does_not_fit_is_refused(fix: Any, code: str) -> None:
 
 
 def test_fixing_a_dynamic_dim_restores_the_original() -> None:
-    """A network with the batch fixed and simplified is mended to what it was."""
+    """A network with the batch fixed and simplified is made dynamic again, as it was."""
     fixed = onnx_migrate.migrate(model(NET), fix="x:1,3,8,6").model
 
     back = onnx_migrate.migrate(fixed, dynamic_batch=True)

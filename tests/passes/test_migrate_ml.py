@@ -69,7 +69,7 @@ def test_each_domain_goes_where_it_is_asked_to(
         same(run(source, FEEDS), run(result, FEEDS), str(opset))
 
 
-def test_it_is_verified_and_told() -> None:
+def test_it_is_verified_and_reported() -> None:
     migration = onnx_migrate.migrate(model(ENCODER), opset={"ai.onnx": 17, ML: 4})
     assert "ml-opset" in [note.code for note in migration.report.notes]
     assert [str(change.where) for change in migration.report.changes] == ["'y' (LabelEncoder-1 → 4)"]

@@ -20,7 +20,7 @@ def fitted(proto: onnx.ModelProto, row: Runtime) -> tuple[onnx.ModelProto, Chang
 
 
 @pytest.mark.parametrize(("ir_version", "fits"), [(7, True), (8, True), (9, False)])
-def test_the_ir_version_is_held_against_the_release(ir_version: int, fits: bool) -> None:
+def test_an_ir_version_that_the_release_does_not_load_is_refused(ir_version: int, fits: bool) -> None:
     proto = model('<ir_version: 8, opset_import: ["": 17]> g (float x) => (float y) { y = Relu (x) }')
     proto.ir_version = ir_version
     row = Runtime("onnxruntime", (1, 14), 18, 8)

@@ -1,4 +1,4 @@
-"""How a mend is tested: a batch of three gives what three runs of the unmended model give."""
+"""How a repair is tested: the outputs of a batch of three equal those of three runs of the original model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def repaired(source: onnx.ModelProto | str, dynamic: Any) -> tuple[onnx.ModelPro
 def check_items(
     source: onnx.ModelProto | str, axes: dict[str, int], outputs: list[int], items: int = 3, rtol: float = 0.0
 ) -> tuple[onnx.ModelProto, list[str]]:
-    """Mend the batch, on these axes of inputs and outputs, and hold a batch against its items' own runs.
+    """Make the batch dynamic on these axes of inputs, and compare a batch with its items' own runs on those of outputs.
 
     Returns the result and the reasons of its changes.
     """

@@ -1,7 +1,7 @@
-"""Mends the constants inside a model that hold on to the sizes its dims had."""
+"""Repair of the nodes and constants that hold a model at the sizes it was exported with; `search` explains how."""
 
 from __future__ import annotations
 
-from .search import repair
+from .search import RepairResult, repair
 
-__all__ = ["repair"]
+__all__ = ["RepairResult", "repair"]

@@ -1,4 +1,4 @@
-"""How far the symbols reach: how many nodes have an output that depends on each of them."""
+"""How far the symbols reach: how many nodes have an output that changes with each of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .domain import Assignments, Value
+from .domain import Assignments, Sizes, Value
 
 __all__ = ["Coverage"]
 
@@ -21,11 +21,17 @@ class Coverage:
     varying: int = 0
     """The nodes with an output that varies with a symbol that is not a batch."""
     by_symbol: Counter[str] = field(default_factory=Counter)
-    """The nodes with an output of which an axis, or a factor of a merged axis, is the symbol."""
+    """The nodes with an output of which an axis changes with the symbol."""
+    _symbols: dict[Sizes, list[str]] = field(default_factory=dict, repr=False)
 
     def count(self, outputs: Iterable[Value]) -> None:
         """Count one node by the values of its outputs."""
         dims = [dim for value in outputs for dim in value.dims or () if dim is not None]
         self.varying += any(dim.sizes[0] == dim.sizes[3] != dim.sizes[1] for dim in dims)
-        sizes = {factor.sizes for dim in dims for factor in (dim, *dim.flat_factors())}
-        self.by_symbol.update(symbol for symbol, own in self.assignments.sizes.items() if own in sizes)
+        found: set[str] = set()
+        for dim in dims:
+            if dim.varies:
+                if dim.sizes not in self._symbols:
+                    self._symbols[dim.sizes] = self.assignments.symbols_in(dim)
+                found.update(self._symbols[dim.sizes])
+        self.by_symbol.update(found)

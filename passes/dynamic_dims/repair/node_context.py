@@ -168,7 +168,7 @@ class NodeContext:
         return f"[{', '.join(shown)}]"
 
     def name_of(self, dim: Dim) -> str:
-        """Return the length of an axis as the report shows it: N, 12, N × 2, H / 8."""
+        """Return the length of an axis as the report shows it: N, 12, N × 2, ≈H/8."""
         return self.assignments.text(dim)
 
     def symbols_in(self, dim: Dim) -> str:

@@ -14,7 +14,7 @@ function, run once for each assignment.
    conflict (UnrepairableNode): one of the hypotheses before it is wrong.
 3. `Hypotheses.backtrack` gives up the latest choice among those the node depends on, and the interpretation starts
    again on a fresh copy of the model. This ends when no node is in conflict, or no hypothesis is left: then the
-   conflict that was reached last is the refusal.
+   model is refused for the conflict before which the most nodes were interpreted.
 
 Two conflicts are not refusals: a loop-carried value that varies after one iteration is expanded before the first
 (LoopStateConflict), and a node that mixes items under every hypothesis is tolerated, since only running the model
@@ -59,19 +59,21 @@ _MIN_VARYING_SHARE = 0.1
 class RepairResult:
     """A repaired model.
 
-    `batch_axes` maps an output to the batch symbol of its axes, `symbol_use` a symbol to the number of nodes with an
-    output that has it for an axis, or as a factor of one, and the number of all nodes visited.
+    `batch_axes` maps an output to the batch symbol of its axes, `output_symbols` an output of known rank to the symbols
+    that each axis changes with (None for an axis of unknown length), `symbol_use` a symbol to the number of nodes with
+    an output that changes with it, and the number of all nodes visited.
     """
 
     model: Model
     batch_axes: dict[str, dict[int, str]]
+    output_symbols: dict[str, list[list[str] | None]]
     symbol_use: dict[str, tuple[int, int]]
 
 
 def repair(
     model: Model, frozen: Mapping[str, int], batch: Set[str], log: ChangeLog, pass_name: str
 ) -> RepairResult:
-    """Return the model with every constant repaired that held a frozen size; the log gets a Change for each node.
+    """Return the model without constants that hold a frozen size; the log gets a Change for each node.
 
     `frozen` maps each new symbol of the inputs to the size it had, `batch` are the symbols that are a batch. Raises
     CannotMigrate, code `frozen-dim`, with the node and the constant for which no repair was found.
@@ -113,7 +115,12 @@ class _Attempt:
         """Return the result of the repair."""
         coverage = self.interpreter.coverage
         use = {symbol: (coverage.by_symbol[symbol], coverage.visited) for symbol in frozen}
-        return RepairResult(self.model, self._batch_axes(batch), use)
+        symbols = {
+            name: [None if dim is None else self.assignments.symbols_in(dim) for dim in dims]
+            for name, dims in self.interpreter.outputs.items()
+            if dims is not None
+        }
+        return RepairResult(self.model, self._batch_axes(batch), symbols, use)
 
     def _batch_axes(self, batch: Set[str]) -> dict[str, dict[int, str]]:
         sizes = self.assignments.sizes
@@ -138,7 +145,7 @@ def _open_symbols(proto: onnx.ModelProto, frozen: Mapping[str, int]) -> list[str
 
 @dataclass
 class _Conflicts:
-    """What the search remembers of the conflicts it met since it last tolerated a node."""
+    """What the search remembers of the conflicts since it last tolerated a node."""
 
     mixed: dict[str, Hypotheses] = field(default_factory=dict)
     """The hypotheses as they were at the first BatchMixed of each node, by its label."""
@@ -155,7 +162,7 @@ class _Conflicts:
 def _search(model: Model, assignments: Assignments, log: ChangeLog, pass_name: str) -> _Attempt:
     """Interpret copies of the model under one set of hypotheses after the other until no node is in conflict.
 
-    The log keeps the changes of that interpretation. Raises the UnrepairableNode that was reached last.
+    The log keeps the changes of that interpretation. Raises the UnrepairableNode before which the most nodes were interpreted.
     """
     hypotheses, conflicts = Hypotheses(), _Conflicts()
     tolerated: set[str] = set()

@@ -9,7 +9,7 @@ from tests.support.repairs import text
 
 
 def test_the_plan_that_succeeds_is_the_one_that_is_reported() -> None:
-    """[1, 1, 3]: layers and batch are both 1. The network tells which is which."""
+    """[1, 1, 3]: layers and batch are both 1. Only the network's operators show which is the batch."""
     rows = ",".join(["0.5"] * 36)
     source = text(
         "float[4,1,2] x, float[1,1,3] h", "float[4,1,1,3] y, float[1,1,3] yh",

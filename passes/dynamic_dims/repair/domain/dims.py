@@ -112,34 +112,51 @@ class Assignments:
         return next((name for name, sizes in self.sizes.items() if sizes == dim.sizes), "")
 
     def symbols_in(self, dim: Dim) -> list[str]:
-        """Return the symbols that the length of an axis may depend on; of a merged axis, those of its factors."""
+        """Return the symbols that the length of an axis changes with; of a merged axis, those of its factors.
+
+        Of a length that is no linear function of one symbol, they are all that it may change with: all symbols but the
+        batch, and the batch too if the length differs where only the batch does.
+        """
         found: list[str] = []
         for factor in dim.flat_factors():
-            symbol = self.symbol(factor)
+            symbol, _ = self._formula(factor)
             if symbol:
                 found.append(symbol)
             elif factor.varies:
-                of_batch, of_others = self.carries_batch(factor), factor.sizes[1] != factor.sizes[3]
-                found.extend(name for name in self.sizes if (of_batch if name in self.batch else of_others))
+                of_batch = self.carries_batch(factor)
+                found.extend(name for name in self.sizes if of_batch or name not in self.batch)
         return list(dict.fromkeys(found))
 
     def text(self, dim: Dim) -> str:
-        """Return the length of an axis as the report shows it: N, 12, N × 2, H / 8, or what it depends on."""
-        return self.symbol(dim) or " × ".join(map(self._factor_text, dim.flat_factors()))
+        """Return the length of an axis as the report shows it: N, 12, N × 2, T + 1, or ≈H/8, which is rounded."""
+        symbol = self.symbol(dim)
+        if symbol:
+            return symbol
+        factors = dim.flat_factors()
+        texts = [self._factor_text(factor) for factor in factors]
+        return (
+            texts[0]
+            if len(texts) == 1
+            else " × ".join(f"({text})" if " " in text else text for text in texts)
+        )
 
     def _factor_text(self, dim: Dim) -> str:
-        symbol = self.symbol(dim)
-        if symbol or not dim.varies:
-            return symbol or str(dim.frozen)
+        if not dim.varies:
+            return str(dim.frozen)
+        symbol, formula = self._formula(dim)
+        if not symbol:
+            return f"{dim.frozen}, which changes with {' and '.join(self.symbols_in(dim))}"
+        multiplier, divisor, offset = formula
+        if multiplier != 1:
+            return f"{multiplier} × {symbol}"
+        if divisor != 1:
+            return f"≈{symbol}/{divisor}"
+        return f"{symbol} {'+' if offset > 0 else '-'} {abs(offset)}" if offset else symbol
+
+    def _formula(self, dim: Dim) -> tuple[str, tuple[int, int, int]]:
+        """Return a symbol, and the multiplier, divisor and offset that make the length of an axis of it, else ""."""
         for name, sizes in self.sizes.items():
-            formula = linear_formula(sizes, dim.sizes)
+            formula = linear_formula(sizes, dim.sizes) if dim.varies else None
             if formula is not None:
-                multiplier, divisor, offset = formula
-                if multiplier != 1:
-                    return f"{multiplier} × {name}"
-                return (
-                    f"{name} / {divisor}"
-                    if divisor != 1
-                    else f"{name} {'+' if offset > 0 else '-'} {abs(offset)}"
-                )
-        return f"{dim.frozen} (changes with {' and '.join(self.symbols_in(dim))})"
+                return name, formula
+        return "", (1, 1, 0)

@@ -18,7 +18,7 @@ from tests.support.repairs import check_items, repaired, text
     ],
 )
 def test_the_batch_is_not_put_where_items_would_mix(mix: str) -> None:
-    """[1, 1, 4]: the batch may be either axis; along the first, items would meet."""
+    """[1, 1, 4]: the batch may be either axis; along the first, items would mix."""
     source = text(
         "float[1,4] x", "float[1,1,4] y, float[p,q,r] s", f"a = Reshape(x, k) {mix} y = Identity(a)",
         "int64[3] k = {1, 1, 4}, int64 zero = {0}",

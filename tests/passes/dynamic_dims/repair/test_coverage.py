@@ -9,13 +9,15 @@ ASSIGNMENTS = Assignments.of({"N": 1, "H": 12}, {"N"}, 64)
 N, H = Dim(ASSIGNMENTS.sizes["N"]), Dim(ASSIGNMENTS.sizes["H"])
 
 
-def test_a_symbol_counts_once_a_node_also_as_a_factor() -> None:
+def test_a_symbol_counts_once_a_node_also_as_a_factor_and_in_a_computed_length() -> None:
     coverage = Coverage(ASSIGNMENTS)
 
     coverage.count([Value(1, (N, H)), Value(1, (N,))])
     coverage.count([Value(1, (merged_axis([N, ASSIGNMENTS.fixed(4)], ASSIGNMENTS.count),))])
 
-    assert coverage.by_symbol == {"N": 2, "H": 1}
+    coverage.count([Value(1, (Dim(tuple(size // 4 for size in H.sizes)),))])
+
+    assert coverage.by_symbol == {"N": 2, "H": 2}
 
 
 def test_nodes_that_vary_with_the_batch_alone_do_not_count_as_varying() -> None:

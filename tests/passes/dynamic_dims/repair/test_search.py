@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import time
+from pathlib import Path
 
 import pytest
 from onnx import TensorProto, helper
 
 from onnx_migrate.errors import CannotMigrate
+from tests.support.paths import ROOT
 from tests.support.repairs import check_items, repaired, text
 
 
@@ -25,7 +28,9 @@ def test_repeated_layers_cost_one_more_attempt_in_all() -> None:
             last = f"c{layer}"
         ends = [helper.make_tensor_value_info(name, 1, [5, 1, 8]) for name in ("x", last)]
         shapes = {"k": [5, 2, 4], "j": [5, 1, 8]}
-        constants = [helper.make_tensor(name, TensorProto.INT64, [3], held) for name, held in shapes.items()]
+        constants = [
+            helper.make_tensor(name, TensorProto.INT64, [3], shape) for name, shape in shapes.items()
+        ]
         graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], constants)
         proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         start = time.perf_counter()
@@ -46,3 +51,31 @@ def test_a_refusal_names_the_node_and_the_constant() -> None:
 
     assert caught.value.code == "frozen-dim"
     assert "'positions'" in str(caught.value)
+
+
+FLOORS = (
+    {"domain"},
+    {"graph_state", "hypotheses", "coverage", "factor_alignment"},
+    {"node_context", "reshape_alignment"},
+    {"operand_edits"},
+    {"conflicts", "rules"},
+    {"node_evaluation", "loop_bodies"},
+    {"interpreter"},
+    {"search"},
+)
+"""The modules of the package, from the lowest up."""
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "passes/dynamic_dims/repair").rglob("*.py")), ids=lambda path: path.name
+)
+def test_modules_import_only_from_lower_floors(path: Path) -> None:
+    parts = path.relative_to(ROOT / "passes/dynamic_dims/repair").with_suffix("").parts
+    if parts == ("__init__",):
+        return
+    own = next(number for number, floor in enumerate(FLOORS) if parts[0] in floor)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level == len(parts):
+            module = (node.module or "").partition(".")[0]
+            floor = next(number for number, names in enumerate(FLOORS) if module in names)
+            assert floor < own, f"{'/'.join(parts)} imports {module}"

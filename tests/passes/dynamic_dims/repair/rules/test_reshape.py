@@ -13,8 +13,8 @@ from tests.support.repairs import check_items, repaired, text
 
 
 def shapes(proto: onnx.ModelProto) -> list[list[int]]:
-    held = {tensor.name: numpy_helper.to_array(tensor).tolist() for tensor in proto.graph.initializer}
-    return [held.get(node.input[1], []) for node in proto.graph.node if node.op_type == "Reshape"]
+    arrays = {tensor.name: numpy_helper.to_array(tensor).tolist() for tensor in proto.graph.initializer}
+    return [arrays.get(node.input[1], []) for node in proto.graph.node if node.op_type == "Reshape"]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ g (float[1,8] x) => (float[1,2,4] y) { y = me.f(x) }
 
 
 def test_a_batch_that_moves_past_another_axis_is_transposed() -> None:
-    """[1, n] as a column, and the product laid in a row again: what a Transpose would do to a batch."""
+    """[1, n] becomes a column, and the product a row again: for a batch that takes a Transpose."""
     source = text(
         "float[1,4] x", "float[1,2] y", "a = Reshape(x, k) b = MatMul(w, a) y = Reshape(b, j)",
         "int64[2] k = {4, 1}, int64[2] j = {1, 2}, float[2,4] w = {1,2,3,4,5,6,7,8}",

@@ -69,10 +69,11 @@ def test_sizes_that_derive_from_no_length_are_refused() -> None:
 @pytest.mark.parametrize("by", ["sizes", "scales"])
 def test_a_pooled_map_is_resized_to_what_it_is_combined_with(by: str) -> None:
     """The picture as a whole, as DeepLab and PSPNet join it to every place."""
-    held = "int64[4] k = {1,1,4,6}" if by == "sizes" else "float[4] k = {1,1,4,6}"
+    constants = "int64[4] k = {1,1,4,6}" if by == "sizes" else "float[4] k = {1,1,4,6}"
     given = "(p, , , k)" if by == "sizes" else "(p, , k)"
     source = text(
-        "float[1,1,4,6] x", "float[1,2,4,6] y", f"p = GlobalAveragePool(x) u = {RESIZE}{given} y = Concat<axis=1>(x, u)", held,
+        "float[1,1,4,6] x", "float[1,2,4,6] y", f"p = GlobalAveragePool(x) u = {RESIZE}{given} y = Concat<axis=1>(x, u)",
+        constants,
     )  # fmt: skip
 
     result, log = repaired(source, "x:N,1,H,W")
