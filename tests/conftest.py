@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import onnx
 import pytest
@@ -23,15 +24,29 @@ def _reads_today_s_notation() -> bool:
 READS = _reads_today_s_notation()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+@contextmanager
+def _skipping_new_notation() -> Iterator[None]:
     """Skip a test that fails for its notation alone: names of nodes, and "" for what is left out."""
     try:
-        return (yield)
+        yield
     except parser.ParseError as error:
         if READS:
             raise
         pytest.skip(f"the text of a model is beyond onnx {onnx.__version__}: {error}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Run a test."""
+    with _skipping_new_notation():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: object, request: object) -> Iterator[None]:
+    """Set up a fixture of a test."""
+    with _skipping_new_notation():
+        return (yield)
 
 
 @pytest.fixture
