@@ -40,4 +40,4 @@ def compare(
         return Verdict(Kind.DIFFERS, difference)
     limits = Limits.of(timeout, memory_limit)
     with Prover(before, input_data, rtol, atol, seed, limits, isolated) as prover:
-        return prover.verify(after, after if exact else None)
+        return prover.verify(after, after if exact else None, after, strict=exact, by_value=True)

@@ -15,16 +15,16 @@ from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, make_pass
 from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
 from onnx_migrate.engine.pipeline_options import Opset, ResizeForm
-from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.stage_clock import StageClock
-from onnx_migrate.errors import CannotMigrate, MigrateError, VerificationFailed
+from onnx_migrate.errors import MigrateError
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.model import Model
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.verify.prover import Proof, Prover
+from onnx_migrate.verification import Policy, Verifying, policy_of
+from onnx_migrate.verify.prover import Prover
 
 __all__ = ["Migration", "convert_version", "migrate"]
 
@@ -82,7 +82,7 @@ def migrate(
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
     simplify: bool | Literal["require"] = True,
-    verify: bool = True,
+    verify: bool | Policy = "auto",
     resize_form: ResizeForm = "auto",
     resize_intent: bool = False,
     keep: Collection[str] = (),
@@ -112,7 +112,9 @@ def migrate(
         simplify: run onnxsim. If it fails, the result is the unsimplified model and the report says so; with
             "require" the migration fails instead.
         verify: run the original and the result on the same inputs and compare all outputs; with `dynamic`, run the
-            result at other sizes too.
+            result at other sizes too. Where that cannot be done, "auto" returns an unverified result, which is not
+            simplified, and the report says why; with "require" the migration fails. "off" compares nothing. True is
+            "auto", False is "off".
         resize_form: write each Resize with "scales" or with "sizes" wherever that is exact; "auto" writes sizes where
             onnx infers another length from the scales than runtimes compute, so that the model would not load.
         resize_intent: rewrite each Resize to compute what the exporting framework did, where the file is known to say
@@ -137,9 +139,10 @@ def migrate(
     Raises:
         LoadError: the source cannot be read. UsageError: an argument does not fit the model, or others.
         CannotMigrate: a node has no equivalent at the target opset, or a dim cannot become dynamic.
-        VerificationFailed: the numbers differ. PassError: a pass failed. All are MigrateError.
+        VerificationFailed: the numbers differ, the result does not load in ONNX Runtime where the original does, or it
+            could not be verified with verify="require". PassError: a pass failed. All are MigrateError.
     """
-    limits = Limits.of(timeout, memory_limit)
+    limits, policy = Limits.of(timeout, memory_limit), policy_of(verify)
     if pipeline is None:
         pipeline = default_pipeline(
             opset=opset,
@@ -167,7 +170,7 @@ def migrate(
     log, proof = ChangeLog(), None
     try:
         result = pipeline.run(original, log, require_optional=simplify == "require", stage=clock)
-        if verify:
+        if policy != "off":
             prover_of = partial(
                 Prover,
                 input_data=input_data,
@@ -178,7 +181,8 @@ def migrate(
                 isolated=isolated,
             )
             with clock("verify"):
-                result, proof = _verified(result, log, prover_of)
+                verifying = Verifying(pipeline, prover_of, policy == "require", simplify == "require")
+                result, proof = verifying(original, result, log)
         elif any(ModelProperty.DYNAMIC_DIMS in item.ensures for item in pipeline):
             log.note(
                 "dynamic_dims",
@@ -203,33 +207,3 @@ def migrate(
         seconds=clock.seconds,
     )
     return Migration(report, original, result.model)
-
-
-def _verified(
-    result: PipelineResult, log: ChangeLog, prover_of: Callable[[Model], Prover]
-) -> tuple[PipelineResult, Proof]:
-    """Compare the two ends of each segment of `result`; return it, and the proof of the last segment.
-
-    Where the last segment fails because of an optional pass, that pass is left out and the proof is of the model
-    before it. Raises VerificationFailed where numbers differ, CannotMigrate where a dim that was made dynamic is not.
-    """
-    plan = log.fact(DimPlan, "", "")
-    *earlier, last = result.segments
-    verdicts = []
-    for segment in earlier:
-        with prover_of(segment.start) as prover:
-            verdicts.append(prover.prove(segment.end, segment.exact, plan).verdict)
-    with prover_of(last.start) as prover:
-        try:
-            proof = prover.prove(result.model, last.exact, plan)
-        except (VerificationFailed, CannotMigrate) as error:
-            if not result.can_leave_out:
-                raise
-            result = result.without_optional(str(error))
-            proof = prover.prove(result.model, last.exact, plan)
-    for segment, verdict in zip(earlier, verdicts, strict=True):
-        name = segment.ended_by
-        log.note(
-            name, "held-before", f"the model before {name}, compared with the original: {verdict.summary}"
-        )
-    return result, proof

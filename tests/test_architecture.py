@@ -19,7 +19,8 @@ ARROWS = """
     batching   -> migration engine report files model
     inspection -> migration engine report files rewrite model spec
     comparison -> verify files model
-    migration  -> engine verify report files rewrite model spec
+    migration  -> verification engine verify report files rewrite model spec
+    verification -> engine verify rewrite model spec
     passes     -> engine files rewrite analysis model spec
     engine     -> files rewrite analysis model spec
     verify     -> files analysis model spec

@@ -9,9 +9,22 @@ from typing import Any
 
 from onnx_migrate.report.report import SCHEMA_VERSION
 
-__all__ = ["FAILED", "MIGRATED", "REFUSED", "UNCHANGED", "Job", "Outcome", "Summary"]
+__all__ = [
+    "FAILED",
+    "MIGRATED",
+    "NOT_VERIFIED",
+    "REFUSED",
+    "UNCHANGED",
+    "UNVERIFIED",
+    "VERIFIED",
+    "Job",
+    "Outcome",
+    "Summary",
+]
 
 MIGRATED, UNCHANGED, REFUSED, FAILED = "migrated", "unchanged", "refused", "failed"
+VERIFIED, UNVERIFIED, NOT_VERIFIED = "verified", "unverified", "not verified"
+"""What is known of a result; "not verified" is one whose verification was turned off."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +50,8 @@ class Outcome:
     """How a job ended: "migrated", "unchanged", "refused" or "failed".
 
     `code` and `reason` say why it was refused or failed. `report` is the report's dict, or the failure's. `cached`
-    says that an earlier run wrote the result already. `record` is what the journal keeps.
+    says that an earlier run wrote the result already. `record` is what the journal keeps. `verification` is "verified",
+    "unverified" or "not verified" of a result, "" where there is none, and `doubt` why a result is unverified.
     """
 
     source: str
@@ -49,6 +63,8 @@ class Outcome:
     cached: bool = False
     report: Mapping[str, Any] = field(default_factory=dict, repr=False)
     record: Mapping[str, Any] | None = field(default=None, repr=False)
+    verification: str = ""
+    doubt: str = ""
 
     @property
     def done(self) -> bool:
@@ -65,6 +81,7 @@ class Outcome:
             "output": self.output,
             "outcome": self.kind,
             "cached": self.cached,
+            "status": self.verification,
             "total_seconds": round(self.seconds, 3),
         }
 
@@ -73,13 +90,15 @@ class Outcome:
 class Summary:
     """How a batch ended.
 
-    Counts of models by outcome, by outcome and code of the reason, and `cached`: those that an earlier run had done.
+    Counts of models by outcome, by outcome and code of the reason, of results by `verification`, and `cached`: those that
+    an earlier run had done.
     """
 
     models: int = 0
     ended: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    verification: Counter[str] = field(default_factory=Counter)
     cached: int = 0
     seconds: float = 0.0
     complete: bool = False
@@ -95,7 +114,16 @@ class Summary:
         self.ended += 1
         self.outcomes[outcome.kind] += 1
         self.reasons[outcome.kind, outcome.code] += 1
+        if outcome.verification:
+            self.verification[outcome.verification] += 1
         self.cached += outcome.cached
+
+    @property
+    def text(self) -> str:
+        """How many models were migrated and how many results verified, as in "1,021 migrated, 973 verified, 48 unverified"."""
+        counts = [(kind, self.outcomes[kind]) for kind in (MIGRATED, UNCHANGED)]
+        counts += [(kind, self.verification[kind]) for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)]
+        return ", ".join(f"{count:,} {kind}" for kind, count in counts if count)
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json-lines` writes as its last line."""
@@ -108,6 +136,7 @@ class Summary:
             "complete": self.complete,
             "outcomes": {kind: self.outcomes[kind] for kind in kinds},
             "reasons": {code: count for (_, code), count in sorted(self.reasons.items()) if code},
+            "verification": {kind: self.verification[kind] for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)},
             "cached": self.cached,
             "seconds": round(self.seconds, 3),
         }

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from onnx_migrate import files
-from onnx_migrate.batching.job import FAILED, MIGRATED, REFUSED, UNCHANGED, Job, Outcome
+from onnx_migrate.batching.job import (
+    FAILED,
+    MIGRATED,
+    NOT_VERIFIED,
+    REFUSED,
+    UNCHANGED,
+    UNVERIFIED,
+    Job,
+    Outcome,
+)
 from onnx_migrate.batching.journal import content, key, whole, written
 from onnx_migrate.errors import MigrateError, SaveError
 from onnx_migrate.migration import Migration, migrate
@@ -52,6 +61,8 @@ def run_job(job: Job) -> Outcome:
         cached=ended.cached,
         report=ended.report,
         record=ended.record,
+        verification=ended.verification,
+        doubt=ended.doubt,
     )
 
 
@@ -81,6 +92,21 @@ class _Ended:
     report: Mapping[str, Any]
     record: Mapping[str, Any] | None = None
     cached: bool = False
+    verification: str = ""
+    doubt: str = ""
+
+    @classmethod
+    def of(cls, migration: Migration, kind: str, record: Mapping[str, Any] | None = None) -> _Ended:
+        """Describe a migration that was done."""
+        report = migration.report.as_dict()
+        return cls(kind, report, record, False, *_status(report["verification"]))
+
+
+def _status(verdict: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Return what is known of a result with this verdict, and why it is unverified ("" if it is not)."""
+    if verdict is None:
+        return NOT_VERIFIED, ""
+    return verdict["kind"], verdict["reason"] if verdict["kind"] == UNVERIFIED else ""
 
 
 def _run(job: Job) -> _Ended:
@@ -100,8 +126,9 @@ def _run(job: Job) -> _Ended:
             known.get("content") == digests
             and known.get("key") == settings
             and whole(job.output, known["written"])
+            and "verification" in known  # a record of an older version has no such key
         ):
-            return _Ended(known["outcome"], {}, known, cached=True)
+            return _Ended(known["outcome"], {}, known, True, known["verification"], known["doubt"])
     files.check_not_source([job.output], original.origin)
     migration = _migrate(job, original)
     folder = "" if elsewhere else os.path.dirname(job.output)
@@ -114,15 +141,18 @@ def _run(job: Job) -> _Ended:
     migration.save(job.output, external=job.external)
     kind = migration.report.outcome
     record = None
+    verification, doubt = _status(migration.report.verification)
     if settings is not None:
         record = {
             "source": job.source,
             "content": digests,
             "key": settings,
             "outcome": kind,
+            "verification": verification,
+            "doubt": doubt,
             "written": written(job.output),
         }
-    return _Ended(kind, migration.report.as_dict(), record)
+    return _Ended.of(migration, kind, record)
 
 
 def _check_or_replace(job: Job) -> _Ended:
@@ -131,10 +161,10 @@ def _check_or_replace(job: Job) -> _Ended:
         files.check_target(job.output, source=job.source, in_place=True)
     migration = _migrate(job, job.source)
     if migration.same_as_original():
-        return _Ended(UNCHANGED, migration.report.as_dict())
+        return _Ended.of(migration, UNCHANGED)
     if job.output is not None:
         migration.save(job.output, external=job.external, in_place=True)
-    return _Ended(MIGRATED, migration.report.as_dict())
+    return _Ended.of(migration, MIGRATED)
 
 
 def _migrate(job: Job, source: str | Model) -> Migration:

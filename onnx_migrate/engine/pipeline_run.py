@@ -29,13 +29,14 @@ class Segment:
     """Consecutive passes that keep what the model computes: `end` must compute the same as `start`.
 
     `exact` is `end`, or the model before an optional pass, where that must have bit-identical outputs; None where a
-    change rounds otherwise, or a pass is not of this package. `ended_by` is the pass after the segment that changes
-    numbers on purpose, "" for the last segment.
+    change rounds otherwise, or a pass is not of this package. `lifted` is the same model also where changes round
+    otherwise. `ended_by` is the pass after the segment that changes numbers on purpose, "" for the last segment.
     """
 
     start: Model
     end: Model
     exact: Model | None
+    lifted: Model | None = None
     ended_by: str = ""
 
 
@@ -121,14 +122,13 @@ class PipelineRun:
         if ModelProperty.VALID_NODES not in self._holding:
             check_legal(self._model.proto)
         before = self._before_optional
-        exact = (before.model if before else self._model) if self._is_exact() else None
-        last = Segment(self._start, self._model, exact)
+        last = self._segment(before.model if before else self._model, self._model)
         return PipelineResult((*self._segments, last), before)
 
     def _change_numbers(self, item: Pass) -> None:
         """End the segment before a pass that changes numbers, if it does."""
         before = self._model.copy()
-        segment = Segment(self._start, before, before if self._is_exact() else None, item.name)
+        segment = self._segment(before, before, item.name)
         self._run(item)
         if self._model.proto == before.proto:
             return
@@ -154,6 +154,10 @@ class PipelineRun:
 
     def _start_segment(self) -> None:
         self._start, self._first_change = self._model.copy(), len(self._log.changes)
+
+    def _segment(self, lifted: Model, end: Model, ended_by: str = "") -> Segment:
+        exact = lifted if self._is_exact() else None
+        return Segment(self._start, end, exact, lifted if self._own else None, ended_by)
 
     def _is_exact(self) -> bool:
         """Return whether all passes are this package's, and all changes of the segment are bit for bit exact."""

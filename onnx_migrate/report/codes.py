@@ -62,6 +62,7 @@ CODES = {
     "unknown-operator": "The ONNX standard never had this operator in ai.onnx. Custom operators must have a domain of their own: set the node's domain and add the domain to opset_import.",
     # Failures
     "crashed": "The process that worked on the model ended unexpectedly, twice: native code (onnxsim or ONNX Runtime) crashed, or the system ended it because memory ran out. Other models of the batch are not affected. Try --no-simplify, --no-verify or a lower --jobs to find the cause.",
+    "does-not-load": "ONNX Runtime loads the original, but not the result, with or without its optimisations. Nothing was written. Either this release lacks a kernel or the opset (which operators have none from an opset on is in docs/verification.md), or its optimiser has a fault that the new opset brings out. The message has the runtime's words and the newest opset at which the result loads: use that one with --opset. If the result is for another runtime, --verify=off writes it.",
     "failed": "The migration failed; the message says why.",
     "illegal-result": "The result is not valid at the target opset. This is a bug of onnx-migrate, or of your own pass if the message names one.",
     "interface-changed": "A pass changed the names, types or order of the model's inputs or outputs, which no pass may do. The message names the pass; leave it out with --without NAME, or correct it.",
@@ -72,6 +73,7 @@ CODES = {
     "missing-property": "A pass needs a property of the model that it does not have, or does not establish one that it declares, such as nodes in topological order. The message names the pass and the property. If it is your own pass, correct it; otherwise this is a bug of onnx-migrate.",
     "surgeon-cannot-hold": "The model contains something that onnx-graphsurgeon would drop, so a pass that takes a graphsurgeon Graph cannot run on it. Write the pass for an onnx.ModelProto instead.",
     "timed-out": "The model took longer than --timeout allows and was stopped. Other models of the batch are not affected. Raise --timeout to give it more seconds.",
+    "unverified": "With --verify=require a result must be verified, and this one could not be compared with the original; the message says why. Nothing was written. If no inputs were found that the model runs on, give some with --input-data; if time or memory ran out, raise --timeout or --memory-limit. With --verify=auto, the default, such a result is written without simplification, and every output says that it is unverified.",
     "worker-lost": "The executor or cluster of the batch failed, was shut down, or lost the worker that had this model. The model itself may be fine: run the batch again with --resume, which does what is left. If workers of this machine end as soon as they start, raise --memory-limit.",
     # Notes
     "converted-resize": "A Resize was written by onnx's version converter, which lost the asymmetric coordinates of the older Resize or Upsample, so that it computes something else than the original model did. --resize-intent restores them.",

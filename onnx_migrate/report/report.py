@@ -19,6 +19,7 @@ from onnx_migrate.spec.schema import signature_at
 
 __all__ = [
     "AS_DECLARED",
+    "GRADES",
     "INEXACT",
     "SCHEMA_VERSION",
     "ModelSummary",
@@ -36,6 +37,12 @@ AS_DECLARED = "runs, and the outputs have the declared shapes"
 
 INEXACT = {"exact": "", "equivalent": "equal up to rounding", "assumed": "equal under an assumption"}
 """What a reader sees for a change by its exactness; "" for bit-identical results."""
+
+GRADES = {
+    "bit-identical": "every output is bit for bit the same",
+    "within-rounding": "outputs differ by no more than the runtime's own rounding",
+}
+"""What a reader sees for the grade of a verified result."""
 
 
 @dataclass(frozen=True)

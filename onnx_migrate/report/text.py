@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from onnx_migrate.report.report import AS_DECLARED, INEXACT, Report
+from onnx_migrate.report.report import AS_DECLARED, GRADES, INEXACT, Report
 from onnx_migrate.rewrite.change_log import Change
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
     if verdict["kind"] == "verified":
         feeds = ", ".join(feed["name"] for feed in verdict["feeds"])
         writer.head(f"[green]verified[/] with {_safe(verdict['evaluator'])}, inputs: {_safe(feeds)}")
+        if verdict.get("grade"):
+            writer.line(f"  {GRADES[verdict['grade']]}")
     else:
         writer.head(f"[yellow]{verdict['kind']}[/]: {_safe(verdict['reason'])}")
     for item in verdict["comparisons"]:

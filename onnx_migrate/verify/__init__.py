@@ -7,7 +7,16 @@ from onnx_migrate.verify.dynamic.proof import prove_dynamic
 from onnx_migrate.verify.equivalence.verifier import verify
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds
-from onnx_migrate.verify.verdict import Blocker, Comparison, DynamicProof, FeedNote, Kind, Trial, Verdict
+from onnx_migrate.verify.verdict import (
+    Blocker,
+    Comparison,
+    DynamicProof,
+    FeedNote,
+    Kind,
+    LoadFailure,
+    Trial,
+    Verdict,
+)
 
 __all__ = [
     "Blocker",
@@ -17,6 +26,7 @@ __all__ = [
     "FeedNote",
     "Feeds",
     "Kind",
+    "LoadFailure",
     "Runnable",
     "Tolerance",
     "Trial",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -15,7 +15,18 @@ from onnx_migrate.isolate import Limits
 from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
-from onnx_migrate.verify import DynamicProof, Feeds, Kind, Runnable, Tolerance, Verdict, prove_dynamic, verify
+from onnx_migrate.verify import (
+    DynamicProof,
+    Feeds,
+    Kind,
+    LoadFailure,
+    Runnable,
+    Tolerance,
+    Verdict,
+    prove_dynamic,
+    verify,
+)
+from onnx_migrate.verify.load_check import check_loads
 
 __all__ = ["Proof", "Prover"]
 
@@ -47,14 +58,26 @@ class Prover:
     def __exit__(self, *error: object) -> None:
         self._temporary.close()
 
-    def prove(self, result: Model, exact: Model | None = None, plan: DimPlan | None = None) -> Proof:
+    def prove(
+        self,
+        result: Model,
+        exact: Model | None = None,
+        plan: DimPlan | None = None,
+        lifted: Model | None = None,
+        unproved: DynamicProof | None = None,
+    ) -> Proof:
         """Verify a result and, where inputs have symbols in place of numbers, prove that these are free.
 
         `exact` is the model after all changes that claim bit-identity; without it the numbers may differ by rounding.
+        `lifted` is the result before simplification, by which the runtime's own rounding is told from a fault.
         `plan` is what a pass made dynamic; it says which symbols are a batch.
-        Raises VerificationFailed where they differ, CannotMigrate where a dim is not free.
+        Raises VerificationFailed where they differ or the result does not load, CannotMigrate where a dim is not free.
+        Where time or memory runs out at other sizes, the verdict is that the result is unverified; `unproved` is such
+        a proof of a result like this one, which is not tried again.
         """
-        verdict = self.verify(result, exact)
+        verdict = self.verify(result, exact, lifted)
+        if verdict.load is not None:
+            raise _does_not_load(verdict, verdict.load)
         if verdict.kind is Kind.DIFFERS:
             raise _differs(verdict)
         before, after = Interface.of(self.original.proto), Interface.of(result.proto)
@@ -62,6 +85,8 @@ class Prover:
         symbols = made.frozen_sizes
         if not symbols:
             return Proof(verdict)
+        if unproved is not None and not unproved.determined:
+            return Proof(_not_proved(verdict, unproved), unproved)
         proof = prove_dynamic(
             self._runnable(result),
             symbols,
@@ -70,6 +95,8 @@ class Prover:
             limits=self.limits,
             isolated=self.isolated,
         )
+        if not proof.determined:
+            return Proof(_not_proved(verdict, proof), proof)
         if not proof.holds:
             blocker = proof.blocker
             where = (
@@ -83,19 +110,52 @@ class Prover:
             )
         return Proof(verdict, proof)
 
-    def verify(self, result: Model, exact: Model | None = None) -> Verdict:
-        """Compare a result with the original, at the original's sizes, and return the verdict, whatever it is."""
+    def verify(
+        self,
+        result: Model,
+        exact: Model | None = None,
+        lifted: Model | None = None,
+        *,
+        strict: bool = False,
+        by_value: bool = False,
+    ) -> Verdict:
+        """Compare a result with the original, at the original's sizes, and return the verdict, whatever it is.
+
+        `exact` and what follows are those of `verify.verify`.
+        """
         runnable = self._runnable(result)
+        claimed = exact or lifted
+        claim = runnable if claimed is result else None if claimed is None else self._runnable(claimed)
         return verify(
             self._before,
             runnable,
-            exact=runnable if exact is result else None if exact is None else self._runnable(exact),
+            exact=None if exact is None else claim,
+            lifted=claim if exact is None else None,
+            strict=strict,
+            by_value=by_value,
             feeds=None if self.input_data is None else Feeds.read(Path(self.input_data)),
             tolerance=Tolerance(rtol=self.rtol, atol=self.atol),
             seed=self.seed,
             limits=self.limits,
             isolated=self.isolated,
         )
+
+    def require_loadable(self, result: Model, verdict: Verdict) -> Verdict:
+        """Return the verdict on a result that cannot be compared: `verdict`, on a result like it.
+
+        Raises VerificationFailed if it does not load where the original does.
+        """
+        failure, doubt = check_loads(
+            self._before, self._runnable(result), limits=self.limits, isolated=self.isolated
+        )
+        if failure is not None:
+            raise _does_not_load(replace(verdict, load=failure), failure)
+        return replace(verdict, notes=tuple(dict.fromkeys((*verdict.notes, *filter(None, [doubt])))))
+
+    def loads(self, result: Model) -> bool:
+        """Return whether ONNX Runtime loads a result, without and with optimisation."""
+        found = check_loads(None, self._runnable(result), limits=self.limits, isolated=self.isolated)
+        return found == (None, "")
 
     @cached_property
     def _before(self) -> Runnable:
@@ -113,6 +173,25 @@ class Prover:
         )
 
 
+def _not_proved(verdict: Verdict, proof: DynamicProof) -> Verdict:
+    """Return the verdict where the runs at other sizes were not done."""
+    if verdict.kind is not Kind.VERIFIED:
+        return verdict
+    reason = f"the numbers agree at the original's sizes, but the dynamic dims are not proved: {proof.reason}"
+    return replace(verdict, kind=Kind.UNVERIFIED, reason=reason)
+
+
+def _does_not_load(verdict: Verdict, failure: LoadFailure) -> VerificationFailed:
+    error = VerificationFailed(
+        f"ONNX Runtime loads the original, but not the result: {failure.reason}",
+        code="does-not-load",
+        where=Where(node=failure.node, operator=failure.operator) if failure.node else None,
+        hint="with optimisations off it loads as it is" if failure.unoptimised else "",
+    )
+    error.verification = verdict.as_dict()
+    return error
+
+
 def _differs(verdict: Verdict) -> VerificationFailed:
     where = Where(node=verdict.node) if verdict.node else None
     error = VerificationFailed(verdict.reason, where=where, hint=_hint(verdict))
@@ -122,7 +201,7 @@ def _differs(verdict: Verdict) -> VerificationFailed:
 
 def _hint(verdict: Verdict) -> str:
     """Return what a user can do about a result that differs."""
-    if verdict.exact is False:
+    if verdict.exact is False and not verdict.own_rounding:
         return "a change that claims to keep every bit does not: please report this as a bug of onnx-migrate, or of your pass"
     if verdict.comparisons:
         return "--rtol and --atol allow larger differences, --input-data compares on other inputs"

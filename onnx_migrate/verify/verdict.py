@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-__all__ = ["Blocker", "Comparison", "DynamicProof", "FeedNote", "Kind", "Trial", "Verdict"]
+__all__ = ["Blocker", "Comparison", "DynamicProof", "FeedNote", "Kind", "LoadFailure", "Trial", "Verdict"]
 
 
 class Kind(str, Enum):
@@ -60,12 +60,31 @@ class FeedNote:
 
 
 @dataclass(frozen=True)
+class LoadFailure:
+    """A result that ONNX Runtime does not load, where it loads the original.
+
+    `reason` is the runtime's message, `node` and `operator` are those that it names, "" if none. `unoptimised` is
+    whether the result loads when ONNX Runtime optimises nothing. `limit` says that the result may be valid and that this
+    release lacks the opset or a kernel.
+    """
+
+    reason: str
+    node: str = ""
+    operator: str = ""
+    unoptimised: bool = False
+    limit: bool = False
+
+
+@dataclass(frozen=True)
 class Verdict:
     """Whether original and result compute the same, in which runtime (`evaluator`) and on which inputs.
 
     `reason` is "" where they do. `exact` is whether the model for which bit-identity is claimed is bit for bit the
-    original; None where nothing is claimed or it could not be checked. `notes` are weaknesses of the proof and facts
-    about the run. `node` is the node that a runtime's error names, "" if none. `seconds` is the wall-clock time.
+    original; None where nothing is claimed or it could not be checked. `own_rounding` is whether it is not, and the
+    runtime's own rounding was shown to be the cause. `notes` are weaknesses of the proof and facts
+    about the run. `node` is the node that a runtime's error names, "" if none. `seconds` is the wall-clock time. `load`
+    says how the result fails to load where the original loads, None if it loads. `comparable` is False where no result
+    could be compared: the original did not run, or the time was over.
     """
 
     kind: Kind
@@ -77,20 +96,36 @@ class Verdict:
     notes: tuple[str, ...] = ()
     node: str = ""
     exact: bool | None = None
+    own_rounding: bool = False
+    load: LoadFailure | None = None
+    comparable: bool = True
+
+    @property
+    def grade(self) -> str:
+        """How alike the models are: "bit-identical", "within-rounding" or "differs"; "" where it was not determined.
+
+        Within rounding is what differs by no more than ONNX Runtime's own rounding, as measured.
+        """
+        if self.kind is Kind.UNVERIFIED:
+            return ""
+        if self.kind is Kind.DIFFERS:
+            return "differs"
+        same = not self.own_rounding and all(comparison.identical for comparison in self.comparisons)
+        return "bit-identical" if same else "within-rounding"
 
     @property
     def summary(self) -> str:
         """The verdict on one line."""
         if self.kind is not Kind.VERIFIED:
             return f"{self.kind.value}: {self.reason}"
-        same = all(comparison.identical for comparison in self.comparisons)
-        return (
-            f"verified with {self.evaluator}, {'bit for bit the same' if same else 'the same up to rounding'}"
-        )
+        same = self.grade == "bit-identical"
+        words = "bit for bit the same" if same else "the same within the runtime's own rounding"
+        return f"verified with {self.evaluator}, {words}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values; floats that JSON cannot hold become text."""
         plain: dict[str, Any] = _plain(asdict(self))
+        plain["grade"] = self.grade
         for comparison, entry in zip(self.comparisons, plain["comparisons"], strict=True):
             entry["identical"] = comparison.identical
         return plain
@@ -125,7 +160,10 @@ class Blocker:
 
 @dataclass(frozen=True)
 class DynamicProof:
-    """Whether the dims are free; if not, the `reason`, and the `blocker` where one was found. `trials` are the runs."""
+    """Whether the dims are free; if not, the `reason`, and the `blocker` where one was found. `trials` are the runs.
+
+    `determined` is False where the model could not be run to the end, as for lack of time; then `holds` is False too.
+    """
 
     holds: bool
     reason: str = ""
@@ -133,6 +171,7 @@ class DynamicProof:
     trials: tuple[Trial, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    determined: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""

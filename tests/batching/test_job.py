@@ -46,3 +46,14 @@ def test_a_line_of_an_outcome_counts_above_its_report() -> None:
 def test_jobs_and_outcomes_cross_processes() -> None:
     for item in (Job("a", None, {"opset": 17}), outcome(FAILED, "crashed")):
         assert pickle.loads(pickle.dumps(item)) == item
+
+
+def test_totals_count_what_is_known_of_the_results() -> None:
+    summary = Summary(models=1021)
+    for index in range(1021):
+        known = "unverified" if index < 48 else "verified"
+        summary.add(Outcome("in.onnx", "out.onnx", MIGRATED, verification=known, doubt="why"))
+    summary.add(outcome(REFUSED, "no-adapter"))
+
+    assert summary.text == "1,021 migrated, 973 verified, 48 unverified"
+    assert summary.as_dict()["verification"] == {"verified": 973, "unverified": 48, "not verified": 0}

@@ -184,7 +184,7 @@ def _uncounted(
             kinds[outcome.kind].append(_subject(case))
     words = {
         "wrong": "the original gives other values than were recorded, or values of another type, in each evaluator that"
-        " runs it: most of these records were mended in a later release",
+        " runs it: most of these records were corrected in a later release",
         "random": "random operators",
         "no-evaluator": "neither evaluator runs the original",
         "unreadable": "onnx cannot read the record",

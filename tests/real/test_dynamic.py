@@ -1,7 +1,7 @@
 """Frozen dims of models that others published: mended and proved, or refused by name.
 
 `pytest -m slow tests/real/test_dynamic.py`; the default run takes one model. Models whose dims are open are
-frozen first, and what is mended is held against them at other sizes: an answer key.
+frozen first, and the repaired model is compared with the published one at other sizes.
 """
 
 from __future__ import annotations

@@ -92,3 +92,15 @@ def test_an_output_of_a_verdict_is_one_line(more: dict[str, Any], line: str) -> 
     assert head == "b.onnx compared with a.onnx"
     assert verified == "verified with onnxruntime, inputs: normal, wide"
     assert output == line
+
+
+def test_the_grade_of_a_verdict_is_a_line_of_its_own() -> None:
+    verdict = {
+        "kind": "verified", "reason": "", "evaluator": "onnxruntime", "feeds": [], "comparisons": [], "notes": [],
+        "grade": "within-rounding",
+    }  # fmt: skip
+    stream = io.StringIO()
+
+    print_verdict(verdict, Console(file=stream, width=200), original="a.onnx", other="b.onnx")
+
+    assert stream.getvalue().splitlines()[-1] == "  outputs differ by no more than the runtime's own rounding"

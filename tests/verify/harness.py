@@ -64,8 +64,9 @@ def mutated(
 
 
 def verdict(before: Net | Runnable, after: Net | Runnable, **options: Any) -> Verdict:
-    """Verify `after` against `before` in this process; `exact` may be a model, too."""
-    given = {name: _runnable(value) if name == "exact" else value for name, value in options.items()}
+    """Verify `after` against `before` in this process; `exact` and `lifted` may be models, too."""
+    models = ("exact", "lifted")
+    given = {name: _runnable(value) if name in models else value for name, value in options.items()}
     return verify(_runnable(before), _runnable(after), **given, isolated=False)
 
 

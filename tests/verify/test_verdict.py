@@ -17,9 +17,23 @@ def test_the_summary_says_whether_every_bit_is_the_same():
         "verified with rt 1, bit for bit the same"
     )
     assert Verdict(Kind.VERIFIED, evaluator="rt 1", comparisons=(SAME, ROUNDED)).summary == (
-        "verified with rt 1, the same up to rounding"
+        "verified with rt 1, the same within the runtime's own rounding"
     )
     assert Verdict(Kind.DIFFERS, "output 'y'").summary == "differs: output 'y'"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "grade"),
+    [
+        (Verdict(Kind.VERIFIED, comparisons=(SAME,)), "bit-identical"),
+        (Verdict(Kind.VERIFIED, comparisons=(SAME, ROUNDED)), "within-rounding"),
+        (Verdict(Kind.VERIFIED, comparisons=(SAME,), own_rounding=True), "within-rounding"),
+        (Verdict(Kind.DIFFERS), "differs"),
+        (Verdict(Kind.UNVERIFIED), ""),
+    ],
+)
+def test_the_grade_says_how_alike_the_models_are(verdict, grade):
+    assert verdict.grade == verdict.as_dict()["grade"] == grade
 
 
 def test_json_has_the_kind_as_text_and_no_infinities():

@@ -75,7 +75,7 @@ __all__ = ["batch"]
 )  # fmt: skip
 @html_option
 @config_option
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors, and a line for each unverified result.")
 @model_options
 def batch(**options: Any) -> int:
     """Migrate many models: files, folders and glob patterns, as paths or URLs.
@@ -86,7 +86,7 @@ def batch(**options: Any) -> int:
 
     \b
     Exit codes:
-        0    all models are done
+        0    all models are done; unverified ones too, with a line on stderr, unless --verify=require
         1    some were refused or failed; with --check, some would change
         2    wrong usage
         130  interrupted; every file that was written is complete

@@ -69,7 +69,9 @@ __all__ = ["migrate"]
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every changed node.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Print only errors, and a line if the result is unverified."
+)
 def migrate(**options: Any) -> int:
     """Bring MODEL to an opset and write it to OUTPUT. Each is a file or a URL; - is stdin or stdout.
 
@@ -81,14 +83,15 @@ def migrate(**options: Any) -> int:
 
     \b
     Exit codes:
-        0  done
+        0  done; unverified results too, with a line on stderr, unless --verify=require
         1  refused or failed; with --check, the model would change
         2  wrong usage
-        3  the numbers differ
+        3  the numbers differ, or the result does not load; with --verify=require, also if it is unverified
         4  not a readable ONNX model
     """
     options = configured(options, options["model"])
     model, target, given = options["model"], destination(options), arguments(options)
+    from onnx_migrate.cli.output.failure import warn_unverified
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.files import check_not_source, check_target, load
     from onnx_migrate.migration import migrate as run
@@ -132,6 +135,7 @@ def migrate(**options: Any) -> int:
         except MigrateError as error:
             progress("")
             return _failed(error, model, page, as_json=options["as_json"])
+    warn_unverified(migration.report.verification, migration.report.model if model == STREAM else model)
     if options["as_json"]:
         checked = {"would_change": changes} if options["check"] else {}
         click.echo(

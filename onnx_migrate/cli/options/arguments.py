@@ -25,7 +25,7 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "dynamic_batch": options["dynamic_batch"] or False,
         "fix": options["fix"] or None,
         "simplify": _simplify(options),
-        "verify": options["verify"],
+        "verify": _verify(options),
         "resize_form": options["resize_form"] or (row.resize_form if row else "auto"),
         "resize_intent": options["resize_intent"],
         "keep": options["keep"],
@@ -75,6 +75,13 @@ def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:
     if options["no_simplify"] or options["simplify"] == "no":
         return False
     return "require" if options["simplify"] == "require" else True
+
+
+def _verify(options: dict[str, Any]) -> Literal["require", "auto", "off"]:
+    if options["no_verify"] and options["verify"] == "require" and _on_command_line("verify", default=True):
+        raise click.UsageError("--no-verify and --verify=require contradict each other")
+    chosen: Literal["require", "auto", "off"] = "off" if options["no_verify"] else options["verify"]
+    return chosen
 
 
 def _on_command_line(option: str, *, default: bool = False) -> bool:

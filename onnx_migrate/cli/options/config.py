@@ -23,7 +23,7 @@ __all__ = ["config_option", "configured"]
 _META = "onnx_migrate.config"
 _OF_THE_CALL = {
     "model", "sources", "output", "output_option", "out_dir", "in_place", "check", "dry_run", "diff", "depfile",
-    "resume", "json_lines", "as_json", "verbose", "quiet", "config", "no_simplify", "html",
+    "resume", "json_lines", "as_json", "verbose", "quiet", "config", "no_simplify", "no_verify", "html",
 }  # fmt: skip
 """Parameters of one call, such as paths, which a config file cannot set."""
 
@@ -155,6 +155,8 @@ def _options(table: Mapping[str, Any], path: Path, context: click.Context) -> di
 def _value(key: str, value: Any, parameter: click.Option, path: Path) -> Any:
     if key == "simplify" and isinstance(value, bool):
         value = "auto" if value else "no"
+    if key == "verify" and isinstance(value, bool):
+        value = "auto" if value else "off"
     if key == "input-data" and isinstance(value, str):
         value = str(path.parent / value)
     if parameter.is_flag != isinstance(value, bool) or isinstance(value, dict):

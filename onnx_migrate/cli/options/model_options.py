@@ -52,9 +52,11 @@ _OPTIONS = (
     ),
     click.option("--no-simplify", is_flag=True, help="The same as --simplify=no."),
     click.option(
-        "--verify/--no-verify", default=True, show_default=True,
-        help="Run the original and the result and compare every output; write nothing if they differ.",
+        "--verify", type=click.Choice(["require", "auto", "off"]), default="auto", show_default=True,
+        help="Run the original and the result and compare every output; write nothing if they differ. Where that cannot be "
+        "done, auto writes the result without simplification and says that it is unverified; require makes it an error.",
     ),
+    click.option("--no-verify", is_flag=True, help="The same as --verify=off."),
     click.option(
         "--resize-form", type=click.Choice(["auto", "scales", "sizes"]),
         help="Write each Resize with scales or with sizes, where that computes the same. auto, the default unless --for "

@@ -25,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
-from onnx_migrate.batching.job import MIGRATED
+from onnx_migrate.batching.job import MIGRATED, UNVERIFIED
 from onnx_migrate.cli.options.path_conflicts import check_replaceable
 from onnx_migrate.cli.output.failure import line
 from onnx_migrate.cli.output.html import BatchPage
@@ -100,11 +100,15 @@ class BatchProgress(Watcher):
         if outcome.output is None and outcome.kind == MIGRATED:
             self._would_change.append(f"{outcome.source}: {_difference(outcome.report)}")
         if not outcome.done:
-            text = line(outcome.code, outcome.source, outcome.reason)
-            if self._live is not None:
-                self._console.print(escape(text), highlight=False, soft_wrap=True)
-            else:
-                click.echo(text, err=True)
+            self._print(line(outcome.code, outcome.source, outcome.reason))
+        elif outcome.verification == UNVERIFIED:
+            self._print(line(UNVERIFIED, outcome.source, outcome.doubt))
+
+    def _print(self, text: str) -> None:
+        if self._live is not None:
+            self._console.print(escape(text), highlight=False, soft_wrap=True)
+        else:
+            click.echo(text, err=True)
 
     def finished(self, summary: Summary) -> None:
         """Write the page and the JSON line of the totals. Raises SaveError."""
@@ -139,6 +143,8 @@ class BatchProgress(Watcher):
             f"{summary.ended} of {summary.models} models{cached} in {summary.seconds:.1f} s, {rate:.1f} per second",
             highlight=False,
         )
+        if summary.verification:
+            console.print(summary.text, highlight=False)
 
     def _write(self, value: dict[str, Any]) -> None:
         if self._lines is not None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
 
-__all__ = ["fail", "line"]
+__all__ = ["fail", "line", "warn_unverified"]
 
 
 def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
@@ -27,3 +28,9 @@ def line(code: str, model: str, message: str) -> str:
     """Return the line of a model that failed, "onnx-migrate: CODE: MODEL: message", without line breaks."""
     text = message if message.startswith(model) else f"{model}: {message}"
     return " ".join(f"onnx-migrate: {code}: {text}".split())
+
+
+def warn_unverified(verification: Mapping[str, Any] | None, model: str) -> None:
+    """Print one line on stderr if a result was made that could not be compared with its original."""
+    if verification is not None and verification["kind"] == "unverified":
+        click.echo(line("unverified", model, verification["reason"]), err=True)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from onnx_migrate.report.report import GRADES
+
 __all__ = ["Finding", "VerificationView", "shape_text"]
 
 
@@ -40,9 +42,11 @@ class VerificationView:
     def of(cls, verdict: Mapping[str, Any]) -> VerificationView:
         """Prepare a verdict, as `Verdict.as_dict` returns it."""
         evaluator = f"with {verdict['evaluator']}" if verdict["evaluator"] else ""
+        grade = GRADES.get(verdict.get("grade", ""), "")
+        text = " ".join(filter(None, (verdict["reason"], evaluator)))
         return cls(
             verdict["kind"],
-            " ".join(filter(None, (verdict["reason"], evaluator))),
+            f"{text}: {grade}" if grade else text,
             tuple(map(_feed, verdict["feeds"])),
             tuple(map(_finding, verdict["comparisons"])),
             tuple(verdict["notes"]),

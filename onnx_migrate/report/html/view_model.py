@@ -134,7 +134,9 @@ class Row:
             anchor(entry["model"]),
             entry["model"],
             entry["outcome"],
-            verification["kind"] if verification else "not verified" if after else "",
+            verification["kind"]
+            if verification
+            else entry.get("status") or ("not verified" if after else ""),
             " → ".join(dict.fromkeys(str(side["opset"]) for side in (before, after) if side)),
             f"{len(entry['changes']):,}" if after else "",
             entry["total_seconds"],

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from onnx_migrate.verify.compare.arrays import Array, bit_patterns, flatten, is_float, widened
+from onnx_migrate.verify.compare.rounding import NO_ROUNDING, Rounding
 from onnx_migrate.verify.compare.tolerance import Tolerance, allowance
 from onnx_migrate.verify.verdict import Comparison
 
@@ -25,12 +26,14 @@ def compare(
     overall_scale: float = 0.0,
     *,
     discrete_noise: bool = False,
+    proved: Rounding = NO_ROUNDING,
 ) -> Comparison:
     """Compare one tensor of an output; None stands for an absent optional.
 
     `noise` is the largest difference between runs of the original that differ by rounding only, `overall_scale` the
     largest finite magnitude of the original's output over all feeds. `discrete_noise` says that discrete values of the
     original change with its rounding (an index near a tie): then up to a hundredth of the elements may differ.
+    `proved` is what a model changed that is proved to differ by rounding only: twice as much is allowed.
     """
     if before is None or after is None:
         same = before is None and after is None
@@ -49,12 +52,12 @@ def compare(
     if before.dtype != after.dtype:
         return replace(entry, problem=f"element type {types[0]} became {types[1]}")
     if not is_float(before):
-        return _discrete(entry, before, after, tolerance, discrete_noise=discrete_noise)
+        return _discrete(entry, before, after, tolerance, discrete_noise=discrete_noise, proved=proved)
     differing = int(np.count_nonzero(bit_patterns(before) != bit_patterns(after)))
     if differing == 0:
         return entry
     entry = replace(entry, differing=differing)
-    return _continuous(entry, before, after, tolerance, noise, overall_scale)
+    return _continuous(entry, before, after, tolerance, noise, overall_scale, proved)
 
 
 def bit_difference(name: str, before: object, after: object) -> str:
@@ -79,6 +82,7 @@ def _continuous(
     tolerance: Tolerance,
     noise: float,
     overall_scale: float,
+    proved: Rounding,
 ) -> Comparison:
     a, b = widened(before), widened(after)
     finite = np.isfinite(a)
@@ -100,6 +104,7 @@ def _continuous(
         # A saturated output (a Sigmoid near zero) has rounding errors of the scale it had before it saturated.
         saturated = scale < 1e-3 * overall_scale
         allowed = allowance(tolerance, overall_scale if saturated else scale, noise, before.dtype)
+        allowed = max(allowed, 2 * proved.largest)
         wrong = int(np.count_nonzero(error > allowed))
     if wrong and not problem:
         problem = f"{wrong} of {before.size} elements differ by more than is allowed:"
@@ -115,19 +120,27 @@ def _continuous(
 
 
 def _discrete(
-    entry: Comparison, before: Array, after: Array, tolerance: Tolerance, *, discrete_noise: bool
+    entry: Comparison,
+    before: Array,
+    after: Array,
+    tolerance: Tolerance,
+    *,
+    discrete_noise: bool,
+    proved: Rounding,
 ) -> Comparison:
     unequal = np.asarray(before != after)
     differing = int(np.count_nonzero(unequal))
     largest, allowed, problem = 0.0, 0.0, ""
     if differing and before.dtype.kind in "iu":
         largest = float(np.max(np.abs(before.astype(np.float64) - after.astype(np.float64))))
+    near_ties = max(1, before.size // 100) if discrete_noise else 0
+    is_proved = differing <= 2 * proved.elements and largest <= 2 * proved.largest
     if differing:
         problem = f"{differing} of {before.size} elements are not equal"
         problem += f", by up to {largest:.3g}" if largest else ""
         if tolerance.quantum and before.dtype in (np.int8, np.uint8) and largest <= 1:
             allowed, problem = 1.0, ""
-        elif discrete_noise and differing <= max(1, before.size // 100):
+        elif differing <= near_ties or is_proved:
             problem = ""
     integers = before.dtype.kind in "iu"
     scale = float(np.max(np.abs(before.astype(np.float64)), initial=0.0)) if integers else 0.0

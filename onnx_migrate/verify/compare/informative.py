@@ -42,7 +42,7 @@ def _varies(array: Array | None) -> bool:
     if finite.size == 0:
         return False
     extent = np.ptp(finite)
-    eps = np.finfo(array.dtype).eps if array.dtype.kind == "f" else 2.0**-7
+    eps = np.finfo(array.dtype).eps if array.dtype.kind == "f" and array.dtype.isbuiltin == 1 else 2.0**-7
     if not extent > 64 * eps * np.max(np.abs(finite)):
         return False
     position = (finite - finite.min()) / extent

@@ -9,6 +9,7 @@ import numpy as np
 
 from onnx_migrate.verify.compare.arrays import flatten, largest_difference, scale_of
 from onnx_migrate.verify.compare.comparison import OTHER_ELEMENTS, compare
+from onnx_migrate.verify.compare.rounding import NO_ROUNDING, Rounding, rounding_between, share_of_noise
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.verdict import Comparison
 
@@ -32,6 +33,8 @@ class Noise:
                 for part, array in flatten(name, value):
                     self._scales[part] = max(self._scales.get(part, 0.0), scale_of(array))
         self.unstable_shapes: set[str] = set()
+        self._changed: dict[tuple[str, int], float] = {}
+        self._proved: dict[tuple[str, int], Rounding] = {}
 
     def observe(self, index: int, again: Mapping[str, Any]) -> None:
         """Record how far another run of the original is from the first on feed `index`.
@@ -51,6 +54,38 @@ class Noise:
                     continue
                 key = part, index
                 self._observed[key] = max(self._observed.get(key, 0.0), largest_difference(array, other))
+                self._changed[key] = max(self._changed.get(key, 0.0), share_of_noise(array, other))
+
+    def observe_proved(self, index: int, again: Mapping[str, Any]) -> None:
+        """Record a run, on feed `index`, of another model whose differences are proved to be rounding only.
+
+        Its values may differ by twice as much again, also where no run of the original shows that much.
+        """
+        self.observe(index, again)
+        for name, value in self._runs[index].items():
+            there = dict(flatten(name, again.get(name)))
+            for part, array in flatten(name, value):
+                other = there.get(part)
+                if array is not None and other is not None and array.shape == other.shape:
+                    self._proved[part, index] = rounding_between(array, other)
+
+    def undetermined(self) -> dict[str, float]:
+        """Return the discrete outputs that rounding changes throughout on every feed, with the share that changes.
+
+        More than a hundredth of the elements, and more than one, then change in the original itself.
+        """
+        found: dict[str, float] = {}
+        for name in {name for run in self._runs for name in run}:
+            parts = [
+                min(
+                    (self._changed.get((part, index), 0.0) for part, _ in flatten(name, run[name])),
+                    default=0.0,
+                )
+                for index, run in enumerate(self._runs)
+            ]
+            if min(parts) > 0:
+                found[name] = min(parts)
+        return found
 
     def outputs_beyond_noise(self, index: int, again: Mapping[str, Any]) -> set[str]:
         """Return the outputs of which another run differs by more than any rounding explains.
@@ -79,9 +114,17 @@ class Noise:
         entries = []
         for (part, a), (_, b) in zip(here, there, strict=True):
             observed = self._observed.get((part, index), 0.0)
-            changes = observed == float("inf")
             entries.append(
-                compare(part, a, b, tolerance, observed, self._scales[part], discrete_noise=changes)
+                compare(
+                    part,
+                    a,
+                    b,
+                    tolerance,
+                    observed,
+                    self._scales[part],
+                    discrete_noise=observed == float("inf"),
+                    proved=self._proved.get((part, index), NO_ROUNDING),
+                )
             )
         return entries
 
@@ -91,7 +134,7 @@ def perturbed_by_ulp(feed: Mapping[str, Any], seed: int) -> dict[str, Any]:
     rng = np.random.default_rng([seed, 1])
     moved = dict(feed)
     for name, value in feed.items():
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.dtype.isbuiltin == 1:
             towards = np.where(rng.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
             moved[name] = np.where(value == 0, value, np.nextafter(value, towards))
     return moved

@@ -46,7 +46,7 @@ def prove_dynamic(
 
     Of the symbols in `batch` it is also required that every item of a batch equals its own run; of the others, that
     they leave the batch unchanged. Raises UsageError for a symbol that no input has; whatever the model does is in the
-    proof, which does not hold where the model cannot be run.
+    proof, which does not hold where the model cannot be run, and is not determined where time or memory ran out.
     """
     start = time.perf_counter()
     arguments = result, dict(symbols), frozenset(batch), tolerance or _ITEM_TOLERANCE, seed
@@ -57,7 +57,8 @@ def prove_dynamic(
         return replace(proof, seconds=seconds)
     if isinstance(ending, isolate.Raised) and ending.error is not None:
         raise ending.error
-    return DynamicProof(False, interruption(ending), seconds=seconds)
+    crashed = isinstance(ending, isolate.Crashed)
+    return DynamicProof(False, interruption(ending), seconds=seconds, determined=crashed)
 
 
 def prove(

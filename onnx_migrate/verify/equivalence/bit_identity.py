@@ -19,6 +19,7 @@ from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import is_float
 from onnx_migrate.verify.compare.comparison import bit_difference
+from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.evaluators import (
     UNOPTIMIZED,
@@ -29,7 +30,7 @@ from onnx_migrate.verify.evaluators import (
 )
 from onnx_migrate.verify.model_traits import dependents, is_random
 
-__all__ = ["compare_inner_bits", "compare_output_bits"]
+__all__ = ["compare_inner_bits", "run_exact", "value_sizes"]
 
 _MEMORY = 1 << 28
 """How many bytes of inner values are made outputs of a model in one run, by the sizes that inference finds."""
@@ -47,25 +48,26 @@ _TRANSPARENT = frozenset({
 """Operators whose output depends on every element of their inputs."""
 
 
-def compare_output_bits(exact: Runnable, findings: Findings) -> None:
-    """Run the model for which bit-identity is claimed on every feed, and compare its outputs. Raises EvaluationError."""
+def run_exact(exact: Runnable, findings: Findings) -> list[Values]:
+    """Run the model for which bit-identity is claimed on every feed, without optimisation. Raises EvaluationError."""
     mark("result before its inexact changes: running")
     names = findings.reference.inner_names(exact.proto())
     model = open_model(with_extra_outputs(exact, names) if names else exact, UNOPTIMIZED)
-    findings.compare_bits([model.run(feed.inputs) for feed in findings.reference.feeds])
+    return [model.run(feed.inputs) for feed in findings.reference.feeds]
 
 
 def compare_inner_bits(
     original: Runnable, before: onnx.ModelProto, exact: Runnable, findings: Findings, seconds: float
-) -> None:
+) -> bool:
     """Compare inner values of both models that may be hidden, on the first feed, until `seconds` have passed.
 
-    Values are taken in several runs, each spread over the whole model, as memory allows.
+    Returns whether they are the same, as far as compared. Values are taken in several runs, each spread over the whole
+    model, as memory allows.
     """
     start = time.perf_counter()
     computed = {name for node in exact.proto().graph.node for name in node.output}
     names = [] if is_random(before) else [name for name in _hidden(before) if name in computed]
-    chunks = _chunks(names, _sizes(before, findings.reference.feeds[0].inputs))
+    chunks = _chunks(names, value_sizes(before, findings.reference.feeds[0].inputs))
     for index, chunk in enumerate(chunks):
         try:
             _compare(original, exact, chunk, findings)
@@ -73,14 +75,15 @@ def compare_inner_bits(
             findings.notes.append(
                 f"bit-identity of inner values was not checked, because with them as outputs a model fails: {error}"
             )
-            return
+            break
         spent = time.perf_counter() - start
         if index + 1 < len(chunks) and spent * (index + 2) / (index + 1) > seconds:
             done = sum(map(len, chunks[: index + 1]))
             findings.notes.append(
                 f"bit-identity was checked for {done} of {len(names)} inner values, as time was limited"
             )
-            return
+            break
+    return findings.exact is not False
 
 
 def _compare(original: Runnable, exact: Runnable, names: list[str], findings: Findings) -> None:
@@ -109,7 +112,7 @@ def _chunks(names: list[str], sizes: Mapping[str, int]) -> list[list[str]]:
     return chunks
 
 
-def _sizes(model: onnx.ModelProto, feed: Mapping[str, Any]) -> dict[str, int]:
+def value_sizes(model: onnx.ModelProto, feed: Mapping[str, Any]) -> dict[str, int]:
     """Return the bytes, at eight for each element, of the values whose shapes inference finds for these inputs."""
     sized = onnx.ModelProto()
     sized.CopyFrom(model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import onnx
 
@@ -29,22 +29,22 @@ class CandidateRun:
         self._pairs: list[tuple[str, str]] = []
         self._same_names = findings.reference.inner_names(model)
 
-    def run(self, *, exact: bool) -> None:
-        """Run every feed in every configuration and compare; with `exact`, in the first also bit for bit.
+    def run(self, compare_claim: Callable[[Sequence[Values]], None] | None = None) -> None:
+        """Run every feed in every configuration and compare; `compare_claim` gets the runs of the first one before.
 
         Raises EvaluationError.
         """
         for configuration in self._reference.runs:
             mark(f"result: running, {configuration}")
             first = configuration == self._reference.first
-            kept = []
-            for index, values in enumerate(self._runs(configuration)):
+            runs: Iterable[Values] = self._runs(configuration)
+            if first and compare_claim is not None:
+                runs = list(runs)
+                compare_claim(runs)
+            for index, values in enumerate(runs):
                 self._findings.compare(configuration, index, values, self._pairs)
                 if first:
                     self._findings.compare_recorded(index, values)
-                    kept.append(values if exact else {})
-            if exact and first:
-                self._findings.compare_bits(kept)
 
     def _runs(self, configuration: str) -> Iterator[Values]:
         inputs = [feed.inputs for feed in self._reference.feeds]

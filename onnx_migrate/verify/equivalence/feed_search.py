@@ -12,7 +12,8 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import mark
 from onnx_migrate.verify.compare.informative import is_informative, uninformative_outputs
 from onnx_migrate.verify.evaluators import EvaluationError, Evaluator
-from onnx_migrate.verify.inputs.generate import generate_feed
+from onnx_migrate.verify.inputs.generate import Corrections, generate_feed
+from onnx_migrate.verify.inputs.refusals import corrected
 from onnx_migrate.verify.inputs.sizes import SizeChoice, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
 
@@ -41,6 +42,7 @@ class FeedSearch:
         self._model: Evaluator | None = model
         self._before, self._after, self._seed = before, after, seed
         self._choice: SizeChoice | None = None
+        self._corrections = Corrections()
         self._kept: list[str] = []
         self._start = time.perf_counter()
         self.feeds: list[Feed] = []
@@ -64,10 +66,11 @@ class FeedSearch:
     def generate(self, first_choice: int) -> None:
         """Find sizes that the model runs at, from the choice at this index on, and run two distributions of input.
 
-        Raises EvaluationError, that of the first choice, where the model runs at none.
+        Where it runs at none, the inputs of the first choice, and of the first with lengths that are all the same, are
+        corrected by what the runtime says of them. Raises EvaluationError, that of the first choice, where that fails.
         """
-        first: EvaluationError | None = None
         choices = size_choices(self._before)
+        refusals: dict[int, EvaluationError] = {}
         for index, choice in enumerate(choices[first_choice:], first_choice):
             mark(f"{SIZES_STAGE} {index}")
             self._choice = choice
@@ -77,9 +80,11 @@ class FeedSearch:
             except UsageError as error:
                 raise EvaluationError(error.reason) from error
             except EvaluationError as error:
-                first = first or error
+                refusals[index] = error
         else:
-            raise first or EvaluationError("at all sizes tried, its inputs take more than 256 MB each")
+            if not self._correct(choices, refusals):
+                first = next(iter(refusals.values()), None)
+                raise first or EvaluationError("at all sizes tried, its inputs take more than 256 MB each")
         for distribution in _DISTRIBUTIONS[1:]:
             self._try_or_note(distribution)
 
@@ -114,6 +119,19 @@ class FeedSearch:
         """Free the loaded model; nothing can be run afterwards."""
         self._model = None
 
+    def _correct(self, choices: Sequence[SizeChoice], refusals: Mapping[int, EvaluationError]) -> bool:
+        """Run on inputs that are corrected, and return whether there are any."""
+        mark(f"{SIZES_STAGE} {len(choices) - 1}")
+        equal_lengths = [index for index in refusals if choices[index].length != choices[0].length]
+        for index in [*list(refusals)[:1], *equal_lengths[:1]]:
+            found = corrected(
+                self._before, self._after, choices[index], self._seed, self.run, refusals[index]
+            )
+            if found is not None:
+                self._choice, self._corrections = choices[index], found
+                return self._try(_DISTRIBUTIONS[0])
+        return False
+
     def _try_or_note(self, distribution: str) -> None:
         try:
             self._try(distribution)
@@ -124,7 +142,9 @@ class FeedSearch:
 
     def _try(self, distribution: str) -> bool:
         assert self._choice is not None
-        values = generate_feed(self._before, self._after, self._choice, distribution, self._seed)
+        values = generate_feed(
+            self._before, self._after, self._choice, distribution, self._seed, self._corrections
+        )
         if values is None:
             return False
         self.outputs.append(self.run(values))

@@ -25,13 +25,17 @@ class Findings:
     """Compares results with one run of the original, and keeps the largest difference of each output.
 
     Outputs in `random`, a mapping to the random operator, are not compared. `exact` is whether the model for which
-    bit-identity is claimed is bit for bit the original, as far as compared; None before.
+    bit-identity is claimed is bit for bit the original, as far as compared; None before. `own_rounding` is whether the
+    runtime's own rounding explains that it is not. `differing` are the positions of the feeds on which an output of the
+    result is not bit for bit the original's without optimisation.
     """
 
     def __init__(self, reference: ReferenceRun, tolerance: Tolerance, random: Mapping[str, str]) -> None:
         self.reference = reference
         self.notes = list(reference.notes)
         self.exact: bool | None = None
+        self.own_rounding = False
+        self.differing: set[int] = set()
         self._tolerance = tolerance
         self._random = random
         self._found: dict[str, Comparison] = {}
@@ -39,6 +43,7 @@ class Findings:
         """By entry of an inner value: the output downstream, and the value's name in the original and in the result."""
         self._unpaired: tuple[str, ...] = ()
         self._bit_difference = ""
+        self._value_difference = ""
 
     def compare(
         self, configuration: str, index: int, values: Mapping[str, Any], pairs: Sequence[tuple[str, str]] = ()
@@ -47,7 +52,10 @@ class Findings:
         noise, expected = self.reference.noise, self.reference.runs[configuration][index]
         for output in expected:
             if output not in self.reference.inner and output not in self._random:
-                self._enter(noise.compare(output, expected[output], values[output], index, self._tolerance))
+                entries = noise.compare(output, expected[output], values[output], index, self._tolerance)
+                self._enter(entries)
+                if configuration == self.reference.first and not all(entry.identical for entry in entries):
+                    self.differing.add(index)
         for before, after in pairs:
             if before not in expected:
                 continue
@@ -74,13 +82,47 @@ class Findings:
             entry = compare(output, np.asarray(value), values[output], allowed)
             self._enter([replace(entry, output=f"{output} (recorded)")])
 
-    def compare_bits(self, runs: Sequence[Mapping[str, Any]]) -> None:
-        """Compare bit for bit, without optimisation, every value of the exact model that the original has by that name."""
+    def compare_bits(self, runs: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Compare bit for bit, without optimisation, every value of the exact model that the original has by that name.
+
+        Returns the positions of the feeds on which one differs.
+        """
+        differing = []
         for index, values in enumerate(runs):
-            for name, value in self.reference.runs[self.reference.first][index].items():
-                if name in values and name not in self._random and not self._bit_difference:
-                    self._bit_difference = bit_difference(name, value, values[name])
+            expected = self.reference.runs[self.reference.first][index]
+            compared = (name for name in expected if name in values and name not in self._random)
+            differences = (bit_difference(name, expected[name], values[name]) for name in compared)
+            if difference := next(filter(None, differences), ""):
+                self._bit_difference = self._bit_difference or difference
+                differing.append(index)
         self.exact = not self._bit_difference
+        return differing
+
+    def accept_rounding(self, runs: Mapping[int, Mapping[str, Any]]) -> None:
+        """Record that the runtime's own rounding explains the difference in bits, and by how much `runs`, by feed, differ.
+
+        They are those of the model for which bit-identity is claimed.
+        """
+        self.own_rounding = True
+        self.notes.append(
+            f"without optimisation {self._bit_difference}; that is the runtime's own rounding: computed from the same"
+            " inputs, no value differs by more"
+        )
+        self._bit_difference = ""
+        for index, values in runs.items():
+            self.reference.noise.observe_proved(index, values)
+
+    def withdraw_claim(self) -> None:
+        """Forget a difference in bits that was not explained: no identity is claimed."""
+        self._bit_difference, self.exact = "", None
+
+    def note_cause(self, cause: str) -> None:
+        """Add to the difference in bits what causes it."""
+        self._bit_difference += f"; {cause}"
+
+    def reject_values(self, difference: str) -> None:
+        """Record that a value that the result computes from the original's inputs differs by more than rounding."""
+        self._value_difference = difference
 
     def reject_bit_identity(self, difference: str) -> None:
         """Record that a value is not bit for bit the original's, if `difference` says so; the first one counts."""
@@ -121,6 +163,8 @@ class Findings:
         same name; otherwise the pairing may be wrong.
         """
         wrong = [entry for entry in self._found.values() if not entry.agrees]
+        noise = self._undetermined()
+        wrong = [entry for entry in wrong if entry.output.partition("[")[0] not in noise]
         differs = next((entry for entry in wrong if not self._is_renamed(entry.output)), None)
         if differs is not None:
             reason = f"output {differs.output!r}: {differs.problem}"
@@ -131,6 +175,9 @@ class Findings:
             return self._verdict(Kind.DIFFERS, reason, evaluator)
         if self._bit_difference:
             reason = f"bit-identity is required, but without optimisation {self._bit_difference}"
+            return self._verdict(Kind.DIFFERS, reason, evaluator)
+        if self._value_difference:
+            reason = f"by more than a kernel's rounding: {self._value_difference}"
             return self._verdict(Kind.DIFFERS, reason, evaluator)
         reason = self._weakness(wrong)
         return self._verdict(Kind.UNVERIFIED if reason else Kind.VERIFIED, reason, evaluator)
@@ -151,6 +198,12 @@ class Findings:
             return (
                 f"output {unstable!r} of the original changes its shape when inputs change by one unit in the last"
                 " place; give inputs on which its shape is stable with --input-data"
+            )
+        if undetermined := self._undetermined():
+            name, share = next(iter(sorted(undetermined.items())))
+            return (
+                f"output {name!r} is not determined: of the original's, {share:.0%} of the elements change when inputs"
+                " change by one unit in the last place; give inputs on which it is stable with --input-data"
             )
         if wrong:
             entry = wrong[0]
@@ -180,7 +233,12 @@ class Findings:
             notes=notes,
             node=node,
             exact=self.exact,
+            own_rounding=self.own_rounding,
         )
+
+    def _undetermined(self) -> dict[str, float]:
+        found = self.reference.noise.undetermined()
+        return {name: share for name, share in found.items() if name not in self.reference.inner}
 
     def _downstream(self, inner: str) -> str:
         return next(output for output, names in self.reference.nearest.items() if inner in names)

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import onnx
 
 from onnx_migrate import isolate
 from onnx_migrate.isolate import Limits
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps, is_quantized
-from onnx_migrate.verify.equivalence.bit_identity import compare_inner_bits, compare_output_bits
+from onnx_migrate.verify.equivalence.bit_identity import compare_inner_bits, run_exact
 from onnx_migrate.verify.equivalence.candidate_run import CandidateRun
 from onnx_migrate.verify.equivalence.fallback_evaluator import verify_in_reference
-from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE
+from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE, Values
 from onnx_migrate.verify.equivalence.findings import Findings
+from onnx_migrate.verify.equivalence.own_rounding import compare_values, explain_bits
 from onnx_migrate.verify.equivalence.reference_run import ReferenceRun, run_original
-from onnx_migrate.verify.evaluators import REFERENCE, EvaluationError, Runnable, without_static_shapes
+from onnx_migrate.verify.evaluators import (
+    REFERENCE,
+    EvaluationError,
+    Runnable,
+    with_defaults_as,
+    without_static_shapes,
+)
 from onnx_migrate.verify.inputs.sizes import choice_after_crash, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feeds
 from onnx_migrate.verify.interruption import interruption
+from onnx_migrate.verify.load_check import check_loads, load_failure
 from onnx_migrate.verify.model_traits import random_outputs
-from onnx_migrate.verify.verdict import Kind, Verdict
+from onnx_migrate.verify.verdict import Kind, LoadFailure, Verdict
 
 __all__ = ["CHECK", "check", "verify"]
 
@@ -40,6 +50,9 @@ def verify(
     result: Runnable,
     *,
     exact: Runnable | None = None,
+    lifted: Runnable | None = None,
+    strict: bool = False,
+    by_value: bool = False,
     feeds: Feeds | None = None,
     tolerance: Tolerance | None = None,
     seed: int = 0,
@@ -49,12 +62,16 @@ def verify(
     """Run both models on the same inputs, in one child process, and compare every output.
 
     `exact` is the model for which bit-identity is claimed; it may be the result itself. Without optimisation every
-    output of it must be bit for bit that of the original, while the result may differ by rounding (tolerance.py).
+    output of it must be bit for bit that of the original, while the result may differ by rounding (tolerance.py). If
+    `strict` is false, it may also differ by what ONNX Runtime rounds differently by itself (own_rounding.py).
+    `lifted` is the result before simplification, where no identity is claimed: what of its difference is shown to be
+    ONNX Runtime's own rounding is allowed too.
+    With `by_value` and without `exact`, a result that keeps the names of all values is compared value by value as well.
     Without `feeds` the inputs are random (inputs/generate.py). Raises UsageError for `feeds` that do not fit the
     original; whatever the models do is in the verdict.
     """
     start = time.perf_counter()
-    arguments = original, result, exact, feeds, tolerance or Tolerance(), seed
+    arguments = original, result, exact, feeds, tolerance or Tolerance(), seed, lifted, strict, by_value
     ending = isolate.run(CHECK, *arguments, limits=limits, isolated=isolated)
     for _ in range(_CRASHES):
         if not isinstance(ending, isolate.Crashed) or not ending.stage.startswith(SIZES_STAGE):
@@ -70,9 +87,11 @@ def verify(
         return replace(verdict, seconds=seconds)
     if isinstance(ending, isolate.Raised) and ending.error is not None:
         raise ending.error
-    broken = isinstance(ending, isolate.Crashed) and ending.stage.startswith("result")
-    kind = Kind.DIFFERS if broken else Kind.UNVERIFIED
-    return Verdict(kind, interruption(ending), seconds=seconds)
+    if isinstance(ending, isolate.Crashed) and ending.stage.startswith("result"):
+        return Verdict(Kind.DIFFERS, interruption(ending), seconds=seconds)
+    failure, doubt = check_loads(original, result, limits=limits, isolated=isolated)
+    verdict = Verdict(Kind.UNVERIFIED, interruption(ending), seconds=seconds, comparable=False)
+    return _with_load_failure(replace(verdict, notes=(doubt,) if doubt else ()), failure)
 
 
 def check(
@@ -82,9 +101,14 @@ def check(
     feeds: Feeds | None,
     tolerance: Tolerance,
     seed: int,
+    lifted: Runnable | None = None,
+    strict: bool = False,
+    by_value: bool = False,
     first_choice: int = 0,
 ) -> Verdict:
     """Do the work of `verify`, in whatever process this is; sizes are tried from the choice `first_choice` on."""
+    fed = {name for feed in feeds.sets for name in feed.inputs} if feeds is not None else set()
+    original = with_defaults_as(original, exact or lifted or result, fed)
     before, after = original.proto(), result.proto()
     kept = {output.name for output in after.graph.output}
     for output in before.graph.output:
@@ -97,7 +121,8 @@ def check(
         reason = f"the original does not {error.failed_to}, so that there is nothing to compare with: {error}"
         if feeds is None and not error.loading:
             reason += "; give inputs that it runs on with --input-data"
-        return Verdict(Kind.UNVERIFIED, reason, node=error.node)
+        verdict = Verdict(Kind.UNVERIFIED, reason, node=error.node, comparable=False)
+        return _with_load_failure(verdict, load_failure(original, result))
     seconds = time.perf_counter() - start
     tolerance = replace(tolerance, eps=coarsest_eps(before), quantum=is_quantized(before))
     findings = Findings(reference, tolerance, random_outputs(before))
@@ -112,9 +137,20 @@ def check(
         )
         exact = None
     candidate = CandidateRun(result, after, findings)
+    claimed = None if only_reference else exact or lifted
+    claim = None
+    if claimed is not None:
+        claim = partial(_compare_claim, original, claimed, findings, strict, exact is not None)
+    failure: EvaluationError | None = None
+    if claim is not None and claimed is not None and claimed != result:
+        try:
+            claim(run_exact(claimed, findings))
+        except EvaluationError as error:
+            failure = error
     try:
-        candidate.run(exact=exact == result)
+        candidate.run(claim if claimed == result else None)
     except EvaluationError as error:
+        load = load_failure(original, result) if error.loading and not only_reference else None
         if only_reference:
             reason = f"the original runs in onnx.reference only, and the result does not {error.failed_to} there: {error}"
             return findings.unverified(reason, candidate.evaluator)
@@ -123,19 +159,53 @@ def check(
                 findings.notes.append(
                     "bit-identity is required, but was not checked: ONNX Runtime does not run the result"
                 )
-            return verify_in_reference(original, result, after, findings, error)
-        return findings.reject(error, candidate.evaluator)
+            verdict = verify_in_reference(original, result, after, findings, error)
+        else:
+            verdict = findings.reject(error, candidate.evaluator)
+        return replace(verdict, load=load)
     if exact is not None:
-        try:
-            if exact != result:
-                compare_output_bits(exact, findings)
-            if findings.exact:
-                compare_inner_bits(original, before, exact, findings, max(_PATIENCE, seconds))
-        except EvaluationError as error:
-            if not error.limit:
-                return findings.reject_exact_model(error)
-            findings.notes.append(f"bit-identity is required, but was not checked: {error}")
+        if failure is not None and not failure.limit:
+            return findings.reject_exact_model(failure)
+        if failure is not None:
+            findings.notes.append(f"bit-identity is required, but was not checked: {failure}")
+        elif findings.exact:
+            same = compare_inner_bits(original, before, exact, findings, max(_PATIENCE, seconds))
+            if not same and not strict:
+                explain_bits(original, exact, findings, {0: reference.runs[reference.first][0]})
+    elif failure is not None:
+        findings.notes.append(f"the result before simplification does not {failure.failed_to}: {failure}")
+    elif (
+        by_value
+        and not findings.own_rounding
+        and not only_reference
+        and tolerance.rtol is tolerance.atol is None
+    ):
+        compare_values(original, result, before, after, findings)
     return findings.verdict(candidate.evaluator + _levels(reference))
+
+
+def _with_load_failure(verdict: Verdict, failure: LoadFailure | None) -> Verdict:
+    """Return the verdict on a result that could not be compared, and that does not load if there is a `failure`."""
+    if failure is None or failure.limit:
+        return replace(verdict, load=failure)
+    reason = f"the result does not load: {failure.reason}"
+    return replace(verdict, kind=Kind.DIFFERS, reason=reason, node=failure.node, load=failure)
+
+
+def _compare_claim(
+    original: Runnable,
+    claimed: Runnable,
+    findings: Findings,
+    strict: bool,
+    exact: bool,
+    runs: Sequence[Values],
+) -> None:
+    """Compare runs bit for bit and look for the cause of a difference, which counts against the model only if `exact`."""
+    differing = findings.compare_bits(runs)
+    if differing and not strict:
+        explain_bits(original, claimed, findings, {index: runs[index] for index in differing})
+    if not exact:
+        findings.withdraw_claim()
 
 
 def _run_loadable(

@@ -22,7 +22,12 @@ from importlib import import_module
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator
 from onnx_migrate.verify.evaluators.onnxruntime import LEVELS, OPTIMIZED, UNOPTIMIZED
 from onnx_migrate.verify.evaluators.reference import REFERENCE
-from onnx_migrate.verify.evaluators.runnable import Runnable, with_extra_outputs, without_static_shapes
+from onnx_migrate.verify.evaluators.runnable import (
+    Runnable,
+    with_defaults_as,
+    with_extra_outputs,
+    without_static_shapes,
+)
 
 __all__ = [
     "LEVELS",
@@ -33,6 +38,7 @@ __all__ = [
     "Evaluator",
     "Runnable",
     "open_model",
+    "with_defaults_as",
     "with_extra_outputs",
     "without_static_shapes",
 ]

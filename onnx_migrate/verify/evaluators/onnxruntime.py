@@ -11,6 +11,7 @@ from typing import Any
 import onnx
 
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, one_line
+from onnx_migrate.verify.evaluators.ort_values import from_ort_value, is_foreign, to_ort_value
 from onnx_migrate.verify.evaluators.runnable import Runnable
 
 __all__ = ["LEVELS", "LOADERS", "OPTIMIZED", "UNOPTIMIZED", "OnnxRuntime"]
@@ -67,14 +68,23 @@ class OnnxRuntime(Evaluator):
         except Exception as error:  # pybind raises a dozen unrelated kinds
             raise _evaluation_error(error, loading=True) from error
         self._outputs = [output.name for output in self._session.get_outputs()]
+        self._kinds = {value.name: value.type for value in self._session.get_inputs()}
+        interface = (*self._session.get_inputs(), *self._session.get_outputs())
+        self._foreign = any(is_foreign(value.type) for value in interface)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run once. Raises EvaluationError with the node that ONNX Runtime's message names, if any."""
         try:
-            values = self._session.run(self._outputs, dict(inputs))
+            values = self._run(inputs)
         except Exception as error:
             raise _evaluation_error(error, loading=False) from error
         return dict(zip(self._outputs, values, strict=True))
+
+    def _run(self, inputs: Mapping[str, Any]) -> list[Any]:
+        if not self._foreign:
+            return list(self._session.run(self._outputs, dict(inputs)))
+        feed = {name: to_ort_value(array, self._kinds[name]) for name, array in inputs.items()}
+        return [from_ort_value(value) for value in self._session.run_with_ort_values(self._outputs, feed)]
 
 
 def _evaluation_error(error: Exception, *, loading: bool) -> EvaluationError:

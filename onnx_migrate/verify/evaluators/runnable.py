@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 
 from onnx_migrate.analysis.shapes import drop_value_info
-from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.model.graphs import fed_inputs, initializer_names
 
-__all__ = ["Runnable", "with_extra_outputs", "without_static_shapes"]
+__all__ = ["Runnable", "with_defaults_as", "with_extra_outputs", "without_static_shapes"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,25 @@ def with_extra_outputs(runnable: Runnable, names: Iterable[str]) -> Runnable:
     for name in dict.fromkeys(names):
         if name not in present:
             model.graph.output.add().name = name
+    return runnable.with_structure(model)
+
+
+def with_defaults_as(runnable: Runnable, other: Runnable, fed: Container[str]) -> Runnable:
+    """Return the model with those initializers listed as inputs that `other` lists too, and those that are `fed`.
+
+    A listed initializer is the default of an input. One that is not is a constant, which ONNX Runtime computes with in
+    another way, as it packs constant weights before it multiplies: two models are alike only with the same constants.
+    """
+    model = runnable.proto()
+    if model.ir_version < 4:  # all initializers are constants, though listed
+        return runnable
+    listed = {value.name for value in model.graph.input} & initializer_names(model.graph)
+    constants = listed - {value.name for value in other.proto().graph.input}
+    if all(name in fed for name in constants):
+        return runnable
+    kept = [value for value in model.graph.input if value.name not in constants or value.name in fed]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
     return runnable.with_structure(model)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -9,17 +11,27 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.errors import UsageError
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array
-from onnx_migrate.verify.inputs.operator_ranges import Range
-from onnx_migrate.verify.inputs.sizes import SizeChoice, shape_of_input
-from onnx_migrate.verify.inputs.value_ranges import input_ranges
+from onnx_migrate.verify.inputs.constraints.ranges import Range
+from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges
+from onnx_migrate.verify.inputs.input_shapes import input_shapes, tensor_in
+from onnx_migrate.verify.inputs.sizes import SizeChoice
 
-__all__ = ["generate_feed"]
+__all__ = ["Corrections", "generate_feed"]
 
 _LARGEST = 1 << 28
 """Bytes, at eight for each element, above which no input is generated."""
+
+_WORDS = ("", "a", "Straße", "zebra 7")
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """What is known from a runtime's refusals: sizes of dims (by key, see sizes.py), and ranges of inputs' values."""
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[str, Range] = field(default_factory=dict)
 
 
 def generate_feed(
@@ -28,6 +40,7 @@ def generate_feed(
     choice: SizeChoice,
     distribution: str,
     seed: int,
+    corrections: Corrections | None = None,
 ) -> dict[str, Any] | None:
     """Return a value for every input, None if one would be too large. Raises UsageError for a type without a generator.
 
@@ -35,27 +48,16 @@ def generate_feed(
     1), "pixels" (0 to 255) or "small" (a hundredth of "normal"). A dim that `model` leaves open has the number that
     `other`, a model of the same inputs, declares for it, if any.
     """
+    corrections = corrections or Corrections()
     rng = np.random.default_rng([seed, *distribution.encode()])
-    ranges = input_ranges(model)
-    counterparts = {value.name: value for value in other.graph.input} if other is not None else {}
-    symbols: dict[str, int] = {}
+    shapes = input_shapes(model, other, choice, corrections.sizes)
+    if any(prod(shape) * 8 > _LARGEST for shape in shapes.values()):
+        return None
+    ranges = {**input_ranges(model, shapes), **corrections.values}
     feed: dict[str, Any] = {}
     for value in fed_inputs(model.graph):
-        kind = value.type
-        copies = 1
-        if kind.WhichOneof("value") == "optional_type":
-            kind = kind.optional_type.elem_type
-        if kind.WhichOneof("value") == "sequence_type":
-            kind, copies = kind.sequence_type.elem_type, 3
-        if kind.WhichOneof("value") != "tensor_type":
-            raise UsageError(
-                f"input {value.name!r} is neither a tensor nor a sequence of tensors, so no random value can be generated",
-                code="input-data",
-            )
-        shape = shape_of_input(kind, counterparts.get(value.name), choice, symbols)
-        if prod(shape) * 8 > _LARGEST:
-            return None
-        element = kind.tensor_type.elem_type
+        kind, copies = tensor_in(value)
+        element, shape = kind.tensor_type.elem_type, shapes[value.name]
         values = [
             _values(rng, element, shape, ranges.get(value.name), value.name, distribution)
             for _ in range(copies)
@@ -73,20 +75,20 @@ def _values(
     distribution: str,
 ) -> Array:
     if element == TensorProto.STRING:
-        words = np.array(["", "a", "Straße", "zebra 7"], dtype=object)
-        return words[rng.integers(0, len(words), shape)]
+        words = np.array((accepted.words if accepted else ()) or _WORDS, dtype=object)
+        return np.asarray(words[rng.integers(0, len(words), shape)], dtype=object)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(element)
     if element == TensorProto.BOOL:
-        if accepted is not None and accepted.low == accepted.high == 1:
-            return np.ones(shape, dtype)
+        if accepted is not None and accepted.low == accepted.high:
+            return np.full(shape, bool(accepted.low), dtype)
         return np.full(shape, distribution != "wide", dtype) if prod(shape) <= 1 else rng.random(shape) < 0.5
     if accepted is not None and accepted.pattern:
         return np.resize(np.array(accepted.pattern), shape).astype(dtype)
     if dtype.kind in "iu":
         return _integers(rng, dtype, shape, accepted, name, distribution)
-    if accepted is not None and not accepted.weak:
+    if accepted is not None and not accepted.weak and not accepted.discrete:
         return rng.uniform(accepted.low, accepted.high, shape).astype(dtype)
-    if accepted is not None and "mask" in name.lower():
+    if accepted is not None and not accepted.discrete and "mask" in name.lower():
         return (rng.random(shape) < 0.8).astype(dtype)
     values = _floats(rng, shape, distribution)
     if dtype.kind == "c":
@@ -115,7 +117,8 @@ def _integers(
             values[..., 0] = 1  # attention over a row that masks everything is NaN
         return values
     if accepted is not None:
-        low, high = int(accepted.low), int(accepted.high)
+        info = np.iinfo(dtype)
+        low, high = max(int(accepted.low), int(info.min)), min(int(accepted.high), int(info.max))
     else:
         info = np.iinfo(dtype)
         reach = 255 if dtype.itemsize == 1 else 100 if distribution == "wide" else 8

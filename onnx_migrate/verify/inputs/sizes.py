@@ -6,14 +6,10 @@ from dataclasses import dataclass
 from itertools import product
 
 import onnx
-from onnx import TypeProto, ValueInfoProto
 
 from onnx_migrate.model.graphs import fed_inputs
 
-__all__ = ["SizeChoice", "choice_after_crash", "shape_of_input", "size_choices"]
-
-_UNKNOWN = frozenset({"", "?", "None", "none", "-1", "0", "unk", "dynamic"})
-"""Symbols that exporters write for "unknown": two dims of the same such symbol may differ."""
+__all__ = ["CHANNELS", "ODD_LENGTH", "SizeChoice", "choice_after_crash", "size_choices"]
 
 _BATCHES = (2, 1, 3)
 _IMAGES = (
@@ -28,12 +24,12 @@ _IMAGES = (
     (512, 512),
     (8, 12),
 )
-_ODD_LENGTH = 7
+ODD_LENGTH = 7
 """Where it is the length, each further symbol is one longer, so that no two lengths are equal by chance."""
 
-_LENGTHS = (_ODD_LENGTH, 16, 1, 64, 128, 256, 512, 1600, 16000)
+_LENGTHS = (ODD_LENGTH, 16, 1, 64, 128, 256, 512, 1600, 16000)
 """Of sequences; the last are windows of audio samples."""
-_CHANNELS = (1, 3, 4)
+CHANNELS = (1, 3, 4)
 _CHOICES = 64
 
 
@@ -58,7 +54,7 @@ def size_choices(model: onnx.ModelProto) -> list[SizeChoice]:
         (axis, len(kind.shape.dim))
         for kind in inputs
         for axis, dim in enumerate(kind.shape.dim)
-        if dim.dim_value <= 0
+        if _is_open(dim)
     ]
     batches = _BATCHES if any(axis == 0 for axis, _ in open_dims) or not ranked else _BATCHES[:1]
     images = (
@@ -84,49 +80,6 @@ def choice_after_crash(choices: list[SizeChoice], failed: int) -> int:
     return next((at for at in following if (choices[at].image, choices[at].length) not in seen), len(choices))
 
 
-def shape_of_input(
-    kind: TypeProto, counterpart: ValueInfoProto | None, choice: SizeChoice, symbols: dict[str, int]
-) -> tuple[int, ...]:
-    """Return the shape of a tensor of the declared type `kind`, with the sizes of `choice` for open dims.
-
-    An open dim that is a number in `counterpart`, the same input of another model, takes that number. `symbols` maps
-    the symbols seen so far to their sizes, and is extended.
-    """
-    tensor = kind.tensor_type
-    if not tensor.HasField("shape"):
-        return _unranked(choice)
-    known = list(counterpart.type.tensor_type.shape.dim) if counterpart is not None else []
-    rank = len(tensor.shape.dim)
-    dims = tensor.shape.dim
-    channel = rank - 1 if rank >= 4 and dims[1].dim_value <= 0 and dims[-1].dim_value in _CHANNELS else 1
-    shape = []
-    for axis, dim in enumerate(dims):
-        size = dim.dim_value
-        if size <= 0 and len(known) == rank:
-            size = known[axis].dim_value
-        if size <= 0:
-            wanted = _open_size(axis, rank, channel, choice) + (
-                len(symbols) if rank < 4 and axis > 0 and choice.length == _ODD_LENGTH else 0
-            )
-            if rank == 3 and axis == 1 and dims[0].dim_value > 1:
-                wanted = choice.batch  # a recurrent state: layers, batch, features
-            shared = dim.dim_param not in _UNKNOWN
-            size = symbols.setdefault(dim.dim_param, wanted) if shared else wanted
-        shape.append(size)
-    return tuple(shape)
-
-
-def _open_size(axis: int, rank: int, channel: int, choice: SizeChoice) -> int:
-    if axis == 0:
-        return choice.batch
-    if rank < 4:
-        return choice.length
-    return 3 if axis == channel else choice.image[min(axis - (2 if axis > channel else 1), 1)]
-
-
-def _unranked(choice: SizeChoice) -> tuple[int, ...]:
-    return (
-        (choice.batch, 3, *choice.image)
-        if choice.rank == 4
-        else (choice.batch, choice.length, 4)[: choice.rank]
-    )
+def _is_open(dim: onnx.TensorShapeProto.Dimension) -> bool:
+    """Whether a dim has no number. ONNX Runtime takes a declared 0 as the length 0."""
+    return dim.dim_value < 0 or not dim.HasField("dim_value")

@@ -289,3 +289,33 @@ def test_workers_that_cannot_start_end_the_batch(process: Run, folder: Path) -> 
     assert ended.code == 1
     assert ended.out.splitlines()[1].split() == ["150", "failed", "worker-lost"]
     assert "worker processes end as they start: " in ended.err
+
+
+def test_unverified_results_are_counted_everywhere(process: Run, folder: Path) -> None:
+    (folder / "in").mkdir()
+    odd = """<ir_version: 6, opset_import: ["": 11]>
+    g (float[2] x) => (float[1] y) <int64[1] far = {9}> { a = Relu(x)  y = Gather(a, far) }"""
+    onnx.save(onnx.parser.parse_model(odd), folder / "in" / "odd.onnx")
+    onnx.save(onnx.load(folder / "small.onnx"), folder / "in" / "small.onnx")
+    args = ["batch", "in", "--jobs", "1", "--out-dir"]
+
+    ended = process(*args, "out", "--json-lines", "log.jsonl")
+    again = process(*args, "out", "--resume")
+    strict = process(*args, "strict", "--verify=require", "--quiet")
+
+    for run in (ended, again):
+        assert run.code == 0
+        assert "2 migrated, 1 verified, 1 unverified" in run.out
+        assert run.err.count("onnx-migrate: unverified: in/odd.onnx: the original does not run") == 1
+    *models, totals = map(json.loads, (folder / "log.jsonl").read_text().splitlines())
+    assert {Path(item["model"]).stem: item["status"] for item in models} == {
+        "odd": "unverified", "small": "verified"
+    }  # fmt: skip
+    assert totals["verification"] == {"verified": 1, "unverified": 1, "not verified": 0}
+    records = map(json.loads, (folder / "out" / ".onnx-migrate.jsonl").read_text().splitlines())
+    assert {record["output"]: record["verification"] for record in records} == {
+        "odd.onnx": "unverified", "small.onnx": "verified"
+    }  # fmt: skip
+    assert strict.code == 1
+    assert strict.err.startswith("onnx-migrate: unverified: in/odd.onnx: the numbers could not be compared")
+    assert [path.name for path in (folder / "strict").glob("*.onnx")] == ["small.onnx"]

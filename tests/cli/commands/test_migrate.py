@@ -263,7 +263,9 @@ def test_operators_of_other_domains_pass_through(process: Run, folder: Path) -> 
 
     ended = process("custom.onnx", "out.onnx", "--no-simplify")
 
-    assert (ended.code, ended.err) == (0, "")
+    assert ended.code == 0
+    assert ended.err.startswith("onnx-migrate: unverified: custom.onnx: the original does not load")
+    assert ended.err.count("\n") == 1
     assert "unverified" in ended.out
     result = onnx.load(folder / "out.onnx")
     assert result.graph.node[0] == proto.graph.node[0]
@@ -369,3 +371,36 @@ def test_a_command_reads_its_model_once(
     assert cli(*options, *FAST).code == ("--check" in options)
 
     assert read == ["small.onnx"]
+
+
+@pytest.fixture
+def unverifiable(folder: Path) -> str:
+    """A model that loads, and that runs on no input."""
+    text = """<ir_version: 6, opset_import: ["": 11]>
+    g (float[2] x) => (float[1] y) <int64[1] far = {9}> { a = Relu(x)  b = Identity(a)  y = Gather(b, far) }"""
+    onnx.save(onnx.parser.parse_model(text), folder / "odd.onnx")
+    return "odd.onnx"
+
+
+@pytest.mark.parametrize("options", [("--quiet",), ("--json",), ("--dry-run",), ()], ids=str)
+def test_every_output_says_that_a_result_is_unverified(
+    cli: Run, unverifiable: str, options: tuple[str, ...]
+) -> None:
+    target = () if "--dry-run" in options else ("out.onnx",)
+    ended = cli(unverifiable, *target, *options)
+    assert ended.code == 0
+    assert ended.err.count("onnx-migrate: unverified: odd.onnx: the original does not run") == 1
+    if "--json" in options:
+        assert json.loads(ended.out)["verification"]["kind"] == "unverified"
+    elif "--quiet" in options:
+        assert (ended.out, ended.err.count("\n")) == ("", 1)
+
+
+def test_with_require_an_unverified_result_is_not_written(cli: Run, folder: Path, unverifiable: str) -> None:
+    ended = cli(unverifiable, "out.onnx", "--verify=require", "--quiet")
+    assert ended.code == 3
+    assert ended.err.startswith(
+        "onnx-migrate: unverified: odd.onnx: the numbers could not be compared: the original"
+    )
+    assert not (folder / "out.onnx").exists()
+    assert cli("small.onnx", "out.onnx", "--verify=require", "--quiet").code == 0

@@ -30,14 +30,16 @@ def test_fix_undoes_dynamic(process: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "simplify", "verify"),
     [
-        ([], True, True),
-        (["--no-simplify"], False, True),
-        (["--simplify=require", "--no-verify"], "require", False),
+        ([], True, "auto"),
+        (["--no-simplify"], False, "auto"),
+        (["--simplify=require", "--no-verify"], "require", "off"),
+        (["--verify=require"], True, "require"),
+        (["--verify=off"], True, "off"),
     ],
     ids=str,
 )
 def test_flags_become_arguments(
-    cli: Run, monkeypatch: pytest.MonkeyPatch, options: list[str], simplify: object, verify: bool
+    cli: Run, monkeypatch: pytest.MonkeyPatch, options: list[str], simplify: object, verify: str
 ) -> None:
     given = {}
 
@@ -57,4 +59,12 @@ def test_no_simplify_overrides_the_config_file_but_not_the_command_line(cli: Run
 
     assert cli("small.onnx", "out.onnx", "--no-simplify", "--no-verify").code == 0
     ended = cli("small.onnx", "out.onnx", "--no-simplify", "--simplify=require")
+    assert (ended.code, "contradict" in ended.err) == (2, True)
+
+
+def test_no_verify_overrides_the_config_file_but_not_the_command_line(cli: Run, folder: Path) -> None:
+    (folder / "onnx-migrate.toml").write_text('verify = "require"\n', encoding="utf-8")
+
+    assert cli("small.onnx", "out.onnx", "--no-simplify", "--no-verify").code == 0
+    ended = cli("small.onnx", "out.onnx", "--no-verify", "--verify=require")
     assert (ended.code, "contradict" in ended.err) == (2, True)

@@ -81,3 +81,13 @@ def test_a_file_that_cannot_be_opened_is_wrong_usage(tmp_path: Path) -> None:
         BatchProgress(lines=str(tmp_path / "no" / "log"), quiet=True),
     ):
         pass
+
+
+def test_an_unverified_result_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = BatchProgress(lines=None, quiet=True)
+    with progress:
+        progress.ended(
+            Outcome("a.onnx", "b.onnx", "migrated", verification="unverified", doubt="no inputs\nfit")
+        )
+        progress.ended(Outcome("c.onnx", "d.onnx", "migrated", verification="verified"))
+    assert capsys.readouterr().err == "onnx-migrate: unverified: a.onnx: no inputs fit\n"

@@ -39,6 +39,7 @@ def write_batch(entries: list[dict[str, Any]], folder: Path) -> Path:
         "models": len(entries),
         "seconds": 20.0,
         "outcomes": {kind: sum(entry["outcome"] == kind for entry in entries) for kind in kinds},
+        "verification": {"verified": 1, "unverified": 0, "not verified": 1},
         "reasons": {"no-equal": 1, "not-onnx": 1},
     }
     page = folder / "batch.html"

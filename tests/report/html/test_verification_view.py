@@ -27,7 +27,7 @@ def comparison(**more: Any) -> dict[str, Any]:
     }
 
 
-def view(*comparisons: dict[str, Any]) -> VerificationView:
+def view(*comparisons: dict[str, Any], **more: Any) -> VerificationView:
     feeds = [{"name": "normal", "seed": 0, "shapes": [["x", [1, None, "H"]]]}]
     return VerificationView.of(
         {
@@ -37,6 +37,7 @@ def view(*comparisons: dict[str, Any]) -> VerificationView:
             "feeds": feeds,
             "comparisons": list(comparisons),
             "notes": ["a note"],
+            **more,
         }
     )
 
@@ -47,6 +48,11 @@ def test_the_verdict_names_the_evaluator_and_the_inputs() -> None:
     assert (found.kind, found.text) == ("verified", "with onnxruntime 1.31.1")
     assert found.feeds == ("normal, seed 0: x [1, ?, H]",)
     assert found.notes == ("a note",)
+
+
+def test_the_verdict_has_its_grade_in_words() -> None:
+    assert view(grade="bit-identical").text.endswith(": every output is bit for bit the same")
+    assert "the runtime's own rounding" in view(grade="within-rounding").text
 
 
 @pytest.mark.parametrize(

@@ -70,3 +70,22 @@ def test_inputs_are_perturbed_by_one_ulp_except_zeros_and_integers():
     assert all(moved["x"][i] in (next_up[i], next_down[i]) for i in nonzero)
     assert np.array_equal(moved["i"], feed["i"])
     assert np.array_equal(moved["x"], perturbed_by_ulp(feed, 0)["x"]), "repeatable"
+
+
+def test_discrete_values_that_change_throughout_on_every_feed_are_undetermined():
+    ids = np.arange(200)
+    noisy = np.where(ids < 30, 999, ids)
+    noise = Noise([{"y": ids, "z": X}, {"y": ids, "z": X}])
+    noise.observe(0, {"y": noisy, "z": -X})
+    assert noise.undetermined() == {}, "the second feed determines it"
+    noise.observe(1, {"y": noisy})
+    assert noise.undetermined() == {"y": 0.15}
+
+
+def test_a_proved_run_allows_twice_its_difference_beyond_the_ceiling():
+    noise = Noise([{"y": X}])
+    off = X + np.float32(0.03)
+    assert problems(noise, off)
+    noise.observe_proved(0, {"y": X + np.float32(0.02)})
+    assert problems(noise, off) == []
+    assert problems(noise, X + np.float32(0.05))

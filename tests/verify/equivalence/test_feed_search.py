@@ -60,8 +60,8 @@ def test_further_distributions_are_tried_where_outputs_do_not_vary():
 
 
 def test_a_distribution_on_which_the_model_fails_is_noted():
-    text = "(float[64] x) => (float[n] y) { i = Cast<to=7>(x) a = Abs(i) y = Gather(t, a) }"
-    found = search(text, t=np.arange(6.0))
+    text = "(float[64] x) => (float[n] y) { s = Mul(x, x) i = Cast<to=7>(s) y = Gather(t, i) }"
+    found = search(text, t=np.arange(12.0))
     found.generate(0)
     assert [feed.name for feed in found.feeds] == ["normal"]
     assert "'wide' random inputs, which are left out" in found.notes[0]

@@ -98,3 +98,38 @@ def test_a_result_that_fails_differs_and_names_the_node(findings):
     assert verdict.reason == "the result does not load: no such kernel"
     verdict = findings.reject_exact_model(EvaluationError("bad", "n"))
     assert (verdict.kind, verdict.exact) == (Kind.DIFFERS, False)
+
+
+def test_an_output_that_is_noise_throughout_is_not_determined():
+    findings = Findings(
+        reference_run("(float[1,300] x) => (int64[1,300] y) { y = Cast<to=7>(x) }"), Tolerance(), {}
+    )
+    for index in range(len(findings.reference.feeds)):
+        findings.reference.noise.observe(index, values(findings, lambda y: y + (np.arange(300) < 45), index))
+        findings.compare(LEVELS[0], index, values(findings, lambda y: y + 1, index))
+    verdict = findings.verdict("")
+    assert verdict.kind is Kind.UNVERIFIED, "what differs is noise, too"
+    assert verdict.reason.startswith(
+        "output 'y' is not determined: of the original's, 15% of the elements change"
+    )
+
+
+def test_explained_differences_in_bits_are_accepted_and_noted(findings):
+    moved = values(findings, lambda y: y + np.float32(1e-3))
+    assert findings.compare_bits([moved, values(findings, index=1)]) == [0]
+    findings.note_cause("'c' differs")
+    assert findings.verdict("").reason.endswith("; 'c' differs")
+    findings.accept_rounding({0: moved})
+    findings.compare(LEVELS[0], 0, moved)
+    verdict = findings.verdict("")
+    assert (verdict.kind, verdict.exact, verdict.own_rounding) == (Kind.VERIFIED, False, True)
+    assert verdict.comparisons[0].allowed >= 1e-3
+    findings.withdraw_claim()
+    assert findings.verdict("").exact is None
+
+
+def test_a_value_that_differs_given_the_same_inputs_decides(findings):
+    findings.reject_values("")
+    assert findings.verdict("").kind is Kind.VERIFIED
+    findings.reject_values("'c' differs")
+    assert findings.verdict("").reason == "by more than a kernel's rounding: 'c' differs"

@@ -8,7 +8,11 @@ import pytest
 
 from onnx_migrate.verify import Kind, Runnable
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
-from onnx_migrate.verify.evaluators.runnable import with_extra_outputs, without_static_shapes
+from onnx_migrate.verify.evaluators.runnable import (
+    with_defaults_as,
+    with_extra_outputs,
+    without_static_shapes,
+)
 from tests.harness import ORT_NEWEST
 from tests.verify.harness import check, net, runnable
 
@@ -62,3 +66,23 @@ def test_external_data_is_found_in_the_folder_of_the_file(tmp_path):
     assert open_model(again, UNOPTIMIZED).run({"x": np.zeros(4, np.float32)})["y"].tolist() == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="path or a structure"):
         Runnable().proto()
+
+
+@pytest.mark.parametrize(
+    ("ir", "other_lists", "fed", "listed"),
+    [
+        (6, [], set(), ["x"]),
+        (6, ["w"], set(), ["x", "w"]),
+        (6, [], {"w"}, ["x", "w"]),
+        (3, [], set(), ["x", "w"]),
+    ],
+)
+def test_initializers_are_listed_as_inputs_where_the_other_model_lists_them_or_they_are_fed(
+    ir, other_lists, fed, listed
+):
+    text = "(float[2] x{}) => (float[2] y) {{ y = Add (x, w) }}"
+    one = net(text.format(", float[2] w"), ir=ir, w=[1, 2])
+    other = net(text.format(", float[2] w" if other_lists else ""), ir=ir, w=[1, 2])
+    found = with_defaults_as(runnable(one), runnable(other), fed).proto()
+    assert [value.name for value in found.graph.input] == listed
+    assert [tensor.name for tensor in found.graph.initializer] == ["w"]

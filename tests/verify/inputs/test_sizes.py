@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnx_migrate.verify.inputs.generate import generate_feed
-from onnx_migrate.verify.inputs.sizes import choice_after_crash, shape_of_input, size_choices
+from onnx_migrate.verify.inputs.sizes import choice_after_crash, size_choices
 from tests.verify.harness import net
 
 
@@ -49,14 +49,6 @@ def test_the_choice_after_a_crash_has_other_lengths():
         index = choice_after_crash(choices, index)
     assert len(seen) == len(set(seen))
     assert max(seen) == 16000
-
-
-def test_a_dim_that_the_other_model_fixes_has_its_size():
-    model = net("(float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Relu(x) }")
-    other = net("(float[N,3,40,50] x) => (float[N,3,40,50] y) { y = Relu(x) }")
-    (choice, *_) = size_choices(model)
-    shape = shape_of_input(model.graph.input[0].type, other.graph.input[0], choice, {})
-    assert shape == (2, 3, 40, 50)
 
 
 def test_nothing_open_is_one_choice():

@@ -1,0 +1,163 @@
+"""What a migration does with verdicts: which model is the result, and when there is none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from onnx_migrate.engine.pass_infra import Pass
+from onnx_migrate.engine.pipeline import Pipeline
+from onnx_migrate.engine.pipeline_run import PipelineResult
+from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, UsageError, VerificationFailed
+from onnx_migrate.model.dim_plan import DimPlan
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.verify import Kind, Verdict
+from onnx_migrate.verify.prover import Proof, Prover
+
+__all__ = ["Policy", "Verifying", "policy_of"]
+
+Policy = Literal["require", "auto", "off"]
+"""Whether a result must be verified, may be unverified, or is not verified at all."""
+
+_PATIENCE = 60.0
+"""Seconds in which older opsets are tried, to name one at which the result loads."""
+
+
+def policy_of(verify: bool | str) -> Policy:
+    """Return the policy that the argument `verify` of `migrate` means. Raises UsageError for another value."""
+    policies: dict[bool | str, Policy] = {
+        True: "auto", False: "off", "require": "require", "auto": "auto", "off": "off"
+    }  # fmt: skip
+    if verify not in policies:
+        raise UsageError(
+            f"verify={verify!r} is not known",
+            hint='it is "require", "auto", "off", True (auto) or False (off)',
+        )
+    return policies[verify]
+
+
+@dataclass(frozen=True)
+class Verifying:
+    """Verifies the result of a pipeline, and decides which model it is that may be written.
+
+    `prover_of` returns a prover for an original. With `required` an unverified result is an error. `simplified` says
+    that the caller requires the optional passes, so that a result without them is an error too.
+    """
+
+    pipeline: Pipeline
+    prover_of: Callable[[Model], Prover]
+    required: bool
+    simplified: bool
+
+    def __call__(
+        self, original: Model, result: PipelineResult, log: ChangeLog
+    ) -> tuple[PipelineResult, Proof]:
+        """Compare the two ends of each segment of `result`; return it, and the proof of the last segment.
+
+        Where the last segment fails because of an optional pass, or could not be compared, that pass is left out and
+        the proof is of the model before it. Raises VerificationFailed where numbers differ, where the result does not
+        load, and for an unverified result if `required`; CannotMigrate where a dim that was made dynamic is not.
+        """
+        plan = log.fact(DimPlan, "", "")
+        *earlier, last = result.segments
+        verdicts = []
+        for segment in earlier:
+            with self.prover_of(segment.start) as prover:
+                verdicts.append(prover.prove(segment.end, segment.exact, plan, segment.lifted).verdict)
+        with self.prover_of(last.start) as prover:
+            try:
+                result, proof = self._last(result, prover, plan)
+            except VerificationFailed as error:
+                if error.code == "does-not-load":
+                    error.hint = _hint(error.hint, self._newest_loadable(original, result.model, prover))
+                raise
+        for segment, verdict in zip(earlier, verdicts, strict=True):
+            name = segment.ended_by
+            log.note(
+                name,
+                "held-before",
+                f"the model before {name}, compared with the original: {verdict.summary}",
+            )
+        for verdict in (*verdicts, proof.verdict):
+            if self.required and verdict.kind is Kind.UNVERIFIED:
+                raise _unverified(verdict)
+        return result, proof
+
+    def _last(
+        self, result: PipelineResult, prover: Prover, plan: DimPlan | None
+    ) -> tuple[PipelineResult, Proof]:
+        """Prove the last segment, without the optional pass where that fails or cannot be compared."""
+        last = result.segments[-1]
+        try:
+            proof = prover.prove(result.model, last.exact, plan, last.lifted)
+        except (VerificationFailed, CannotMigrate) as error:
+            if not result.can_leave_out:
+                raise
+            result = result.without_optional(str(error))
+            return result, prover.prove(result.model, last.exact, plan, last.lifted)
+        verdict = proof.verdict
+        if verdict.kind is not Kind.UNVERIFIED or (self.required and not verdict.comparable):
+            return result, proof
+        reason = f"the numbers could not be compared: {verdict.reason}"
+        if self.simplified and "simplify" in self.pipeline.names:
+            raise PassError(
+                f"simplification is required, but {reason}",
+                code="not-simplified",
+                hint="--simplify=auto writes the model without it, --verify=off writes it without a comparison",
+            )
+        if not result.can_leave_out:
+            return result, proof
+        result = result.without_optional(reason)
+        if verdict.comparable:
+            return result, prover.prove(result.model, last.exact, plan, last.lifted, proof.dynamic)
+        return result, replace(proof, verdict=prover.require_loadable(result.model, verdict))
+
+    def _newest_loadable(self, original: Model, failed: Model, prover: Prover) -> int | None:
+        """Return the newest opset below the result's at which the migrated model loads; None if none was found in time.
+
+        Optional passes are left out.
+        """
+        start = time.perf_counter()
+        target, own = (
+            onnx_opset(m.proto.opset_import, ir_version=m.proto.ir_version) for m in (failed, original)
+        )
+        if target is None or own is None or "migrate_opset" not in self.pipeline.names:
+            return None
+        for opset in range(target - 1, own - 1, -1):
+            if time.perf_counter() - start > min(_PATIENCE, prover.limits.seconds or _PATIENCE):
+                return None
+            older = Pipeline(tuple(_with_opset(item, opset) for item in self.pipeline if not item.optional))
+            try:
+                candidate = older.run(original, ChangeLog()).model
+            except MigrateError:
+                continue  # not every opset can be reached
+            if prover.loads(candidate):
+                return opset
+        return None
+
+
+def _with_opset(item: Pass, opset: int) -> Pass:
+    changed: Any = item
+    return replace(changed, opset=opset, at_least=False) if item.name == "migrate_opset" else item
+
+
+def _hint(known: str, opset: int | None) -> str:
+    """Return what a user can do about a result that does not load."""
+    newest = "" if opset is None else f"opset {opset} is the newest at which it loads"
+    return "; ".join(
+        filter(None, (newest, known, "--verify=off writes it all the same, for runtimes that load it"))
+    )
+
+
+def _unverified(verdict: Verdict) -> VerificationFailed:
+    error = VerificationFailed(
+        f"the numbers could not be compared: {verdict.reason}",
+        code="unverified",
+        hint="--verify=auto writes the result all the same, and says so",
+    )
+    error.verification = verdict.as_dict()
+    return error

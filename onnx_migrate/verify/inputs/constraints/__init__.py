@@ -1,0 +1,1 @@
+"""Which values a model accepts at its inputs, derived from its nodes."""

@@ -1,0 +1,155 @@
+"""What is known of a model's values before it runs: types, shapes at the chosen input shapes, and small constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+import numpy as np
+import onnx
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+
+from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes
+from onnx_migrate.analysis.shape_arithmetic import LARGEST, compute
+from onnx_migrate.analysis.skeleton import skeleton
+from onnx_migrate.model.graphs import nested_bodies, nested_nodes
+from onnx_migrate.verify.compare.arrays import Array
+
+__all__ = ["Facts", "Shape"]
+
+Shape = tuple[int | None, ...]
+"""The lengths of a value's axes, None where one is unknown."""
+
+
+class Facts:
+    """Facts about the values of a model's main graph and its sub-graphs, whose names are unique among them.
+
+    `shapes` are those that the graph inputs will have; without them the declared ones hold. Shape inference runs when
+    a computed value is asked for first. Where it fails, less is known.
+    """
+
+    def __init__(self, model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None = None) -> None:
+        self._model = model
+        self._given = dict(shapes or {})
+        self._types: dict[str, int] = {}
+        self._shapes: dict[str, Shape] = {}
+        self._constants: dict[str, TensorProto] = {}
+        for _, body in nested_bodies(model.graph):
+            assert isinstance(body, GraphProto)
+            for tensor in body.initializer:
+                self._add_constant(tensor.name, tensor)
+            for sparse in body.sparse_initializer:
+                self._types[sparse.values.name] = sparse.values.data_type
+                self._shapes[sparse.values.name] = tuple(sparse.dims)
+            for value in body.input:
+                self._add_type(value)
+        for node in nested_nodes(model.graph.node):
+            if node.op_type == "Constant" and node.attribute and node.attribute[0].name.startswith("value"):
+                self._add_constant_node(node)
+        self._shapes.update(self._given)
+        self._values: dict[str, Array] | None = None
+        self._inferred = False
+
+    def element_type(self, name: str) -> int:
+        """Return the element type of a value, 0 where it is unknown."""
+        if name not in self._types:
+            self._infer()
+        return self._types.get(name, 0)
+
+    def shape(self, name: str) -> Shape | None:
+        """Return the shape of a value, None where not even its rank is known."""
+        if name not in self._shapes:
+            self._infer()
+        return self._shapes.get(name)
+
+    def length(self, name: str, axis: int) -> int | None:
+        """Return the length of an axis of a value, None where it is unknown."""
+        found = self.shape(name)
+        return found[axis] if found is not None and -len(found) <= axis < len(found) else None
+
+    def static_shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the shape of a value if every axis is known."""
+        found = self.shape(name)
+        if found is None:
+            return None
+        known = tuple(size for size in found if size is not None)
+        return known if len(known) == len(found) else None
+
+    def value(self, name: str) -> Array | None:
+        """Return a value of at most 1,024 elements that follows from constants and shapes, else None."""
+        if name not in self._shapes:
+            self._infer()
+        if self._values is None:
+            self._values = {}
+            for node in nested_nodes(self._model.graph.node):
+                self._evaluate(node, self._values)
+        return self._values[name] if name in self._values else self._constant(name)
+
+    def _evaluate(self, node: NodeProto, values: dict[str, Array]) -> None:
+        if len(node.output) != 1 or any(attribute.ref_attr_name for attribute in node.attribute):
+            return
+        if node.op_type == "Shape":
+            known = self.static_shape(node.input[0])
+            if known is not None:
+                at = {a.name: a.i for a in node.attribute}
+                values[node.output[0]] = np.array(known[slice(at.get("start", 0), at.get("end"))], np.int64)
+            return
+        given = [values.get(name, self._constant(name)) if name else None for name in node.input]
+        if not given or any(part is None and name for part, name in zip(given, node.input, strict=True)):
+            return
+        attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        found = compute(node.op_type, attributes, given)
+        if found is not None:
+            values[node.output[0]] = found
+
+    def _constant(self, name: str) -> Array | None:
+        tensor = self._constants.get(name)
+        return numpy_helper.to_array(tensor) if tensor is not None else None
+
+    def _add_constant_node(self, node: NodeProto) -> None:
+        attribute = node.attribute[0]
+        if attribute.name == "value":
+            self._add_constant(node.output[0], attribute.t)
+            return
+        value = helper.get_attribute_value(attribute)
+        if attribute.name in ("value_int", "value_ints", "value_float", "value_floats"):
+            kind = np.int64 if "int" in attribute.name else np.float32
+            self._add_constant(node.output[0], numpy_helper.from_array(np.array(value, kind)))
+
+    def _add_constant(self, name: str, tensor: TensorProto) -> None:
+        self._types[name], self._shapes[name] = tensor.data_type, tuple(tensor.dims)
+        small = int(np.prod(tensor.dims, dtype=float)) <= LARGEST
+        if small and tensor.data_location != TensorProto.EXTERNAL:
+            self._constants[name] = tensor
+
+    def _add_type(self, value: onnx.ValueInfoProto) -> None:
+        kind = value.type.tensor_type
+        if kind.elem_type:
+            self._types.setdefault(value.name, kind.elem_type)
+        if kind.HasField("shape"):
+            dims = tuple(
+                d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in kind.shape.dim
+            )
+            self._shapes.setdefault(value.name, dims)
+
+    def _infer(self) -> None:
+        if self._inferred:
+            return
+        self._inferred = True
+        sized = skeleton(self._model)
+        for value in sized.graph.input:
+            kind = value.type.tensor_type
+            if value.name in self._given and value.type.WhichOneof("value") == "tensor_type":
+                kind.shape.ClearField("dim")
+                for size in self._given[value.name]:
+                    kind.shape.dim.add().dim_value = size
+        for graph in self._inferred_or_declared(sized):
+            for value in (*graph.value_info, *graph.output):
+                self._add_type(value)
+
+    def _inferred_or_declared(self, sized: onnx.ModelProto) -> Iterator[GraphProto]:
+        with suppress(InferenceError):  # then only what is declared is known
+            sized = infer_shapes(sized)
+        for _, body in nested_bodies(sized.graph):
+            assert isinstance(body, GraphProto)
+            yield body

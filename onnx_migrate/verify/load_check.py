@@ -1,0 +1,73 @@
+"""Whether ONNX Runtime loads a result, where it loads the original: without any input, as users' first step with it."""
+
+from __future__ import annotations
+
+import re
+
+import onnx
+
+from onnx_migrate import isolate
+from onnx_migrate.isolate import Limits, mark
+from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.interruption import interruption
+from onnx_migrate.verify.verdict import LoadFailure
+
+__all__ = ["LOADS", "check_loads", "load_failure"]
+
+LOADS = "onnx_migrate.verify.load_check:load_failure"
+"""What runs in the child process."""
+
+_NO_KERNEL = re.compile(r"an implementation for (?P<op>\w+)\(\d+\) node with name '(?P<name>[^']*)'")
+
+
+def check_loads(
+    original: Runnable | None, result: Runnable, *, limits: Limits | None = None, isolated: bool = True
+) -> tuple[LoadFailure | None, str]:
+    """Load both models in a child process; return how the result fails, and why that is not known ("" if it is).
+
+    A result that crashes the process fails. Without an original, the result must load in any case.
+    """
+    ending = isolate.run(LOADS, original, result, limits=limits, isolated=isolated)
+    if isinstance(ending, isolate.Returned):
+        failure: LoadFailure | None = ending.value
+        return failure, ""
+    if isinstance(ending, isolate.Crashed) and ending.stage.startswith("result"):
+        return LoadFailure(interruption(ending)), ""
+    return None, f"whether the result loads is not known: {interruption(ending)}"
+
+
+def load_failure(original: Runnable | None, result: Runnable) -> LoadFailure | None:
+    """Load a result without and with optimisation, and return why the first of them fails that works for the original.
+
+    None if the result loads wherever the original does.
+    """
+    for level in LEVELS:
+        mark(f"result: loading, {level}")
+        try:
+            open_model(result, level)
+        except EvaluationError as error:
+            mark(f"original: loading, {level}")
+            if original is None or _loads(original, level):
+                node, operator = _place(error, result.proto())
+                unoptimised = level != LEVELS[0]
+                return LoadFailure(str(error), node, operator, unoptimised=unoptimised, limit=error.limit)
+    return None
+
+
+def _place(error: EvaluationError, model: onnx.ModelProto) -> tuple[str, str]:
+    """Return the name (else the first output) and the operator of the node at fault; "" for one that the runtime made."""
+    found = _NO_KERNEL.search(str(error))
+    for node in all_nodes(model):
+        named = error.node != "" and node.name == error.node
+        if named or (found and found["op"] == node.op_type and found["name"] == node.name):
+            return node.name or next(filter(None, node.output), ""), node.op_type
+    return "", ""
+
+
+def _loads(model: Runnable, level: str) -> bool:
+    try:
+        open_model(model, level)
+    except EvaluationError:
+        return False
+    return True

@@ -1,0 +1,164 @@
+"""Which model a migration returns for a verdict, and when there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import onnx.parser
+import onnxruntime
+import pytest
+
+from onnx_migrate import CannotMigrate, PassError, UsageError, VerificationFailed, isolate, migrate
+from onnx_migrate.verification import policy_of
+from onnx_migrate.verify.dynamic import proof
+from onnx_migrate.verify.equivalence import verifier
+from tests.support.small_model import HERE, bytes_of, small
+
+ODD = """<ir_version: 6, opset_import: ["": 11]>
+g (float[2] x) => (float[1] y) <int64[1] far = {9}> { a = Relu(x)  b = Identity(a)  y = Gather(b, far) }"""
+"""It loads, runs on no input, and onnxsim would remove the Identity."""
+
+ROI_ALIGN = """<ir_version: 8, opset_import: ["": 16]>
+g (float[1,2,8,8] x, float[3,4] r) => (float[3,2,2,2] y) <int64[3] b = {0,0,0}> {
+    y = RoiAlign<output_height=2, output_width=2>(x, r, b) }"""
+
+OPTIMISER_FAULT = """<ir_version: 8, opset_import: ["": 13]>
+g (float[1,4,4,3] x) => (float[1,3,4,4] y) <float s = {0.1}, int8 z = {1}> {
+    q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) t = Transpose<perm=[0,3,1,2]>(d) y = Sigmoid(t) }"""
+
+
+def model(text: str) -> onnx.ModelProto:
+    found: onnx.ModelProto = onnx.parser.parse_model(text)
+    return found
+
+
+def test_true_and_false_are_policies() -> None:
+    assert [policy_of(item) for item in (True, False, "require", "off")] == ["auto", "off", "require", "off"]
+    with pytest.raises(UsageError, match="maybe"):
+        migrate(small(), verify="maybe")  # type: ignore[arg-type]
+
+
+def test_an_unverified_result_is_not_simplified() -> None:
+    result = migrate(model(ODD), **HERE)
+    assert result.report.verification is not None
+    assert result.report.verification["kind"] == "unverified"
+    assert [node.op_type for node in result.model.graph.node] == ["Relu", "Identity", "Gather"]
+    (note,) = [note for note in result.report.notes if note.code == "left-out"]
+    assert "could not be compared" in note.message
+    unverified = migrate(model(ODD), verify="off", **HERE)
+    assert len(unverified.model.graph.node) < 3
+
+
+def test_what_is_required_is_not_left_out() -> None:
+    with pytest.raises(
+        VerificationFailed, match="could not be compared: the original does not run"
+    ) as caught:
+        migrate(model(ODD), verify="require", **HERE)
+    assert caught.value.code == "unverified"
+    assert caught.value.verification is not None
+    with pytest.raises(PassError, match="simplification is required, but") as refused:
+        migrate(model(ODD), simplify="require", **HERE)
+    assert refused.value.code == "not-simplified"
+
+
+def test_a_simplifier_whose_result_does_not_load_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no inputs run on the original, too: then the result is only loaded."""
+    import onnxsim
+
+    def simplify(proto: onnx.ModelProto, **options: Any) -> tuple[onnx.ModelProto, bool]:
+        proto.graph.node[0].op_type = "Softmax"
+        proto.graph.node[0].attribute.append(onnx.helper.make_attribute("axis", 7))
+        return proto, True
+
+    monkeypatch.setattr(onnxsim, "simplify", simplify)
+    for source in (model(ODD), model(ODD.replace("9", "1"))):
+        result = migrate(source, **HERE)
+        assert result.model.graph.node[0].op_type == "Relu"
+
+
+def broken(proto: onnx.ModelProto) -> None:
+    """A pass whose result onnx accepts, and ONNX Runtime does not load."""
+    proto.graph.node[0].domain = "nobody.knows"
+    proto.opset_import.add(domain="nobody.knows", version=1)
+
+
+@pytest.mark.parametrize("far", ["9", "1"], ids=["no inputs", "inputs"])
+def test_a_result_that_does_not_load_is_refused(far: str) -> None:
+    with pytest.raises(
+        VerificationFailed, match=r"loads the original, but not the result: .*nobody.knows"
+    ) as caught:
+        migrate(model(ODD.replace("9", far)), passes=[broken], **HERE)
+    assert caught.value.code == "does-not-load"
+    assert "--verify=off" in caught.value.hint
+    assert "newest" not in caught.value.hint  # it loads at no opset
+
+
+def test_the_newest_opset_that_loads_is_named() -> None:
+    with pytest.raises(VerificationFailed) as caught:
+        migrate(model(ROI_ALIGN), opset=23, simplify=False, **HERE)
+    error = caught.value
+    assert error.code == "does-not-load"
+    assert error.where is not None
+    assert error.where.operator == "RoiAlign"
+    assert "opset 21 is the newest at which it loads" in error.hint
+    assert "RoiAlign(22)" in error.reason
+
+
+@pytest.mark.skipif(
+    not onnxruntime.__version__.startswith("1.31."), reason="the fault is that of one release's optimiser"
+)
+def test_a_result_that_loads_without_optimisation_only() -> None:
+    with pytest.raises(VerificationFailed) as caught:
+        migrate(model(OPTIMISER_FAULT), opset=21, simplify=False, **HERE)
+    assert (
+        "opset 20 is the newest at which it loads; with optimisations off it loads as it is"
+        in caught.value.hint
+    )
+
+
+def ends(monkeypatch: pytest.MonkeyPatch, function: str, ending: isolate.Ending) -> None:
+    real = isolate.run
+
+    def run(called: str, *args: Any, **options: Any) -> isolate.Ending:
+        return ending if called == function else real(called, *args, **options)
+
+    monkeypatch.setattr(isolate, "run", run)
+
+
+@pytest.mark.parametrize(
+    "ending", [isolate.TimedOut(600.0), isolate.OutOfMemory(2 << 30)], ids=["time", "memory"]
+)
+def test_a_limit_leaves_the_result_unverified_and_as_migrated(
+    monkeypatch: pytest.MonkeyPatch, ending: isolate.Ending
+) -> None:
+    plain = migrate(small(), simplify=False, **HERE)
+    ends(monkeypatch, verifier.CHECK, ending)
+    result = migrate(small(), **HERE)
+    assert result.report.verification is not None
+    assert result.report.verification["kind"] == "unverified"
+    assert str(ending) in result.report.verification["reason"]
+    assert bytes_of(result.model) == bytes_of(plain.model)
+    with pytest.raises(VerificationFailed, match="could not be compared"):
+        migrate(small(), verify="require", **HERE)
+
+
+def test_a_limit_at_other_sizes_is_not_a_frozen_dim(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends(monkeypatch, proof.PROVE, isolate.TimedOut(600.0))
+    result = migrate(small(), dynamic_batch=True, **HERE)
+    assert result.report.verification is not None
+    assert result.report.verification["kind"] == "unverified"
+    assert "dynamic dims are not proved: not done after 600 s" in result.report.verification["reason"]
+    assert result.report.verification["comparisons"]
+    assert "left-out" in {note.code for note in result.report.notes}
+    with pytest.raises(VerificationFailed, match="not done after 600 s"):
+        migrate(small(), dynamic_batch=True, verify="require", **HERE)
+    ends(monkeypatch, proof.PROVE, isolate.Crashed("SIGSEGV", stage="result: running"))
+    with pytest.raises(CannotMigrate, match="SIGSEGV"):
+        migrate(small(), dynamic_batch=True, **HERE)
+
+
+def test_a_tiny_limit_is_reported_with_its_seconds() -> None:
+    result = migrate(small(), simplify=False, timeout=0.01)
+    assert result.report.verification is not None
+    assert "not done after 0.01 s" in result.report.verification["reason"]

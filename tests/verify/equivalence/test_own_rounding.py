@@ -1,0 +1,108 @@
+"""ONNX Runtime's own rounding is accepted where bits differ; a fault is not, however small its effect on outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_migrate.verify import Kind
+from onnx_migrate.verify.equivalence import own_rounding
+from onnx_migrate.verify.evaluators import EvaluationError
+from tests.verify.harness import check, mutated, net
+
+
+def quantised(opset, *, scale=0.02, zero=-100):
+    """AveragePools between QuantizeLinears: ONNX Runtime adds in another order from opset 19 on."""
+    rng = np.random.default_rng(3)
+    text = "(float[1,1,49,10] x) => (float[1,16,A,B] y) { c = Conv<pads=[1,1,1,1]>(x, w) v0 = Relu(c)\n"
+    for k in range(3):
+        text += f"q{k} = QuantizeLinear(v{k}, s, z) d{k} = DequantizeLinear(q{k}, s, z)\n"
+        text += f"v{k + 1} = AveragePool<kernel_shape=[3,3], pads=[1,1,1,1]>(d{k})\n"
+    model = net(text + "q = QuantizeLinear(v3, s, z) y = DequantizeLinear(q, s, z) }", opset=opset)
+    weights = rng.standard_normal((16, 1, 3, 3)).astype(np.float32)
+    for name, value in (("w", weights), ("s", np.float32(scale)), ("z", np.int8(zero))):
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
+    return model
+
+
+def test_single_steps_behind_another_order_of_addition_are_rounding():
+    before, after = quantised(18), quantised(19)
+    found = check(before, after, Kind.VERIFIED, exact=after)
+    assert (found.exact, found.own_rounding, found.grade) == (False, True, "within-rounding")
+    assert any("the runtime's own rounding" in note for note in found.notes)
+    check(before, after, Kind.DIFFERS, "bit-identity is required", exact=after, strict=True)
+    lifted = check(before, after, Kind.VERIFIED, lifted=after)
+    assert (lifted.exact, lifted.own_rounding) == (None, True)
+
+
+@pytest.mark.parametrize("change", [{"scale": 0.0201}, {"zero": -101}])
+def test_a_moved_scale_or_zero_point_is_no_rounding(change):
+    other = quantised(19, **change)
+    check(quantised(18), other, Kind.DIFFERS, exact=other)
+    check(quantised(18), other, Kind.DIFFERS, lifted=other)
+
+
+def test_constants_that_were_listed_as_inputs_are_packed_once_they_are_not():
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((2048, 255)).astype(np.float32)
+    before = net("(float[1,2048] x) => (float[1,255] y) { y = Gemm(x, w, b) }", ir=6, w=w, b=np.ones(255))
+    after = mutated(before)
+    for tensor in before.graph.initializer:
+        listed = helper.make_tensor_value_info(tensor.name, TensorProto.FLOAT, tensor.dims)
+        before.graph.input.append(listed)
+    assert check(before, after, Kind.VERIFIED, exact=after, strict=True).grade == "bit-identical"
+
+
+def half_net(clip):
+    """A float16 net; ONNX Runtime casts to float32 and back, and joins casts where it can."""
+    rng = np.random.default_rng(0)
+    text = "(float16[1,3,32,32] x) => (float16[1,8,32,32] y) { c = Conv<pads=[1,1,1,1]>(x, w)\n"
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 17]> g {text} r = {clip} m = Mul(r, c) y = Conv<pads=[1,1,1,1]>(m, v) }}'
+    )
+    for name, shape in (("w", (8, 3, 3, 3)), ("v", (8, 8, 3, 3))):
+        values = (rng.standard_normal(shape) * 0.3).astype(np.float16)
+        model.graph.initializer.append(numpy_helper.from_array(values, name))
+    return model
+
+
+def test_casts_that_are_joined_in_another_way_are_rounding():
+    """Relu and Max(x, 0) are the same; one is computed in float16, the other between casts."""
+    before, after = half_net("Relu(c)"), half_net("LeakyRelu<alpha=0.0>(c)")
+    found = check(before, after, Kind.VERIFIED, exact=after)
+    assert found.grade in ("bit-identical", "within-rounding")
+    wrong = half_net("LeakyRelu<alpha=0.001>(c)")
+    check(before, wrong, Kind.DIFFERS, exact=wrong)
+
+
+NORM = """(float[1,4,8,8] x) => (float[1,4,8,8] y) { a = Conv(x, w) n = BatchNormalization<epsilon=0.00001>(a, g, b, m, v)
+    e = Exp(n) t = Mul(e, e) y = Tanh(t) }"""
+
+
+def norm(text=NORM, **changed):
+    rng = np.random.default_rng(0)
+    tensors = {"w": rng.standard_normal((4, 4, 1, 1)), "g": np.ones(4), "b": np.zeros(4), "m": np.zeros(4)}
+    return net(text, **(tensors | {"v": np.full(4, 0.5)} | changed))
+
+
+def test_without_a_claim_a_fault_below_the_noise_of_the_outputs_is_found_at_its_node():
+    before, after = norm(), norm(NORM.replace("0.00001", "0.00002"))
+    found = check(before, after, Kind.DIFFERS, by_value=True)
+    assert found.grade == "differs"
+
+
+def test_models_with_other_names_are_not_compared_value_by_value():
+    renamed = NORM.replace("e = Exp(n) t = Mul(e, e)", "f = Exp(n) t = Mul(f, f)")
+    check(norm(), norm(renamed), Kind.VERIFIED, by_value=True)
+
+
+def test_a_model_that_cannot_be_cut_is_refused_with_the_cause(monkeypatch):
+    def fail(*_args, **_options):
+        raise EvaluationError("no such type")
+
+    monkeypatch.setattr(own_rounding, "first_difference", fail)
+    after = norm(b=np.full(4, 1e-7))
+    check(norm(), after, Kind.DIFFERS, "cannot be compared value by value: no such type", exact=after)
+    assert "not compared value by value" in check(norm(), after, Kind.VERIFIED, by_value=True).notes[-1]

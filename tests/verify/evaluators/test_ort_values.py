@@ -1,0 +1,44 @@
+"""Tensors of types that numpy lacks go into ONNX Runtime and come out."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from onnx_migrate.verify import Kind
+from onnx_migrate.verify.evaluators.ort_values import is_foreign
+from tests.verify.harness import check, net, outputs
+
+
+@pytest.mark.parametrize(
+    "kind", ["bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"]
+)
+def test_foreign_types_pass_through_unchanged(kind):
+    model = net(
+        f"({kind}[2,3] x, float[2] z) => ({kind}[2,3] y, float[2] w) {{ y = Identity(x) w = Relu(z) }}",
+        opset=19,
+    )
+    model.ir_version = 9
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type)
+    x = np.array([[1, 0, -2], [0.5, 3, 4]]).astype(dtype)
+    found = outputs(model, {"x": x, "z": np.array([-1, 1], np.float32)})
+    assert found["y"].dtype == dtype
+    assert np.array_equal(found["y"].view(np.uint8), x.view(np.uint8))
+    assert found["w"].tolist() == [0, 1]
+    assert is_foreign(f"tensor({kind})")
+    assert not is_foreign("tensor(float16)")
+    empty = outputs(model, {"x": x, "z": np.zeros(2, np.float32)})["y"]
+    assert empty.shape == (2, 3)
+
+
+def test_a_model_of_bfloat16_is_compared():
+    before = net(
+        "(bfloat16[4,8] x) => (bfloat16[4,8] y) { c = Cast<to=1>(x) r = Relu(c) y = Cast<to=16>(r) }",
+        opset=19,
+    )
+    after = net(
+        "(bfloat16[4,8] x) => (bfloat16[4,8] y) { c = Cast<to=1>(x) r = Abs(c) y = Cast<to=16>(r) }", opset=19
+    )
+    check(before, before, Kind.VERIFIED)
+    check(before, after, Kind.DIFFERS)

@@ -1,0 +1,45 @@
+"""What the runtime refuses is corrected by what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from onnx_migrate.verify.evaluators import EvaluationError
+from onnx_migrate.verify.inputs.generate import generate_feed
+from onnx_migrate.verify.inputs.refusals import corrected
+from onnx_migrate.verify.inputs.sizes import size_choices
+from tests.verify.harness import net, outputs
+
+
+def correct(text):
+    model = net(text)
+    choice = size_choices(model)[0]
+
+    def run(feed):
+        return outputs(model, feed)
+
+    with pytest.raises(EvaluationError) as refused:
+        run(generate_feed(model, None, choice, "normal", 0))
+    return corrected(model, None, choice, 0, run, refused.value)
+
+
+def test_two_lengths_that_must_agree():
+    found = correct("(float[1,A] a, float[1,B] b) => (float[1,C] y) { y = Add(a, b) }")
+    assert len(found.sizes) == 1
+
+
+def test_a_length_that_is_the_sum_of_two():
+    text = """(float[1,A] past, float[1,B] now, float[1,C] mask) => (float[1,D] y) {
+      all = Concat<axis=1>(past, now) y = Add(all, mask) }"""
+    assert set(correct(text).sizes.values()) in ({15}, {17}, {9})
+
+
+def test_values_that_count_elements_of_another_input():
+    text = """(float[3,2] x, int64[1] n) => (float[a,b] y) <int64[1] k = {6}> {
+      m = Mul(n, n) s = Concat<axis=0>(m, k) y = Reshape(x, s) }"""
+    found = correct(text).values["n"]
+    assert (found.low, found.high) == (1, 1)
+
+
+def test_what_no_input_can_mend_is_given_up():
+    assert correct("(float[2,3] a, float[2,4] b) => (float[2,3] y) { y = MatMul(a, b) }") is None
