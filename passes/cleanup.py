@@ -107,7 +107,7 @@ class Cleanup(Pass):
             log.note(
                 self.name,
                 "value-info",
-                f"dropped {dropped} entries of value_info of {path} that were repeated, empty or of no inner value",
+                f"removed {dropped} entries of value_info of {path} that are repeated, have no type, or name no inner value",
                 subject=path,
             )
 

@@ -181,7 +181,10 @@ class Rewriter(NodeView):
         self.following.append(self._node(operator, inputs, outputs, domain, attributes))
 
     def detach_output(self, index: int, hint: str = "raw") -> str:
-        """Rename an output and return the new name; a node written with `after` can then produce the old one."""
+        """Rename an output and return the new name; a node written with `after` can then produce the old one.
+
+        Read the old name, `output(index)`, before.
+        """
         name = self.fresh(hint)
         self.node.output[index] = name
         return name

@@ -106,7 +106,7 @@ class Prover:
                 proof.reason,
                 code="frozen-dim",
                 where=where,
-                hint=f"export the model with {' and '.join(symbols)} dynamic, or leave fixed the axis that fails",
+                hint=f"do not make the axis that fails dynamic, or export the model with {' and '.join(symbols)} dynamic",
             )
         return Proof(verdict, proof)
 

@@ -27,6 +27,9 @@ _FURTHER_DISTRIBUTIONS = ("uniform", "pixels", "small")
 _PATIENCE = 2.0
 """Seconds after which no further distribution is tried."""
 
+_LONGEST_SEARCH = 30.0
+"""Seconds that finding the first input may take where a second one shall be run as well."""
+
 Values = dict[str, Any]
 """Values by name."""
 
@@ -80,13 +83,16 @@ class FeedSearch:
             except UsageError as error:
                 raise EvaluationError(error.reason) from error
             except EvaluationError as error:
+                if error.limit:
+                    raise
                 refusals[index] = error
         else:
             if not self._correct(choices, refusals):
                 first = next(iter(refusals.values()), None)
                 raise first or EvaluationError("at all sizes tried, its inputs take more than 256 MB each")
-        for distribution in _DISTRIBUTIONS[1:]:
-            self._try_or_note(distribution)
+        if time.perf_counter() - self._start < _LONGEST_SEARCH:
+            for distribution in _DISTRIBUTIONS[1:]:
+                self._try_or_note(distribution)
 
     def generate_more(self, hopeless: Iterable[str]) -> None:
         """Run further distributions, while time is left, until two feeds make every output vary that can.

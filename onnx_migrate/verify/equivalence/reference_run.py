@@ -22,6 +22,7 @@ from onnx_migrate.verify.evaluators import (
     open_model,
     with_extra_outputs,
 )
+from onnx_migrate.verify.inputs.constraints.exact_inputs import exact_inputs
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds
 from onnx_migrate.verify.model_traits import contains_resize
 from onnx_migrate.verify.verdict import FeedNote
@@ -115,9 +116,10 @@ def run_original(
         )
     noise = Noise(search.outputs)
     runs = {configurations[0]: search.outputs}
+    exact = exact_inputs(before)
     try:
         for index, inputs in enumerate(search.inputs):
-            noise.observe(index, search.run(perturbed_by_ulp(inputs, seed)))
+            noise.observe(index, search.run(perturbed_by_ulp(inputs, seed, exact)))
         search.release_model()
         for configuration in configurations[1:]:
             mark(f"original: running, {configuration}")

@@ -31,6 +31,7 @@ from onnx_migrate.verify.inputs.user_inputs import Feeds
 from onnx_migrate.verify.interruption import interruption
 from onnx_migrate.verify.load_check import check_loads, load_failure
 from onnx_migrate.verify.model_traits import random_outputs
+from onnx_migrate.verify.random_part import with_fixed_numbers
 from onnx_migrate.verify.verdict import Kind, LoadFailure, Verdict
 
 __all__ = ["CHECK", "check", "verify"]
@@ -106,7 +107,42 @@ def check(
     by_value: bool = False,
     first_choice: int = 0,
 ) -> Verdict:
-    """Do the work of `verify`, in whatever process this is; sizes are tried from the choice `first_choice` on."""
+    """Do the work of `verify`, in whatever process this is; sizes are tried from the choice `first_choice` on.
+
+    Random operators are replaced by fixed ones in all models; then the result itself is still loaded.
+    """
+    random = random_outputs(original.proto())
+    if not random:
+        return _check(original, result, exact, feeds, tolerance, seed, lifted, strict, by_value, first_choice)
+    given = {item for item in (original, result, exact, lifted) if item is not None}
+    fixed: dict[Runnable | None, Runnable | None] = {item: with_fixed_numbers(item) for item in given}
+    verdict = _check(
+        fixed[original] or original, fixed[result] or result, fixed.get(exact), feeds, tolerance, seed,
+        fixed.get(lifted), strict, by_value, first_choice,
+    )  # fmt: skip
+    also = random_outputs(result.proto())
+    lost = next((name for name in random if name not in also), "")
+    if lost and verdict.kind is Kind.VERIFIED:
+        reason = f"output {lost!r} depends on random numbers ({random[lost]}) in the original, and not in the result"
+        verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=reason)
+    which, operators = ", ".join(map(repr, random)), ", ".join(sorted(set(random.values())))
+    note = f"compared with fixed numbers in place of random ones ({operators}), on which these outputs depend: {which}"
+    return _with_load_failure(replace(verdict, notes=(*verdict.notes, note)), load_failure(original, result))
+
+
+def _check(
+    original: Runnable,
+    result: Runnable,
+    exact: Runnable | None,
+    feeds: Feeds | None,
+    tolerance: Tolerance,
+    seed: int,
+    lifted: Runnable | None,
+    strict: bool,
+    by_value: bool,
+    first_choice: int,
+) -> Verdict:
+    """Compare models without random operators, unless these cannot be replaced."""
     fed = {name for feed in feeds.sets for name in feed.inputs} if feeds is not None else set()
     original = with_defaults_as(original, exact or lifted or result, fed)
     before, after = original.proto(), result.proto()
@@ -180,7 +216,7 @@ def check(
         and not only_reference
         and tolerance.rtol is tolerance.atol is None
     ):
-        compare_values(original, result, before, after, findings)
+        compare_values(original, result, before, after, findings, max(_PATIENCE, seconds))
     return findings.verdict(candidate.evaluator + _levels(reference))
 
 

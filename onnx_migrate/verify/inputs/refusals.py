@@ -12,7 +12,8 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.model.graphs import fed_inputs, names_read, nested_nodes
+from onnx_migrate.model.graphs import fed_inputs, initializer_types, names_read, nested_nodes
+from onnx_migrate.verify.compare.arrays import flatten
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges
@@ -27,6 +28,7 @@ _PATIENCE = 8.0
 """Seconds after which no further correction is tried."""
 
 _LARGEST_SIZE = 4096
+_CONSTANT_SIZES = 16
 _SMALL = 8
 """Elements up to which an input of floats may be a size or a number of steps."""
 
@@ -53,36 +55,45 @@ def corrected(
     other: onnx.ModelProto | None,
     choice: SizeChoice,
     seed: int,
-    run: Callable[[Mapping[str, Any]], object],
+    run: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     refusal: EvaluationError,
 ) -> Corrections | None:
     """Return corrections with which the model runs, None if none were found; `refusal` is that of the inputs as made.
 
-    A correction that leads to another refusal is kept, once for each, if none leads to a run. At most 96 runs, within
-    eight seconds.
+    A correction that leads to another refusal is kept, once for each, if none leads to a run. Corrections with which
+    every output is empty are the last resort. At most 96 runs, within eight seconds.
     """
     start = time.perf_counter()
     known, seen, tries = Corrections(), {_kind(refusal)}, 0
+    empty: Corrections | None = None
     while True:
         further: tuple[Corrections, EvaluationError] | None = None
         for candidate in _candidates(model, other, choice, known, refusal):
             if tries == _TRIES or time.perf_counter() - start > _PATIENCE:
-                return None
+                return empty
             tries += 1
             feed = generate_feed(model, other, choice, "normal", seed, candidate)
             if feed is None:
                 continue
             try:
-                run(feed)
+                outputs = run(feed)
             except EvaluationError as error:
+                if error.limit:
+                    return empty
                 if further is None and _kind(error) not in seen:
                     further = candidate, error
             else:
-                return candidate
+                if not _all_empty(outputs):
+                    return candidate
+                empty = empty or candidate
         if further is None:
-            return None
+            return empty
         known, refusal = further
         seen.add(_kind(refusal))
+
+
+def _all_empty(outputs: Mapping[str, Any]) -> bool:
+    return all(array is not None and array.size == 0 for _, array in flatten("", list(outputs.values())))
 
 
 def _kind(refusal: EvaluationError) -> str:
@@ -114,18 +125,23 @@ def _candidates(
 def _sizes(
     model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]], known: Corrections, text: str
 ) -> Iterator[Corrections]:
-    """Give an open dim whose size the message names another size: one that it names, or the sum of two others."""
+    """Give an open dim whose size the message names another size: one that it names, or the sum of two others.
+
+    Where it names none, every open dim may be wrong, and the size of another dim, or of a constant's, be right.
+    """
     named = [int(number) for number in _NUMBER.findall(text) if len(number) < 5]
     named = [number for number in dict.fromkeys(named) if 1 < number <= _LARGEST_SIZE]
     keys = open_dims(model, shapes)
-    sums = [a + b for i, a in enumerate(keys.values()) for b in list(keys.values())[i + 1 :]]
-    for wanted in (
-        named,
-        dict.fromkeys(sums),
-        (1,),
-    ):  # a length of 1 may agree by being repeated, which shows less
-        for key, size in keys.items():
-            for number in wanted if size in named else ():
+    sizes = list(keys.values())
+    movable = {key: size for key, size in keys.items() if size in named}
+    sums = [a + b for i, a in enumerate(sizes) for b in sizes[i + 1 :]]
+    choices = [named, sums, [1]]  # a length of 1 may agree by being repeated, which shows less
+    if not movable:
+        constants = [size for _, _, dims in initializer_types(model.graph) for size in dims if size > 1]
+        movable, choices = keys, [list(dict.fromkeys([*sizes, *constants]))[:_CONSTANT_SIZES]]
+    for wanted in choices:
+        for key, size in movable.items():
+            for number in dict.fromkeys(wanted):
                 if number != size:
                     yield replace(known, sizes={**known.sizes, key: number})
 

@@ -34,6 +34,11 @@ def test_a_length_that_is_the_sum_of_two():
     assert set(correct(text).sizes.values()) in ({15}, {17}, {9})
 
 
+def test_a_length_that_only_a_constant_has():
+    text = "(float[N,T,K] x) => (float[N,T,2] y) <float[3,2] w = {1,2,3,4,5,6}> { y = MatMul(x, w) }"
+    assert correct(text).sizes == {"K": 3}
+
+
 def test_values_that_count_elements_of_another_input():
     text = """(float[3,2] x, int64[1] n) => (float[a,b] y) <int64[1] k = {6}> {
       m = Mul(n, n) s = Concat<axis=0>(m, k) y = Reshape(x, s) }"""
