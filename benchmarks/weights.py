@@ -1,7 +1,7 @@
 """Time and peak memory of getting a model's weights from one file to another, side by side with `cp`.
 
     python benchmarks/weights.py --baseline --command \\
-        'onnx-migrate {source} {target} --no-simplify --no-verify'
+        'onnx-migrate {source} {target} --no-simplify --no-verify' --proof
 
 Makes a 1.5 GB single-file model and a 4 GB one with external data in a temporary folder (12 GB of disk at
 most). `cp` is timed alone and with the `sync` that makes it as durable as a save. Rounds alternate; the table
@@ -106,7 +106,9 @@ def run(command: list[str]) -> Run:
     return Run(time.monotonic() - start, usage.ru_maxrss / 1024, status != 0)
 
 
-def measure(source: Path, external: bool, template: str, rounds: int, baseline: bool) -> dict[str, list[Run]]:
+def measure(
+    source: Path, external: bool, template: str, rounds: int, baseline: bool, proof: bool
+) -> dict[str, list[Run]]:
     """Return each contender's rounds; before each the target's folder is emptied."""
     target = source.parent / "out"
     size = str(external)
@@ -120,6 +122,10 @@ def measure(source: Path, external: bool, template: str, rounds: int, baseline: 
     if template:
         filled = template.format(source=shlex.quote(str(source)), target=shlex.quote(str(target / "b.onnx")))
         contenders["command"] = shlex.split(filled)
+    if proof:
+        whole = [sys.executable, "-m", "onnx_migrate", str(source), str(target / "b.onnx"), "--quiet"]
+        contenders["verified"] = [*whole, "--no-simplify"]
+        contenders["simplified, verified"] = whole
     if baseline:
         contenders["onnx.load + save"] = [
             sys.executable,
@@ -159,6 +165,11 @@ def main() -> None:
     parser.add_argument(
         "--baseline", action="store_true", help="onnx's own load, save and version converter too"
     )
+    parser.add_argument(
+        "--proof",
+        action="store_true",
+        help="onnx-migrate with verification, without the simplifier and with it",
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="of the models' sizes")
     parser.add_argument("--folder", help="where to make the temporary folder")
@@ -169,7 +180,9 @@ def main() -> None:
     ):
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             source = make(Path(folder), size, external)
-            results = measure(source, external, options.command, options.rounds, options.baseline)
+            results = measure(
+                source, external, options.command, options.rounds, options.baseline, options.proof
+            )
         print(f"\n{label}\n{'':24}{'median s':>9}{'least s':>9}{'× cp':>7}{'× cp+sync':>11}{'peak MB':>9}")
         middle = {name: median(one.seconds for one in runs) for name, runs in results.items()}
         for name, runs in results.items():

@@ -23,6 +23,7 @@ from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.model import Model
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.verification import Policy, Verifying, policy_of
 from onnx_migrate.verify.prover import Prover
 
@@ -204,6 +205,7 @@ def migrate(
         verification=proof.verdict.as_dict() if proof else None,
         dynamic=proof.dynamic.as_dict() if proof and proof.dynamic else None,
         dims=log.fact(DimPlan, "", "") or DimPlan(),
+        simplified=log.fact(Simplification, "", ""),
         seconds=clock.seconds,
     )
     return Migration(report, original, result.model)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from onnx_migrate.engine.pass_infra import Pass
+from onnx_migrate.engine.pass_infra import Pass, make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, UsageError, VerificationFailed
@@ -15,7 +15,7 @@ from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.verify import Kind, Verdict
+from onnx_migrate.verify import DynamicProof, Kind, Verdict
 from onnx_migrate.verify.prover import Proof, Prover
 
 __all__ = ["Policy", "Verifying", "policy_of"]
@@ -70,7 +70,7 @@ class Verifying:
                 verdicts.append(prover.prove(segment.end, segment.exact, plan, segment.lifted).verdict)
         with self.prover_of(last.start) as prover:
             try:
-                result, proof = self._last(result, prover, plan)
+                result, proof = self._last(result, prover, plan, log)
             except VerificationFailed as error:
                 if error.code == "does-not-load":
                     error.hint = _hint(error.hint, self._newest_loadable(original, result.model, prover))
@@ -88,17 +88,15 @@ class Verifying:
         return result, proof
 
     def _last(
-        self, result: PipelineResult, prover: Prover, plan: DimPlan | None
+        self, result: PipelineResult, prover: Prover, plan: DimPlan | None, log: ChangeLog
     ) -> tuple[PipelineResult, Proof]:
         """Prove the last segment, without the optional pass where that fails or cannot be compared."""
-        last = result.segments[-1]
         try:
-            proof = prover.prove(result.model, last.exact, plan, last.lifted)
+            result, proof = _prove(result, prover, plan, log)
         except (VerificationFailed, CannotMigrate) as error:
             if not result.can_leave_out:
                 raise
-            result = result.without_optional(str(error))
-            return result, prover.prove(result.model, last.exact, plan, last.lifted)
+            return _prove(result.without_optional(str(error)), prover, plan, log)
         verdict = proof.verdict
         if verdict.kind is not Kind.UNVERIFIED or (self.required and not verdict.comparable):
             return result, proof
@@ -113,7 +111,7 @@ class Verifying:
             return result, proof
         result = result.without_optional(reason)
         if verdict.comparable:
-            return result, prover.prove(result.model, last.exact, plan, last.lifted, proof.dynamic)
+            return _prove(result, prover, plan, log, unproved=proof.dynamic)
         return result, replace(proof, verdict=prover.require_loadable(result.model, verdict))
 
     def _newest_loadable(self, original: Model, failed: Model, prover: Prover) -> int | None:
@@ -138,6 +136,30 @@ class Verifying:
             if prover.loads(candidate):
                 return opset
         return None
+
+
+def _prove(
+    result: PipelineResult,
+    prover: Prover,
+    plan: DimPlan | None,
+    log: ChangeLog,
+    unproved: DynamicProof | None = None,
+) -> tuple[PipelineResult, Proof]:
+    """Prove the last segment, with pairs of QuantizeLinear and DequantizeLinear where it does not load without them."""
+    last = result.segments[-1]
+    try:
+        return result, prover.prove(last.end, last.exact, plan, last.lifted, unproved)
+    except VerificationFailed as error:
+        load = error.verification["load"] if error.verification else None
+        if load is None or not load["unoptimised"]:
+            raise
+        with log.trial():
+            respelled = make_pass("quantized_pairs").run(last.end.copy(), log)
+            if respelled.proto == last.end.proto:
+                raise
+            proof = prover.prove(respelled, last.exact, plan, last.lifted, unproved)
+    segments = (*result.segments[:-1], replace(last, end=respelled))
+    return replace(result, segments=segments), proof
 
 
 def _with_opset(item: Pass, opset: int) -> Pass:

@@ -17,6 +17,7 @@ __all__ = [
     "dims_of",
     "dims_text",
     "drop_value_info",
+    "inferred_element_types",
     "inferred_outputs",
     "inferred_shapes",
     "set_dims",
@@ -62,6 +63,15 @@ def inferred_shapes(proto: onnx.ModelProto, names: Set[str]) -> dict[str, Dims |
     graph = _inferred(proto, None)
     values = (*graph.value_info, *graph.input, *graph.output)
     return {value.name: dims_of(value) for value in values if value.name in names}
+
+
+def inferred_element_types(proto: onnx.ModelProto) -> dict[str, int]:
+    """Return the element type of each output that is a tensor, inferred as `inferred_outputs` does; 0 if unknown."""
+    return {
+        value.name: value.type.tensor_type.elem_type
+        for value in _inferred(proto, None).output
+        if value.type.WhichOneof("value") == "tensor_type"
+    }
 
 
 def _inferred(proto: onnx.ModelProto, sizes: Mapping[str, int] | None) -> onnx.GraphProto:

@@ -14,6 +14,7 @@ from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.rewrite.change_log import Change, Note, attribute_texts
 from onnx_migrate.rewrite.constant_summary import values_text
+from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import signature_at
 
@@ -75,7 +76,8 @@ class Report:
     """What a migration changed, node by node, and the results of its verification.
 
     `verification` is a `Verdict` as a dict, `dynamic` the results of running at other sizes; None if they were not
-    run. `dims` are the axes of inputs that were made dynamic. `seconds` holds the duration of each stage.
+    run. `dims` are the axes of inputs that were made dynamic. `simplified` has the operators before and after the
+    simplifier, None if it changed nothing. `seconds` holds the duration of each stage.
     """
 
     model: str
@@ -87,6 +89,7 @@ class Report:
     verification: Mapping[str, Any] | None = None
     dynamic: Mapping[str, Any] | None = None
     dims: DimPlan = field(default_factory=DimPlan)
+    simplified: Simplification | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -109,6 +112,7 @@ class Report:
             "verification": self.verification,
             "dynamic": self.dynamic,
             "dims": self.dims.as_dicts(),
+            "simplified": self.simplified.as_dict() if self.simplified else None,
             "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()},
         }
 

@@ -11,6 +11,7 @@ __all__ = [
     "contains_resize",
     "dependents",
     "is_random",
+    "is_random_node",
     "random_outputs",
 ]
 
@@ -38,13 +39,13 @@ def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
     functions = {
         (f.domain, f.name): operator
         for f in model.functions
-        for operator in [next((n.op_type for n in nested_nodes(f.node) if _random(n)), "")]
+        for operator in [next((n.op_type for n in nested_nodes(f.node) if is_random_node(n)), "")]
         if operator
     }
     producers: dict[int, str] = {}
     for index, node in enumerate(model.graph.node):
         for inner in nested_nodes([node]):
-            if _random(inner) or (inner.domain, inner.op_type) in functions:
+            if is_random_node(inner) or (inner.domain, inner.op_type) in functions:
                 producers[index] = functions.get((inner.domain, inner.op_type), inner.op_type)
     if not producers:
         return {}
@@ -55,7 +56,7 @@ def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
 
 def is_random(model: onnx.ModelProto) -> bool:
     """Whether any node of the model, its sub-graphs and functions is a random operator."""
-    return any(map(_random, all_nodes(model)))
+    return any(map(is_random_node, all_nodes(model)))
 
 
 def contains_resize(model: onnx.ModelProto) -> bool:
@@ -63,7 +64,8 @@ def contains_resize(model: onnx.ModelProto) -> bool:
     return any(node.op_type in ("Upsample", "Resize") for node in all_nodes(model))
 
 
-def _random(node: NodeProto) -> bool:
+def is_random_node(node: NodeProto) -> bool:
+    """Whether a node is a random operator; a Dropout is one in training mode."""
     if node.domain not in ("", "ai.onnx"):
         return False
     if node.op_type == "Dropout":

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import onnx
 
-from onnx_migrate.analysis.shapes import Dims, dims_of, dims_text, set_dims
+from onnx_migrate.analysis.shapes import Dims, dims_of, dims_text, inferred_element_types, set_dims
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.model import Model
@@ -24,10 +24,17 @@ def declare_outputs(
 
     `batch_axes` holds the axes of outputs that are a batch, which the repair of the nodes found. Raises CannotMigrate,
     code `frozen-output`, for an axis the user named that is a number at all sizes, and UsageError, code `two-names`,
-    for one that always equals another symbol. Returns what shape inference found of the outputs.
+    for one that always equals another symbol. An output without a type gets the inferred one, since a shape without an
+    element type is not valid; where none is inferred it stays as it is. Returns what shape inference found of the outputs.
     """
     inferred = symbolic_outputs(model.proto, plan.frozen_sizes, plan.batch)
+    untyped = {value.name for value in model.proto.graph.output if not value.type.WhichOneof("value")}
+    types = inferred_element_types(model.proto) if untyped else {}
     for value in model.proto.graph.output:
+        if value.name in untyped:
+            if not types.get(value.name):
+                continue
+            value.type.tensor_type.elem_type = types[value.name]
         found = _with_batch(inferred.dims.get(value.name), batch_axes.get(value.name, {}))
         dims = _dims_to_declare(value, found, plan.output_names.get(value.name, {}))
         if dims is not None and dims != dims_of(value):

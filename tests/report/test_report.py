@@ -62,3 +62,15 @@ def test_a_model_at_its_target_is_unchanged() -> None:
 def test_every_exactness_has_a_text() -> None:
     assert set(INEXACT) == {item.value for item in Exactness}
     assert [key for key, text in INEXACT.items() if not text] == ["exact"]
+
+
+def test_what_the_simplifier_did_is_a_table_of_operators() -> None:
+    text = MODEL.replace("t = Clip", "c = Mul (k, k)  t = Clip").replace("Mul (t, k)", "Mul (t, c)")
+    source = onnx.parser.parse_model(text)
+
+    simplified = onnx_migrate.migrate(source, verify=False).report.as_dict()
+    unsimplified = onnx_migrate.migrate(source, simplify=False, verify=False).report.as_dict()
+
+    assert simplified["simplified"] == {"before": {"Clip": 1, "Mul": 2}, "after": {"Clip": 1, "Mul": 1}}
+    assert "3 nodes became 2: Mul 2 → 1" in [note["message"] for note in simplified["notes"]]
+    assert unsimplified["simplified"] is None

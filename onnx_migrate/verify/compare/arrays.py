@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Array", "bit_patterns", "flatten", "is_float", "largest_difference", "scale_of", "widened"]
+__all__ = [
+    "Array",
+    "bit_patterns",
+    "flatten",
+    "is_float",
+    "largest_difference",
+    "scale_of",
+    "typical_difference",
+    "widened",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -38,6 +47,19 @@ def largest_difference(before: Array, again: Array) -> float:
     a, b = widened(before), widened(again)
     both = np.isfinite(a) & np.isfinite(b)
     return float(np.max(np.abs(a[both] - b[both]), initial=0.0))
+
+
+def typical_difference(before: Array, again: Array) -> float:
+    """Return the root of the mean squared difference of the elements that are finite in both.
+
+    Arrays have the same shape; 0 for discrete values. Unlike the largest difference, it does not grow with the size.
+    """
+    if not is_float(before) or before.dtype != again.dtype or not before.size:
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(widened(before) - widened(again))
+    finite = difference[np.isfinite(difference)]
+    return float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
 
 
 def scale_of(array: Array | None) -> float:

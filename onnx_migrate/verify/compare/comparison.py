@@ -25,6 +25,7 @@ def compare(
     noise: float = 0.0,
     overall_scale: float = 0.0,
     *,
+    typical_noise: float = float("inf"),
     discrete_noise: bool = False,
     proved: Rounding = NO_ROUNDING,
 ) -> Comparison:
@@ -33,6 +34,7 @@ def compare(
     `noise` is the largest difference between runs of the original that differ by rounding only, `overall_scale` the
     largest finite magnitude of the original's output over all feeds. `discrete_noise` says that discrete values of the
     original change with its rounding (an index near a tie): then up to a hundredth of the elements may differ.
+    `typical_noise` is the same as `noise` in the root mean square, which does not grow with the number of elements.
     `proved` is what a model changed that is proved to differ by rounding only: twice as much is allowed.
     """
     if before is None or after is None:
@@ -57,7 +59,7 @@ def compare(
     if differing == 0:
         return entry
     entry = replace(entry, differing=differing)
-    return _continuous(entry, before, after, tolerance, noise, overall_scale, proved)
+    return _continuous(entry, before, after, tolerance, noise, typical_noise, overall_scale, proved)
 
 
 def bit_difference(name: str, before: object, after: object) -> str:
@@ -81,6 +83,7 @@ def _continuous(
     after: Array,
     tolerance: Tolerance,
     noise: float,
+    typical_noise: float,
     overall_scale: float,
     proved: Rounding,
 ) -> Comparison:
@@ -106,6 +109,12 @@ def _continuous(
         allowed = allowance(tolerance, overall_scale if saturated else scale, noise, before.dtype)
         allowed = max(allowed, 2 * proved.largest)
         wrong = int(np.count_nonzero(error > allowed))
+        usual = allowance(tolerance, overall_scale if saturated else scale, typical_noise, before.dtype)
+        typical = float(np.sqrt(np.mean(np.square(error)))) if error.size else 0.0
+        if not wrong and typical > max(usual, 2 * proved.largest):
+            problem = problem or (
+                f"elements differ by {typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"
+            )
     if wrong and not problem:
         problem = f"{wrong} of {before.size} elements differ by more than is allowed:"
         problem += f" the largest difference is {largest:.3g}, allowed is {allowed:.3g}"

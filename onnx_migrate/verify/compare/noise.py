@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.compare.arrays import flatten, largest_difference, scale_of
+from onnx_migrate.verify.compare.arrays import flatten, largest_difference, scale_of, typical_difference
 from onnx_migrate.verify.compare.comparison import OTHER_ELEMENTS, compare
 from onnx_migrate.verify.compare.rounding import NO_ROUNDING, Rounding, rounding_between, share_of_noise
 from onnx_migrate.verify.compare.tolerance import Tolerance
@@ -33,6 +33,7 @@ class Noise:
                 for part, array in flatten(name, value):
                     self._scales[part] = max(self._scales.get(part, 0.0), scale_of(array))
         self.unstable_shapes: set[str] = set()
+        self._typical: dict[tuple[str, int], float] = {}
         self._changed: dict[tuple[str, int], float] = {}
         self._proved: dict[tuple[str, int], Rounding] = {}
 
@@ -54,6 +55,7 @@ class Noise:
                     continue
                 key = part, index
                 self._observed[key] = max(self._observed.get(key, 0.0), largest_difference(array, other))
+                self._typical[key] = max(self._typical.get(key, 0.0), typical_difference(array, other))
                 self._changed[key] = max(self._changed.get(key, 0.0), share_of_noise(array, other))
 
     def observe_proved(self, index: int, again: Mapping[str, Any]) -> None:
@@ -123,6 +125,7 @@ class Noise:
                     observed,
                     self._scales[part],
                     discrete_noise=observed == float("inf"),
+                    typical_noise=self._typical.get((part, index), float("inf")),
                     proved=self._proved.get((part, index), NO_ROUNDING),
                 )
             )

@@ -29,7 +29,8 @@ from onnx_migrate.verify.evaluators import (
     with_extra_outputs,
 )
 from onnx_migrate.verify.inputs.constraints.exact_inputs import exact_inputs
-from onnx_migrate.verify.inputs.generate import generate_feed
+from onnx_migrate.verify.inputs.generate import Corrections, generate_feed
+from onnx_migrate.verify.inputs.refusals import corrected
 from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.model_traits import random_outputs
 from onnx_migrate.verify.verdict import Trial
@@ -97,6 +98,7 @@ class SizedRunner:
         self._wrongly_inferred: set[str] = set()
         self._choices = size_choices(inputs_with_sizes(model, symbols))
         """Sizes for the dims that are open besides the symbols; the first choice is used."""
+        self._corrections = Corrections()
         exposed = with_extra_outputs(runnable, self.masked.values()) if self.masked else runnable
         self._plain, self._optimised = open_model(exposed, UNOPTIMIZED), open_model(exposed, OPTIMIZED)
 
@@ -104,7 +106,7 @@ class SizedRunner:
         """Run at the frozen sizes and return the outputs. Raises RequirementViolated.
 
         Dims that are open besides the symbols may need particular sizes, as a window of audio does: these are tried in
-        turn, and what runs is used from then on.
+        turn, and what runs is used from then on. Where none runs, inputs are corrected by what the runtime says.
         """
         first: EvaluationError | None = None
         while self._choices:
@@ -115,9 +117,20 @@ class SizedRunner:
                 first = first or error
                 self._choices.pop(0)
         assert first is not None
+        if self._correct(first):
+            return self.run(self.symbols)[1]
         raise RequirementViolated(
             f"the model does not run at its original sizes: {first}", node=first.node
         ) from first
+
+    def _correct(self, refusal: EvaluationError) -> bool:
+        """Find corrections with which the model runs at the frozen sizes, and return whether there are any."""
+        declared = inputs_with_sizes(self.model, self.symbols)
+        self._choices = size_choices(declared)
+        found = corrected(self.model, declared, self._choices[0], self._seed, self._plain.run, refusal)
+        self._corrections = found or self._corrections
+        self.trials.clear()
+        return found is not None
 
     def run(self, sizes: Mapping[str, int]) -> tuple[Values, Values]:
         """Run at these sizes, with and without optimisation; return the inputs, and the outputs without.
@@ -159,7 +172,7 @@ class SizedRunner:
     def feed(self, sizes: Mapping[str, int]) -> Values:
         """Return random inputs of these sizes. Raises RequirementViolated where they would be too large."""
         declared = inputs_with_sizes(self.model, sizes)
-        feed = generate_feed(self.model, declared, self._choices[0], "normal", self._seed)
+        feed = generate_feed(self.model, declared, self._choices[0], "normal", self._seed, self._corrections)
         if feed is None:
             raise RequirementViolated("an input of these sizes would take more than 256 MB")
         return feed

@@ -28,13 +28,14 @@ class CutModel:
             for index, name in enumerate(node.output):
                 if name in values:
                     node.output[index] = name + _COMPUTED
-        kept = _needed(graph.node, {name + _COMPUTED for name in wanted})
+        results = [name + _COMPUTED if name in values else name for name in wanted]
+        kept = _needed(graph.node, set(results))
         read = {name for node in kept for name in names_read(node)}
         inputs = [value for value in graph.input if value.name in read]
         inputs += [_input(name, value) for name, value in values.items() if name in read]
         constants = [tensor for tensor in graph.initializer if tensor.name in read]
         sparse = [tensor for tensor in graph.sparse_initializer if tensor.values.name in read]
-        outputs = [onnx.ValueInfoProto(name=name + _COMPUTED) for name in wanted]
+        outputs = [onnx.ValueInfoProto(name=name) for name in results]
         shapes = [value for value in graph.value_info if value.name not in values]
         cut = onnx.GraphProto(
             name=graph.name, node=kept, input=inputs, output=outputs, initializer=constants,

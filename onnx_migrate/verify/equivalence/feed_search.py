@@ -29,6 +29,9 @@ _PATIENCE = 2.0
 _DEAR = 0.1
 """Seconds that one run may take; of a model that takes longer, less is run (docs/verification.md)."""
 
+_LONGEST_SEARCH = 30.0
+"""Seconds that finding the first input may take where a second one shall be run as well."""
+
 Values = dict[str, Any]
 """Values by name."""
 
@@ -97,13 +100,15 @@ class FeedSearch:
             except UsageError as error:
                 raise EvaluationError(error.reason) from error
             except EvaluationError as error:
+                if error.limit:
+                    raise
                 refusals[index] = error
         else:
             if not self._correct(choices, refusals):
                 first = next(iter(refusals.values()), None)
                 raise first or EvaluationError("at all sizes tried, its inputs take more than 256 MB each")
-        for distribution in _DISTRIBUTIONS[1:]:
-            if not self.dear:
+        if not self.dear and time.perf_counter() - self._start < _LONGEST_SEARCH:
+            for distribution in _DISTRIBUTIONS[1:]:
                 self._try_or_note(distribution)
 
     def generate_more(self, hopeless: Iterable[str]) -> None:

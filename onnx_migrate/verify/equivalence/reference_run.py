@@ -58,6 +58,16 @@ class ReferenceRun:
         return next(iter(self.runs))
 
     @property
+    def all_at_both_levels(self) -> bool:
+        """Whether all outputs that are compared without optimisation are compared with it too."""
+        first, *others = self.runs.values()
+        recorded = any(feed.expected for feed in self.feeds)
+        return not recorded and any(
+            all(run.keys() >= before.keys() for before, run in zip(first, runs, strict=True))
+            for runs in others
+        )
+
+    @property
     def inner(self) -> frozenset[str]:
         """The names in `runs` of inner values."""
         return frozenset(name for names in self.nearest.values() for name in names)

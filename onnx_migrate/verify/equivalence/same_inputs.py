@@ -12,27 +12,23 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto
 
 from onnx_migrate.analysis.onnx_inference import without_fragile_ops
 from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import node_label, producers
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.compare.comparison import bit_difference
 from onnx_migrate.verify.compare.rounding import beyond_rounding
+from onnx_migrate.verify.compare.settings import Settings
 from onnx_migrate.verify.equivalence.bit_identity import value_sizes
 from onnx_migrate.verify.equivalence.cut_model import CutModel, Reads, varying
-from onnx_migrate.verify.evaluators import (
-    UNOPTIMIZED,
-    Runnable,
-    open_model,
-    with_extra_outputs,
-)
+from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.model_traits import is_random
 
 __all__ = ["first_difference", "keeps_all_names"]
 
-_MEMORY = 1 << 29
+_MEMORY = 1 << 28
 """How many bytes of values are compared in one run, by the sizes that inference finds."""
 _UNKNOWN = 1 << 24
 """Bytes assumed of a value of unknown shape."""
@@ -51,30 +47,58 @@ def first_difference(
     feeds: Sequence[Mapping[str, Any]],
     ulps: float,
     *,
-    same_constants: bool,
+    claimed: bool,
 ) -> str:
     """Describe the first value of `other` that differs by more than rounding from the original's; "" if none does.
 
-    Rounding is `ulps` units of the value's type at its largest magnitude (compare/rounding.py); with `same_constants`,
-    only where the constants are the same. The models run without optimisation. Raises EvaluationError.
+    Rounding is `ulps` units of the value's type at its largest magnitude (compare/rounding.py). If identity is `claimed`,
+    only where constants and attributes are the same. If it is not, a name may stand for another value, which the nodes
+    that read it make up for: then only the last value of those that differ one after the other counts, computed from
+    those before the first. The models run without optimisation. Raises EvaluationError.
     """
     before, after = original.proto(), other.proto()
     if is_random(before) or is_random(after):
         return "the model contains random operators"
     present, discrete = set(varying(after)), _discrete(before)
     names = [name for name in varying(before) if name in present and name not in discrete]
-    read = Reads(before, names), Reads(after, names)
-    constants = _Constants(before, after, read[1])
-    for chunk in _chunks(names, value_sizes(before, feeds[0])):
-        boundary = [
-            name for name in dict.fromkeys([*read[0].by(chunk), *read[1].by(chunk)]) if name not in chunk
-        ]
-        exposed = open_model(with_extra_outputs(original, [*boundary, *chunk]), UNOPTIMIZED)
+    found = _differences(original, other, names, feeds, ulps, same_settings=claimed)
+    if claimed:
+        return next(found, ("", ""))[1]
+    problems = dict(found)
+    reads = Reads(before, names), Reads(after, names)
+    followed = {read for name in problems for side in reads for read in side.by([name])} & problems.keys()
+    if followed:
+        kept = [name for name in names if name not in followed]
+        problems = dict(_differences(original, other, kept, feeds, ulps, same_settings=False))
+    return next(iter(problems.values()), "")
+
+
+def _differences(
+    original: Runnable,
+    other: Runnable,
+    names: Sequence[str],
+    feeds: Sequence[Mapping[str, Any]],
+    ulps: float,
+    *,
+    same_settings: bool,
+) -> Iterator[tuple[str, str]]:
+    """Yield the values that differ, with what differs; both models are cut at `names`."""
+    before, after = original.proto(), other.proto()
+    reads = Reads(before, names), Reads(after, names)
+    settings = Settings(before, after)
+    chunks = list(_chunks(names, value_sizes(before, feeds[0])))
+    boundaries = [{name for side in reads for name in side.by(chunk)}.difference(chunk) for chunk in chunks]
+    known: list[dict[str, Array]] = [{} for _ in feeds]  # of each feed, what later chunks are computed from
+    for position, (chunk, boundary) in enumerate(zip(chunks, boundaries, strict=True)):
+        given_before = {name: value for name, value in known[0].items() if name in boundary}
+        exposed = CutModel(original, given_before, chunk)
+        later = set().union(*boundaries[position + 1 :])
         models: list[CutModel] = []
-        for feed in feeds:
+        for index, feed in enumerate(feeds):
             mark("original: running, value by value")
-            run = exposed.run(feed)
-            values = {name: run[name] for name in (*boundary, *chunk) if _is_cut(run[name])}
+            run = {**known[index], **exposed.run({**feed, **known[index]})}
+            values = {name: run[name] for name in (*boundary, *chunk) if _is_cut(run.get(name))}
+            known[index] = {name: value for name, value in run.items() if name in later and _is_cut(value)}
             wanted = [name for name in chunk if name in values]
             models = models or [CutModel(model, values, wanted) for model in (original, other)]
             given = {**feed, **values}
@@ -83,42 +107,12 @@ def first_difference(
             theirs = models[1].run(given)
             for name in wanted:
                 problem = beyond_rounding(mine[name], theirs[name], ulps)
-                if same_constants and not problem and bit_difference(name, mine[name], theirs[name]):
-                    problem = constants.difference(name)
+                if same_settings and not problem and bit_difference(name, mine[name], theirs[name]):
+                    problem = settings.difference(name, reads[1].all_by([name]))
                 if problem:
-                    return f"from the same inputs {_maker(after, name)} computes another {name!r}: {problem}"
-    return ""
-
-
-class _Constants:
-    """The float constants of two models that have the same name, as far as their data are in the models themselves."""
-
-    def __init__(self, before: onnx.ModelProto, after: onnx.ModelProto, reads: Reads) -> None:
-        self._before, self._after = _tensors(before), _tensors(after)
-        self._reads = reads
-
-    def difference(self, name: str) -> str:
-        """Describe the first constant that this value is computed from and that is not the same; "" if all are."""
-        for read in self._reads.all_by([name]):
-            one, other = self._before.get(read), self._after.get(read)
-            if one is None or other is None:
-                continue
-            if difference := bit_difference(read, numpy_helper.to_array(one), numpy_helper.to_array(other)):
-                return f"the constant {difference}"
-        return ""
-
-
-def _tensors(model: onnx.ModelProto) -> dict[str, onnx.TensorProto]:
-    """Return the float tensors with data of their own, by the names of initializers and of Constant's outputs."""
-    found = {tensor.name: tensor for tensor in model.graph.initializer}
-    for node in model.graph.node:
-        if node.op_type == "Constant" and is_onnx(node.domain):
-            found.update(zip(node.output, (a.t for a in node.attribute if a.name == "value"), strict=False))
-    return {
-        name: tensor
-        for name, tensor in found.items()
-        if tensor.data_type in _FLOATS and tensor.data_location != TensorProto.EXTERNAL
-    }
+                    node = producers(after.graph)[name]
+                    maker = f"{node.op_type} {node_label(node)!r}"
+                    yield name, f"from the same inputs {maker} computes another {name!r}: {problem}"
 
 
 def _is_cut(value: object) -> bool:
@@ -142,11 +136,6 @@ def _discrete(model: onnx.ModelProto) -> set[str]:
         for value in inferred.graph.value_info
         if value.type.HasField("tensor_type") and value.type.tensor_type.elem_type not in kept
     }
-
-
-def _maker(model: onnx.ModelProto, name: str) -> str:
-    node = producers(model.graph)[name]
-    return f"{node.op_type} {node_label(node)!r}"
 
 
 def _chunks(names: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:

@@ -39,6 +39,7 @@ from onnx_migrate.verify.inputs.user_inputs import Feeds
 from onnx_migrate.verify.interruption import interruption
 from onnx_migrate.verify.load_check import check_loads, load_failure
 from onnx_migrate.verify.model_traits import random_outputs
+from onnx_migrate.verify.random_part import with_fixed_numbers
 from onnx_migrate.verify.verdict import Kind, LoadFailure, Verdict
 
 __all__ = ["CHECK", "check", "verify"]
@@ -116,16 +117,51 @@ def check(
 ) -> Verdict:
     """Do the work of `verify`, in whatever process this is; sizes are tried from the choice `first_choice` on.
 
-    Where one run takes long, less is run at first. If an output then differs by more than is allowed, all is.
+    Random operators are replaced by fixed ones in all models; then the result itself is still loaded.
     """
-    settings = feeds, tolerance, seed, lifted, strict, by_value, first_choice
-    verdict, dear = _check(original, result, exact, *settings, thorough=False)
-    if dear and not all(comparison.agrees for comparison in verdict.comparisons):
-        verdict, _ = _check(original, result, exact, *settings, thorough=True)
-    return verdict
+    random = random_outputs(original.proto())
+    if not random:
+        return _check(original, result, exact, feeds, tolerance, seed, lifted, strict, by_value, first_choice)
+    given = {item for item in (original, result, exact, lifted) if item is not None}
+    fixed: dict[Runnable | None, Runnable | None] = {item: with_fixed_numbers(item) for item in given}
+    verdict = _check(
+        fixed[original] or original, fixed[result] or result, fixed.get(exact), feeds, tolerance, seed,
+        fixed.get(lifted), strict, by_value, first_choice,
+    )  # fmt: skip
+    also = random_outputs(result.proto())
+    lost = next((name for name in random if name not in also), "")
+    if lost and verdict.kind is Kind.VERIFIED:
+        reason = f"output {lost!r} depends on random numbers ({random[lost]}) in the original, and not in the result"
+        verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=reason)
+    which, operators = ", ".join(map(repr, random)), ", ".join(sorted(set(random.values())))
+    note = f"compared with fixed numbers in place of random ones ({operators}), on which these outputs depend: {which}"
+    return _with_load_failure(replace(verdict, notes=(*verdict.notes, note)), load_failure(original, result))
 
 
 def _check(
+    original: Runnable,
+    result: Runnable,
+    exact: Runnable | None,
+    feeds: Feeds | None,
+    tolerance: Tolerance,
+    seed: int,
+    lifted: Runnable | None,
+    strict: bool,
+    by_value: bool,
+    first_choice: int,
+) -> Verdict:
+    """Compare models without random operators, unless these cannot be replaced.
+
+    Where one run takes long, less is run at first. If an output then differs by more than is allowed, all is.
+    """
+    settings = feeds, tolerance, seed, lifted, strict, by_value, first_choice
+    verdict, dear = _run_and_compare(original, result, exact, *settings, thorough=False)
+    if dear and not all(comparison.agrees for comparison in verdict.comparisons):
+        verdict, _ = _run_and_compare(original, result, exact, *settings, thorough=True)
+    return verdict
+
+
+def _run_and_compare(
     original: Runnable,
     result: Runnable,
     exact: Runnable | None,
@@ -186,7 +222,7 @@ def _check(
             failure = error
     try:
         proved = reference.dear and exact is not None and exact != result and findings.exact is True
-        load_first = proved and not reference.nearest and _compared_at_last(reference)
+        load_first = proved and not reference.nearest and reference.all_at_both_levels
         candidate.run(claim if claimed == result else None, load_first=load_first)
     except EvaluationError as error:
         load = load_failure(original, result) if error.loading and not only_reference else None
@@ -219,7 +255,7 @@ def _check(
         and not only_reference
         and tolerance.rtol is tolerance.atol is None
     ):
-        compare_values(original, result, before, after, findings)
+        compare_values(original, result, before, after, findings, max(_PATIENCE, seconds))
     return findings.verdict(candidate.evaluator + _levels(reference)), reference.dear
 
 
@@ -239,15 +275,6 @@ def _recorded(
         return []
     likely = {name: np.broadcast_to(np.float32(0), shape) for name, shape in shapes.items()}
     return recorded_with_outputs(before, exact, likely)
-
-
-def _compared_at_last(reference: ReferenceRun) -> bool:
-    """Whether all that is compared without optimisation is compared with it too."""
-    first, *others = reference.runs.values()
-    recorded = any(feed.expected for feed in reference.feeds)
-    return not recorded and any(
-        all(run.keys() >= before.keys() for before, run in zip(first, runs, strict=True)) for runs in others
-    )
 
 
 def _with_load_failure(verdict: Verdict, failure: LoadFailure | None) -> Verdict:

@@ -13,6 +13,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.model.graphs import fed_inputs, initializer_types, names_read, nested_nodes
+from onnx_migrate.verify.compare.arrays import flatten
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges
@@ -54,36 +55,45 @@ def corrected(
     other: onnx.ModelProto | None,
     choice: SizeChoice,
     seed: int,
-    run: Callable[[Mapping[str, Any]], object],
+    run: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     refusal: EvaluationError,
 ) -> Corrections | None:
     """Return corrections with which the model runs, None if none were found; `refusal` is that of the inputs as made.
 
-    A correction that leads to another refusal is kept, once for each, if none leads to a run. At most 96 runs, within
-    eight seconds.
+    A correction that leads to another refusal is kept, once for each, if none leads to a run. Corrections with which
+    every output is empty are the last resort. At most 96 runs, within eight seconds.
     """
     start = time.perf_counter()
     known, seen, tries = Corrections(), {_kind(refusal)}, 0
+    empty: Corrections | None = None
     while True:
         further: tuple[Corrections, EvaluationError] | None = None
         for candidate in _candidates(model, other, choice, known, refusal):
             if tries == _TRIES or time.perf_counter() - start > _PATIENCE:
-                return None
+                return empty
             tries += 1
             feed = generate_feed(model, other, choice, "normal", seed, candidate)
             if feed is None:
                 continue
             try:
-                run(feed)
+                outputs = run(feed)
             except EvaluationError as error:
+                if error.limit:
+                    return empty
                 if further is None and _kind(error) not in seen:
                     further = candidate, error
             else:
-                return candidate
+                if not _all_empty(outputs):
+                    return candidate
+                empty = empty or candidate
         if further is None:
-            return None
+            return empty
         known, refusal = further
         seen.add(_kind(refusal))
+
+
+def _all_empty(outputs: Mapping[str, Any]) -> bool:
+    return all(array is not None and array.size == 0 for _, array in flatten("", list(outputs.values())))
 
 
 def _kind(refusal: EvaluationError) -> str:

@@ -47,3 +47,24 @@ def test_a_second_name_for_an_inputs_symbol_is_refused() -> None:
         declared({"y": {0: "M"}})
 
     assert caught.value.code == "two-names"
+
+
+def untyped(body: str) -> Model:
+    found = model(text("float[N,4] x", "float[9,9] y", body))
+    found.graph.output[0].ClearField("type")
+    found.opset_import.add(domain="mine", version=1)
+    frozen = Interface.of(model(text("float[1,4] x", "float[1,4] y", "y = Relu(x)")))
+    result = Model(found)
+    declare_outputs(result, DimPlan.of_axes({"x": {0: "N"}}, frozen), {}, ChangeLog(), "dynamic_dims")
+    return result
+
+
+def test_an_output_without_a_type_gets_the_inferred_one() -> None:
+    (port,) = Interface.of(untyped("y = Shape(x)").proto).outputs
+    assert (port.kind, port.shape) == ("int64", (2,))
+
+
+def test_an_output_whose_type_is_not_inferred_stays_without() -> None:
+    """Element type 0 with a shape is not a type: ONNX Runtime does not load it."""
+    (value,) = untyped("y = mine.Odd(x)").proto.graph.output
+    assert value.type.WhichOneof("value") is None

@@ -24,6 +24,17 @@ def test_a_difference_beyond_ten_times_the_noise_is_reported_and_one_within_is_n
     assert problems(noise, X + np.float32(5e-5))
 
 
+def test_one_outlier_among_the_noise_does_not_excuse_all_elements():
+    """The largest of millions of rounding errors is large; what most elements may differ by is not."""
+    noise = Noise([{"y": X}])
+    outlier = X.copy()
+    outlier[7] += np.float32(4e-4)
+    noise.observe(0, {"y": outlier})
+    assert problems(noise, outlier) == []
+    (problem,) = problems(noise, X + np.float32(1e-3))
+    assert "in the root mean square" in problem
+
+
 def test_the_largest_noise_that_was_observed_counts():
     noise = Noise([{"y": X}])
     noise.observe(0, {"y": X + np.float32(1e-5)})

@@ -50,6 +50,14 @@ def test_other_open_dims_get_sizes_at_which_the_frozen_model_runs():
     assert found.run({"N": 3})[0]["x"].shape == (3, 16)
 
 
+def test_values_that_the_model_refuses_are_corrected_for_all_sizes():
+    text = """(float[N,6] x, int64[1] n) => (float[N,6,1] y) <int64[2] k = {-1, 6}> {
+      m = Mul(n, n) s = Concat<axis=0>(k, m) y = Reshape(x, s) }"""
+    found = runner(text, {"N": 1})
+    found.run_frozen()
+    assert found.run({"N": 3})[1]["y"].shape == (3, 6, 1)
+
+
 def test_a_model_that_runs_at_no_size_is_a_violation_with_the_node():
     broken = net("(float[N,4] x) => (float[7] y) { [bad] y = Reshape(x, s) }", s=[7])
     with pytest.raises(RequirementViolated, match="does not run at its original sizes") as caught:

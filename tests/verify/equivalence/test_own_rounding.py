@@ -93,6 +93,21 @@ def test_without_a_claim_a_fault_below_the_noise_of_the_outputs_is_found_at_its_
     assert found.grade == "differs"
 
 
+def test_without_a_claim_a_fault_that_no_output_shows_is_found_too():
+    text = "(float[N,4] x) => (float[N,4] y) { p = Mul(x, w) d = Sub(p, far) r = Relu(d) y = Add(r, x) }"
+    far = {"far": [1e6, 0, 0, 0]}
+    before, after = net(text, w=[1.0, 2, 3, 4], **far), net(text, w=[9.0, 2, 3, 4], **far)
+    check(before, after, Kind.VERIFIED)
+    check(before, after, Kind.DIFFERS, "computes another 'p'", by_value=True)
+    assert check(before, before, Kind.VERIFIED, by_value=True).exact is None
+
+
+def test_an_epsilon_that_changes_as_little_as_rounding_is_refused_where_bits_are_claimed():
+    large = {"v": np.full(4, 10.0)}
+    before, after = norm(**large), norm(NORM.replace("0.00001", "0.00002"), **large)
+    check(before, after, Kind.DIFFERS, "the attribute 'epsilon' is 2e-05, not 1e-05", exact=after)
+
+
 def test_models_with_other_names_are_not_compared_value_by_value():
     renamed = NORM.replace("e = Exp(n) t = Mul(e, e)", "f = Exp(n) t = Mul(f, f)")
     check(norm(), norm(renamed), Kind.VERIFIED, by_value=True)

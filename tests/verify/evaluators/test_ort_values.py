@@ -42,3 +42,20 @@ def test_a_model_of_bfloat16_is_compared():
     )
     check(before, before, Kind.VERIFIED)
     check(before, after, Kind.DIFFERS)
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4"])
+def test_packed_integers_go_in_and_come_out(kind):
+    model = net("(float[3] x) => (float[3] y) { y = Cast<to=1>(x) z = Cast<to=1>(x) }", opset=21, ir=10)
+    element = onnx.TensorProto.DataType.Value(kind)
+    model.graph.input[0].type.tensor_type.elem_type = element
+    del model.graph.node[1]
+    back = net("(float[3] x) => (float[3] y) { y = Cast<to=1>(x) }", opset=21, ir=10)
+    back.graph.node[0].attribute[0].i = element
+    back.graph.output[0].type.tensor_type.elem_type = element
+    values = [3, -8, 5] if kind == "INT4" else [3, 15, 5]
+    narrow = np.array(values).astype(onnx.helper.tensor_dtype_to_np_dtype(element))
+    assert outputs(model, {"x": narrow})["y"].tolist() == values
+    assert outputs(back, {"x": np.array(values, np.float32)})["y"].astype(int).tolist() == values
+    check(model, model, Kind.VERIFIED)
+    check(back, back, Kind.VERIFIED)

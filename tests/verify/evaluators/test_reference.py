@@ -33,3 +33,11 @@ def test_an_error_of_a_run_names_its_kind():
     with pytest.raises(EvaluationError, match=r"^\w+Error: ") as caught:
         model.run({"x": np.zeros(5, np.float32)})
     assert caught.value.node == ""
+
+
+def test_a_run_that_takes_too_long_ends(monkeypatch):
+    model = Reference(runnable("(float[2] x) => (float[2] y) { y = Relu(x) }"))
+    monkeypatch.setattr("onnx_migrate.verify.evaluators.reference._PATIENCE", -1.0)
+    with pytest.raises(EvaluationError, match="too slow for it") as caught:
+        model.run({"x": np.zeros(2, np.float32)})
+    assert caught.value.limit

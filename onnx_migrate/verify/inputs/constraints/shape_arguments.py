@@ -65,7 +65,10 @@ def _signal_axis(node: NodeProto, index: int, facts: Facts) -> Range:
 
 
 def _reshape(node: NodeProto, index: int, facts: Facts) -> Range:
-    """The shape declared for the output; else the data's own, flattened or with axes of length 1 to fit the count."""
+    """The shape declared for the output; else the data's own, with its last axes merged or followed by ones to fit.
+
+    Zeros, which stand for the data's own lengths, let the same shape serve each item of a batch.
+    """
     data, count = facts.static_shape(node.input[0]), _count(node, index, facts)
     wanted = _wanted(node, facts)
     if data is None or count is None:
@@ -74,11 +77,10 @@ def _reshape(node: NodeProto, index: int, facts: Facts) -> Range:
     fits = wanted is not None and len(wanted) == count and prod(wanted) == prod(data)
     if wanted is not None and fits and (all(wanted) or keeps_zeros):
         return Range.exactly(*wanted)
-    if count == 0:
-        return Range.exactly()
-    kept = list(data[: count - 1])
-    rest = prod(data[count - 1 :])
-    return Range.exactly(*kept, *[1] * (count - 1 - len(kept)), rest)
+    if count >= len(data):
+        return Range.exactly(*(data if keeps_zeros else [0] * len(data)), *[1] * (count - len(data)))
+    own, merged = data[: max(0, count - 1)], prod(data[count - 1 :])
+    return Range.exactly(*(own if keeps_zeros else [0] * len(own)), *([merged] if count else []))
 
 
 def _constant_shape(node: NodeProto, index: int, facts: Facts) -> Range:

@@ -17,11 +17,13 @@ from onnx_migrate.files.temporary import TemporaryFolder
 from onnx_migrate.model.graphs import initializer_names, initializer_types, producers
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.simplification import Simplification
+
+from .hidden_weights import hide, restore, share_payloads
+from .uncovered_shapes import mend_declarations
+from .values_needed import Choice, divide
 
 __all__ = ["Simplify"]
-
-_THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
-"""Limits in bytes for each folded tensor; the first with which the result stays within the budget is used."""
 
 
 @register_pass
@@ -29,7 +31,9 @@ _THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
 class Simplify(Pass):
     """Fold constants and fuse nodes with onnxsim.
 
-    The interface, metadata, functions and everything else that onnxsim drops or adds is restored. Raises PassError,
+    The interface, metadata, functions and everything else that onnxsim drops or adds is restored. A model of more than
+    `values_limit` bytes of weights is given to it without them: they are inputs by type and shape, and references again
+    afterwards. Only small ones, and those that a fold computes with, are given by value (`values_needed`). Raises PassError,
     code `not-simplified`, when onnxsim fails, exceeds `limits`, or returns a model that is larger than its argument
     by more than `budget` bytes and a tenth.
     """
@@ -42,23 +46,45 @@ class Simplify(Pass):
     limits: isolate.Limits = field(default_factory=isolate.Limits)
     isolated: bool = True
     budget: int = 1 << 20
+    values_limit: int = 1 << 27
+    """Bytes of weights whose values onnxsim is given at most; it needs about five times their memory."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Return the simplified model, whose weights are in a temporary folder that lives as long as the model.
+        """Return the simplified model; weights that onnxsim computed may be in a folder that lives as long as the model.
 
         Returns `model` itself if onnxsim changes nothing.
         """
         _refuse_overridable(model.proto)
+        choice = divide(model, self.values_limit)
+        skeleton = hide(model, choice.hidden)
         folder = TemporaryFolder()
-        source, result = folder.path / "model.onnx", folder.path / "simplified.onnx"
-        files.save(model, source)
+        simplified = self._simplified(skeleton, folder.path, choice.hidden_bytes)
+        if _same(simplified.proto.graph, skeleton.proto.graph):
+            self._note_unfolded(choice, log)
+            return model
+        if choice.hidden:
+            share_payloads(simplified, model)
+            restore(simplified.proto.graph, model.proto.graph, choice.hidden)
+        _graft(simplified.proto, model.proto)
+        simplified.name, simplified.keepalive = model.name, (folder, model.keepalive)
+        done = Simplification.of(model.proto.graph, simplified.proto.graph)
+        log.record_fact("", "", done)
+        log.note(self.name, "simplified", str(done))
+        self._note_unfolded(choice, log)
+        mend_declarations(simplified, model.proto, log, self.name)
+        return simplified
+
+    def _simplified(self, skeleton: Model, folder: Path, hidden: int) -> Model:
+        """Return what onnxsim makes of a model, from which `hidden` bytes of weights were taken. Raises PassError."""
+        source, result = folder / "model.onnx", folder / "simplified.onnx"
+        files.save(skeleton, source)
         size = _bytes_on_disk(source)
-        allowed = int(size * 1.1) + self.budget
+        allowed = int((size + hidden) * 1.1) + self.budget
         ending = isolate.run(
-            "onnx_migrate.passes.simplify:simplify_file",
+            "onnx_migrate.passes.simplify.onnxsim_child:simplify_file",
             str(source),
             str(result),
-            allowed,
+            allowed - hidden,
             limits=self.limits,
             isolated=self.isolated,
         )
@@ -68,41 +94,26 @@ class Simplify(Pass):
                 code="not-simplified",
                 hint="without simplify the migration does not need onnxsim",
             )
-        if ending.value > allowed:
+        grown = ending.value + hidden
+        if grown > allowed:
             raise PassError(
-                f"onnxsim makes the model grow from {size:,} to {ending.value:,} bytes, and {allowed:,} are allowed",
+                f"onnxsim makes the model grow from {size + hidden:,} to {grown:,} bytes, and {allowed:,} are allowed",
                 code="not-simplified",
                 hint="the constants that it folds are larger than the nodes that compute them; leave simplify out",
             )
-        simplified = files.load(result)
-        if _same(simplified.proto.graph, model.proto.graph):
-            return model
-        _graft(simplified.proto, model.proto)
-        before, after = len(model.proto.graph.node), len(simplified.proto.graph.node)
-        log.note(self.name, "simplified", f"{before} nodes became {after}")
-        simplified.name, simplified.keepalive = model.name, (folder, model.keepalive)
-        return simplified
+        return files.load(result)
 
-
-def simplify_file(source: str, result: str, allowed: int) -> int:
-    """Simplify the model at `source`, write it to `result` and return its size in bytes; runs in the child process.
-
-    Nothing is written if even the lowest limit for folded tensors leads to more than `allowed` bytes.
-    """
-    import onnxsim
-
-    for threshold in _THRESHOLDS:
-        simplified, _ = onnxsim.simplify(onnx.load(source), tensor_size_threshold=f"{threshold}B")
-        size = simplified.ByteSize()
-        if size <= allowed:
-            break
-    if size > allowed:
-        return int(size)
-    if size < onnx.checker.MAXIMUM_PROTOBUF:
-        onnx.save(simplified, result)
-    else:
-        onnx.save(simplified, result, save_as_external_data=True, location=Path(result).name + ".data")
-    return int(size)
+    def _note_unfolded(self, choice: Choice, log: ChangeLog) -> None:
+        if choice.unfolded:
+            first, others = choice.unfolded[0], len(choice.unfolded) - 1
+            more = f" and {others} more" if others else ""
+            log.note(
+                self.name,
+                "not-folded",
+                f"nodes that compute with weight {first!r}{more} were not folded: onnxsim is given at most"
+                f" {self.values_limit:,} bytes of weights, as it needs five times their memory",
+                subject=first,
+            )
 
 
 def _same(simplified: onnx.GraphProto, before: onnx.GraphProto) -> bool:

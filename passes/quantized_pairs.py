@@ -1,0 +1,105 @@
+"""Writes a QuantizeLinear and DequantizeLinear behind nodes that move dequantized int8 values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import onnx
+
+from onnx_migrate.analysis.scope import Scope, scopes
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.errors import Where
+from onnx_migrate.model.graphs import names_read, output_names
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.driver import Driver, Visitor
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.schema import is_onnx, signature_at
+
+__all__ = ["QuantizedPairs"]
+
+_MOVING = frozenset({"MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
+"""Operators behind which ONNX Runtime inserts such a pair (CanNodePropagate in
+onnxruntime/core/optimizer/qdq_transformer/qdq_propagation.cc)."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class QuantizedPairs(Pass):
+    """Write the pairs of QuantizeLinear and DequantizeLinear that ONNX Runtime's optimiser would insert.
+
+    From opset 21 on its optimiser (1.31) gives the QuantizeLinear that it inserts behind such a node an `output_dtype` of
+    INT8, then turns the zero point into UINT8, and refuses its own node. Behind a pair that is there already it inserts
+    none. Values that were quantized with the same scale and zero point are quantized to the same integers again, so
+    every output stays the same. Only run for a model that does not load without it.
+    """
+
+    name: ClassVar[str] = "quantized_pairs"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Edit `model` and return it."""
+        proto = model.proto
+        driver = Driver(_Pairs(self.name, log))
+        imports = [proto.opset_import, *(function.opset_import for function in proto.functions)]
+        bodies = scopes(proto, model.weights, result_ir_version=proto.ir_version)
+        for scope, imported in zip(bodies, imports, strict=True):
+            opset = onnx_opset(imported, ir_version=proto.ir_version)
+            if opset is not None and opset >= 21:
+                driver.body(scope, opset)
+        return model
+
+
+class _Pairs(Visitor):
+    """Visits the nodes that read a dequantized value; keeps scale and zero point of those values, by body."""
+
+    def __init__(self, pass_name: str, log: ChangeLog) -> None:
+        self.pass_name, self.log = pass_name, log
+        self._dequantized: list[dict[str, tuple[str, str]]] = []
+        self._only_quantized: list[set[str]] = []
+        """Values that QuantizeLinear alone reads: behind them is a pair already."""
+
+    def enter(self, scope: Scope) -> None:
+        """Find what is dequantized in the body with one int8 zero point for all elements."""
+        found = {}
+        readers: dict[str, set[str]] = {name: {"output"} for name in output_names(scope.body)}
+        for node in scope.body.node:
+            for name in names_read(node):
+                readers.setdefault(name, set()).add(node.op_type)
+            if node.op_type == "DequantizeLinear" and is_onnx(node.domain) and len(node.input) > 2:
+                zero = scope.constant(node.input[2])
+                if zero is not None and zero.dtype == "int8" and zero.size == 1:
+                    found[node.output[0]] = node.input[1], node.input[2]
+        self._dequantized.append(found)
+        self._only_quantized.append({name for name, kinds in readers.items() if kinds == {"QuantizeLinear"}})
+
+    def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
+        """Return `opset` for a node behind which a pair is inserted."""
+        if node.op_type not in _MOVING or not is_onnx(node.domain):
+            return None
+        found, done = self._dequantized[-1], self._only_quantized[-1]
+        return opset if node.input[0] in found and node.output[0] not in done else None
+
+    def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter:
+        """Write the pair, which keeps the name of the node's output."""
+        output = node.output[0]
+        scale, zero = self._dequantized[-1][node.input[0]]
+        form = signature_at("", node.op_type, version)
+        where = Where(scope.path, node.name or output, node.op_type, form.since_version if form else version)
+        rw = Rewriter(node, scope, version, version, where)
+        moved, integers = rw.detach_output(0, "moved"), rw.fresh("quantized")
+        rw.after("QuantizeLinear", [moved, scale, zero], [integers])
+        rw.after("DequantizeLinear", [integers, scale, zero], [output])
+        rw.note(
+            "its values are quantized and dequantized again, to the same values: ONNX Runtime does not load it else"
+        )
+        self._dequantized[-1][output] = scale, zero
+        return rw
+
+    def leave(self, scope: Scope) -> None:
+        """Forget the body."""
+        self._dequantized.pop()
+        self._only_quantized.pop()

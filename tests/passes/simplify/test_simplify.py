@@ -1,0 +1,186 @@
+"""onnxsim behind its guard: what it may change, what is put back, and when it is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.errors import PassError
+from onnx_migrate.files import inline, load
+from onnx_migrate.isolate import Limits
+from onnx_migrate.model.tensors import mark_external
+from onnx_migrate.rewrite.change_log import ChangeLog
+from tests.harness import model, random_feeds, run, same
+
+TEXT = """<ir_version: 8, opset_import: ["":17], producer_name: "maker", model_version: 7, doc_string: "words">
+g (float[N,3] x) => (float[N,3] y) <float[1] w = {2.}, float[1] v = {3.}> {
+  k = Mul(w, v)  a = Mul(x, k)  b = Identity(a)  y = Relu(b)
+}"""
+
+
+def simplify(source: onnx.ModelProto, **options: object) -> onnx.ModelProto:
+    item = builtin_passes()["simplify"](isolated=False, **options)  # type: ignore[call-arg]
+    return inline(item.run(load(source), ChangeLog()))
+
+
+def test_constants_are_folded_and_the_rest_stays() -> None:
+    source = model(TEXT)
+    source.metadata_props.add(key="k", value="v")
+    source.graph.input[0].type.denotation = "IMAGE"
+    source.graph.quantization_annotation.add(tensor_name="y")
+
+    result = simplify(source)
+
+    assert [node.op_type for node in result.graph.node] == ["Mul", "Relu"]
+    same(run(source, random_feeds(source)), run(result, random_feeds(source)), "simplified")
+    for field in (
+        "producer_name",
+        "model_version",
+        "doc_string",
+        "metadata_props",
+        "opset_import",
+        "ir_version",
+    ):
+        assert getattr(result, field) == getattr(source, field), field
+    assert result.graph.input == source.graph.input
+    assert result.graph.output == source.graph.output
+    assert result.graph.quantization_annotation == source.graph.quantization_annotation
+
+
+def test_where_there_is_nothing_to_do_nothing_is_done() -> None:
+    once = load(simplify(model(TEXT)))
+    log = ChangeLog()
+    assert builtin_passes()["simplify"](isolated=False).run(once, log) is once  # type: ignore[call-arg]
+    assert log.notes == []
+
+
+def test_weights_that_are_computed_stay_computed() -> None:
+    source = model("""<ir_version: 8, opset_import: ["":17]>
+g (float[1,4] x) => (float[1,3000000] y) <int64[2] n = {4, 3000000}> { w = ConstantOfShape(n)  y = MatMul(x, w) }""")
+
+    result = simplify(source)
+
+    assert result.ByteSize() < 4096
+    assert [node.op_type for node in result.graph.node] == ["ConstantOfShape", "MatMul"]
+
+
+def test_a_result_beyond_the_budget_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import onnxsim
+
+    def bloat(proto: onnx.ModelProto, **options: object) -> tuple[onnx.ModelProto, bool]:
+        proto.graph.initializer.append(numpy_helper.from_array(np.ones(1 << 20, np.float32), "fat"))
+        return proto, True
+
+    monkeypatch.setattr(onnxsim, "simplify", bloat)
+    with pytest.raises(PassError, match=r"grow from .* are allowed") as caught:
+        simplify(model(TEXT))
+
+    assert caught.value.code == "not-simplified"
+
+
+def test_an_overridable_initializer_is_not_folded() -> None:
+    source = model(TEXT)
+    source.graph.input.append(helper.make_tensor_value_info("w", 1, [1]))
+
+    with pytest.raises(PassError, match="callers can override it"):
+        simplify(source)
+
+
+def test_a_hang_ends(tmp_path: Path) -> None:
+    item = builtin_passes()["simplify"](limits=Limits(seconds=0.01))  # type: ignore[call-arg]
+
+    with pytest.raises(PassError, match="not done after"):
+        item.run(load(model(TEXT)), ChangeLog())
+
+
+def big(folder: Path) -> Path:
+    """Write a model with folds that need small weights, a convolution's, and none of the largest; as external data."""
+    source = model("""<ir_version: 8, opset_import: ["":17]> g (float[1,3,3,3] x) => (float[1,20000] y) {
+      c = Conv(x, w)  n = BatchNormalization(c, s, s, s, s)  r = Relu(n)  f = Flatten(r)  i = Identity(f)
+      h = Mul(k, k)  m = MatMul(i, large)  a = Add(m, vector)  y = Mul(a, h)  }""")
+    rng = np.random.default_rng(0)
+    for name, shape in {
+        "w": (8, 3, 3, 3),
+        "s": (8,),
+        "k": (1,),
+        "large": (8, 20_000),
+        "vector": (20_000,),
+    }.items():
+        value = rng.uniform(0.5, 1, shape).astype(np.float32)
+        source.graph.initializer.append(numpy_helper.from_array(value, name))
+    onnx.save(source, folder / "a.onnx", save_as_external_data=True, location="a.data", size_threshold=5000)
+    return folder / "a.onnx"
+
+
+def test_large_weights_are_not_read(tmp_path: Path) -> None:
+    source = load(big(tmp_path))
+    (tmp_path / "a.data").unlink()
+    log = ChangeLog()
+
+    result = builtin_passes()["simplify"](values_limit=1 << 16).run(source, log)  # type: ignore[call-arg]
+
+    assert [node.op_type for node in result.proto.graph.node] == [
+        "Conv",
+        "Relu",
+        "Flatten",
+        "MatMul",
+        "Add",
+        "Mul",
+    ]
+    assert [note.message for note in log.notes] == [
+        "9 nodes became 6: BatchNormalization 1 → 0, Identity 1 → 0, Mul 2 → 1"
+    ]
+    references = {tensor.name: tensor for tensor in source.proto.graph.initializer}
+    for name in ("large", "vector"):
+        assert references[name] in result.proto.graph.initializer
+    assert result.weights.memory == []
+    assert result.proto.ByteSize() < 20_000
+
+
+def test_a_model_of_which_some_weights_were_hidden_computes_the_same(tmp_path: Path) -> None:
+    path = big(tmp_path)
+    source = onnx.load(path)
+
+    results = [
+        inline(builtin_passes()["simplify"](values_limit=limit, isolated=False).run(load(given), ChangeLog()))  # type: ignore[call-arg]
+        for limit in (0, 1 << 12, 1 << 16)
+        for given in (path, source, source.SerializeToString())
+    ]
+
+    for result in results:
+        onnx.checker.check_model(result, full_check=True)
+        same(run(source, random_feeds(source)), run(result, random_feeds(source)), "simplified", rtol=1e-5)
+
+
+def test_what_did_not_fit_is_said(tmp_path: Path) -> None:
+    log = ChangeLog()
+    source = onnx.load(big(tmp_path))
+    source.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones((800, 3, 3, 3), np.float32), "w"))
+
+    builtin_passes()["simplify"](values_limit=1 << 12, isolated=False).run(load(source), log)  # type: ignore[call-arg]
+
+    note = next(note for note in log.notes if note.code == "not-folded")
+    assert note.subject == "w"
+    assert "given at most 4,096 bytes" in note.message
+
+
+def test_by_default_more_than_128_mb_are_not_read(tmp_path: Path) -> None:
+    source = model("""<ir_version: 8, opset_import: ["":17]> g (float[N,1] x) => (float[N,M] y) {
+      i = Identity(x)  y = MatMul(i, w) }""")
+    tensor = source.graph.initializer.add(name="w", dims=[1, 40_000_000], data_type=1)
+    mark_external(tensor, "a.data", 0, 160_000_000)
+    onnx.save(source, tmp_path / "a.onnx")
+    with (tmp_path / "a.data").open("wb") as data:
+        data.truncate(160_000_000)
+    given = load(tmp_path / "a.onnx")
+    (tmp_path / "a.data").unlink()
+
+    result = builtin_passes()["simplify"](isolated=False).run(given, ChangeLog())  # type: ignore[call-arg]
+
+    assert [node.op_type for node in result.proto.graph.node] == ["MatMul"]
+    assert result.proto.graph.initializer[0] == given.proto.graph.initializer[0]
