@@ -77,6 +77,7 @@ def test_random_operators_in_branches_and_functions_are_replaced():
     check(noisy, onnx.parser.parse_model(function.replace("v = Add", "v = Sub")), Kind.DIFFERS)
 
 
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 22, reason="onnx is older")
 def test_the_result_itself_must_load_all_the_same():
     """With the random operator replaced it would load; ONNX Runtime has no kernel for it from opset 22 on."""
     text = model("RandomNormalLike")

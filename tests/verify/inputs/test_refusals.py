@@ -39,6 +39,11 @@ def test_a_length_that_only_a_constant_has():
     assert correct(text).sizes == {"K": 3}
 
 
+def test_a_length_that_only_a_fixed_dim_of_another_input_has():
+    text = "(float[N,A,4] a, float[N,B,3] b) => (float[N,A,3] y) { y = MatMul(a, b) }"
+    assert correct(text).sizes == {"B": 4}
+
+
 def test_values_that_count_elements_of_another_input():
     text = """(float[3,2] x, int64[1] n) => (float[a,b] y) <int64[1] k = {6}> {
       m = Mul(n, n) s = Concat<axis=0>(m, k) y = Reshape(x, s) }"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from math import prod
 
 import numpy as np
 import onnx
@@ -19,6 +20,10 @@ __all__ = ["Facts", "Shape"]
 
 Shape = tuple[int | None, ...]
 """The lengths of a value's axes, None where one is unknown."""
+
+
+_CUTOFF = 1 << 24
+"""Elements above which an output that a model declares is not asked for."""
 
 
 class Facts:
@@ -74,6 +79,16 @@ class Facts:
             return None
         known = tuple(size for size in found if size is not None)
         return known if len(known) == len(found) else None
+
+    def count(self, name: str) -> int | None:
+        """Return the number of elements of a value if it is known."""
+        shape = self.static_shape(name)
+        return prod(shape) if shape is not None else None
+
+    def declared_output(self, node: NodeProto) -> tuple[int, ...] | None:
+        """Return the shape of a node's first output, which says what its arguments are meant to be."""
+        shape = self.static_shape(node.output[0]) if node.output else None
+        return shape if shape is not None and prod(shape) <= _CUTOFF else None
 
     def value(self, name: str) -> Array | None:
         """Return a value of at most 1,024 elements that follows from constants and shapes, else None."""

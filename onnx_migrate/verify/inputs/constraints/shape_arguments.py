@@ -8,36 +8,23 @@ from math import prod
 from onnx import NodeProto
 
 from onnx_migrate.verify.inputs.constraints.facts import Facts
+from onnx_migrate.verify.inputs.constraints.image_arguments import IMAGE_OPERATORS, image_argument
 from onnx_migrate.verify.inputs.constraints.image_columns import columns_argument
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 
 __all__ = ["shape_argument"]
-
-_LARGEST_RANK = 8
-_CUTOFF = 1 << 24
-"""Elements above which a shape that a model declares for an output is not asked for."""
 
 
 def shape_argument(node: NodeProto, index: int, facts: Facts) -> Range | None:
     """Return the values of an input that is a shape, a size, axes or the like; None for any other input."""
     if index >= 1 and node.op_type == "Col2Im":
         return columns_argument(node, index, facts)
+    if node.op_type in IMAGE_OPERATORS:
+        return image_argument(node, index, facts)
     if index == 1 and node.op_type.startswith("Reduce"):
         return _first_axes(node, index, facts)
     rule = _RULES.get((node.op_type, index))
     return rule(node, index, facts) if rule is not None else None
-
-
-def _wanted(node: NodeProto, facts: Facts) -> tuple[int, ...] | None:
-    """Return the shape that the model declares for the output, where that says what the argument was meant to be."""
-    shape = facts.static_shape(node.output[0]) if node.output else None
-    return shape if shape is not None and prod(shape) <= _CUTOFF else None
-
-
-def _count(node: NodeProto, index: int, facts: Facts) -> int | None:
-    """Return the number of elements of an input."""
-    shape = facts.static_shape(node.input[index])
-    return prod(shape) if shape is not None else None
 
 
 def _first_axes(node: NodeProto, index: int, facts: Facts) -> Range:
@@ -47,7 +34,7 @@ def _first_axes(node: NodeProto, index: int, facts: Facts) -> Range:
 
 
 def _new_axes(node: NodeProto, index: int, facts: Facts) -> Range:
-    return Range.exactly(*range(_count(node, index, facts) or 1))
+    return Range.exactly(*range(facts.count(node.input[index]) or 1))
 
 
 def _axes_of_length_one(node: NodeProto, index: int, facts: Facts) -> Range:
@@ -69,8 +56,8 @@ def _reshape(node: NodeProto, index: int, facts: Facts) -> Range:
 
     Zeros, which stand for the data's own lengths, let the same shape serve each item of a batch.
     """
-    data, count = facts.static_shape(node.input[0]), _count(node, index, facts)
-    wanted = _wanted(node, facts)
+    data, count = facts.static_shape(node.input[0]), facts.count(node.input[index])
+    wanted = facts.declared_output(node)
     if data is None or count is None:
         return Range.exactly(0.0)
     keeps_zeros = any(a.name == "allowzero" and a.i for a in node.attribute)
@@ -84,12 +71,12 @@ def _reshape(node: NodeProto, index: int, facts: Facts) -> Range:
 
 
 def _constant_shape(node: NodeProto, index: int, facts: Facts) -> Range:
-    wanted = _wanted(node, facts)
+    wanted = facts.declared_output(node)
     return Range.exactly(*wanted) if wanted and prod(wanted) <= 1 << 16 else Range(1, 3)
 
 
 def _repeats(node: NodeProto, index: int, facts: Facts) -> Range:
-    data, wanted = facts.static_shape(node.input[0]), _wanted(node, facts)
+    data, wanted = facts.static_shape(node.input[0]), facts.declared_output(node)
     if not data or not wanted or len(data) != len(wanted) or not all(data):
         return Range(1, 2)
     pairs = list(zip(wanted, data, strict=True))
@@ -97,8 +84,8 @@ def _repeats(node: NodeProto, index: int, facts: Facts) -> Range:
 
 
 def _broadcast(node: NodeProto, index: int, facts: Facts) -> Range:
-    data, wanted = facts.static_shape(node.input[0]), _wanted(node, facts)
-    if data is not None and wanted and len(wanted) == _count(node, index, facts):
+    data, wanted = facts.static_shape(node.input[0]), facts.declared_output(node)
+    if data is not None and wanted and len(wanted) == facts.count(node.input[index]):
         tail = wanted[len(wanted) - len(data) :]
         if len(data) <= len(wanted) and all(small in (1, big) for small, big in zip(data, tail, strict=True)):
             return Range.exactly(*wanted)
@@ -132,44 +119,6 @@ def _split_sizes(node: NodeProto, index: int, facts: Facts) -> Range | None:
         if sum(sizes) == length:
             return Range.exactly(*sizes)
     return Range.exactly(*[length // count] * (count - 1), length - length // count * (count - 1))
-
-
-def _scales(node: NodeProto, index: int, facts: Facts) -> Range:
-    return (
-        Range(1, 2, (1.0, 1.0, 2.0, 1.5)) if _count(node, index, facts) != 3 else Range(1, 2, (1.0, 2.0, 1.5))
-    )
-
-
-def _sizes(node: NodeProto, index: int, facts: Facts) -> Range:
-    """Sizes of Resize: declared ones, or batch and channels as they are and the rest half as long again."""
-    data, wanted = facts.static_shape(node.input[0]), _wanted(node, facts)
-    if not data:
-        return Range(1, 1, (1.0, 3.0, 24.0, 40.0))
-    axes = next((list(a.ints) for a in node.attribute if a.name == "axes"), list(range(len(data))))
-    if wanted is not None and len(wanted) == len(data):
-        return Range.exactly(*(wanted[axis] for axis in axes))
-    return Range.exactly(*(data[a] if a % len(data) < 2 < len(data) else data[a] * 3 // 2 for a in axes))
-
-
-def _region(node: NodeProto, index: int, facts: Facts) -> Range:
-    """Starts of a region of interest, then its ends: all of the input."""
-    axes = (_count(node, index, facts) or 2) // 2
-    return Range.exactly(*[0] * axes, *[1] * axes)
-
-
-def _unpooled(node: NodeProto, index: int, facts: Facts) -> Range | None:
-    """The shape that MaxUnpool restores: declared, or that of a pooling by 2."""
-    data, wanted = facts.static_shape(node.input[0]), _wanted(node, facts)
-    if wanted is not None or data is None:
-        return Range.exactly(*wanted) if wanted else None
-    return Range.exactly(*data[:2], *(2 * size for size in data[2:]))
-
-
-def _image_grid(node: NodeProto, index: int, facts: Facts) -> Range:
-    """The size N, C, (D,) H, W of AffineGrid, with the batch of theta."""
-    batch = facts.length(node.input[0], 0) or 1
-    sizes = (3, 4, 5) if _count(node, index, facts) == 4 else (3, 4, 5, 6)
-    return Range.exactly(batch, *sizes)
 
 
 def _transform_length(node: NodeProto, index: int, facts: Facts) -> Range:
@@ -206,9 +155,6 @@ _RULES: dict[tuple[str, int], _Rule] = {
     ("Slice", 4): _fixed(1, 1),
     ("Split", 1): _split_sizes,
     ("SplitToSequence", 1): _split_sizes,
-    ("Resize", 1): _region,
-    ("Resize", 2): _scales,
-    ("Resize", 3): _sizes,
     ("Unsqueeze", 1): _new_axes,
     ("Squeeze", 1): _axes_of_length_one,
     ("CumSum", 1): _one_axis,
@@ -216,8 +162,6 @@ _RULES: dict[tuple[str, int], _Rule] = {
     ("Pad", 1): _paddings,
     ("Pad", 3): _first_axes,
     ("CenterCropPad", 1): _cropped,
-    ("MaxUnpool", 2): _unpooled,
-    ("AffineGrid", 1): _image_grid,
     ("DFT", 1): _transform_length,
     ("DFT", 2): _signal_axis,
     ("STFT", 1): _frame_step,
