@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ __all__ = [
     "Array",
     "bit_patterns",
     "flatten",
+    "in_blocks",
     "is_float",
     "largest_difference",
     "scale_of",
@@ -19,6 +20,9 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+
+_BLOCK = 1 << 20
+"""Elements that are widened to double precision at a time, where an array is compared in blocks."""
 
 
 def flatten(name: str, value: object) -> list[tuple[str, Array | None]]:
@@ -56,10 +60,20 @@ def typical_difference(before: Array, again: Array) -> float:
     """
     if not is_float(before) or before.dtype != again.dtype or not before.size:
         return 0.0
-    with np.errstate(invalid="ignore"):
-        difference = np.abs(widened(before) - widened(again))
-    finite = difference[np.isfinite(difference)]
-    return float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
+    total, count = 0.0, 0
+    for one, other in in_blocks(before, again):
+        with np.errstate(invalid="ignore"):
+            difference = np.abs(widened(one) - widened(other))
+        finite = difference[np.isfinite(difference)]
+        total, count = total + float(np.dot(finite, finite)), count + finite.size
+    return float(np.sqrt(total / count)) if count else 0.0
+
+
+def in_blocks(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield the elements of two arrays of one shape in blocks, so that what is computed from them takes little memory."""
+    flat, same = one.reshape(-1), other.reshape(-1)
+    for start in range(0, flat.size, _BLOCK):
+        yield flat[start : start + _BLOCK], same[start : start + _BLOCK]
 
 
 def scale_of(array: Array | None) -> float:

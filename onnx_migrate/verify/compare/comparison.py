@@ -110,7 +110,7 @@ def _continuous(
         allowed = max(allowed, 2 * proved.largest)
         wrong = int(np.count_nonzero(error > allowed))
         usual = allowance(tolerance, overall_scale if saturated else scale, typical_noise, before.dtype)
-        typical = float(np.sqrt(np.mean(np.square(error)))) if error.size else 0.0
+        typical = float(np.sqrt(np.dot(error, error) / error.size)) if error.size else 0.0
         if not wrong and typical > max(usual, 2 * proved.largest):
             problem = problem or (
                 f"elements differ by {typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"

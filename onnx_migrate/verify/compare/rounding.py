@@ -6,7 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onnx_migrate.verify.compare.arrays import Array, bit_patterns, is_float, largest_difference, widened
+from onnx_migrate.verify.compare.arrays import (
+    Array,
+    bit_patterns,
+    in_blocks,
+    is_float,
+    largest_difference,
+    widened,
+)
 
 __all__ = ["NO_ROUNDING", "Rounding", "beyond_rounding", "rounding_between", "share_of_noise"]
 
@@ -61,23 +68,26 @@ def beyond_rounding(before: Array, after: Array, ulps: float) -> str:
     if not is_float(before):
         differing = int(np.count_nonzero(before != after))
         return f"{differing} of {before.size} elements are not equal" if differing else ""
-    differing = int(np.count_nonzero(bit_patterns(before) != bit_patterns(after)))
-    if not differing:
+    coarse = before.dtype.itemsize < 4
+    eps, tiny = float(np.finfo(before.dtype).eps), float(np.finfo(before.dtype).tiny)
+    differing, largest, scale, neighbours = 0, 0.0, 0.0, True
+    for one, other in in_blocks(before, after):
+        differing += int(np.count_nonzero(bit_patterns(one) != bit_patterns(other)))
+        a, b = widened(one), widened(other)
+        finite = np.isfinite(a)
+        same_positions = np.array_equal(finite, np.isfinite(b))
+        if not same_positions or not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+            return "NaN or infinities are at different positions"
+        magnitude, error = np.abs(a[finite]), np.abs(a[finite] - b[finite])
+        largest, scale = (
+            max(largest, float(np.max(error, initial=0.0))),
+            max(scale, float(np.max(magnitude, initial=0.0))),
+        )
+        if coarse:
+            neighbours = neighbours and bool(np.all(error <= eps * np.maximum(magnitude, tiny)))
+    if coarse and neighbours and differing <= max(1, before.size // _RARE):
         return ""
-    a, b = widened(before), widened(after)
-    finite = np.isfinite(a)
-    if not np.array_equal(finite, np.isfinite(b)) or not np.array_equal(
-        a[~finite], b[~finite], equal_nan=True
-    ):
-        return "NaN or infinities are at different positions"
-    error, magnitude = np.abs(a - b)[finite], np.abs(a[finite])
-    largest, scale = float(np.max(error, initial=0.0)), float(np.max(magnitude, initial=0.0))
-    eps = float(np.finfo(before.dtype).eps)
-    if before.dtype.itemsize < 4:
-        neighbour = eps * np.maximum(magnitude, float(np.finfo(before.dtype).tiny))
-        if np.all(error <= neighbour) and differing <= max(1, before.size // _RARE):
-            return ""
-    elif largest <= ulps * eps * scale:
+    if not differing or (not coarse and largest <= ulps * eps * scale):
         return ""
     relative = f" ({largest / scale:.3g} of the largest magnitude)" if scale else ""
     return f"{differing} of {before.size} elements differ, by up to {largest:.3g}{relative}"

@@ -102,6 +102,7 @@ def _differences(
             wanted = [name for name in chunk if name in values]
             models = models or [CutModel(model, values, wanted) for model in (original, other)]
             given = {**feed, **values}
+            del run
             mine = models[0].run(given)
             mark("result: running, value by value")
             theirs = models[1].run(given)

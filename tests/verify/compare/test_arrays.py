@@ -8,6 +8,7 @@ import pytest
 from onnx_migrate.verify.compare.arrays import (
     bit_patterns,
     flatten,
+    in_blocks,
     is_float,
     largest_difference,
     scale_of,
@@ -55,3 +56,11 @@ def test_bfloat16_counts_as_float():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     assert is_float(np.zeros(1, ml_dtypes.bfloat16))
     assert not is_float(np.zeros(1, bool))
+
+
+def test_blocks_hold_every_element_once(monkeypatch):
+    monkeypatch.setattr("onnx_migrate.verify.compare.arrays._BLOCK", 4)
+    x = np.arange(10.0).reshape(2, 5)
+    pairs = list(in_blocks(x, -x))
+    assert [a.size for a, _ in pairs] == [4, 4, 2]
+    assert np.array_equal(np.concatenate([b for _, b in pairs]), -x.ravel())

@@ -57,3 +57,12 @@ def test_the_share_of_noise_leaves_out_ties_and_single_steps_of_bytes():
     assert share_of_noise(steps, steps + np.uint8(1)) == 0
     assert share_of_noise(steps, steps + np.uint8(2)) == 1
     assert share_of_noise(X, X + 1) == 0
+
+
+@pytest.mark.parametrize("at", [0, 120, 200])
+def test_a_difference_in_any_block_is_found(at, monkeypatch):
+    monkeypatch.setattr("onnx_migrate.verify.compare.arrays._BLOCK", 50)
+    other = X.copy()
+    other[at] += np.float32(1e-3)
+    assert "1 of 201 elements differ, by up to 0.001" in beyond_rounding(X, other, 8)
+    assert beyond_rounding(X, X + 4 * ULP, 8) == "", "the scale is that of all blocks"
