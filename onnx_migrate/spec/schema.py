@@ -54,6 +54,10 @@ class Signature:
     """Whether attributes of any name are allowed."""
 
 
+_WITHDRAWN = ("", "GroupNormalization", 18)
+"""Its documentation says that it is deprecated; its schema says so since onnx 1.18."""
+
+
 @cache
 def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signature, ...]]]:
     found: dict[tuple[str, str], list[Signature]] = {}
@@ -67,7 +71,7 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
             schema.name,
             schema.domain,
             schema.since_version,
-            schema.deprecated,
+            schema.deprecated or (schema.domain, schema.name, schema.since_version) == _WITHDRAWN,
             schema.min_input,
             schema.max_input,
             schema.min_output,
