@@ -10,7 +10,7 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.errors import CannotMigrate, IllegalModel
 from onnx_migrate.rewrite.change_log import Exactness
 from tests.passes.adapters.forests import ML, Votes, check_ml, lift_ml, one_node, trees
 
@@ -186,7 +186,6 @@ def test_two_classes_of_one_score(
         (regressor(IN_TURN, 3, count=2, base_values=[1.0, 2.0, 3.0]), "no-equal"),
         (regressor(ONE, 1, base_values=[0.1, 0.2]), "invalid-node"),
         (regressor(ONE, 0), "invalid-node"),
-        (regressor(ONE, 1, aggregate_function="MEDIAN"), "invalid-node"),
     ],
 )
 def test_refused(source: onnx.ModelProto, code: str) -> None:
@@ -194,6 +193,15 @@ def test_refused(source: onnx.ModelProto, code: str) -> None:
         lift_ml(source, 5)
     assert caught.value.code == code
     lift_ml(source, 4)
+
+
+def test_a_function_that_no_version_has_is_refused_at_each() -> None:
+    source = regressor(ONE, 1, aggregate_function="MEDIAN")
+    with pytest.raises(CannotMigrate) as caught:
+        lift_ml(source, 5)
+    assert caught.value.code == "invalid-node"
+    with pytest.raises(IllegalModel, match="MEDIAN"):
+        lift_ml(source, 4)
 
 
 def test_nodes_that_do_not_form_trees_are_refused() -> None:
