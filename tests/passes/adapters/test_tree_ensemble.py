@@ -186,7 +186,6 @@ def test_two_classes_of_one_score(
         (regressor(IN_TURN, 3, count=2, base_values=[1.0, 2.0, 3.0]), "no-equal"),
         (regressor(ONE, 1, base_values=[0.1, 0.2]), "invalid-node"),
         (regressor(ONE, 0), "invalid-node"),
-        (regressor(ONE, 1, aggregate_function="MEDIAN"), "invalid-node"),
     ],
 )
 def test_refused(source: onnx.ModelProto, code: str) -> None:
@@ -194,6 +193,12 @@ def test_refused(source: onnx.ModelProto, code: str) -> None:
         lift_ml(source, 5)
     assert caught.value.code == code
     lift_ml(source, 4)
+
+
+def test_a_value_that_no_version_has_is_refused() -> None:
+    with pytest.raises(CannotMigrate, match="MEDIAN") as caught:
+        lift_ml(regressor(ONE, 1, aggregate_function="MEDIAN"), 5)
+    assert caught.value.code == "invalid-node"
 
 
 def test_nodes_that_do_not_form_trees_are_refused() -> None:
