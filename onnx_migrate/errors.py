@@ -15,6 +15,7 @@ from typing import Any
 __all__ = [
     "CannotMigrate",
     "IllegalModel",
+    "InvalidModel",
     "LoadError",
     "MigrateError",
     "PassError",
@@ -105,6 +106,12 @@ class CannotMigrate(MigrateError):
     """The model cannot be expressed at the target, or too little is known of it to do so exactly."""
 
     default_code = "cannot-migrate"
+
+
+class InvalidModel(LoadError, CannotMigrate):
+    """The source is readable and not a valid ONNX model: it contradicts itself or the standard at the place named."""
+
+    default_code = "invalid-node"
 
 
 class IllegalModel(MigrateError):

@@ -63,7 +63,7 @@ def open_file_system(url: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise UsageError(
-            f"{url}: URLs need fsspec, which is not installed", hint="pip install 'onnx-migrate[url]'"
+            f"{url}: URLs need fsspec, which is not installed", hint="run pip install 'onnx-migrate[url]'"
         ) from error
     if "::" in url:
         raise UsageError(

@@ -12,15 +12,22 @@ from onnx_migrate.engine.lift import Lift
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
-from onnx_migrate.model.graphs import function_path
-from onnx_migrate.model.interface import unlist_initializers
+from onnx_migrate.model.graphs import bodies as bodies_of
+from onnx_migrate.model.graphs import function_path, nested_nodes, node_label
+from onnx_migrate.model.interface import lists_some_initializers, unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
-from onnx_migrate.spec.opsets import minimal_ir_version, onnx_opset, set_onnx_opset
-from onnx_migrate.spec.schema import newest_opset
+from onnx_migrate.spec.opsets import (
+    minimal_ir_version,
+    onnx_opset,
+    remove_repeated_imports,
+    set_onnx_opset,
+)
+from onnx_migrate.spec.runtime_operators import is_runtime_operator
+from onnx_migrate.spec.schema import is_onnx, newest_opset, signature_at
 
 __all__ = ["KEEPABLE", "MigrateOpset"]
 
@@ -53,13 +60,15 @@ class MigrateOpset(Pass):
         """Migrate `model` in place."""
         self._check_options()
         proto = model.proto
+        self._one_import_each(proto, log)
+        overridable = lists_some_initializers(proto)
         bodies: list[tuple[onnx.ModelProto | onnx.FunctionProto, int | None]] = [
             (proto, onnx_opset(proto.opset_import, ir_version=proto.ir_version))
         ]
-        for function in proto.functions:
-            label = function_path(function)
-            version = onnx_opset(function.opset_import, ir_version=proto.ir_version, name=label)
-            bodies.append((function, version))
+        bodies += [
+            (function, onnx_opset(function.opset_import, ir_version=proto.ir_version))
+            for function in proto.functions
+        ]
         newest = max((version for _, version in bodies if version is not None), default=None)
         target = self._target(newest)
         for path in sort_model(proto):
@@ -81,7 +90,13 @@ class MigrateOpset(Pass):
                 self.name, "ir-version", f"IR version {proto.ir_version} became {ir_version}", subject="model"
             )
             proto.ir_version = ir_version
-        if self.unlist and ir_version >= 4:
+        if self.unlist and overridable:
+            log.note(
+                self.name,
+                "overridable",
+                "some initializers are listed as inputs and others are not, so those stay listed: callers can override them",
+            )
+        elif self.unlist and ir_version >= 4:
             gone = unlist_initializers(proto.graph)
             if gone:
                 log.note(
@@ -91,7 +106,49 @@ class MigrateOpset(Pass):
                     subject=gone[0],
                 )
         remove_dead_values(proto, driver.dead_values)
+        self._note_runtime_operators(proto, log)
         return model
+
+    def _note_runtime_operators(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
+        """Note the operators that ONNX Runtime alone has in ai.onnx: no opset of the standard gives them a meaning."""
+        found: dict[str, int] = {}
+        for located in bodies_of(proto):
+            opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
+            for node in located.body.node:
+                if opset is not None and is_runtime_operator(node, opset):
+                    found[node.op_type] = found.get(node.op_type, 0) + 1
+        for operator, count in sorted(found.items()):
+            log.note(
+                self.name,
+                "runtime-operator",
+                f"kept {count} nodes of {operator}, which ONNX Runtime has in ai.onnx and the standard has not",
+                subject=operator,
+            )
+
+    def _one_import_each(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
+        """Leave one import of each domain; where the versions differ for a node, the last holds, as in ONNX Runtime."""
+        owners: list[tuple[str, onnx.ModelProto | onnx.FunctionProto]] = [("the model", proto)]
+        owners += [(function_path(function), function) for function in proto.functions]
+        for name, owner in owners:
+            for domain, found in remove_repeated_imports(owner):
+                nodes = nested_nodes(owner.graph.node if isinstance(owner, onnx.ModelProto) else owner.node)
+                unlike = next((node for node in nodes if _differs(node, domain, found)), None)
+                text = (
+                    f"{name} imports {domain or 'ai.onnx'} more than once, as {' and '.join(map(str, found))}"
+                )
+                if unlike is None:
+                    log.note(
+                        self.name, "repeated-import", f"{text}: all nodes mean the same by each", subject=name
+                    )
+                else:
+                    log.note(
+                        self.name,
+                        "ambiguous-opset",
+                        f"{text}, by which {node_label(unlike)!r} ({unlike.op_type}) differs; the last one, {found[-1]},"
+                        " was taken, as ONNX Runtime does",
+                        subject=node_label(unlike),
+                        severity="warning",
+                    )
 
     def _check_options(self) -> None:
         if not self.keep <= KEEPABLE:
@@ -122,3 +179,11 @@ class MigrateOpset(Pass):
                 hint=f"models are only migrated to newer opsets: ask for {newest} or above, or for {target}+ to keep newer ones",
             )
         return target
+
+
+def _differs(node: onnx.NodeProto, domain: str, opsets: list[int]) -> bool:
+    """Return whether a node of `domain` is of another version of its operator by some of these opsets."""
+    if not (is_onnx(node.domain) if not domain else node.domain == domain):
+        return False
+    forms = [signature_at(node.domain, node.op_type, opset) for opset in opsets]
+    return len({form.since_version if form else None for form in forms}) > 1

@@ -13,6 +13,7 @@ from onnx_migrate import CannotMigrate, PassError, UsageError, VerificationFaile
 from onnx_migrate.verification import policy_of
 from onnx_migrate.verify.dynamic import proof
 from onnx_migrate.verify.equivalence import verifier
+from tests.harness import require_opset
 from tests.support.small_model import HERE, bytes_of, small
 
 ODD = """<ir_version: 6, opset_import: ["": 11]>
@@ -96,6 +97,7 @@ def test_a_result_that_does_not_load_is_refused(far: str) -> None:
 
 @pytest.mark.skipif(onnx.defs.onnx_opset_version() < 23, reason="onnx is older")
 def test_the_newest_opset_that_loads_is_named() -> None:
+    require_opset(23)
     with pytest.raises(VerificationFailed) as caught:
         migrate(model(ROI_ALIGN), opset=23, simplify=False, **HERE)
     error = caught.value

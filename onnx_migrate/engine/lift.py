@@ -9,12 +9,20 @@ import onnx
 
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.engine.registry import Adapter, next_step
-from onnx_migrate.errors import CannotMigrate, MigrateError, Where
+from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
 from onnx_migrate.model.graphs import FunctionKey, called, function_key
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.schema import is_onnx, schema_violation, signature, signature_at, versions
+from onnx_migrate.spec.allowed_values import value_violation
+from onnx_migrate.spec.schema import (
+    Signature,
+    is_onnx,
+    schema_violation,
+    signature,
+    signature_at,
+    versions,
+)
 
 __all__ = ["Lift"]
 
@@ -93,7 +101,7 @@ class Lift(Visitor):
                     where=Where(scope.path, _name(node), node.op_type, form.since_version),
                     hint=f"version {valid} is valid: migrate to opset {valid} or newer" if valid else "",
                 )
-        complaint = schema_violation(node, form) if form else None
+        complaint = _complaint(node, form, opset) if form else None
         if form and complaint is None:
             return opset
         where = Where(scope.path, _name(node), node.op_type, opset)
@@ -105,7 +113,7 @@ class Lift(Visitor):
         older = [version for version in reversed(known) if version < (form.since_version if form else 0)]
         newer = [version for version in known if version > opset]
         for version in (*older, *newer):
-            if schema_violation(node, signature(node.domain, node.op_type, version)) is None:
+            if _complaint(node, signature(node.domain, node.op_type, version), version) is None:
                 self.log.note(
                     self.pass_name,
                     "other-version",
@@ -115,11 +123,13 @@ class Lift(Visitor):
                     severity="warning",
                 )
                 return version
+        if form and schema_violation(node, form) is None:
+            return opset  # a value that no version has: the adapters refuse it by name, or the check of the result does
         reason = (
             complaint
             or f"the operator was introduced in opset {known[0]}, but the model imports opset {opset}"
         )
-        raise CannotMigrate(reason, code="invalid-node", where=where)
+        raise InvalidModel(reason, code="invalid-node", where=where)
 
     def _rewriter(self, node: onnx.NodeProto, scope: Scope, to: int, where: Where) -> Rewriter:
         return Rewriter(node, scope, to, self.target, where, self.keep)
@@ -135,6 +145,10 @@ def _adapt(adapt: Adapter, code: str, rewriter: Rewriter) -> None:
             f"the adapter {code} raised {type(error).__name__}: {error}", code="adapter-failed",
             where=rewriter.where, hint="unless the node is invalid, this is a bug of onnx-migrate: please report it",
         ) from error  # fmt: skip
+
+
+def _complaint(node: onnx.NodeProto, form: Signature, version: int) -> str | None:
+    return schema_violation(node, form) or value_violation(node, version)
 
 
 def _name(node: onnx.NodeProto) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from onnx_migrate.engine.gc_pause import paused_garbage_collection
 from onnx_migrate.engine.model_properties import ModelProperty, violation
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes
+from onnx_migrate.engine.validity import check_original, check_result, note_tolerated
 from onnx_migrate.errors import MigrateError, PassError
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.legality import check_legal
@@ -100,14 +101,20 @@ class PipelineRun:
         self._require_optional = require_optional
         self._own = set(map(type, self._passes)) <= set(builtin_passes().values())
         self._model = original.copy()
-        self._start = original
+        self._start = self._original = original
         self._first_change = len(log.changes)
         self._segments: list[Segment] = []
         self._before_optional: _BeforeOptional | None = None
         self._holding: set[ModelProperty] = set()
 
     def result(self) -> PipelineResult:
-        """Run all passes. Raises what they raise, PassError for a broken promise, IllegalModel for an invalid node."""
+        """Run all passes.
+
+        Raises InvalidModel for an original that is not valid, what passes raise, PassError for a broken promise, and
+        IllegalModel for a result that is not valid.
+        """
+        check_original(self._original)
+        note_tolerated(self._original, self._log)
         for item in self._passes:
             with self._stage(item.name):
                 self._check_required(item)
@@ -119,8 +126,7 @@ class PipelineRun:
                     self._run(item)
                     if item.narrows:
                         self._start_segment()
-        if ModelProperty.VALID_NODES not in self._holding:
-            check_legal(self._model.proto)
+        check_result(self._model, self._original)
         before = self._before_optional
         last = self._segment(before.model if before else self._model, self._model)
         return PipelineResult((*self._segments, last), before)

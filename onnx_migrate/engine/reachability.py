@@ -10,6 +10,7 @@ import onnx
 
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.engine.lift import Lift
+from onnx_migrate.engine.validity import check_original
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
@@ -65,6 +66,7 @@ def find_reachable_opsets(model: Model) -> Reachability:
         blocked.setdefault(str(error), (error, set()))[1].update(opsets)
 
     try:
+        check_original(model)
         lift = _lift(model, newest, None)
         for key, error in lift.refusals.items():
             start = (error.where.to_version if error.where else None) or own

@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
 
-__all__ = ["Interface", "Port", "unlist_initializers"]
+__all__ = ["Interface", "Port", "lists_some_initializers", "unlist_initializers"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,16 @@ class Interface:
         return None
 
 
+def lists_some_initializers(proto: onnx.ModelProto) -> bool:
+    """Return whether some initializers are listed as inputs and others are not, so that callers may override the listed.
+
+    Before IR version 4 all must be listed, so a listing says nothing (onnx/docs/IR.md, "Graphs").
+    """
+    given = initializer_names(proto.graph)
+    listed = given & {value.name for value in proto.graph.input}
+    return proto.ir_version >= 4 and bool(listed) and len(listed) < len(given)
+
+
 def unlist_initializers(graph: onnx.GraphProto) -> list[str]:
     """Remove initializers from the graph's inputs, in place, and return their names.
 
@@ -81,17 +91,23 @@ def unlist_initializers(graph: onnx.GraphProto) -> list[str]:
 def _kind(type_: onnx.TypeProto) -> str:
     which = type_.WhichOneof("value")
     if which == "tensor_type":
-        return TensorProto.DataType.Name(type_.tensor_type.elem_type).lower()
+        return _element(type_.tensor_type.elem_type)
     if which == "sparse_tensor_type":
-        return f"sparse {TensorProto.DataType.Name(type_.sparse_tensor_type.elem_type).lower()}"
+        return f"sparse {_element(type_.sparse_tensor_type.elem_type)}"
     if which == "sequence_type":
         return f"seq({_kind(type_.sequence_type.elem_type)})"
     if which == "optional_type":
         return f"optional({_kind(type_.optional_type.elem_type)})"
     if which == "map_type":
-        key = TensorProto.DataType.Name(type_.map_type.key_type).lower()
+        key = _element(type_.map_type.key_type)
         return f"map({key}, {_kind(type_.map_type.value_type)})"
     return str(which or "?")
+
+
+def _element(dtype: int) -> str:
+    """Return the name of an element type, or its number if the installed onnx does not know it."""
+    known = dtype in TensorProto.DataType.values()
+    return str(TensorProto.DataType.Name(dtype).lower()) if known else f"type {dtype}"
 
 
 def _shape(type_: onnx.TypeProto) -> tuple[int | str | None, ...] | None:

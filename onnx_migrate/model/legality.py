@@ -1,23 +1,35 @@
-"""Legality, the post-condition of a migration: every node is valid at the opset that its body imports."""
+"""Legality: whether every node is valid at the opset that its body imports, in form, values and types."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
 
 import onnx
 
 from onnx_migrate.errors import IllegalModel, Where
-from onnx_migrate.model.graphs import LocatedBody, bodies, called, function_key
+from onnx_migrate.model.graphs import LocatedBody, bodies, called, function_key, node_label
+from onnx_migrate.model.validity.fault import Fault, Problem
+from onnx_migrate.model.validity.node_types import type_faults
+from onnx_migrate.spec.allowed_values import value_violation
 from onnx_migrate.spec.opsets import imported, onnx_opset
 from onnx_migrate.spec.schema import is_onnx, schema_violation, signature_at
 
-__all__ = ["check_legal"]
+__all__ = ["check_legal", "node_faults"]
 
 
 def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
-    """Raise IllegalModel for the first node that violates the schema of its operator at its body's opset.
+    """Raise IllegalModel for the first node that is not valid at its body's opset.
 
     Checks the nodes of `domain`, by default ai.onnx, in the main graph, all sub-graphs and local functions; calls of
-    local functions are not checked.
+    local functions are not checked. Types are compared in all domains that the installed onnx knows.
     """
+    for fault in chain(node_faults(proto, domain), type_faults(proto)):
+        raise IllegalModel(fault.reason, where=fault.where)
+
+
+def node_faults(proto: onnx.ModelProto, domain: str = "") -> Iterator[Fault]:
+    """Yield what is not valid in the form and values of the nodes of a domain, by default ai.onnx."""
     functions = {function_key(function) for function in proto.functions}
     for located in bodies(proto):
         opset = _opset(located, proto.ir_version, domain)
@@ -25,20 +37,26 @@ def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
             other = node.domain != domain if domain else not is_onnx(node.domain)
             if other or (functions and called(node) in functions):
                 continue
-            complaint = _complaint(node, opset, domain)
-            if complaint:
-                raise IllegalModel(complaint, where=Where(located.path, node.name, node.op_type, opset))
+            problem = _problem(node, opset, domain)
+            if problem:
+                where = Where(located.path, node_label(node), node.op_type, opset)
+                yield Fault(problem.code, problem.reason, where)
 
 
-def _complaint(node: onnx.NodeProto, opset: int | None, domain: str) -> str | None:
+def _problem(node: onnx.NodeProto, opset: int | None, domain: str) -> Problem | None:
     if opset is None:
-        return f"is in a graph or function that does not import {domain or 'ai.onnx'}"
+        reason = f"is in a graph or function that does not import {domain or 'ai.onnx'}"
+        return Problem(code="domain-not-imported", reason=reason)
     form = signature_at(node.domain, node.op_type, opset)
-    return schema_violation(node, form) if form else f"is not an operator of opset {opset}"
+    if form is None:
+        return Problem(code="invalid-node", reason=f"is not an operator of opset {opset}")
+    complaint = schema_violation(node, form)
+    if complaint:
+        return Problem(code="invalid-node", reason=complaint)
+    complaint = value_violation(node, opset)
+    return Problem(code="no-such-value", reason=complaint) if complaint else None
 
 
 def _opset(located: LocatedBody, ir_version: int, domain: str) -> int | None:
     imports = located.owner.opset_import
-    if domain:
-        return imported(imports, domain)
-    return onnx_opset(imports, ir_version=ir_version, name=located.path)
+    return imported(imports, domain) if domain else onnx_opset(imports, ir_version=ir_version)

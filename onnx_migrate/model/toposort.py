@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import onnx
 
-from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.errors import InvalidModel, Where
 from onnx_migrate.model.graphs import Body, LocatedBody, bodies, names_read
 
 __all__ = ["sort_model"]
@@ -16,7 +16,7 @@ __all__ = ["sort_model"]
 def sort_model(proto: onnx.ModelProto) -> list[str]:
     """Sort the nodes of every body topologically, in place, and return the paths of those that were not sorted.
 
-    A body that is sorted keeps its order, as onnx/docs/IR.md, "Graphs", requires of every model. Raises CannotMigrate:
+    A body that is sorted keeps its order, as onnx/docs/IR.md, "Graphs", requires of every model. Raises InvalidModel:
     `cycle` if there is no such order, `not-ssa` if two nodes of a body produce one value.
     """
     return [located.path for located in bodies(proto) if _sort(located)]
@@ -30,7 +30,7 @@ def _sort(located: LocatedBody) -> bool:
         for name in node.output:
             if name and producer.setdefault(name, index) != index:
                 where = Where(located.path, node.name, node.op_type)
-                raise CannotMigrate(
+                raise InvalidModel(
                     f"produces {name!r}, which another node of the same graph produces too",
                     code="not-ssa",
                     where=where,
@@ -70,7 +70,7 @@ def _reorder(body: Body, needs: list[list[int]], path: str) -> None:
     if len(order) < len(needs):
         stuck = body.node[next(index for index, count in enumerate(waiting) if count)]
         where = Where(path, stuck.name, stuck.op_type)
-        raise CannotMigrate(
+        raise InvalidModel(
             "reads a value that depends on its own output: the nodes form a cycle", code="cycle", where=where
         )
     nodes = list(body.node)

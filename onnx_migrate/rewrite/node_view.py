@@ -8,7 +8,7 @@ import onnx
 from onnx import AttributeProto, helper
 
 from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.errors import CannotMigrate, InvalidModel, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,5 +115,6 @@ class NodeView:
         return self.node.output[index] if index < len(self.node.output) else ""
 
     def refuse(self, reason: str, *, code: str = "cannot-migrate", hint: str = "") -> NoReturn:
-        """Refuse the migration because of this node."""
-        raise CannotMigrate(reason, code=code, where=self.where, hint=hint)
+        """Refuse the migration because of this node: with InvalidModel for the code `invalid-node`, else CannotMigrate."""
+        error = InvalidModel if code == "invalid-node" else CannotMigrate
+        raise error(reason, code=code, where=self.where, hint=hint)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import onnx
 from onnx import AttributeProto, helper
 
+from onnx_migrate.spec.runtime_operators import runtime_substitute
+
 __all__ = ["EXPERIMENTAL_OPERATORS", "ExperimentalOperator", "crop_limits", "substitute_for_inference"]
 
 
@@ -64,13 +66,14 @@ _BY_NAME = {operator.name: operator for operator in EXPERIMENTAL_OPERATORS}
 
 
 def substitute_for_inference(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
-    """Replace removed operators by current ones whose outputs have the same inferred type and shape, in place.
+    """Replace removed operators, and those of ONNX Runtime alone, by ones whose outputs have the same type and shape, in place.
 
     The results compute other numbers and serve shape inference alone, which ends at an operator without a schema.
     `nodes` are those of one body, without its sub-graphs, and `opset` is the body's. Operators without such a
     replacement are left unchanged.
     """
     for node in nodes:
+        runtime_substitute(node, opset)
         operator = _BY_NAME.get(node.op_type)
         if operator is None or node.domain not in ("", "ai.onnx") or opset >= operator.removed_in:
             continue

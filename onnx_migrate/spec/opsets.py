@@ -8,46 +8,36 @@ from functools import cache
 import onnx
 from onnx import helper
 
-from onnx_migrate.errors import LoadError
 from onnx_migrate.spec.schema import is_onnx
 
-__all__ = ["imported", "minimal_ir_version", "onnx_opset", "raise_ir_version", "set_onnx_opset"]
+__all__ = [
+    "imported",
+    "minimal_ir_version",
+    "onnx_opset",
+    "raise_ir_version",
+    "remove_repeated_imports",
+    "set_onnx_opset",
+]
 
 
-def onnx_opset(
-    imports: Iterable[onnx.OperatorSetIdProto], *, ir_version: int, name: str = "the model"
-) -> int | None:
+def onnx_opset(imports: Iterable[onnx.OperatorSetIdProto], *, ir_version: int) -> int | None:
     """Return the version of ai.onnx that a model or function imports; None if it imports only other domains.
 
-    A model of IR version 1 or 2 has no imports and is of opset 1 (onnx/docs/Versioning.md). Messages call the importer
-    `name`. Raises LoadError, code `ambiguous-opset`, if "" and "ai.onnx" are imported at two versions.
+    Where "" and "ai.onnx" are both imported, the last entry holds, as in ONNX Runtime (Model::Model in
+    core/graph/model.cc enters each into one map). A model of IR version 1 or 2 has no imports and is of opset 1
+    (onnx/docs/Versioning.md).
     """
     entries = list(imports)
-    found = {entry.version for entry in entries if is_onnx(entry.domain)}
-    if len(found) > 1:
-        raise _ambiguous(name, "ai.onnx", found)
+    found = [int(entry.version) for entry in entries if is_onnx(entry.domain)]
     if found:
-        return int(found.pop())
+        return found[-1]
     return 1 if not entries and ir_version < 3 else None
 
 
 def imported(imports: Iterable[onnx.OperatorSetIdProto], domain: str) -> int | None:
-    """Return the imported version of a domain other than ai.onnx; None if it is not imported.
-
-    Raises LoadError, code `ambiguous-opset`, if it is imported at two versions.
-    """
-    found = {entry.version for entry in imports if entry.domain == domain}
-    if len(found) > 1:
-        raise _ambiguous("the model", domain, found)
-    return int(found.pop()) if found else None
-
-
-def _ambiguous(name: str, domain: str, versions: set[int]) -> LoadError:
-    return LoadError(
-        f"{name} imports {domain} at two versions: {' and '.join(map(str, sorted(versions)))}",
-        code="ambiguous-opset",
-        hint="remove the wrong one of the entries of opset_import",
-    )
+    """Return the imported version of a domain other than ai.onnx, of several the last; None if it is not imported."""
+    found = [int(entry.version) for entry in imports if entry.domain == domain]
+    return found[-1] if found else None
 
 
 def set_onnx_opset(owner: onnx.ModelProto | onnx.FunctionProto, version: int) -> None:
@@ -55,6 +45,29 @@ def set_onnx_opset(owner: onnx.ModelProto | onnx.FunctionProto, version: int) ->
     entries = [entry for entry in owner.opset_import if is_onnx(entry.domain)]
     for entry in entries or [owner.opset_import.add()]:
         entry.version = version
+
+
+def remove_repeated_imports(owner: onnx.ModelProto | onnx.FunctionProto) -> list[tuple[str, list[int]]]:
+    """Keep the last import of each domain, which is the one that holds, in place; "" and "ai.onnx" are one domain.
+
+    Returns the domains that were imported more than once, with the versions in their order.
+    """
+    versions: dict[str, list[int]] = {}
+    for entry in owner.opset_import:
+        versions.setdefault("" if is_onnx(entry.domain) else entry.domain, []).append(int(entry.version))
+    repeated = {domain: found for domain, found in versions.items() if len(found) > 1}
+    if not repeated:
+        return []
+    waiting = {domain: len(found) for domain, found in repeated.items()}
+    kept = []
+    for entry in owner.opset_import:
+        domain = "" if is_onnx(entry.domain) else entry.domain
+        waiting[domain] = waiting.get(domain, 1) - 1
+        if not waiting[domain]:
+            kept.append(entry)
+    del owner.opset_import[:]
+    owner.opset_import.extend(kept)
+    return list(repeated.items())
 
 
 @cache

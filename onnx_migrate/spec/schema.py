@@ -1,6 +1,7 @@
 """Signatures of all operators at all versions: from onnx.defs of the installed onnx, in tables that are fast to read.
 
-The experimental operators that onnx has removed are included (see `experimental_ops`).
+The experimental operators that onnx has removed (see `experimental_ops`), and those that ONNX Runtime has in ai.onnx
+beside the standard (see `runtime_operators`), are included.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import onnx
 from onnx import defs
 
 from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS, ExperimentalOperator
+from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS, RuntimeOperator
 
 __all__ = [
     "Signature",
@@ -52,6 +54,10 @@ class Signature:
     """Whether attributes of any name are allowed."""
 
 
+_WITHDRAWN = ("", "GroupNormalization", 18)
+"""Its documentation says that it is deprecated; its schema says so since onnx 1.18."""
+
+
 @cache
 def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signature, ...]]]:
     found: dict[tuple[str, str], list[Signature]] = {}
@@ -65,7 +71,7 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
             schema.name,
             schema.domain,
             schema.since_version,
-            schema.deprecated,
+            schema.deprecated or (schema.domain, schema.name, schema.since_version) == _WITHDRAWN,
             schema.min_input,
             schema.max_input,
             schema.min_output,
@@ -81,6 +87,8 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
             forms.extend(
                 _removed(operator, returns=any(form.since_version == operator.removed_in for form in forms))
             )
+    for own in RUNTIME_OPERATORS:
+        found.setdefault(("", own.name), []).extend(_of_runtime(own))
     table = {}
     for key, forms in found.items():
         forms.sort(key=lambda form: form.since_version)
@@ -100,6 +108,15 @@ def _removed(operator: ExperimentalOperator, *, returns: bool) -> list[Signature
         operator.unchecked,
     )  # fmt: skip
     return [form] if returns else [form, replace(form, since_version=operator.removed_in, deprecated=True)]
+
+
+def _of_runtime(operator: RuntimeOperator) -> list[Signature]:
+    """Return the signatures of an operator of ONNX Runtime: of version 1, and again where a step may rewrite it."""
+    (low, high), (few, many) = operator.inputs, operator.outputs
+    required = frozenset(operator.attributes) if operator.required else frozenset()
+    given = frozenset(range(low))
+    form = Signature(operator.name, "", 1, False, low, high, few, many, given, operator.attributes, required)
+    return [form, replace(form, since_version=operator.step_at)] if operator.step_at else [form]
 
 
 def _kind(kind: Any) -> int:

@@ -1,4 +1,4 @@
-"""GroupNormalization, LRN, MeanVarianceNormalization and LpNormalization."""
+"""GroupNormalization, LayerNormalization, LRN, MeanVarianceNormalization, LpNormalization and RMSNormalization."""
 
 from __future__ import annotations
 
@@ -11,6 +11,25 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("LRN", 13, reason="more types are allowed")
 compatible("LpNormalization", 22, reason="more types are allowed")
+compatible(
+    "LayerNormalization",
+    17,
+    reason="before 17 the operator is ONNX Runtime's own, which computes both with one kernel",
+)
+
+
+@adapter("SimplifiedLayerNormalization", to=23)
+def simplified_layer_normalization_23(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """SimplifiedLayerNormalization, which is ONNX Runtime's own, is written as RMSNormalization of the standard.
+
+    What changes: the name. A node whose second output is there stays, as RMSNormalization has none.
+
+    Why equal: attributes and defaults are the same, and ONNX Runtime computes both with one kernel
+    (onnxruntime/core/providers/cpu/nn/layer_norm_impl.cc).
+    """
+    if len(node.output) < 2 or not node.output[1]:
+        del node.output[1:]
+        rw.rename("RMSNormalization")
 
 
 @adapter("MeanVarianceNormalization", to=13)

@@ -138,6 +138,7 @@ class _Rewrite:
                     rw.set_input(index, "")
         if node.origin is None:
             check_resize(rw)  # an adapter has checked the others
+        _count_axes_from_the_front(node)
         scales, sizes = _as_constant(node, 2), _as_constant(node, 3)
         if self.form == "auto" and (scales is None or lengths_agree_always(scales)):
             return
@@ -165,6 +166,15 @@ class _Rewrite:
             self.traversal.warn(node, message, code="resize-length")
         else:
             self.traversal.warn(node, f"not written by {form}: {obstacle}", code="resize-kept")
+
+
+def _count_axes_from_the_front(node: ResizeNode) -> None:
+    """Write negative axes as the axes they mean: ONNX Runtime before 1.27 does not load them, or crashes as it runs."""
+    axes = node.rw.get("axes", [])
+    rank = len(node.shape or ())
+    if any(axis < 0 for axis in axes) and all(-rank <= axis < rank for axis in axes):
+        node.rw.set("axes", [axis % rank for axis in axes])
+        node.rw.note("its axes are counted from the front, since ONNX Runtime before 1.27 needs that")
 
 
 def _as_constant(node: ResizeNode, index: int) -> np.ndarray[Any, Any] | None:

@@ -22,6 +22,9 @@ _INLINE_AT_MOST = 1 << 25
 """Bytes of new weights that become part of the structure. With more, they are references to the simplifier's file, and
 verification copies the model to a folder where the runtime finds all of them."""
 
+_LONG = 1 << 13
+"""Elements of a vector that is no shape."""
+
 
 def hide(model: Model, names: Set[str]) -> Model:
     """Return a copy in which these initializers and Constants of the main graph are inputs instead."""
@@ -32,20 +35,24 @@ def hide(model: Model, names: Set[str]) -> Model:
     graph = proto.graph
     for name, tensor in _constants(graph):
         if name in names:
-            graph.input.append(helper.make_tensor_value_info(name, tensor.data_type, _declared(tensor)))
+            graph.input.append(helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)))
     _keep(graph, "initializer", (item for item in graph.initializer if item.name not in names))
     _keep(graph, "node", (node for node in graph.node if not _is_hidden(node, names)))
     _keep(graph, "value_info", (value for value in graph.value_info if value.name not in names))
+    _forget_long_vectors(graph)
     return replace(model, proto=proto)
 
 
-def _declared(tensor: TensorProto) -> list[int | None]:
-    """Return the dims that onnxsim is told: those of the tensor, but for a vector.
+def _forget_long_vectors(graph: onnx.GraphProto) -> None:
+    """Make the lengths of long vectors unknown, in place.
 
     A vector of a known length may be a shape to onnx's inference, which then keeps an object for each element: 120 s
     and 17 GB for 29 vectors of 12 million (DataPropagationContextImpl in onnx/shape_inference/implementation.cc).
     """
-    return [None] if len(tensor.dims) == 1 else list(tensor.dims)
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        dims = value.type.tensor_type.shape.dim
+        if len(dims) == 1 and dims[0].dim_value > _LONG:
+            dims[0].ClearField("dim_value")
 
 
 def restore(graph: onnx.GraphProto, before: onnx.GraphProto, names: Set[str]) -> None:

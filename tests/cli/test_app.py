@@ -153,9 +153,10 @@ def pass_by(model: onnx.ModelProto):
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes a process has started."""
+    """Return the processes that the threads of a process have started."""
     with contextlib.suppress(FileNotFoundError):
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        children = list(Path(f"/proc/{pid}/task").glob("*/children"))
+        return [int(word) for file in children for word in file.read_text().split()]
     return []
 
 
@@ -166,6 +167,7 @@ def wait_for(condition: object, seconds: float = 60.0) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("where", ["wait", "pass_by"], ids=["in a pass", "in a child process"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -200,6 +202,35 @@ def test_a_signal_leaves_no_files_and_no_processes(
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
 
 
+@pytest.mark.usefixtures("in_background")
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize(
+    "args",
+    [["small.onnx", "out.onnx"], ["batch", "small.onnx", "--out-dir", "out"]],
+    ids=["migrate", "batch"],
+)
+def test_a_background_job_ignores_ctrl_c_and_is_terminated_with_its_workers(
+    folder: Path, command: list[str], environment: dict[str, str], args: list[str]
+) -> None:
+    (folder / "own.py").write_text(PASSES, encoding="utf-8")
+    child = subprocess.Popen(
+        [*command, *args, "--pass", "own:pass_by"],
+        cwd=folder,
+        env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    children: list[int] = []
+    wait_for(lambda: children.extend(descendants(child.pid)) or children)
+    child.send_signal(signal.SIGINT)
+    child.send_signal(signal.SIGTERM)  # Python would handle SIGINT first
+    _, error = child.communicate(timeout=30)
+
+    assert (child.returncode, error) == (143, "onnx-migrate: terminated\n")
+    assert not leftovers(folder)
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
+
+
 FAKE = """
 import os, signal, sys, time
 os.kill(os.getpid(), signal.{})
@@ -208,6 +239,7 @@ sys.stderr.write("loaded, ")
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal masks there")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_signals_are_blocked_while_native_modules_load(

@@ -14,6 +14,8 @@ TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def without_version(line: str) -> str:
+    """Return a line without what depends on the installed versions: onnxsim 0.4 also removes a Constant."""
+    line = re.sub(r"nodes 5 → [34]$", "nodes 5 → 3 or 4", line)
     return re.sub(r"onnxruntime [\d.]+", "onnxruntime", line)
 
 

@@ -86,6 +86,7 @@ def test_the_callers_main_is_not_run_again(tmp_path):
     assert done.stdout == "once\n2.0\n", done.stderr
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(sys.platform != "linux", reason="PDEATHSIG is Linux's")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_the_child_dies_with_its_parent(module, tmp_path, end):

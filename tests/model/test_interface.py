@@ -53,3 +53,10 @@ def test_types_other_than_tensors() -> None:
     assert Port.of(helper.make_value_info("a", sequence)) == Port("a", "optional(seq(float))", None)
     assert Port.of(helper.make_value_info("b", mapping)).kind == "map(int64, float)"
     assert Port.of(helper.make_value_info("c", TypeProto())).kind == "?"
+
+
+def test_an_element_type_that_onnx_does_not_know_has_a_number() -> None:
+    value = helper.make_tensor_value_info("x", 1, [2])
+    value.type.tensor_type.elem_type = 99
+
+    assert str(Port.of(value)) == "x: type 99[2]"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from onnx import helper, numpy_helper
 
+import onnx_migrate
 from onnx_migrate.engine.pass_infra import builtin_passes
-from onnx_migrate.errors import CannotMigrate, LoadError, UsageError
+from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import lift, model, random_feeds, run, same
@@ -55,14 +56,44 @@ def test_an_opset_that_does_not_exist() -> None:
         assert caught.value.code == "no-such-opset"
 
 
-def test_one_domain_at_two_versions() -> None:
-    source = model(OLD)
-    source.opset_import.append(helper.make_opsetid("ai.onnx", 11))
+CLIP = (
+    """<ir_version: 8, opset_import: ["": 9]> g (float[2] x) => (float[2] y) { y = Clip <min = 0.0> (x) }"""
+)
 
-    with pytest.raises(LoadError) as caught:
-        migrate(source, opset=17)
 
-    assert caught.value.code == "ambiguous-opset"
+@pytest.mark.parametrize(
+    ("text", "versions", "code"),
+    [
+        (CLIP, (17, 9), "ambiguous-opset"),
+        (CLIP.replace("Clip <min = 0.0>", "Neg"), (8, 9), "repeated-import"),
+    ],
+)
+def test_one_domain_at_two_versions(text: str, versions: tuple[int, int], code: str) -> None:
+    """The last import holds, as in ONNX Runtime, which runs the source."""
+    source = model(text)
+    source.opset_import[0].version = versions[0]
+    source.opset_import.append(helper.make_opsetid("ai.onnx", versions[1]))
+
+    result = onnx_migrate.migrate(source, opset=18, simplify=False)
+
+    assert code in [note.code for note in result.report.notes]
+    assert result.report.verification is not None
+    assert result.report.verification["kind"] == "verified"
+    assert [(item.domain, item.version) for item in result.model.opset_import] == [("ai.onnx", 18)]
+
+
+def test_initializers_that_are_listed_on_purpose_stay_listed() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["": 17]>
+        g (float[2] x, float[2] a) => (float[2] y) <float[2] a = {1, 2}, float[2] b = {3, 4}> { c = Add(x, a) y = Add(c, b) }"""
+    )
+
+    result, log = migrate(source, opset=17)
+
+    assert [value.name for value in result.graph.input] == ["x", "a"]
+    assert "overridable" in [note.code for note in log.notes]
+    source.graph.input.append(helper.make_tensor_value_info("b", 1, [2]))
+    assert [value.name for value in migrate(source, opset=17)[0].graph.input] == ["x"]
 
 
 def test_a_model_of_another_domain_alone() -> None:

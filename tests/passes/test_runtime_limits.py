@@ -10,7 +10,7 @@ from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.runtimes import Runtime
-from tests.harness import model, random_feeds, require_opset, run, same
+from tests.harness import model, needs_negative_axes, random_feeds, require_opset, run, same
 from tests.resize.shaped import resizes
 
 
@@ -48,6 +48,7 @@ g (float[1,2,4,6] x) => (float[1,2,a,b] y) <float[2] scales = {1.5, 0.5}> {
 }"""
 
 
+@needs_negative_axes
 @pytest.mark.parametrize("known", [True, False])
 def test_axes_are_named_for_who_does_not_know_the_attribute(known: bool) -> None:
     require_opset(18)

@@ -6,12 +6,12 @@ import onnx
 import pytest
 from onnx import helper
 
-from onnx_migrate.errors import LoadError
 from onnx_migrate.spec.opsets import (
     imported,
     minimal_ir_version,
     onnx_opset,
     raise_ir_version,
+    remove_repeated_imports,
     set_onnx_opset,
 )
 
@@ -38,15 +38,27 @@ def test_the_opset_of_ai_onnx(
     assert onnx_opset(entries, ir_version=ir_version) == opset
 
 
-def test_two_versions_of_one_domain_are_refused() -> None:
+def test_of_two_imports_of_one_domain_the_last_holds() -> None:
     both = [helper.make_opsetid("", 9), helper.make_opsetid("ai.onnx", 11)]
-    with pytest.raises(LoadError, match=r"imports ai\.onnx at two versions: 9 and 11") as caught:
-        onnx_opset(both, ir_version=4, name="function f:g")
-    assert caught.value.code == "ambiguous-opset"
-    with pytest.raises(LoadError, match="imports x at two versions: 1 and 2"):
-        imported([helper.make_opsetid("x", 2), helper.make_opsetid("x", 1)], "x")
+    assert onnx_opset(both, ir_version=4) == 11
+    assert onnx_opset(both[::-1], ir_version=4) == 9
+    assert imported([helper.make_opsetid("x", 2), helper.make_opsetid("x", 1)], "x") == 1
     assert imported(imports(x=2, y=3), "y") == 3
     assert imported(imports(x=2), "y") is None
+
+
+def test_repeated_imports_are_removed_but_for_the_last() -> None:
+    owner = onnx.ModelProto()
+    entries = [("", 9), ("x", 2), ("ai.onnx", 11), ("y", 1), ("x", 3)]
+    owner.opset_import.extend(helper.make_opsetid(*entry) for entry in entries)
+
+    assert remove_repeated_imports(owner) == [("", [9, 11]), ("x", [2, 3])]
+    assert [(item.domain, item.version) for item in owner.opset_import] == [
+        ("ai.onnx", 11),
+        ("y", 1),
+        ("x", 3),
+    ]
+    assert remove_repeated_imports(owner) == []
 
 
 @pytest.mark.parametrize("domain", ["", "ai.onnx"])

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.verify.compare.arrays import Array
@@ -37,6 +38,7 @@ def to_ort_value(array: Any, kind: str) -> Any:
     if not is_foreign(kind):
         return OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
     element = _ELEMENT_TYPES[kind]
+    _numpy_type(element)
     bits = np.ascontiguousarray(array).view(np.uint16 if array.dtype.itemsize == 2 else np.uint8)
     return OrtValue.ortvalue_from_numpy_with_onnx_type(_packed(bits, _per_byte(element)), element)
 
@@ -47,11 +49,22 @@ def from_ort_value(value: Any) -> Any:
     if not is_foreign(kind):
         return value.numpy()
     element = _ELEMENT_TYPES[kind]
-    dtype, shape = helper.tensor_dtype_to_np_dtype(element), tuple(value.shape())
+    dtype, shape = _numpy_type(element), tuple(value.shape())
     per_byte = _per_byte(element)
     size = -(-prod(shape) // per_byte) * dtype.itemsize
     raw = ctypes.string_at(value._ortvalue.data_ptr(), size) if size else b""
     return _unpacked(np.frombuffer(raw, np.uint8), per_byte, dtype, shape)
+
+
+def _numpy_type(element: int) -> np.dtype[Any]:
+    """Return the type by which onnx represents an element type. Raises TypeError where that is another one's."""
+    dtype = helper.tensor_dtype_to_np_dtype(element)
+    if dtype in (np.float32, np.int8, np.uint8):
+        name = TensorProto.DataType.Name(element)
+        raise TypeError(
+            f"onnx {onnx.__version__} represents {name} by {dtype} in NumPy; onnx 1.19 and later do not"
+        )
+    return dtype
 
 
 def _per_byte(element: int) -> int:

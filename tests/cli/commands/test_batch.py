@@ -131,6 +131,7 @@ def many(folder: Path, count: int) -> None:
         shutil.copy(FIXTURES / "unet_opset9.onnx", folder / "many" / f"{index:03}.onnx")
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     "end",
     [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],

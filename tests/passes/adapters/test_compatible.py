@@ -16,6 +16,7 @@ from onnx_migrate.engine.registry import Step, steps
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
+from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS
 from onnx_migrate.spec.schema import newest_opset, versions
 from tests import harness
 from tests.passes.adapters.samples import samples
@@ -23,6 +24,9 @@ from tests.passes.adapters.samples import samples
 REGISTERED = [step for step in steps() if not step.domain and not step.adapt and not step.refusal]
 CLAIMS = [step for step in REGISTERED if step.to <= newest_opset()]
 EXPERIMENTAL = {(operator.name, operator.removed_in) for operator in EXPERIMENTAL_OPERATORS}
+EXPERIMENTAL |= {
+    (operator.name, operator.standard_from) for operator in RUNTIME_OPERATORS if operator.standard_from
+}
 """Steps from a version that onnx.defs has removed."""
 
 SCHEMA_DIFFERS = {

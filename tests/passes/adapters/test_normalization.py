@@ -6,6 +6,7 @@ import onnx
 import pytest
 from onnx import parser
 
+import onnx_migrate
 from onnx_migrate.errors import CannotMigrate
 from tests.harness import check, lift
 
@@ -80,3 +81,41 @@ def test_lp(attributes: str, dtype: str) -> None:
     source = f"""<ir_version: 4, opset_import: ["": 7]>
         graph ({dtype}[2, 3, 4] x) => ({dtype}[2, 3, 4] y) {{ y = LpNormalization {attributes} (x) }}"""
     check(source, to=22)
+
+
+OWN = """<ir_version: 8, opset_import: ["": 17]>
+g (float[2,3,8] x, float[8] w) => (float[2,3,8] y) { y = SimplifiedLayerNormalization <axis = -1, epsilon = 0.001> (x, w) }"""
+
+
+@pytest.mark.parametrize(
+    ("target", "operator"), [(18, "SimplifiedLayerNormalization"), (23, "RMSNormalization")]
+)
+def test_the_runtimes_own_normalization_stays_until_the_standard_has_it(target: int, operator: str) -> None:
+    result = onnx_migrate.migrate(onnx.parser.parse_model(OWN), opset=target, simplify=False)
+
+    assert [node.op_type for node in result.model.graph.node] == [operator]
+    assert result.report.verification is not None
+    assert result.report.verification["kind"] == "verified"
+    noted = "runtime-operator" in [note.code for note in result.report.notes]
+    assert noted == (operator == "SimplifiedLayerNormalization")
+
+
+def test_the_runtimes_own_normalization_stays_where_its_second_output_is_read() -> None:
+    text = OWN.replace("=> (float[2,3,8] y)", "=> (float[2,3,8] y, float[2,3,1] i)").replace(
+        "y = S", "y, i = S"
+    )
+    result = onnx_migrate.migrate(onnx.parser.parse_model(text), opset=23, simplify=False)
+
+    assert [node.op_type for node in result.model.graph.node] == ["SimplifiedLayerNormalization"]
+    assert result.report.verification is not None
+    assert result.report.verification["kind"] == "verified"
+
+
+@pytest.mark.parametrize("target", [13, 17])
+def test_layer_normalization_before_the_standard_had_it(target: int) -> None:
+    text = OWN.replace('"": 17', '"": 11').replace("Simplified", "")
+    result = onnx_migrate.migrate(onnx.parser.parse_model(text), opset=target, simplify=False)
+
+    assert [node.op_type for node in result.model.graph.node] == ["LayerNormalization"]
+    assert result.report.verification is not None
+    assert result.report.verification["kind"] == "verified"

@@ -43,19 +43,19 @@ g (float[9,10] x{given}) => (float[a,b] y) {constants} {{ [up] y = Resize(x, s) 
 
 
 @pytest.mark.parametrize(
-    ("proto", "operators", "scales"),
+    ("given", "operators", "scales"),
     [
-        (source("0.5, 2."), ["Resize", "Resize"], [0.5, 2]),
-        (source("0.5, 1.25"), ["Gather", "Resize", "Unsqueeze", "Resize"], [0.5, 1.25]),
-        (source("", ", float[2] s"), ["Gather", "Resize", "Unsqueeze", "Resize"], "s"),
+        (("0.5, 2.",), ["Resize", "Resize"], [0.5, 2]),
+        (("0.5, 1.25",), ["Gather", "Resize", "Unsqueeze", "Resize"], [0.5, 1.25]),
+        (("", ", float[2] s"), ["Gather", "Resize", "Unsqueeze", "Resize"], "s"),
     ],
     ids=["two", "guarded", "run time"],
 )
 @pytest.mark.parametrize("to", [11, 13])
 def test_a_pair_is_found_and_joined(
-    proto: onnx.ModelProto, operators: list[str], scales: str | list[float], to: int
+    given: tuple[str, ...], operators: list[str], scales: str | list[float], to: int
 ) -> None:
-    result, log = lift(proto, to)
+    result, log = lift(source(*given), to)
 
     assert found(result, log) == [(operators, "x", scales)]
     found(result, log, "floor")

@@ -314,6 +314,27 @@ g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[0] e = {{}}, int64[4] n = {{1,
     same(run(model(source), feed(1, 2, 5, 7)), run(result, feed(1, 2, 5, 7)), sizes)
 
 
+@pytest.mark.parametrize("opset", [opset for opset in OPSETS if opset >= 18])
+@pytest.mark.parametrize("given", ["s", ", n"])
+def test_negative_axes_are_counted_from_the_front(given: str, opset: int) -> None:
+    """ONNX Runtime before 1.27 does not load them, or crashes: the same is computed as without them."""
+    text = f"""<ir_version: 8, opset_import: ["":{opset}]>
+g (float[1,2,5,6] x) => (float[1,2,a,b] y) <float[2] s = {{0.5, 1.5}}, int64[2] n = {{3, 9}}> {{
+  y = Resize<mode = "linear", axes = [-1, 2]>(x, , {given})
+}}"""
+
+    result, log = apply_resize_passes(text)
+
+    assert [list(item.ints) for item in resizes(result)[0].attribute if item.name == "axes"] == [[3, 2]]
+    assert [change.exactness for change in log.changes] == [Exactness.EXACT]
+    plain = (
+        text.replace("axes = [-1, 2]", "axes = [2, 3]")
+        .replace("0.5, 1.5", "1.5, 0.5")
+        .replace("3, 9", "9, 3")
+    )
+    same(run(model(plain), feed(1, 2, 5, 6)), run(result, feed(1, 2, 5, 6)), "counted from the front")
+
+
 def test_scales_that_would_be_inferred_wrong_are_not_written() -> None:
     sizes = model("""<ir_version: 7, opset_import: ["":13]>
 g (float[1,2,5,7] x) => (float[a,b,c,d] y) <int64[4] n = {1, 2, 9, 7}> {

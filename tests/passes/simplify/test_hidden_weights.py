@@ -36,13 +36,20 @@ def test_hidden_weights_are_inputs_of_their_type_and_shape() -> None:
     assert len(before.proto.graph.node) == 3
 
 
-def test_a_vector_has_no_length() -> None:
+def test_a_long_vector_has_no_length() -> None:
     """onnx's inference keeps an object for each element of a vector of known length."""
     from onnx_migrate.passes.simplify.hidden_weights import hide
 
-    graph = hide(load(source()), frozenset({"v"})).proto.graph
+    given = source()
+    given.graph.input.append(helper.make_tensor_value_info("z", 1, [9000]))
+    given.graph.value_info.append(helper.make_tensor_value_info("u", 1, [9000]))
+    given.graph.value_info.append(helper.make_tensor_value_info("t", 1, [8]))
+    graph = hide(load(given), frozenset({"v"})).proto.graph
 
-    assert graph.input[1] == helper.make_tensor_value_info("v", 1, [None])
+    assert graph.input[1] == helper.make_tensor_value_info("z", 1, [None])
+    assert graph.input[2] == helper.make_tensor_value_info("v", 1, [None])
+    assert graph.value_info[0] == helper.make_tensor_value_info("u", 1, [None])
+    assert graph.value_info[1] == given.graph.value_info[1]
 
 
 def test_what_is_still_read_becomes_the_reference_that_it_was() -> None:

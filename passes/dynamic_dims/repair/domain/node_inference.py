@@ -36,9 +36,9 @@ def infer(
     `inputs` has None for an input that is left out, `imports` the opset version of each domain. Raises ShapeConflict
     if inference fails at other sizes only; where it fails at the frozen sizes too, nothing is known of the outputs.
     """
-    schema = _schema(
-        "" if is_onnx(node.domain) else node.domain, node.op_type, _version(node.domain, imports)
-    )
+    domain = "" if is_onnx(node.domain) else node.domain
+    operator = node.op_type if domain else _INFERRED_AS.get(node.op_type, node.op_type)
+    schema = _schema(domain, operator, _version(domain, imports))
     unknown = [Value() for _ in node.output]
     if schema is None or any(
         value is not None and not value.dtype and value.types is None for value in inputs
@@ -62,6 +62,9 @@ def infer(
         complete_outputs(node, inputs, outputs, assignments)
     return outputs
 
+
+_INFERRED_AS = {"LessOrEqual": "Less", "GreaterOrEqual": "Greater"}
+"""Operators whose outputs onnx does not infer for a single node (their version 12, and in onnx 1.18 version 16 too)."""
 
 _LOOKS_UP_ALL = tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 18)
 """Whether the installed onnx looks up the types of inputs that are left out too, and fails."""

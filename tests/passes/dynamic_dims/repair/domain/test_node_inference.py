@@ -43,3 +43,16 @@ def test_a_merged_axis_keeps_its_factors_through_a_node() -> None:
 
     assert y.known is not None
     assert y.known[0].flat_factors() == [N, ASSIGNMENTS.fixed(2)]
+
+
+@pytest.mark.parametrize("opset", [12, 17])
+@pytest.mark.parametrize("operator", ["LessOrEqual", "GreaterOrEqual"])
+def test_operators_that_onnx_does_not_infer_alone(operator: str, opset: int) -> None:
+    node = helper.make_node(operator, ["a", "b"], ["y"])
+    wide, narrow = Value(TensorProto.FLOAT, (N, W)), Value(TensorProto.FLOAT, (ASSIGNMENTS.fixed(12),))
+
+    (y,) = infer(node, [wide, wide], {"": opset}, 8, ASSIGNMENTS)
+
+    assert (y.dtype, y.dims) == (TensorProto.BOOL, (N, W))
+    with pytest.raises(ShapeConflict):
+        infer(node, [wide, narrow], {"": opset}, 8, ASSIGNMENTS)

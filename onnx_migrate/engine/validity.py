@@ -1,0 +1,72 @@
+"""The checks at both ends of a pipeline: a broken source is refused, and a result that is not valid is not returned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.errors import IllegalModel, InvalidModel
+from onnx_migrate.model.legality import node_faults
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.validity.fault import Fault
+from onnx_migrate.model.validity.node_types import type_faults
+from onnx_migrate.model.validity.structure import name_faults, structure_faults
+from onnx_migrate.model.validity.tolerated import tolerated
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.opsets import imported
+
+__all__ = ["check_original", "check_result", "note_tolerated"]
+
+_ML = "ai.onnx.ml"
+
+
+def check_original(model: Model) -> None:
+    """Raise InvalidModel, with a code for its kind, for the first thing in a model that is broken.
+
+    Nodes are compared with the schemas of their operators by the passes, which know more forms than the one that the
+    opset selects. Reads no weights.
+    """
+    for fault in _structure_faults(model):
+        raise fault.error()
+
+
+def note_tolerated(model: Model, log: ChangeLog) -> None:
+    """Note what onnx.checker refuses of a model and runtimes run all the same."""
+    for subject, reason in tolerated(model.proto):
+        log.note(
+            "load", "tolerated", f"{reason}; onnx.checker refuses that, and runtimes run it", subject=subject
+        )
+
+
+def check_result(result: Model, original: Model) -> None:
+    """Raise for a result that is not valid: IllegalModel, or InvalidModel where the original has that very fault."""
+    fault = next(_faults(result), None)
+    if fault is None:
+        return
+    for own in _faults(original):
+        if own.code == fault.code:
+            raise InvalidModel(
+                f"not a valid ONNX model: {own.reason}", code=own.code, where=own.where, hint=own.hint
+            )
+    raise IllegalModel(fault.reason, where=fault.where)
+
+
+def _faults(model: Model) -> Iterator[Fault]:
+    proto = model.proto
+    owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
+    yield from node_faults(proto)
+    if any(imported(owner.opset_import, _ML) is not None for owner in owners):
+        yield from node_faults(proto, _ML)
+    yield from type_faults(proto)
+    yield from name_faults(proto)
+
+
+def _structure_faults(model: Model) -> Iterator[Fault]:
+    weights = model.weights
+
+    def length(tensor: TensorProto) -> int | None:
+        return None if weights.is_absent(tensor) else weights.payload(tensor).length
+
+    return structure_faults(model.proto, length)

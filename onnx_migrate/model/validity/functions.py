@@ -1,0 +1,104 @@
+"""Whether functions and imports are valid: functions defined once and not recursive, domains imported where used.
+
+Source: onnx/docs/IR.md, "Functions" and "Operator Sets"; onnx.proto, comments of FunctionProto and opset_import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+
+from onnx_migrate.errors import Where
+from onnx_migrate.model.graphs import FunctionKey, bodies, called, function_key, function_path, nested_nodes
+from onnx_migrate.model.validity.fault import Fault, where_of
+from onnx_migrate.spec.schema import is_onnx
+
+__all__ = ["function_faults", "import_faults"]
+
+_FIRST_WITH_IMPORTS = 3
+"""The IR version from which on a model has opset imports (onnx/docs/Versioning.md)."""
+
+
+def function_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
+    """Yield the faults of the set of local functions: two of one key, and those that call themselves."""
+    functions: dict[FunctionKey, onnx.FunctionProto] = {}
+    for function in proto.functions:
+        key = function_key(function)
+        if key in functions:
+            yield Fault(
+                code="duplicate-function",
+                reason=f"two functions are called {function.domain}:{function.name}",
+                where=Where(function_path(function)),
+                hint="remove or rename one of them",
+            )
+        functions[key] = function
+    calls = {
+        key: {called(node) for node in nested_nodes(function.node)} & functions.keys()
+        for key, function in functions.items()
+    }
+    recursive = _on_cycles(calls)
+    for key in functions:
+        if key in recursive:
+            yield Fault(
+                code="recursive-function",
+                reason="the function calls itself, directly or through another function",
+                where=Where(function_path(functions[key])),
+                hint="remove the call: the standard has no recursion",
+            )
+
+
+def _on_cycles(calls: dict[FunctionKey, set[FunctionKey]]) -> set[FunctionKey]:
+    """Return the functions that call themselves, or call one that does: what is left when leaves are removed."""
+    callers: dict[FunctionKey, list[FunctionKey]] = {key: [] for key in calls}
+    for key, callees in calls.items():
+        for callee in callees:
+            callers[callee].append(key)
+    waiting = {key: len(callees) for key, callees in calls.items()}
+    ready = [key for key, count in waiting.items() if not count]
+    while ready:
+        leaf = ready.pop()
+        del waiting[leaf]
+        for caller in callers[leaf]:
+            waiting[caller] -= 1
+            if not waiting[caller]:
+                ready.append(caller)
+    return set(waiting)
+
+
+def import_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
+    """Yield a fault for each import of an opset that does not exist, and each body that uses a domain not imported."""
+    imports: dict[int, set[str]] = {}
+    for located in bodies(proto):
+        owner = located.owner
+        if not located.key:
+            yield from _impossible(owner, located.path)
+            imports[id(owner)] = {
+                "" if is_onnx(entry.domain) else entry.domain for entry in owner.opset_import
+            }
+        known = imports[id(owner)]
+        if owner is proto and proto.ir_version < _FIRST_WITH_IMPORTS:
+            continue
+        used = {node.domain for node in located.body.node}
+        missing = {domain for domain in used if ("" if is_onnx(domain) else domain) not in known}
+        for node in located.body.node if missing else ():
+            if node.domain in missing:
+                missing.discard(node.domain)
+                domain = node.domain or "ai.onnx"
+                yield Fault(
+                    code="domain-not-imported",
+                    reason=f"its domain {domain} is not imported, so the version of the operator is not known",
+                    where=where_of(located.path, node),
+                    hint="add the domain and its version to opset_import",
+                )
+
+
+def _impossible(owner: onnx.ModelProto | onnx.FunctionProto, path: str) -> Iterator[Fault]:
+    for entry in owner.opset_import:
+        if is_onnx(entry.domain) and entry.version < 1:
+            yield Fault(
+                code="no-such-import",
+                reason=f"it imports opset {entry.version} of ai.onnx, which does not exist",
+                where=Where(path),
+                hint="set the version that the model was written for",
+            )

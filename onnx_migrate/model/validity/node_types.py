@@ -1,0 +1,219 @@
+"""Whether the types of values agree with the operators that read and produce them, as far as they are known.
+
+Element types follow the nodes from declared inputs and initializers by the schemas alone, so neither shapes nor onnx's
+inference are needed, and the cost is linear with a small factor: nodes of one operator and the same types share one
+judgement. What is not known contradicts nothing.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator, MutableMapping, Sequence
+from functools import cache
+
+import onnx
+from onnx import AttributeProto, NodeProto, TensorProto
+
+from onnx_migrate.errors import Where
+from onnx_migrate.model.graphs import Body, function_path, output_names, subgraph_path, subgraphs
+from onnx_migrate.model.validity.fault import Fault, where_of
+from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.schema import is_onnx, signature_at
+from onnx_migrate.spec.type_constraints import judge
+
+__all__ = ["type_faults"]
+
+_DEFAULT_TYPE = {
+    "BlackmanWindow": TensorProto.FLOAT,
+    "ConstantOfShape": TensorProto.FLOAT,
+    "HammingWindow": TensorProto.FLOAT,
+    "HannWindow": TensorProto.FLOAT,
+    "MelWeightMatrix": TensorProto.FLOAT,
+    "Multinomial": TensorProto.INT32,
+    "RandomNormal": TensorProto.FLOAT,
+    "RandomUniform": TensorProto.FLOAT,
+}
+_LIKE_INPUT = frozenset(("Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"))
+_TYPED = frozenset((*_DEFAULT_TYPE, *_LIKE_INPUT, "BitCast", "Cast", "Constant"))
+"""Operators of ai.onnx whose output has the type that an attribute says."""
+
+_TYPE_NAMES = ("to", "dtype", "output_datatype")
+_OF_VALUE = {
+    "value_float": TensorProto.FLOAT,
+    "value_floats": TensorProto.FLOAT,
+    "value_int": TensorProto.INT64,
+    "value_ints": TensorProto.INT64,
+    "value_string": TensorProto.STRING,
+    "value_strings": TensorProto.STRING,
+}
+
+Types = MutableMapping[str, str | None]
+
+
+def type_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
+    """Yield a fault, code `type-mismatch`, for each node whose types its operator does not take."""
+    yield from _Typing(proto.opset_import, proto.ir_version).run(proto.graph, "graph")
+    for function in proto.functions:
+        yield from _Typing(function.opset_import, proto.ir_version).run(function, function_path(function))
+
+
+@cache
+def _tensor(dtype: int) -> str | None:
+    known = dtype in TensorProto.DataType.values() and dtype
+    return f"tensor({TensorProto.DataType.Name(dtype).lower()})" if known else None
+
+
+def _type_of(type_: onnx.TypeProto) -> str | None:
+    """Return a type as onnx.defs writes it; None if it is not known completely."""
+    kind = type_.WhichOneof("value")
+    if kind == "tensor_type":
+        return _tensor(type_.tensor_type.elem_type)
+    if kind == "sparse_tensor_type":
+        inner = _tensor(type_.sparse_tensor_type.elem_type)
+        return f"sparse_{inner}" if inner else None
+    if kind == "map_type":
+        key, value = _tensor(type_.map_type.key_type), _type_of(type_.map_type.value_type)
+        return f"map({key[7:-1]},{value})" if key and value else None
+    if kind in ("sequence_type", "optional_type"):
+        inner = _type_of(getattr(type_, kind).elem_type)
+        return f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})" if inner else None
+    return None
+
+
+class _Typing:
+    """The types of the values of one main graph or function, and of the sub-graphs in it."""
+
+    def __init__(self, imports: Sequence[onnx.OperatorSetIdProto], ir_version: int) -> None:
+        self._opsets = {entry.domain: entry.version for entry in imports if not is_onnx(entry.domain)}
+        opset = onnx_opset(imports, ir_version=ir_version)
+        if opset is not None:
+            self._opsets[""] = self._opsets["ai.onnx"] = opset
+        self._versions: dict[tuple[str, str], int | None] = {}
+        self._of_type: dict[bytes, str | None] = {}
+        self._faults: list[Fault] = []
+
+    def run(self, body: Body, path: str) -> Iterator[Fault]:
+        """Yield the faults of a body and of the sub-graphs in it."""
+        self._body(body, path, {}, ())
+        yield from self._faults
+
+    def _body(self, body: Body, path: str, types: Types, given: Sequence[str | None]) -> list[str | None]:
+        """Enter the types of a body's values in `types`, and return those of its outputs.
+
+        `given` are the types of what a caller passes, for inputs without a declared type.
+        """
+        if isinstance(body, onnx.GraphProto):
+            self._declared(body, path, types, given)
+        for node in body.node:
+            domain, operator = node.domain, node.op_type
+            key = domain, operator
+            if key not in self._versions:
+                self._versions[key] = self._version(domain, operator)
+            version = self._versions[key]
+            if version is None:
+                for attribute, place, graph in subgraphs(node):
+                    self._inner(graph, subgraph_path(path, node, attribute, place), types, ())
+                continue
+            inputs = tuple([types.get(name) if name else None for name in node.input])
+            outputs = tuple([types.get(name) if name else None for name in node.output])
+            if operator in _TYPED:
+                outputs = self._typed(node, path, inputs, outputs)
+            elif node.attribute and operator in ("If", "Loop", "Scan", "SequenceMap"):
+                outputs = self._control_flow(node, path, types, inputs, outputs)
+            complaint, derived = judge(domain, operator, version, inputs, outputs)
+            if complaint:
+                self._faults.append(
+                    Fault(code="type-mismatch", reason=f"it {complaint}", where=where_of(path, node))
+                )
+            for name, type_ in zip(node.output, derived, strict=True):
+                if type_:
+                    types[name] = type_
+        return [types.get(name) for name in output_names(body)]
+
+    def _version(self, domain: str, operator: str) -> int | None:
+        opset = self._opsets.get(domain)
+        form = signature_at(domain, operator, opset) if opset is not None else None
+        return form.since_version if form else None
+
+    def _declared(self, graph: onnx.GraphProto, path: str, types: Types, given: Sequence[str | None]) -> None:
+        for values in (graph.value_info, graph.output, graph.input):
+            for value in values:
+                key = value.type.SerializeToString()
+                if key not in self._of_type:
+                    self._of_type[key] = _type_of(value.type)
+                types[value.name] = self._of_type[key]
+        for value, known in zip(graph.input, given, strict=False):
+            types[value.name] = types[value.name] or known
+        listed = {value.name for value in graph.input}
+        constants = [(tensor.name, tensor.data_type) for tensor in graph.initializer]
+        constants += [(sparse.values.name, sparse.values.data_type) for sparse in graph.sparse_initializer]
+        for name, dtype in constants:
+            own = _tensor(dtype)
+            declared = types.get(name) if name in listed else None
+            if own and declared and own != declared:
+                self._faults.append(
+                    Fault(
+                        code="type-mismatch",
+                        reason=f"the input is declared as {declared}, and its initializer is {own}",
+                        where=Where(path, name),
+                    )
+                )
+            types[name] = own
+
+    def _inner(
+        self, graph: onnx.GraphProto, path: str, types: Types, given: Sequence[str | None]
+    ) -> list[str | None]:
+        maps = types.maps if isinstance(types, ChainMap) else [types]
+        return self._body(graph, path, ChainMap({}, *maps), given)
+
+    def _control_flow(
+        self,
+        node: NodeProto,
+        path: str,
+        types: Types,
+        inputs: tuple[str | None, ...],
+        outputs: tuple[str | None, ...],
+    ) -> tuple[str | None, ...]:
+        """Return the types of the outputs of a node with sub-graphs, from those of the sub-graphs where not declared."""
+        given: Sequence[str | None] = ()
+        if node.op_type == "Loop":
+            given = ("tensor(int64)", "tensor(bool)", *inputs[2:])
+        elif node.op_type == "Scan":
+            given = inputs if self._opsets.get("", 0) >= 9 else inputs[1:]
+        for attribute, place, graph in subgraphs(node):
+            found = self._inner(graph, subgraph_path(path, node, attribute, place), types, given)
+            if node.op_type == "Loop":
+                found = found[1:]
+            if node.op_type != "SequenceMap" and len(found) == len(outputs):
+                outputs = tuple(known or new for known, new in zip(outputs, found, strict=True))
+        return outputs
+
+    def _typed(
+        self, node: NodeProto, path: str, inputs: tuple[str | None, ...], outputs: tuple[str | None, ...]
+    ) -> tuple[str | None, ...]:
+        """Return the types of the outputs of a node whose attribute says the type of the first."""
+        own = _said(node, inputs)
+        if not outputs or own is None:
+            return outputs
+        if outputs[0] not in (None, own):
+            reason = f"it outputs {own}, and {node.output[0]!r} is declared as {outputs[0]}"
+            self._faults.append(Fault(code="type-mismatch", reason=reason, where=where_of(path, node)))
+        return (own, *outputs[1:])
+
+
+def _said(node: NodeProto, inputs: tuple[str | None, ...]) -> str | None:
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            return None
+        if attribute.name in _TYPE_NAMES and attribute.type == AttributeProto.INT:
+            return _tensor(attribute.i)
+        if attribute.name == "value" and attribute.type == AttributeProto.TENSOR:
+            return _tensor(attribute.t.data_type)
+        if attribute.name == "sparse_value":
+            return _tensor(attribute.sparse_tensor.values.data_type)
+        if node.op_type == "Constant" and attribute.name in _OF_VALUE:
+            return _tensor(_OF_VALUE[attribute.name])
+    if node.op_type in _LIKE_INPUT:
+        return inputs[0] if inputs else None
+    default = _DEFAULT_TYPE.get(node.op_type)
+    return None if default is None else _tensor(default)

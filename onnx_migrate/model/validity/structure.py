@@ -1,0 +1,125 @@
+"""Everything that makes a model valid but for the schemas of its operators: tensors, attributes, names, functions.
+
+The cost is linear in the size of the graph; no weight is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+
+import onnx
+from onnx import AttributeProto, TensorProto
+
+from onnx_migrate.errors import Where
+from onnx_migrate.model.graphs import Body, function_path, subgraph_path, subgraphs
+from onnx_migrate.model.validity.attributes import attribute_fault
+from onnx_migrate.model.validity.declared_types import declared_type_faults
+from onnx_migrate.model.validity.fault import Fault, Problem, where_of
+from onnx_migrate.model.validity.functions import function_faults, import_faults
+from onnx_migrate.model.validity.tensors import sparse_fault, tensor_fault
+from onnx_migrate.model.validity.values import definitions, value_faults
+
+__all__ = ["name_faults", "structure_faults"]
+
+_WITH_TENSORS = frozenset(
+    (
+        AttributeProto.TENSOR,
+        AttributeProto.TENSORS,
+        AttributeProto.SPARSE_TENSOR,
+        AttributeProto.SPARSE_TENSORS,
+    )
+)
+
+Length = Callable[[TensorProto], int | None]
+"""Returns the bytes of data that a tensor marked EXTERNAL refers to; None if that is not known."""
+
+
+def structure_faults(proto: onnx.ModelProto, length: Length = lambda tensor: None) -> Iterator[Fault]:
+    """Yield what is not valid in a model, apart from what the schemas of operators say."""
+    yield from _faults(proto, _Check(untyped=proto.ir_version < 2, length=length))
+
+
+def name_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
+    """Yield what is not valid in the names of values, functions and domains: what an edit of the graph can break."""
+    yield from _faults(proto, _Check(contents=False))
+
+
+def _faults(proto: onnx.ModelProto, check: _Check) -> Iterator[Fault]:
+    yield from check.body(proto.graph, "graph", ())
+    for function in proto.functions:
+        yield from check.body(function, function_path(function), ())
+    yield from function_faults(proto)
+    yield from import_faults(proto)
+
+
+class _Check:
+    def __init__(
+        self, *, untyped: bool = False, length: Length = lambda tensor: None, contents: bool = True
+    ) -> None:
+        self._contents = contents
+        self._untyped = untyped
+        self._length = length
+
+    def body(self, body: Body, path: str, outer: tuple[Set[str], ...]) -> Iterator[Fault]:
+        """Yield the faults of a body and of the sub-graphs in it."""
+        if self._contents and isinstance(body, onnx.GraphProto):
+            yield from declared_type_faults(body, path, main=path == "graph")
+            yield from self._initializers(body, path)
+        found = definitions(body)
+        yield from value_faults(body, path, found, outer)
+        for node in body.node:
+            if self._contents and node.attribute:
+                problem = attribute_fault(node, untyped=self._untyped)
+                if problem:
+                    reason = f"it {problem.reason}"
+                    yield Fault(problem.code, reason, where_of(path, node), "correct the attribute")
+                    continue
+                yield from self._tensors(node, path)
+            for attribute, place, graph in subgraphs(node):
+                yield from self.body(
+                    graph, subgraph_path(path, node, attribute, place), (*outer, found.names)
+                )
+
+    def _initializers(self, graph: onnx.GraphProto, path: str) -> Iterator[Fault]:
+        for tensor in graph.initializer:
+            problem = tensor_fault(tensor, self._bytes(tensor))
+            if problem:
+                yield Fault(
+                    problem.code,
+                    f"the initializer is not a tensor: {problem.reason}",
+                    Where(path, tensor.name),
+                )
+        for sparse in graph.sparse_initializer:
+            problem = sparse_fault(sparse, self._bytes(sparse.values))
+            if problem:
+                name = sparse.values.name
+                yield Fault(
+                    problem.code,
+                    f"the sparse initializer is not a tensor: {problem.reason}",
+                    Where(path, name),
+                )
+
+    def _tensors(self, node: onnx.NodeProto, path: str) -> Iterator[Fault]:
+        for attribute in node.attribute:
+            kind = attribute.type
+            if kind not in _WITH_TENSORS:
+                continue
+            problem: Problem | None = None
+            if kind == AttributeProto.TENSOR and not attribute.ref_attr_name:
+                problem = tensor_fault(attribute.t, self._bytes(attribute.t))
+            elif kind == AttributeProto.TENSORS:
+                found = (tensor_fault(tensor, self._bytes(tensor)) for tensor in attribute.tensors)
+                problem = next(filter(None, found), None)
+            elif kind == AttributeProto.SPARSE_TENSOR and not attribute.ref_attr_name:
+                problem = sparse_fault(attribute.sparse_tensor)
+            elif kind == AttributeProto.SPARSE_TENSORS:
+                problem = next(filter(None, map(sparse_fault, attribute.sparse_tensors)), None)
+            if problem:
+                yield Fault(
+                    problem.code,
+                    f"the tensor in its attribute {attribute.name!r} is not valid: {problem.reason}",
+                    where_of(path, node),
+                )
+
+    def _bytes(self, tensor: TensorProto) -> int | None:
+        return self._length(tensor) if tensor.data_location == TensorProto.EXTERNAL else None

@@ -1,0 +1,55 @@
+"""What onnx.checker refuses and runtimes run all the same: the whole list. Such a model is migrated, with a note.
+
+Measured with onnx 1.23 and ONNX Runtime 1.31, which loads and runs each of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+
+from onnx_migrate.model.graphs import initializer_names
+
+__all__ = ["tolerated"]
+
+_FIRST_WITH_UNLISTED, _FIRST_WITH_FUNCTIONS = 4, 8
+"""The IR versions from which on initializers need not be inputs, and local functions exist (onnx/docs/Versioning.md)."""
+
+
+def tolerated(proto: onnx.ModelProto) -> Iterator[tuple[str, str]]:
+    """Yield the name of what is concerned, and what onnx.checker refuses of it, one for each kind in a model."""
+    graph = proto.graph
+    if not graph.name:
+        yield "graph", "the graph has no name"
+    untyped = [value.name for value in graph.output if not value.type.WhichOneof("value")]
+    if untyped:
+        yield untyped[0], f"{_outputs(untyped)} declared without a type"
+    unshaped = [
+        f"{what} {value.name!r}"
+        for what, values in (("input", graph.input), ("output", graph.output))
+        for value in values
+        if value.type.WhichOneof("value") == "tensor_type" and not value.type.tensor_type.HasField("shape")
+    ]
+    if unshaped:
+        yield (
+            unshaped[0],
+            f"{unshaped[0]}{_more(unshaped)} {'are' if len(unshaped) > 1 else 'is'} declared without a shape",
+        )
+    if proto.ir_version < _FIRST_WITH_UNLISTED:
+        unlisted = sorted(initializer_names(graph) - {value.name for value in graph.input})
+        if unlisted:
+            yield (
+                unlisted[0],
+                f"{len(unlisted)} initializers are not listed as inputs, as IR version {proto.ir_version} asks",
+            )
+    if proto.functions and proto.ir_version < _FIRST_WITH_FUNCTIONS:
+        yield "model", f"it has local functions, which IR version {proto.ir_version} does not have"
+
+
+def _outputs(names: list[str]) -> str:
+    return f"output {names[0]!r}{_more(names)} {'are' if len(names) > 1 else 'is'}"
+
+
+def _more(names: list[str]) -> str:
+    return f" and {len(names) - 1} more" if len(names) > 1 else ""

@@ -1,0 +1,111 @@
+"""Whether the names of values are valid: each defined once in its body, each that is read or returned defined.
+
+Source: onnx/docs/IR.md, "Graphs" (single static assignment, names of outer scopes are visible in sub-graphs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import NamedTuple
+
+import onnx
+
+from onnx_migrate.errors import Where
+from onnx_migrate.model.graphs import Body, output_names
+from onnx_migrate.model.validity.fault import Fault, where_of
+
+__all__ = ["Definitions", "definitions", "value_faults"]
+
+
+class Definitions(NamedTuple):
+    """What a body defines: the names of its inputs, initializers and outputs of nodes, and all of them as a set."""
+
+    inputs: list[str]
+    initializers: list[str]
+    produced: list[str]
+    names: frozenset[str]
+
+
+def definitions(body: Body) -> Definitions:
+    """Return the names of the values that a body defines."""
+    constants: list[str] = []
+    if isinstance(body, onnx.GraphProto):
+        inputs = [value.name for value in body.input]
+        constants = [tensor.name for tensor in body.initializer]
+        constants += [sparse.values.name for sparse in body.sparse_initializer]
+    else:
+        inputs = list(body.input)
+    produced: list[str] = []
+    for node in body.node:
+        produced.extend(node.output)
+    return Definitions(inputs, constants, produced, frozenset((*inputs, *constants, *produced)) - {""})
+
+
+def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str], ...]) -> Iterator[Fault]:
+    """Yield the faults in the names of one body, without its sub-graphs.
+
+    `found` is what it defines, and `outer` what the bodies around it define. The order of nodes is not considered.
+    """
+    yield from _repeated(body, path, found)
+    defined = found.names
+    read: set[str] = set()
+    for node in body.node:
+        read.update(node.input)
+    read.discard("")
+    undefined = read.difference(defined, *outer)
+    if undefined:
+        for node in body.node:
+            for name in node.input:
+                if name in undefined:
+                    yield Fault(
+                        code="undefined-name",
+                        reason=f"it reads {name!r}, which no input, initializer or node defines",
+                        where=where_of(path, node),
+                        hint="correct the name of the input, or add what is missing",
+                    )
+    for name in output_names(body):
+        if name not in defined and not any(name in names for names in outer):
+            yield Fault(
+                code="output-not-produced",
+                reason=f"no node produces the output {name!r}",
+                where=Where(path, name),
+                hint="correct the name of the output, or leave the output out",
+            )
+
+
+def _repeated(body: Body, path: str, found: Definitions) -> Iterator[Fault]:
+    for name in _twice(found.inputs):
+        yield Fault(
+            code="duplicate-name",
+            reason=f"two inputs are called {name!r}",
+            where=Where(path, name),
+            hint="rename one of them",
+        )
+    for name in _twice(found.initializers):
+        yield Fault(
+            code="duplicate-initializer",
+            reason=f"two initializers are called {name!r}, so it is unclear which one nodes read",
+            where=Where(path, name),
+            hint="remove or rename one of them",
+        )
+    before = {*found.inputs, *found.initializers}
+    distinct = set(found.produced)
+    if before.isdisjoint(distinct - {""}) and len(distinct) == len(found.produced):
+        return
+    for node in body.node:
+        for name in node.output:
+            if name and name in before:
+                yield Fault(
+                    code="not-ssa",
+                    reason=f"it produces {name!r}, which is also an input, an initializer, or the output of another node",
+                    where=where_of(path, node),
+                    hint="rename one of the outputs",
+                )
+            before.add(name)
+
+
+def _twice(names: list[str]) -> list[str]:
+    if len(set(names)) == len(names):
+        return []
+    seen: set[str] = set()
+    return [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]

@@ -1,0 +1,103 @@
+"""Broken sources are refused with a code and a place; valid ones are not; results that are not valid are not returned."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+import onnx_migrate
+from onnx_migrate.engine.validity import check_original, check_result, note_tolerated
+from onnx_migrate.errors import IllegalModel, InvalidModel, LoadError
+from onnx_migrate.model.model import Model
+from onnx_migrate.report.codes import CODES
+from onnx_migrate.report.failure import exit_code
+from onnx_migrate.rewrite.change_log import ChangeLog
+from tests.harness import model
+from tests.support.bad_models import BadModel, bad_models, good_model
+
+CASES = list(bad_models())
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(CASES) >= 200
+    assert len({case.code for case in CASES}) >= 20
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_broken_model_is_refused_with_its_place(case: BadModel) -> None:
+    with pytest.raises(LoadError) as caught:
+        onnx_migrate.migrate(case.proto, opset=18, simplify=False, verify=False)
+
+    error = caught.value
+    assert (error.code, exit_code(error)) == (case.code, 4), error
+    assert error.code in CODES
+    assert case.subject in str(error)
+    if case.scope:
+        assert error.where is not None
+        assert error.where.scope == case.scope
+
+
+def test_the_model_that_was_broken_is_valid() -> None:
+    onnx.checker.check_model(good_model())
+    result = onnx_migrate.migrate(good_model(), opset=18, simplify=False)
+
+    assert result.report.verification is not None
+    assert result.report.verification["kind"] == "verified"
+    check_original(Model(good_model()))
+
+
+VALID = '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
+
+
+def test_a_result_that_is_not_valid_is_not_returned() -> None:
+    result = model(VALID)
+    result.graph.node[0].input[0] = "nowhere"
+
+    with pytest.raises(IllegalModel, match="'nowhere', which no input"):
+        check_result(Model(result), Model(model(VALID)))
+
+
+def test_a_fault_that_the_original_has_is_not_blamed_on_the_migration() -> None:
+    source = model(VALID.replace("Relu(x)", "Relu <slope = 1.0> (x)"))
+
+    with pytest.raises(InvalidModel) as caught:
+        check_result(Model(source), Model(source))
+
+    assert caught.value.code == "invalid-node"
+
+
+def test_a_result_is_checked_after_all_passes() -> None:
+    def spoil(proto: onnx.ModelProto) -> None:
+        proto.graph.node[0].op_type = "Shape"
+        proto.graph.output[0].type.tensor_type.elem_type = 1
+
+    with pytest.raises(onnx_migrate.MigrateError) as caught:
+        onnx_migrate.migrate(model(VALID), opset=17, simplify=False, verify=False, passes=[spoil])
+
+    assert caught.value.code == "illegal-result"
+
+
+def test_what_runtimes_run_all_the_same_is_noted() -> None:
+    source = model(VALID)
+    source.graph.output[0].type.tensor_type.ClearField("shape")
+    log = ChangeLog()
+
+    note_tolerated(Model(source), log)
+
+    assert [(note.code, note.subject) for note in log.notes] == [("tolerated", "output 'y'")]
+    with pytest.raises(onnx.checker.ValidationError):
+        onnx.checker.check_model(source)
+    assert onnx_migrate.migrate(source, opset=17, simplify=False).report.verification is not None
+
+
+def test_a_value_that_came_later_is_read_as_that_version() -> None:
+    """Pad has the mode wrap from 19 on: at the target 19 the model is valid, at 18 it is not."""
+    source = model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[2] x) => (float[4] y) '
+        '<int64[2] p = {1, 1}> { y = Pad <mode = "wrap"> (x, p) }'
+    )
+    result = onnx_migrate.migrate(source, opset=19, simplify=False)
+    assert "other-version" in [note.code for note in result.report.notes]
+    with pytest.raises(InvalidModel, match="wrap") as caught:
+        onnx_migrate.migrate(source, opset=18, simplify=False)
+    assert caught.value.code == "no-such-value"

@@ -1,0 +1,74 @@
+"""The forms in which a tensor may hold its data; what is broken is in tests/support/bad_models.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_migrate.model.validity.tensors import (
+    ELEMENT_TYPES,
+    dims_fault,
+    dtype_fault,
+    sparse_fault,
+    tensor_fault,
+)
+
+
+@pytest.mark.parametrize("dtype", sorted(ELEMENT_TYPES))
+@pytest.mark.parametrize("size", [0, 1, 5])
+def test_what_onnx_writes_is_valid(dtype: int, size: int) -> None:
+    values = [b"a"] * size if dtype == TensorProto.STRING else [1] * size
+    try:
+        tensor = helper.make_tensor("t", dtype, [size], values)
+    except (TypeError, ValueError, KeyError, AttributeError):
+        pytest.skip("this onnx cannot write the type")
+
+    assert tensor_fault(tensor) is None
+
+
+def test_raw_data_of_every_shape() -> None:
+    for shape in ((), (0,), (3,), (2, 0, 4), (2, 3)):
+        tensor = numpy_helper.from_array(np.zeros(shape, np.float16))
+        assert tensor_fault(tensor) is None
+        tensor.raw_data += b"\0"
+        fault = tensor_fault(tensor)
+        assert fault is not None
+        assert fault.code == "data-size"
+
+
+def test_external_data_counts_by_its_length() -> None:
+    tensor = TensorProto(data_type=1, dims=[2], data_location=TensorProto.EXTERNAL)
+
+    assert tensor_fault(tensor) is None
+    assert tensor_fault(tensor, 8) is None
+    fault = tensor_fault(tensor, 4)
+    assert fault is not None
+    assert fault.code == "data-size"
+    tensor.data_type = TensorProto.STRING
+    fault = tensor_fault(tensor, 8)
+    assert fault is not None
+    assert fault.code == "string-in-raw-data"
+
+
+def test_dims_and_types() -> None:
+    assert dims_fault([]) is None
+    assert dims_fault([0, 2**40]) is None
+    assert dims_fault([2**31, 2**31]) is not None
+    assert dtype_fault(TensorProto.FLOAT) is None
+    assert dtype_fault(12345) is not None
+
+
+def test_sparse_tensors_with_flat_and_with_full_indices() -> None:
+    values = numpy_helper.from_array(np.ones(2, np.float32), "s")
+    for indices in (np.array([0, 5]), np.array([[0, 0], [1, 2]])):
+        sparse = helper.make_sparse_tensor(values, numpy_helper.from_array(indices), [2, 3])
+        assert sparse_fault(sparse) is None
+    fault = sparse_fault(
+        onnx.SparseTensorProto(
+            values=values, indices=numpy_helper.from_array(np.ones((2, 3), np.int64)), dims=[2, 3]
+        )
+    )
+    assert fault is not None
+    assert fault.code == "bad-sparse"

@@ -1,0 +1,49 @@
+"""What onnx.checker refuses, ONNX Runtime loads, and the list has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx
+import pytest
+
+from onnx_migrate.model.validity.tolerated import tolerated
+from tests.harness import loads, model
+
+TEXT = """<ir_version: 8, opset_import: ["": 8]>
+g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }"""
+
+CHANGES: dict[str, Callable[[onnx.ModelProto], object]] = {
+    "the graph has no name": lambda proto: proto.graph.ClearField("name"),
+    "output 'y' is declared without a type": lambda proto: proto.graph.output[0].ClearField("type"),
+    "output 'y' is declared without a shape": lambda proto: proto.graph.output[0].type.tensor_type.ClearField(
+        "shape"
+    ),
+    "input 'x' is declared without a shape": lambda proto: proto.graph.input[0].type.tensor_type.ClearField(
+        "shape"
+    ),
+    "1 initializers are not listed as inputs, as IR version 3 asks": lambda proto: setattr(
+        proto, "ir_version", 3
+    ),
+}
+
+
+@pytest.mark.parametrize("says", CHANGES)
+def test_the_list(says: str) -> None:
+    source = model(TEXT)
+    assert list(tolerated(source)) == []
+    CHANGES[says](source)
+
+    assert [reason for _, reason in tolerated(source)] == [says]
+    assert loads(source)
+    with pytest.raises(onnx.checker.ValidationError):
+        onnx.checker.check_model(source)
+
+
+def test_functions_before_they_existed() -> None:
+    source = model("""<ir_version: 7, opset_import: ["": 8, "f": 1]>
+g (float[2] x) => (float[2] y) { y = f.A (x) }
+<domain: "f", opset_import: ["": 8]> A (a) => (b) { b = Neg (a) }""")
+
+    assert len(list(tolerated(source))) == 1
+    assert loads(source)
