@@ -178,6 +178,9 @@ def test_a_limit_at_other_sizes_is_not_a_frozen_dim(monkeypatch: pytest.MonkeyPa
     assert "left-out" in {note.code for note in result.report.notes}
     with pytest.raises(VerificationFailed, match="not done after 600 s"):
         migrate(small(), dynamic_batch=True, verify="require", **HERE)
+    ends(monkeypatch, proof.PROVE, isolate.Crashed("exit code 1", stage=""))  # before the model was loaded
+    with pytest.raises(VerificationFailed, match="exit code 1"):
+        migrate(small(), dynamic_batch=True, verify="require", **HERE)
     ends(monkeypatch, proof.PROVE, isolate.Crashed("SIGSEGV", stage="result: running"))
     with pytest.raises(CannotMigrate, match="SIGSEGV"):
         migrate(small(), dynamic_batch=True, **HERE)

@@ -57,7 +57,7 @@ def prove_dynamic(
         return replace(proof, seconds=seconds)
     if isinstance(ending, isolate.Raised) and ending.error is not None:
         raise ending.error
-    crashed = isinstance(ending, isolate.Crashed)
+    crashed = isinstance(ending, isolate.Crashed) and ending.stage.startswith("result")
     return DynamicProof(False, interruption(ending), seconds=seconds, determined=crashed)
 
 
