@@ -22,7 +22,7 @@ from onnx_migrate.files.wire.protobuf import Buffer, Malformed
 from onnx_migrate.files.wire.split import split
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import BufferPayload, FilePayload, file_stamp
-from onnx_migrate.model.tensors import tensors
+from onnx_migrate.model.tensors import location_of, tensors
 from onnx_migrate.model.weights import MEMORY, Weights
 
 __all__ = ["from_file", "load", "structure_digest"]
@@ -65,6 +65,11 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         downloaded = source if isinstance(source, DownloadedModel) else None
         name, weights = str(source), Weights(path.parent, source=path)
         proto = from_file(path, name, weights)
+        target = path.resolve()
+        if target.parent != path.parent.resolve() and _has_no_external_data(proto, path.name):
+            # ONNX Runtime refuses data behind a link that leads out of the folder, as those of Hugging Face's cache do.
+            weights = Weights(target.parent, source=target)
+            proto = from_file(target, name, weights)
         origin[str(downloaded or path)] = None
         if downloaded:
             downloaded.download_external_data(tensors(proto))
@@ -83,6 +88,12 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         weights.digest = structure_digest(proto)
     seconds = time.perf_counter() - start
     return Model(proto, weights, name, keepalive=downloaded, origin=tuple(origin), load_seconds=seconds)
+
+
+def _has_no_external_data(proto: onnx.ModelProto, own: str) -> bool:
+    """Return whether all payloads of a structure are in the model's file, whose name is `own`."""
+    external = (tensor for tensor in tensors(proto) if tensor.data_location == TensorProto.EXTERNAL)
+    return all(location_of(tensor) == own for tensor in external)
 
 
 def structure_digest(proto: onnx.ModelProto) -> bytes:

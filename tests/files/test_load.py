@@ -258,6 +258,22 @@ def test_a_model_that_is_a_link_may_have_its_data_where_it_really_is(tmp_path: P
     assert model.weights.array(model.proto.graph.initializer[0]).tobytes() == weight("w").raw_data
 
 
+def test_a_link_to_a_model_with_its_weights_inside_is_read_where_it_really_is(tmp_path: Path) -> None:
+    real, view = tmp_path / "blobs", tmp_path / "snapshots"
+    real.mkdir()
+    view.mkdir()
+    onnx.save(model([weight("w")]), real / "1f.onnx")
+    (view / "a.onnx").symlink_to(real / "1f.onnx")
+    loaded = load(view / "a.onnx")
+    assert (loaded.weights.folder, loaded.origin) == (real, (str(view / "a.onnx"),))
+    assert loaded.weights.array(loaded.proto.graph.initializer[0]).tobytes() == weight("w").raw_data
+    runtime = pytest.importorskip("onnxruntime")
+    options = runtime.SessionOptions()
+    key = "session.model_external_initializers_file_folder_path"
+    options.add_session_config_entry(key, str(loaded.weights.folder))
+    runtime.InferenceSession(loaded.proto.SerializeToString(), options)
+
+
 def test_without_a_length_external_data_is_as_long_as_the_tensor(tmp_path: Path) -> None:
     path = external(tmp_path, length="", offset="")
     with (path.parent / "w.bin").open("ab") as file:

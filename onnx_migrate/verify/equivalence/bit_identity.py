@@ -7,7 +7,7 @@ writes keeps the names of the values it computes, so the values that such nodes 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -24,13 +24,14 @@ from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.evaluators import (
     UNOPTIMIZED,
     EvaluationError,
+    Evaluator,
     Runnable,
     open_model,
     with_extra_outputs,
 )
 from onnx_migrate.verify.model_traits import dependents, is_random
 
-__all__ = ["compare_inner_bits", "run_exact", "value_sizes"]
+__all__ = ["compare_inner_bits", "recorded_with_outputs", "run_exact", "run_recorded", "value_sizes"]
 
 _MEMORY = 1 << 28
 """How many bytes of inner values are made outputs of a model in one run, by the sizes that inference finds."""
@@ -48,12 +49,51 @@ _TRANSPARENT = frozenset({
 """Operators whose output depends on every element of their inputs."""
 
 
+def recorded_with_outputs(
+    before: onnx.ModelProto, exact: onnx.ModelProto, feed: Mapping[str, Any]
+) -> list[str]:
+    """Return the inner values that are compared in the runs that compare the outputs, as many as memory allows.
+
+    Of `feed` only the shapes are used.
+    """
+    names = _compared(before, exact)
+    return _chunks(names, value_sizes(before, feed))[0] if names else []
+
+
 def run_exact(exact: Runnable, findings: Findings) -> list[Values]:
-    """Run the model for which bit-identity is claimed on every feed, without optimisation. Raises EvaluationError."""
+    """Run the model for which bit-identity is claimed on every feed, without optimisation. Raises EvaluationError.
+
+    The first run has the inner values that the original's recorded.
+    """
     mark("result before its inexact changes: running")
-    names = findings.reference.inner_names(exact.proto())
-    model = open_model(with_extra_outputs(exact, names) if names else exact, UNOPTIMIZED)
-    return [model.run(feed.inputs) for feed in findings.reference.feeds]
+    reference = findings.reference
+    names = reference.inner_names(exact.proto())
+    return list(run_recorded(exact, names, reference.hidden, [feed.inputs for feed in reference.feeds])[1])
+
+
+def run_recorded(
+    model: Runnable, names: Sequence[str], hidden: Collection[str], feeds: Sequence[Mapping[str, Any]]
+) -> tuple[Evaluator, Iterator[Values]]:
+    """Load a model without optimisation and run it, with inner values `names` in every run and `hidden` in the first.
+
+    `hidden` is left out where the model fails with it. Raises EvaluationError, also while it is iterated.
+    """
+    first: list[Values] = []
+    try:
+        evaluator = open_model(with_extra_outputs(model, [*names, *hidden]), UNOPTIMIZED)
+        first = [evaluator.run(feed) for feed in feeds[:1]]
+    except EvaluationError:
+        if not hidden:
+            raise
+        hidden = ()
+        evaluator = open_model(with_extra_outputs(model, names), UNOPTIMIZED)
+
+    def runs() -> Iterator[Values]:
+        yield from first
+        for feed in feeds[len(first) :]:
+            yield {name: value for name, value in evaluator.run(feed).items() if name not in hidden}
+
+    return evaluator, runs()
 
 
 def compare_inner_bits(
@@ -65,9 +105,16 @@ def compare_inner_bits(
     model, as memory allows.
     """
     start = time.perf_counter()
-    computed = {name for node in exact.proto().graph.node for name in node.output}
-    names = [] if is_random(before) else [name for name in _hidden(before) if name in computed]
-    chunks = _chunks(names, value_sizes(before, findings.reference.feeds[0].inputs))
+    all_names = _compared(before, exact.proto())
+    recorded, theirs = findings.reference.hidden, findings.hidden
+    names = [name for name in all_names if name not in recorded or name not in theirs]
+    _compare_values([name for name in all_names if name not in names], recorded, theirs, findings)
+    recorded.clear()
+    theirs.clear()
+    chunks = _chunks(names, value_sizes(before, findings.reference.feeds[0].inputs)) if names else []
+    if chunks and findings.reference.dear:
+        _note_limit(findings, len(all_names) - len(names), len(all_names))
+        chunks = []
     for index, chunk in enumerate(chunks):
         try:
             _compare(original, exact, chunk, findings)
@@ -78,12 +125,21 @@ def compare_inner_bits(
             break
         spent = time.perf_counter() - start
         if index + 1 < len(chunks) and spent * (index + 2) / (index + 1) > seconds:
-            done = sum(map(len, chunks[: index + 1]))
-            findings.notes.append(
-                f"bit-identity was checked for {done} of {len(names)} inner values, as time was limited"
-            )
+            done = len(all_names) - len(names) + sum(map(len, chunks[: index + 1]))
+            _note_limit(findings, done, len(all_names))
             break
     return findings.exact is not False
+
+
+def _note_limit(findings: Findings, done: int, count: int) -> None:
+    findings.notes.append(f"bit-identity was checked for {done} of {count} inner values, as time was limited")
+
+
+def _compared(before: onnx.ModelProto, exact: onnx.ModelProto) -> list[str]:
+    """Return the values that are compared: those that may be hidden and that both models compute by the same name."""
+    computed = {name for node in exact.graph.node for name in node.output}
+    computed -= {output.name for output in before.graph.output}  # which are compared anyway
+    return [] if is_random(before) else [name for name in _hidden(before) if name in computed]
 
 
 def _compare(original: Runnable, exact: Runnable, names: list[str], findings: Findings) -> None:
@@ -92,6 +148,10 @@ def _compare(original: Runnable, exact: Runnable, names: list[str], findings: Fi
     ours = open_model(with_extra_outputs(original, names), UNOPTIMIZED).run(feed)
     mark("result before its inexact changes: running, inner values")
     theirs = open_model(with_extra_outputs(exact, names), UNOPTIMIZED).run(feed)
+    _compare_values(names, ours, theirs, findings)
+
+
+def _compare_values(names: Sequence[str], ours: Values, theirs: Values, findings: Findings) -> None:
     for name in names:
         value = ours[name]
         if isinstance(value, np.ndarray) and is_float(value):

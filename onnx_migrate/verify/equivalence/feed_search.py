@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -26,6 +26,8 @@ _DISTRIBUTIONS = ("normal", "wide")
 _FURTHER_DISTRIBUTIONS = ("uniform", "pixels", "small")
 _PATIENCE = 2.0
 """Seconds after which no further distribution is tried."""
+_DEAR = 0.1
+"""Seconds that one run may take; of a model that takes longer, less is run (docs/verification.md)."""
 
 _LONGEST_SEARCH = 30.0
 """Seconds that finding the first input may take where a second one shall be run as well."""
@@ -38,16 +40,30 @@ class FeedSearch:
     """The feeds that the original was found to run on, and its `outputs` on each of them.
 
     `before` and `after` are original and result: where the original leaves a dim open that is fixed in the result, the
-    inputs have the result's size. `notes` are what the report says of the feeds that do not run.
+    inputs have the result's size. `hidden` are inner values that `model` outputs as well, and then what they are on the
+    first feed. `dear` is whether one run takes so long that less is run; never, if `thorough`. `notes` are what the
+    report says of the feeds that do not run.
     """
 
-    def __init__(self, model: Evaluator, before: onnx.ModelProto, after: onnx.ModelProto, seed: int) -> None:
+    def __init__(
+        self,
+        model: Evaluator,
+        before: onnx.ModelProto,
+        after: onnx.ModelProto,
+        seed: int,
+        hidden: Collection[str] = (),
+        *,
+        thorough: bool = False,
+    ) -> None:
         self._model: Evaluator | None = model
         self._before, self._after, self._seed = before, after, seed
         self._choice: SizeChoice | None = None
         self._corrections = Corrections()
-        self._kept: list[str] = []
+        self._kept = [output.name for output in before.graph.output]
+        self._hidden, self._thorough = hidden, thorough
         self._start = time.perf_counter()
+        self.hidden: Values = {}
+        self.dear = False
         self.feeds: list[Feed] = []
         self.outputs: list[Values] = []
         self.notes: list[str] = []
@@ -64,7 +80,8 @@ class FeedSearch:
     def use(self, feeds: Feeds) -> None:
         """Run on the user's feeds. Raises UsageError where one does not fit the model, and EvaluationError."""
         self.feeds = [check_feed(self._before, feed) for feed in feeds.sets]
-        self.outputs = [self.run(feed.inputs) for feed in self.feeds]
+        for feed in self.feeds:
+            self.outputs.append(self._first_run(feed.inputs))
 
     def generate(self, first_choice: int) -> None:
         """Find sizes that the model runs at, from the choice at this index on, and run two distributions of input.
@@ -90,7 +107,7 @@ class FeedSearch:
             if not self._correct(choices, refusals):
                 first = next(iter(refusals.values()), None)
                 raise first or EvaluationError("at all sizes tried, its inputs take more than 256 MB each")
-        if time.perf_counter() - self._start < _LONGEST_SEARCH:
+        if not self.dear and time.perf_counter() - self._start < _LONGEST_SEARCH:
             for distribution in _DISTRIBUTIONS[1:]:
                 self._try_or_note(distribution)
 
@@ -99,14 +116,15 @@ class FeedSearch:
 
         Outputs that do not vary count only if they are in `hopeless`: inner values are compared in place of others.
         """
-        for distribution in _FURTHER_DISTRIBUTIONS:
+        for distribution in (*(_DISTRIBUTIONS[1:] if self.dear else ()), *_FURTHER_DISTRIBUTIONS):
             replaced = set(self.uninformative()) - set(hopeless)
             needed = {output.name for output in self._before.graph.output} - replaced
             informative = sum(
                 all(is_informative([value]) for name, value in run.items() if name in needed)
                 for run in self.outputs
             )
-            if informative >= len(_DISTRIBUTIONS) or time.perf_counter() - self._start > _PATIENCE:
+            enough = 1 if self.dear else len(_DISTRIBUTIONS)
+            if informative >= enough or time.perf_counter() - self._start > _PATIENCE:
                 break
             self._try_or_note(distribution)
 
@@ -119,7 +137,20 @@ class FeedSearch:
         """Run the original. Raises EvaluationError."""
         assert self._model is not None
         outputs = self._model.run(inputs)
-        return {name: outputs[name] for name in self._kept} if self._kept else outputs
+        return {name: outputs[name] for name in self._kept}
+
+    def _first_run(self, inputs: Mapping[str, Any]) -> Values:
+        """Run a feed for the first time; on the first feed measure the time, and keep the hidden values."""
+        assert self._model is not None
+        start = time.perf_counter()
+        outputs = self._model.run(inputs)
+        if not self.outputs:
+            seconds = time.perf_counter() - start
+            if not self._thorough and seconds > _DEAR:
+                self.dear = True
+                self.notes.append(f"fewer runs were made, because one takes {seconds:.1f} s")
+            self.hidden = {name: outputs[name] for name in self._hidden}
+        return {name: outputs[name] for name in self._kept}
 
     def release_model(self) -> None:
         """Free the loaded model; nothing can be run afterwards."""
@@ -153,6 +184,6 @@ class FeedSearch:
         )
         if values is None:
             return False
-        self.outputs.append(self.run(values))
+        self.outputs.append(self._first_run(values))
         self.feeds.append(Feed(distribution, values))
         return True

@@ -18,7 +18,7 @@ from onnx_migrate.verify.evaluators import UNOPTIMIZED, Evaluator, Runnable, ope
 
 __all__ = ["InnerValues", "expose_inner_values"]
 
-_DEPTHS = (1, 4, 16, 64)
+_DEPTHS = (4, 16, 64)
 """How many nodes upstream of an output are exposed, in turn, until varying values are found on every path."""
 
 _SHAPE_OPERATORS = frozenset({"Shape", "Size"})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
 
 from onnx_migrate.isolate import mark
+from onnx_migrate.verify.compare.arrays import flatten, is_float
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise, perturbed_by_ulp
 from onnx_migrate.verify.equivalence.feed_search import FeedSearch, Values
@@ -38,7 +39,8 @@ class ReferenceRun:
     of a runtime (evaluators), in the order they ran, the unoptimised one first; an output that ONNX Runtime's
     optimiser changes in the original itself is missing at that level. `noise` is how far the outputs move by rounding.
     `nearest` holds, for each output that does not vary, the nearest inner values upstream that do (inner_values.py);
-    `runs` holds those too. `notes` are weaknesses of the proof, for the report.
+    `runs` holds those too. `notes` are weaknesses of the proof, for the report. `hidden` are further inner values,
+    without optimisation, on the first feed. `dear` is whether less was run because one run takes long.
     """
 
     feeds: list[Feed]
@@ -47,11 +49,23 @@ class ReferenceRun:
     noise: Noise
     nearest: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]
+    hidden: Values = field(default_factory=dict)
+    dear: bool = False
 
     @property
     def first(self) -> str:
         """The configuration that ran first."""
         return next(iter(self.runs))
+
+    @property
+    def all_at_both_levels(self) -> bool:
+        """Whether all outputs that are compared without optimisation are compared with it too."""
+        first, *others = self.runs.values()
+        recorded = any(feed.expected for feed in self.feeds)
+        return not recorded and any(
+            all(run.keys() >= before.keys() for before, run in zip(first, runs, strict=True))
+            for runs in others
+        )
 
     @property
     def inner(self) -> frozenset[str]:
@@ -86,16 +100,20 @@ def run_original(
     feeds: Feeds | None,
     seed: int,
     first_choice: int = 0,
+    hidden: Collection[str] = (),
+    *,
+    thorough: bool = False,
 ) -> ReferenceRun:
     """Run the original (`before` is its structure, `after` the result's) in every configuration in which it runs.
 
-    Without `feeds` the inputs are random, at the sizes from the choice `first_choice` on (inputs/sizes.py).
+    Without `feeds` the inputs are random, at the sizes from the choice `first_choice` on (inputs/sizes.py). The inner
+    values `hidden` are recorded on the way. If `thorough`, all is run, however long it takes.
     Raises EvaluationError where the original runs in none, UsageError for `feeds` that do not fit it.
     """
     mark("original: loading")
-    model, configurations = _open(original, before)
+    model, configurations = _open(with_extra_outputs(original, hidden) if hidden else original, before)
     mark("original: running")
-    search = FeedSearch(model, before, after, seed)
+    search = FeedSearch(model, before, after, seed, hidden, thorough=thorough)
     del model  # the search may replace it; then it is freed
     if feeds is None:
         search.generate(first_choice)
@@ -119,7 +137,8 @@ def run_original(
     exact = exact_inputs(before)
     try:
         for index, inputs in enumerate(search.inputs):
-            noise.observe(index, search.run(perturbed_by_ulp(inputs, seed, exact)))
+            if not search.dear or _has_discrete(search.outputs[index]):
+                noise.observe(index, search.run(perturbed_by_ulp(inputs, seed, exact)))
         search.release_model()
         for configuration in configurations[1:]:
             mark(f"original: running, {configuration}")
@@ -131,8 +150,21 @@ def run_original(
             f"models are compared without optimisation only, because the original then fails: {error}"
         )
     return ReferenceRun(
-        search.feeds, None if feeds is not None else seed, runs, noise, nearest, tuple(search.notes)
+        search.feeds,
+        None if feeds is not None else seed,
+        runs,
+        noise,
+        nearest,
+        tuple(search.notes),
+        search.hidden,
+        search.dear,
     )
+
+
+def _has_discrete(outputs: Values) -> bool:
+    """Whether rounding may change an output throughout: an index, or a number of detections."""
+    arrays = (array for name, value in outputs.items() for _, array in flatten(name, value))
+    return any(array is None or not is_float(array) for array in arrays)
 
 
 def _open(original: Runnable, proto: onnx.ModelProto) -> tuple[Evaluator, tuple[str, ...]]:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import onnx
 
 from onnx_migrate import isolate
+from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import Limits
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps, is_quantized
-from onnx_migrate.verify.equivalence.bit_identity import compare_inner_bits, run_exact
+from onnx_migrate.verify.equivalence.bit_identity import (
+    compare_inner_bits,
+    recorded_with_outputs,
+    run_exact,
+)
 from onnx_migrate.verify.equivalence.candidate_run import CandidateRun
 from onnx_migrate.verify.equivalence.fallback_evaluator import verify_in_reference
 from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE, Values
@@ -26,6 +33,7 @@ from onnx_migrate.verify.evaluators import (
     with_defaults_as,
     without_static_shapes,
 )
+from onnx_migrate.verify.inputs.input_shapes import input_shapes
 from onnx_migrate.verify.inputs.sizes import choice_after_crash, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feeds
 from onnx_migrate.verify.interruption import interruption
@@ -142,23 +150,52 @@ def _check(
     by_value: bool,
     first_choice: int,
 ) -> Verdict:
-    """Compare models without random operators, unless these cannot be replaced."""
+    """Compare models without random operators, unless these cannot be replaced.
+
+    Where one run takes long, less is run at first. If an output then differs by more than is allowed, all is.
+    """
+    settings = feeds, tolerance, seed, lifted, strict, by_value, first_choice
+    verdict, dear = _run_and_compare(original, result, exact, *settings, thorough=False)
+    if dear and not all(comparison.agrees for comparison in verdict.comparisons):
+        verdict, _ = _run_and_compare(original, result, exact, *settings, thorough=True)
+    return verdict
+
+
+def _run_and_compare(
+    original: Runnable,
+    result: Runnable,
+    exact: Runnable | None,
+    feeds: Feeds | None,
+    tolerance: Tolerance,
+    seed: int,
+    lifted: Runnable | None,
+    strict: bool,
+    by_value: bool,
+    first_choice: int,
+    *,
+    thorough: bool,
+) -> tuple[Verdict, bool]:
+    """Return the verdict, and whether less was run because one run takes long."""
     fed = {name for feed in feeds.sets for name in feed.inputs} if feeds is not None else set()
     original = with_defaults_as(original, exact or lifted or result, fed)
     before, after = original.proto(), result.proto()
     kept = {output.name for output in after.graph.output}
     for output in before.graph.output:
         if output.name not in kept:
-            return Verdict(Kind.DIFFERS, f"the result has no output {output.name!r}, which the original has")
+            reason = f"the result has no output {output.name!r}, which the original has"
+            return Verdict(Kind.DIFFERS, reason), False
+    hidden = [] if exact is None else _recorded(before, after, exact.proto(), feeds, first_choice)
     start = time.perf_counter()
     try:
-        original, reference, refusal = _run_loadable(original, before, after, feeds, seed, first_choice)
+        original, reference, refusal = _run_loadable(
+            original, before, after, feeds, seed, first_choice, hidden, thorough
+        )
     except EvaluationError as error:
         reason = f"the original does not {error.failed_to}, so that there is nothing to compare with: {error}"
         if feeds is None and not error.loading:
             reason += "; give inputs that it runs on with --input-data"
         verdict = Verdict(Kind.UNVERIFIED, reason, node=error.node, comparable=False)
-        return _with_load_failure(verdict, load_failure(original, result))
+        return _with_load_failure(verdict, load_failure(original, result)), False
     seconds = time.perf_counter() - start
     tolerance = replace(tolerance, eps=coarsest_eps(before), quantum=is_quantized(before))
     findings = Findings(reference, tolerance, random_outputs(before))
@@ -172,8 +209,8 @@ def _check(
             "bit-identity is required, but was not checked: ONNX Runtime does not run the original"
         )
         exact = None
-    candidate = CandidateRun(result, after, findings)
-    claimed = None if only_reference else exact or lifted
+    claimed = None if only_reference else exact or (None if reference.dear and lifted != result else lifted)
+    candidate = CandidateRun(result, after, findings, reference.hidden if claimed == result else ())
     claim = None
     if claimed is not None:
         claim = partial(_compare_claim, original, claimed, findings, strict, exact is not None)
@@ -184,12 +221,14 @@ def _check(
         except EvaluationError as error:
             failure = error
     try:
-        candidate.run(claim if claimed == result else None)
+        proved = reference.dear and exact is not None and exact != result and findings.exact is True
+        load_first = proved and not reference.nearest and reference.all_at_both_levels
+        candidate.run(claim if claimed == result else None, load_first=load_first)
     except EvaluationError as error:
         load = load_failure(original, result) if error.loading and not only_reference else None
         if only_reference:
             reason = f"the original runs in onnx.reference only, and the result does not {error.failed_to} there: {error}"
-            return findings.unverified(reason, candidate.evaluator)
+            return findings.unverified(reason, candidate.evaluator), False
         if error.limit:
             if exact is not None:
                 findings.notes.append(
@@ -198,10 +237,10 @@ def _check(
             verdict = verify_in_reference(original, result, after, findings, error)
         else:
             verdict = findings.reject(error, candidate.evaluator)
-        return replace(verdict, load=load)
+        return replace(verdict, load=load), False
     if exact is not None:
         if failure is not None and not failure.limit:
-            return findings.reject_exact_model(failure)
+            return findings.reject_exact_model(failure), False
         if failure is not None:
             findings.notes.append(f"bit-identity is required, but was not checked: {failure}")
         elif findings.exact:
@@ -217,7 +256,25 @@ def _check(
         and tolerance.rtol is tolerance.atol is None
     ):
         compare_values(original, result, before, after, findings, max(_PATIENCE, seconds))
-    return findings.verdict(candidate.evaluator + _levels(reference))
+    return findings.verdict(candidate.evaluator + _levels(reference)), reference.dear
+
+
+def _recorded(
+    before: onnx.ModelProto,
+    after: onnx.ModelProto,
+    exact: onnx.ModelProto,
+    feeds: Feeds | None,
+    first_choice: int,
+) -> list[str]:
+    """Return the inner values to record while the outputs are computed, by the sizes that inputs likely have."""
+    if feeds is not None:
+        return recorded_with_outputs(before, exact, feeds.sets[0].inputs)
+    try:
+        shapes = input_shapes(before, after, size_choices(before)[first_choice])
+    except UsageError:  # of an input that cannot be generated: then nothing runs
+        return []
+    likely = {name: np.broadcast_to(np.float32(0), shape) for name, shape in shapes.items()}
+    return recorded_with_outputs(before, exact, likely)
 
 
 def _with_load_failure(verdict: Verdict, failure: LoadFailure | None) -> Verdict:
@@ -238,6 +295,8 @@ def _compare_claim(
 ) -> None:
     """Compare runs bit for bit and look for the cause of a difference, which counts against the model only if `exact`."""
     differing = findings.compare_bits(runs)
+    hidden = findings.reference.hidden
+    findings.hidden = {name: value for name, value in runs[0].items() if name in hidden}
     if differing and not strict:
         explain_bits(original, claimed, findings, {index: runs[index] for index in differing})
     if not exact:
@@ -251,21 +310,35 @@ def _run_loadable(
     feeds: Feeds | None,
     seed: int,
     first_choice: int,
+    hidden: Sequence[str],
+    thorough: bool,
 ) -> tuple[Runnable, ReferenceRun, str]:
     """Run the original, without static shapes if it does not load with them.
 
     Returns the model that ran, its run, and why the original did not load ("" if it did). Raises EvaluationError where
     neither runs, with the message of the original.
     """
+    run = partial(
+        run_original,
+        before=before,
+        after=after,
+        feeds=feeds,
+        seed=seed,
+        first_choice=first_choice,
+        thorough=thorough,
+    )
+    if hidden:
+        with suppress(EvaluationError):  # it may fail because of these outputs
+            return original, run(original, hidden=hidden), ""
     try:
-        return original, run_original(original, before, after, feeds, seed, first_choice), ""
+        return original, run(original), ""
     except EvaluationError as error:
         if not error.loading or error.limit:
             raise
         refusal = str(error)
     flexible = without_static_shapes(original)
     try:
-        return flexible, run_original(flexible, before, after, feeds, seed, first_choice), refusal
+        return flexible, run(flexible), refusal
     except EvaluationError as error:
         raise EvaluationError(refusal, error.node, loading=error.loading) from error
 

@@ -17,7 +17,7 @@ from tests.harness import model, random_feeds, run, same
 TEXT = """<ir_version: 8, opset_import: ["":17]> g (float[2,3] x) => (float[2,3] y) <bool c = {1}> {
   a = Relu(x)
   y = If (c) <
-    then_branch = t () => (float[6] p) { s = Constant<value_ints = [6]>()  p = Reshape(a, s) },
+    then_branch = t () => (float[6] p) { s = Constant<value = int64[1] {6}>()  p = Reshape(a, s) },
     else_branch = e () => (float[2,3] q) { q = Identity(a) }> }"""
 
 

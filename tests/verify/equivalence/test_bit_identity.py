@@ -7,6 +7,7 @@ import pytest
 
 from onnx_migrate.verify import Kind
 from onnx_migrate.verify.equivalence import bit_identity
+from onnx_migrate.verify.evaluators import EvaluationError
 from tests.verify.harness import check, net, verdict
 
 DEAD = "(float[N,4] x) => (float[N,4] y) { p = Mul(x, w) d = Sub(p, far) r = Relu(d) y = Add(r, x) }"
@@ -49,16 +50,32 @@ def runs(monkeypatch):
     return found
 
 
-def test_one_run_compares_all_inner_values_if_memory_allows(runs):
+def test_the_runs_for_the_outputs_compare_all_inner_values_if_memory_allows(runs):
     assert check(CHAIN, CHAIN, Kind.VERIFIED, exact=CHAIN).notes == ()
-    assert [len(names) for names in runs] == [5]
+    assert runs == []
+    assert bit_identity.recorded_with_outputs(net(CHAIN), net(CHAIN), {}) == ["a", "c", "e", "b", "d"]
+
+
+def test_a_model_that_does_not_load_with_its_inner_values_is_run_without(monkeypatch):
+    open_model = bit_identity.open_model
+
+    def refuse(model, configuration):
+        if len(model.proto().graph.output) > 1:
+            raise EvaluationError("no such output", loading=True)
+        return open_model(model, configuration)
+
+    monkeypatch.setattr(bit_identity, "open_model", refuse)
+    found = check(CHAIN, CHAIN, Kind.VERIFIED, exact=CHAIN)
+    assert "inner values was not checked" in found.notes[0]
+    assert "no such output" in found.notes[0]
 
 
 def test_several_runs_compare_each_value_once_where_memory_is_short(runs, monkeypatch):
     monkeypatch.setattr(bit_identity, "_MEMORY", 2 * 2 * 4 * 8)  # two values of two times four numbers
     assert check(CHAIN, CHAIN, Kind.VERIFIED, exact=CHAIN).notes == ()
-    assert [len(names) for names in runs] == [2, 2, 1]
-    assert sorted(name for names in runs for name in names) == list("abcde")
+    first = bit_identity.recorded_with_outputs(net(CHAIN), net(CHAIN), {"x": np.zeros((2, 4))})
+    assert [len(names) for names in (first, *runs)] == [2, 2, 1]
+    assert sorted(name for names in (first, *runs) for name in names) == list("abcde")
 
 
 def test_the_time_is_limited_and_the_verdict_says_how_many_were_compared(monkeypatch):
@@ -66,4 +83,4 @@ def test_the_time_is_limited_and_the_verdict_says_how_many_were_compared(monkeyp
     monkeypatch.setattr("onnx_migrate.verify.equivalence.verifier._PATIENCE", 0.0)
     monkeypatch.setattr(bit_identity, "_compare", lambda *_: bit_identity.time.sleep(1))
     found = check(CHAIN, CHAIN, Kind.VERIFIED, exact=CHAIN)
-    assert "checked for 2 of 5 inner values" in found.notes[0]
+    assert "checked for 4 of 5 inner values" in found.notes[0]

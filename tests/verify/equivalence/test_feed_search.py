@@ -7,6 +7,7 @@ import pytest
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Feed, Feeds
+from onnx_migrate.verify.equivalence import feed_search
 from onnx_migrate.verify.equivalence.feed_search import FeedSearch
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model
 from tests.verify.harness import RELU, net, runnable
@@ -73,3 +74,16 @@ def test_the_users_inputs_are_checked_and_run():
     assert found.outputs[0]["y"].tolist() == [[0, 0, 0, 0]]
     with pytest.raises(UsageError):
         found.use(Feeds((Feed("mine", {"x": np.zeros((1, 5), np.float32)}),)))
+
+
+def test_a_model_whose_first_run_takes_long_is_run_on_one_distribution(monkeypatch):
+    monkeypatch.setattr(feed_search, "_DEAR", -1.0)
+    dear = search(RELU)
+    dear.generate(0)
+    assert dear.dear
+    assert [feed.name for feed in dear.feeds] == ["normal"]
+    assert "fewer runs were made" in dear.notes[0]
+    constant = search("(float[1,4] x) => (float[1,4] y) { y = Sub(x, x) }")
+    constant.generate(0)
+    constant.generate_more(["y"])
+    assert [feed.name for feed in constant.feeds][:2] == ["normal", "wide"], "as it does not vary"

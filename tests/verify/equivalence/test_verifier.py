@@ -15,8 +15,10 @@ from onnx import helper
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Feed, Feeds, Kind, Runnable, verify
+from onnx_migrate.verify.equivalence import feed_search
 from onnx_migrate.verify.equivalence.verifier import CHECK
 from onnx_migrate.verify.equivalence.verifier import check as check_in_child
+from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
 from tests.support.paths import FIXTURES
 from tests.verify.harness import RELU, ULP, check, mutated, net, runnable, verdict
 
@@ -251,3 +253,41 @@ def test_after_a_crash_on_one_length_others_are_tried():
     found = verify(divides, divides)
     assert found.kind is Kind.VERIFIED
     assert 7 not in dict(found.feeds[0].shapes)["x"][1:]
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """How many times a model was run in ONNX Runtime, where every run counts as one that takes long."""
+    monkeypatch.setattr(feed_search, "_DEAR", -1.0)
+    counted, run = [], OnnxRuntime.run
+    monkeypatch.setattr(OnnxRuntime, "run", lambda *args: (counted.append(args[0]), run(*args))[1])
+    return counted
+
+
+FOLDED = "(float[2,3] x) => (float[2,3] y) { a = Mul(x, w) b = Add(a, v) y = Relu(b) }"
+
+
+def test_four_runs_prove_a_result_of_which_each_run_takes_long(runs):
+    model = net(FOLDED, w=[1.0, 2, 3], v=0.5)
+    found = check(model, model, Kind.VERIFIED, exact=model)
+    assert (found.exact, found.grade, len(runs)) == (True, "bit-identical", 4)
+    assert "fewer runs were made" in found.notes[0]
+    renamed = net(FOLDED.replace("a =", "c =").replace("(a,", "(c,"), w=[1.0, 2, 3], v=0.5)
+    assert check(model, renamed, Kind.VERIFIED, exact=model).exact is True
+    assert len(runs) == 8, "the simplified model is only loaded without optimisation"
+
+
+def test_a_fault_is_found_by_few_runs(runs):
+    model = net(FOLDED, w=[1.0, 2, 3], v=0.5)
+    hidden = net(FOLDED, w=[1.0, 2, 3], v=0.5 + ULP)
+    assert check(model, hidden, Kind.DIFFERS, "bit-identity is required", exact=hidden).exact is False
+    check(model, net(FOLDED, w=[1.0, 2, 4], v=0.5), Kind.DIFFERS, "'y'", exact=model)
+
+
+def test_where_few_runs_find_a_difference_that_rounding_may_explain_all_are_made(runs):
+    """The sine of a large number moves by more than 8 units where its argument moves by one, which noise alone shows."""
+    text = "(float[64] x) => (float[64] y) { a = Mul(x, big) y = Sin(a) }"
+    found = check(net(text, big=1e3), net(text, big=1e3 * (1 + ULP)), Kind.VERIFIED)
+    assert [feed.name for feed in found.feeds] == ["normal", "wide"]
+    assert not any("fewer runs" in note for note in found.notes)
+    assert len(runs) == 4 + 10
