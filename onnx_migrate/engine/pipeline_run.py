@@ -126,7 +126,8 @@ class PipelineRun:
                     self._run(item)
                     if item.narrows:
                         self._start_segment()
-        check_result(self._model, self._original)
+        small = len(self._model.proto.graph.node) <= CHECKED_NODES
+        check_result(self._model, self._original, names=small or not self._own)
         before = self._before_optional
         last = self._segment(before.model if before else self._model, self._model)
         return PipelineResult((*self._segments, last), before)

@@ -40,12 +40,15 @@ def note_tolerated(model: Model, log: ChangeLog) -> None:
         )
 
 
-def check_result(result: Model, original: Model) -> None:
-    """Raise for a result that is not valid: IllegalModel, or InvalidModel where the original has that very fault."""
-    fault = next(_faults(result), None)
+def check_result(result: Model, original: Model, *, names: bool = True) -> None:
+    """Raise for a result that is not valid: IllegalModel, or InvalidModel where the original has that very fault.
+
+    Without `names`, the names of values, functions and domains are taken to be valid.
+    """
+    fault = next(_faults(result, names=names), None)
     if fault is None:
         return
-    for own in _faults(original):
+    for own in _faults(original, names=True):
         if own.code == fault.code:
             raise InvalidModel(
                 f"not a valid ONNX model: {own.reason}", code=own.code, where=own.where, hint=own.hint
@@ -53,14 +56,15 @@ def check_result(result: Model, original: Model) -> None:
     raise IllegalModel(fault.reason, where=fault.where)
 
 
-def _faults(model: Model) -> Iterator[Fault]:
+def _faults(model: Model, *, names: bool) -> Iterator[Fault]:
     proto = model.proto
     owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
     yield from node_faults(proto)
     if any(imported(owner.opset_import, _ML) is not None for owner in owners):
         yield from node_faults(proto, _ML)
     yield from type_faults(proto)
-    yield from name_faults(proto)
+    if names:
+        yield from name_faults(proto)
 
 
 def _structure_faults(model: Model) -> Iterator[Fault]:

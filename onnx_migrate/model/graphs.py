@@ -29,6 +29,7 @@ __all__ = [
     "function_path",
     "initializer_names",
     "initializer_types",
+    "may_hold_graphs",
     "names_read",
     "nested_bodies",
     "nested_nodes",
@@ -91,7 +92,7 @@ def subgraph_path(path: str, node: onnx.NodeProto, attribute: str, place: int) -
 
 def subgraphs(node: onnx.NodeProto) -> Iterable[tuple[str, int, onnx.GraphProto]]:
     """Return the attribute's name, place in the attribute, and graph of each sub-graph of one node."""
-    return _graphs(node) if _may_hold_graphs(node.domain, node.op_type) else _NONE
+    return _graphs(node) if may_hold_graphs(node.domain, node.op_type) else _NONE
 
 
 def _graphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
@@ -104,7 +105,7 @@ def _graphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
 
 
 @cache
-def _may_hold_graphs(domain: str, operator: str) -> bool:
+def may_hold_graphs(domain: str, operator: str) -> bool:
     """Return whether an operator may have a graph as an attribute; reading all attributes of all nodes is slower."""
     if not is_onnx(domain):
         return True
@@ -134,7 +135,7 @@ def _located(
 
 def _directly_inside(body: Body) -> Iterator[tuple[int, onnx.NodeProto, str, int, onnx.GraphProto]]:
     for index, node in enumerate(body.node):
-        if _may_hold_graphs(node.domain, node.op_type):
+        if may_hold_graphs(node.domain, node.op_type):
             for attribute, place, graph in _graphs(node):
                 yield index, node, attribute, place, graph
 
@@ -161,7 +162,7 @@ def nested_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Yield these nodes in order, each followed by the nodes of its sub-graphs."""
     for node in nodes:
         yield node
-        if _may_hold_graphs(node.domain, node.op_type):
+        if may_hold_graphs(node.domain, node.op_type):
             for _, _, graph in _graphs(node):
                 yield from nested_nodes(graph.node)
 
@@ -173,7 +174,7 @@ def names_read(node: onnx.NodeProto) -> list[str]:
     node of its own that defines it.
     """
     names = [name for name in node.input if name]
-    if not _may_hold_graphs(node.domain, node.op_type):
+    if not may_hold_graphs(node.domain, node.op_type):
         return names
     for _, _, graph in _graphs(node):
         own = {value.name for value in graph.input} | initializer_names(graph)

@@ -104,18 +104,18 @@ class _Typing:
         """
         if isinstance(body, onnx.GraphProto):
             self._declared(body, path, types, given)
+        versions, known = self._versions, types.get
         for node in body.node:
-            domain, operator = node.domain, node.op_type
-            key = domain, operator
-            if key not in self._versions:
-                self._versions[key] = self._version(domain, operator)
-            version = self._versions[key]
+            domain, operator = key = node.domain, node.op_type
+            if key not in versions:
+                versions[key] = self._version(domain, operator)
+            version = versions[key]
             if version is None:
                 for attribute, place, graph in subgraphs(node):
                     self._inner(graph, subgraph_path(path, node, attribute, place), types, ())
                 continue
-            inputs = tuple([types.get(name) if name else None for name in node.input])
-            outputs = tuple([types.get(name) if name else None for name in node.output])
+            names = list(node.output)
+            inputs, outputs = tuple(map(known, node.input)), tuple(map(known, names))
             if operator in _TYPED:
                 outputs = self._typed(node, path, inputs, outputs)
             elif node.attribute and operator in ("If", "Loop", "Scan", "SequenceMap"):
@@ -125,8 +125,8 @@ class _Typing:
                 self._faults.append(
                     Fault(code="type-mismatch", reason=f"it {complaint}", where=where_of(path, node))
                 )
-            for name, type_ in zip(node.output, derived, strict=True):
-                if type_:
+            for name, type_ in zip(names, derived, strict=True):
+                if type_ and name:
                     types[name] = type_
         return [types.get(name) for name in output_names(body)]
 

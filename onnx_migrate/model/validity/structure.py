@@ -11,7 +11,7 @@ import onnx
 from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.errors import Where
-from onnx_migrate.model.graphs import Body, function_path, subgraph_path, subgraphs
+from onnx_migrate.model.graphs import Body, function_path, may_hold_graphs, subgraph_path, subgraphs
 from onnx_migrate.model.validity.attributes import attribute_fault
 from onnx_migrate.model.validity.declared_types import declared_type_faults
 from onnx_migrate.model.validity.fault import Fault, Problem, where_of
@@ -67,6 +67,8 @@ class _Check:
             yield from self._initializers(body, path)
         found = definitions(body)
         yield from value_faults(body, path, found, outer)
+        if not self._contents and not any(may_hold_graphs(*operator) for operator in found.operators):
+            return
         for node in body.node:
             if self._contents and node.attribute:
                 problem = attribute_fault(node, untyped=self._untyped)

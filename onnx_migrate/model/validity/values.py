@@ -18,12 +18,17 @@ __all__ = ["Definitions", "definitions", "value_faults"]
 
 
 class Definitions(NamedTuple):
-    """What a body defines: the names of its inputs, initializers and outputs of nodes, and all of them as a set."""
+    """What a body defines: the names of its inputs, initializers and outputs of nodes, and all of them as a set.
+
+    `read` holds what its nodes read, without their sub-graphs, and `operators` the domain and operator of each.
+    """
 
     inputs: list[str]
     initializers: list[str]
     produced: list[str]
     names: frozenset[str]
+    read: set[str]
+    operators: set[tuple[str, str]]
 
 
 def definitions(body: Body) -> Definitions:
@@ -36,9 +41,14 @@ def definitions(body: Body) -> Definitions:
     else:
         inputs = list(body.input)
     produced: list[str] = []
+    read: set[str] = set()
+    operators: set[tuple[str, str]] = set()
     for node in body.node:
         produced.extend(node.output)
-    return Definitions(inputs, constants, produced, frozenset((*inputs, *constants, *produced)) - {""})
+        read.update(node.input)
+        operators.add((node.domain, node.op_type))
+    names = frozenset((*inputs, *constants, *produced)) - {""}
+    return Definitions(inputs, constants, produced, names, read - {""}, operators)
 
 
 def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str], ...]) -> Iterator[Fault]:
@@ -48,11 +58,7 @@ def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str
     """
     yield from _repeated(body, path, found)
     defined = found.names
-    read: set[str] = set()
-    for node in body.node:
-        read.update(node.input)
-    read.discard("")
-    undefined = read.difference(defined, *outer)
+    undefined = found.read.difference(defined, *outer)
     if undefined:
         for node in body.node:
             for name in node.input:
