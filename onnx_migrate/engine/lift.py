@@ -112,6 +112,11 @@ class Lift(Visitor):
             )  # fmt: skip
         older = [version for version in reversed(known) if version < (form.since_version if form else 0)]
         newer = [version for version in known if version > opset]
+        if form and schema_violation(node, form) is None:
+            # Only a value is not allowed: a later version may allow it, unless its inputs mean something else.
+            newer = [
+                v for v in newer if signature(node.domain, node.op_type, v).max_inputs == form.max_inputs
+            ]
         for version in (*older, *newer):
             if _complaint(node, signature(node.domain, node.op_type, version), version) is None:
                 self.log.note(

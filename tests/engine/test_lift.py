@@ -239,3 +239,12 @@ def test_an_adapter_that_raises_is_named_with_its_node(monkeypatch: pytest.Monke
     assert caught.value.code == "adapter-failed"
     assert caught.value.where is not None
     assert caught.value.where.node == "n"
+
+
+def test_a_value_of_a_later_version_is_not_read_by_it_where_the_inputs_differ() -> None:
+    """ONNX Runtime ran cubic before opset 11; a Resize-13 would take the scales for the roi."""
+    source = model("""<ir_version: 5, opset_import: ["": 10]>
+        g (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[4] s = {1, 1, 2, 2}> { y = Resize <mode = "cubic"> (x, s) }""")
+    result, log = lift(source, 13)
+    assert "other-version" not in [note.code for note in log.notes]
+    assert list(result.graph.node[0].input) == ["x", "", "s"]

@@ -345,6 +345,12 @@ SAMPLES: dict[str, list[Sample]] = {
             6,
         )
     ],
+    "LayerNormalization": [
+        Sample(
+            "(float[2,3,4] x, float[4] s, float[4] b) => (float[2,3,4] y) {"
+            " y = LayerNormalization <axis = -1, epsilon = 0.001> (x, s, b) }"
+        )
+    ],
     "Loop": [
         Sample(
             "(float[2] x) => (float[2] y, float[A,B] z) <int64 n = {3}, bool c = {1}> { y,"

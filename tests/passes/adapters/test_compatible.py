@@ -24,9 +24,9 @@ from tests.passes.adapters.samples import samples
 REGISTERED = [step for step in steps() if not step.domain and not step.adapt and not step.refusal]
 CLAIMS = [step for step in REGISTERED if step.to <= newest_opset()]
 EXPERIMENTAL = {(operator.name, operator.removed_in) for operator in EXPERIMENTAL_OPERATORS}
-OF_RUNTIME = {(operator.name, operator.standard_from) for operator in RUNTIME_OPERATORS}
-"""Claims whose older side onnx has no schema of: test_normalization runs them."""
 """Steps from a version that onnx.defs has removed."""
+OF_RUNTIME = {(operator.name, operator.standard_from) for operator in RUNTIME_OPERATORS}
+"""Steps from a version that only ONNX Runtime has: test_normalization runs them."""
 
 SCHEMA_DIFFERS = {
     ("GRU", 3): "the default of direction was misspelt 'foward'",
