@@ -16,7 +16,8 @@ def test_stages_are_announced_and_their_times_add_up() -> None:
             time.sleep(0.01)
 
     assert begun == ["load", "lift", "lift"]
-    assert clock.seconds["lift"] > clock.seconds["load"] >= 0.01
+    assert clock.seconds["load"] >= 0.01
+    assert clock.seconds["lift"] >= 0.02
 
 
 def test_a_stage_that_fails_is_timed_too() -> None:
