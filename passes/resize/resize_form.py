@@ -14,7 +14,7 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.resize import lengths_agree_always
+from onnx_migrate.spec.resize import lengths_agree_always, sizes_are_lengths
 
 from .exporter_intent import is_converted
 from .inputs import check_resize, emptiness
@@ -169,8 +169,14 @@ class _Rewrite:
 
 
 def _count_axes_from_the_front(node: ResizeNode) -> None:
-    """Write negative axes as the axes they mean: ONNX Runtime before 1.27 does not load them, or crashes as it runs."""
+    """Write negative axes as the axes they mean: ONNX Runtime before 1.27 does not load them, or crashes as it runs.
+
+    Not with a keep_aspect_ratio_policy that computes lengths: there ONNX Runtime 1.31 ignores the sizes of negative axes,
+    and the result must compute what the original computes.
+    """
     axes = node.rw.get("axes", [])
+    if not sizes_are_lengths(node.rw.get("keep_aspect_ratio_policy", "stretch")):
+        return
     rank = len(node.shape or ())
     if any(axis < 0 for axis in axes) and all(-rank <= axis < rank for axis in axes):
         node.rw.set("axes", [axis % rank for axis in axes])

@@ -24,9 +24,9 @@ def test_both_commands_have_the_same_options_in_one_order() -> None:
     "args", [["--opset", "17", "--opset", "ai.onnx.ml=3"], ["--opset", "17,ai.onnx.ml=3"]], ids=str
 )
 def test_opset_may_be_repeated(cli: Run, folder: Path, args: list[str]) -> None:
-    model = onnx.load("small.onnx")
-    model.opset_import.add(domain="ai.onnx.ml", version=1)
-    onnx.save(model, "ml.onnx")
+    text = """<ir_version: 4, opset_import: ["": 9, "ai.onnx.ml": 1]>
+    g (float[N] x) => (float[N] y) { y = ai.onnx.ml.Binarizer<threshold = 0.5> (x) }"""
+    onnx.save(onnx.parser.parse_model(text), "ml.onnx")
 
     assert cli("ml.onnx", "out.onnx", *args, *FAST).code == 0
     assert {item.domain: item.version for item in onnx.load(folder / "out.onnx").opset_import} == {
