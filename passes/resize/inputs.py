@@ -53,15 +53,8 @@ def check_choice(rw: Rewriter, name: str) -> str:
 
 def read_scales(rw: Rewriter, value: str) -> Floats | None:
     """Return scales as a float32 vector, None if they are not constant; refuse invalid ones with `bad-scales`."""
-    scales = rw.constant_value(value)
-    if rw.dtype(value) not in (TensorProto.FLOAT, None):
-        kind = TensorProto.DataType.Name(rw.need_dtype(value))
-        rw.refuse(f"its scales have the type {kind}", code="bad-scales", hint="the standard requires FLOAT")
-    _check_length(rw, value, scales, 1, "scales", code="bad-scales")
-    if scales is None:
-        return None
-    scales = scales.reshape(-1)
-    if not (np.isfinite(scales).all() and (scales > 0).all()):
+    scales = _read(rw, value, "scales", TensorProto.FLOAT)
+    if scales is not None and not (np.isfinite(scales).all() and (scales > 0).all()):
         rw.refuse(
             f"its scales are {scales.tolist()}", code="bad-scales", hint="each must be finite and above 0"
         )
@@ -70,17 +63,20 @@ def read_scales(rw: Rewriter, value: str) -> Floats | None:
 
 def read_sizes(rw: Rewriter, value: str) -> npt.NDArray[np.int64] | None:
     """Return sizes as an int64 vector, None if they are not constant; refuse invalid ones with `bad-sizes`."""
-    sizes = rw.constant_value(value)
-    if rw.dtype(value) not in (TensorProto.INT64, None):
-        kind = TensorProto.DataType.Name(rw.need_dtype(value))
-        rw.refuse(f"its sizes have the type {kind}", code="bad-sizes", hint="the standard requires INT64")
-    _check_length(rw, value, sizes, 1, "sizes", code="bad-sizes")
-    if sizes is None:
-        return None
-    sizes = sizes.reshape(-1)
-    if (sizes < 0).any():
+    sizes = _read(rw, value, "sizes", TensorProto.INT64)
+    if sizes is not None and (sizes < 0).any():
         rw.refuse(f"its sizes are {sizes.tolist()}", code="bad-sizes", hint="none may be negative")
     return sizes
+
+
+def _read(rw: Rewriter, value: str, what: str, dtype: int) -> npt.NDArray[Any] | None:
+    """Return scales or sizes as a vector, None if they are not constant; refuse a wrong type or length."""
+    found, code = rw.constant_value(value), f"bad-{what}"
+    if rw.dtype(value) not in (dtype, None):
+        given, required = (TensorProto.DataType.Name(item) for item in (rw.need_dtype(value), dtype))
+        rw.refuse(f"its {what} have the type {given}", code=code, hint=f"the standard requires {required}")
+    _check_length(rw, value, found, 1, what, code=code)
+    return None if found is None else found.reshape(-1)
 
 
 def check_roi(rw: Rewriter, value: str) -> None:

@@ -111,7 +111,11 @@ def _repeated(body: Body, path: str, found: Definitions) -> Iterator[Fault]:
 
 
 def _twice(names: list[str]) -> list[str]:
-    if len(set(names)) == len(names):
-        return []
+    """Return a name once for each repetition of it."""
     seen: set[str] = set()
-    return [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+    repeated: list[str] = []
+    for name in names:
+        if name in seen:
+            repeated.append(name)
+        seen.add(name)
+    return repeated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -42,7 +42,7 @@ from onnx_migrate.verify.model_traits import random_outputs
 from onnx_migrate.verify.random_part import with_fixed_numbers
 from onnx_migrate.verify.verdict import Kind, LoadFailure, Verdict
 
-__all__ = ["CHECK", "check", "verify"]
+__all__ = ["CHECK", "Task", "check", "verify"]
 
 CHECK = "onnx_migrate.verify.equivalence.verifier:check"
 """What runs in the child process."""
@@ -52,6 +52,23 @@ _CRASHES = 6
 
 _PATIENCE = 3.0
 """Seconds that the comparison of inner values may take; or as long as the original took, if that was more."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a verification compares, and how; the fields are the arguments of `verify`."""
+
+    original: Runnable
+    result: Runnable
+    exact: Runnable | None
+    lifted: Runnable | None
+    strict: bool
+    by_value: bool
+    feeds: Feeds | None
+    tolerance: Tolerance
+    seed: int
+    first_choice: int = 0
+    """The choice of sizes of generated inputs from which on they are tried: after a crash, the one that follows."""
 
 
 def verify(
@@ -80,8 +97,8 @@ def verify(
     original; whatever the models do is in the verdict.
     """
     start = time.perf_counter()
-    arguments = original, result, exact, feeds, tolerance or Tolerance(), seed, lifted, strict, by_value
-    ending = isolate.run(CHECK, *arguments, limits=limits, isolated=isolated)
+    task = Task(original, result, exact, lifted, strict, by_value, feeds, tolerance or Tolerance(), seed)
+    ending = isolate.run(CHECK, task, limits=limits, isolated=isolated)
     for _ in range(_CRASHES):
         if not isinstance(ending, isolate.Crashed) or not ending.stage.startswith(SIZES_STAGE):
             break
@@ -89,7 +106,8 @@ def verify(
         following = choice_after_crash(choices, int(ending.stage.removeprefix(SIZES_STAGE)))
         if following == len(choices):
             break
-        ending = isolate.run(CHECK, *arguments, following, limits=limits, isolated=isolated)
+        task = replace(task, first_choice=following)
+        ending = isolate.run(CHECK, task, limits=limits, isolated=isolated)
     seconds = time.perf_counter() - start
     if isinstance(ending, isolate.Returned):
         verdict: Verdict = ending.value
@@ -103,31 +121,26 @@ def verify(
     return _with_load_failure(replace(verdict, notes=(doubt,) if doubt else ()), failure)
 
 
-def check(
-    original: Runnable,
-    result: Runnable,
-    exact: Runnable | None,
-    feeds: Feeds | None,
-    tolerance: Tolerance,
-    seed: int,
-    lifted: Runnable | None = None,
-    strict: bool = False,
-    by_value: bool = False,
-    first_choice: int = 0,
-) -> Verdict:
-    """Do the work of `verify`, in whatever process this is; sizes are tried from the choice `first_choice` on.
+def check(task: Task) -> Verdict:
+    """Do the work of `verify`, in whatever process this is.
 
     Random operators are replaced by fixed ones in all models; then the result itself is still loaded.
     """
+    original, result = task.original, task.result
     random = random_outputs(original.proto())
     if not random:
-        return _check(original, result, exact, feeds, tolerance, seed, lifted, strict, by_value, first_choice)
-    given = {item for item in (original, result, exact, lifted) if item is not None}
-    fixed: dict[Runnable | None, Runnable | None] = {item: with_fixed_numbers(item) for item in given}
+        return _check(task)
+    given = {item for item in (original, result, task.exact, task.lifted) if item is not None}
+    fixed = {item: with_fixed_numbers(item) for item in given}
     verdict = _check(
-        fixed[original] or original, fixed[result] or result, fixed.get(exact), feeds, tolerance, seed,
-        fixed.get(lifted), strict, by_value, first_choice,
-    )  # fmt: skip
+        replace(
+            task,
+            original=fixed[original],
+            result=fixed[result],
+            exact=task.exact and fixed[task.exact],
+            lifted=task.lifted and fixed[task.lifted],
+        )
+    )
     also = random_outputs(result.proto())
     lost = next((name for name in random if name not in also), "")
     if lost and verdict.kind is Kind.VERIFIED:
@@ -138,44 +151,20 @@ def check(
     return _with_load_failure(replace(verdict, notes=(*verdict.notes, note)), load_failure(original, result))
 
 
-def _check(
-    original: Runnable,
-    result: Runnable,
-    exact: Runnable | None,
-    feeds: Feeds | None,
-    tolerance: Tolerance,
-    seed: int,
-    lifted: Runnable | None,
-    strict: bool,
-    by_value: bool,
-    first_choice: int,
-) -> Verdict:
+def _check(task: Task) -> Verdict:
     """Compare models without random operators, unless these cannot be replaced.
 
     Where one run takes long, less is run at first. If an output then differs by more than is allowed, all is.
     """
-    settings = feeds, tolerance, seed, lifted, strict, by_value, first_choice
-    verdict, dear = _run_and_compare(original, result, exact, *settings, thorough=False)
+    verdict, dear = _run_and_compare(task, thorough=False)
     if dear and not all(comparison.agrees for comparison in verdict.comparisons):
-        verdict, _ = _run_and_compare(original, result, exact, *settings, thorough=True)
+        verdict, _ = _run_and_compare(task, thorough=True)
     return verdict
 
 
-def _run_and_compare(
-    original: Runnable,
-    result: Runnable,
-    exact: Runnable | None,
-    feeds: Feeds | None,
-    tolerance: Tolerance,
-    seed: int,
-    lifted: Runnable | None,
-    strict: bool,
-    by_value: bool,
-    first_choice: int,
-    *,
-    thorough: bool,
-) -> tuple[Verdict, bool]:
+def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
     """Return the verdict, and whether less was run because one run takes long."""
+    original, result, exact, lifted, feeds = task.original, task.result, task.exact, task.lifted, task.feeds
     fed = {name for feed in feeds.sets for name in feed.inputs} if feeds is not None else set()
     original = with_defaults_as(original, exact or lifted or result, fed)
     before, after = original.proto(), result.proto()
@@ -184,11 +173,11 @@ def _run_and_compare(
         if output.name not in kept:
             reason = f"the result has no output {output.name!r}, which the original has"
             return Verdict(Kind.DIFFERS, reason), False
-    hidden = [] if exact is None else _recorded(before, after, exact.proto(), feeds, first_choice)
+    hidden = [] if exact is None else _recorded(before, after, exact.proto(), feeds, task.first_choice)
     start = time.perf_counter()
     try:
         original, reference, refusal = _run_loadable(
-            original, before, after, feeds, seed, first_choice, hidden, thorough
+            original, before, after, feeds, task.seed, task.first_choice, hidden, thorough
         )
     except EvaluationError as error:
         reason = f"the original does not {error.failed_to}, so that there is nothing to compare with: {error}"
@@ -197,7 +186,7 @@ def _run_and_compare(
         verdict = Verdict(Kind.UNVERIFIED, reason, node=error.node, comparable=False)
         return _with_load_failure(verdict, load_failure(original, result)), False
     seconds = time.perf_counter() - start
-    tolerance = replace(tolerance, eps=coarsest_eps(before), quantum=is_quantized(before))
+    tolerance = replace(task.tolerance, eps=coarsest_eps(before), quantum=is_quantized(before))
     findings = Findings(reference, tolerance, random_outputs(before))
     if refusal:
         findings.notes.append(
@@ -213,7 +202,7 @@ def _run_and_compare(
     candidate = CandidateRun(result, after, findings, reference.hidden if claimed == result else ())
     claim = None
     if claimed is not None:
-        claim = partial(_compare_claim, original, claimed, findings, strict, exact is not None)
+        claim = partial(_compare_claim, original, claimed, findings, task.strict, exact is not None)
     failure: EvaluationError | None = None
     if claim is not None and claimed is not None and claimed != result:
         try:
@@ -245,12 +234,12 @@ def _run_and_compare(
             findings.notes.append(f"bit-identity is required, but was not checked: {failure}")
         elif findings.exact:
             same = compare_inner_bits(original, before, exact, findings, max(_PATIENCE, seconds))
-            if not same and not strict:
+            if not same and not task.strict:
                 explain_bits(original, exact, findings, {0: reference.runs[reference.first][0]})
     elif failure is not None:
         findings.notes.append(f"the result before simplification does not {failure.failed_to}: {failure}")
     elif (
-        by_value
+        task.by_value
         and not findings.own_rounding
         and not only_reference
         and tolerance.rtol is tolerance.atol is None
