@@ -126,4 +126,4 @@ def test_paths_are_relative_to_the_folder_of_the_file(
     ended = cli("../small.onnx", "out.onnx")
 
     assert ended.code == 2
-    assert f"{folder / 'no.npz'}: " in ended.err
+    assert f"{folder / 'no.npz'}: cannot be read" in ended.err
