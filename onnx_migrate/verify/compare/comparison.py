@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from onnx_migrate.verify.compare.arrays import Array, bit_patterns, flatten, is_float, widened
+from onnx_migrate.verify.compare.arrays import Array, bit_patterns, flatten, is_float, same_bits, widened
 from onnx_migrate.verify.compare.rounding import NO_ROUNDING, Rounding
 from onnx_migrate.verify.compare.tolerance import Tolerance, allowance
 from onnx_migrate.verify.verdict import Comparison
@@ -55,6 +55,8 @@ def compare(
         return replace(entry, problem=f"element type {types[0]} became {types[1]}")
     if not is_float(before):
         return _discrete(entry, before, after, tolerance, discrete_noise=discrete_noise, proved=proved)
+    if same_bits(before, after):
+        return entry
     differing = int(np.count_nonzero(bit_patterns(before) != bit_patterns(after)))
     if differing == 0:
         return entry

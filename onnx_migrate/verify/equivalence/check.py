@@ -154,7 +154,7 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
             failure = error
     try:
         proved = reference.dear and exact is not None and exact != result and findings.exact is True
-        load_first = proved and not reference.nearest and reference.all_at_both_levels
+        load_first = proved and reference.all_at_both_levels
         expect_runs(len(reference.feeds) * (1 if load_first else 2))
         candidate.run(claim if claimed == result else None, load_first=load_first)
     except EvaluationError as error:
