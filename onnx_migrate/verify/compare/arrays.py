@@ -10,6 +10,7 @@ import numpy as np
 __all__ = [
     "Array",
     "bit_patterns",
+    "differing_bits",
     "extremes",
     "flatten",
     "in_blocks",
@@ -52,9 +53,12 @@ def largest_difference(before: Array, again: Array) -> float:
         return 0.0 if np.array_equal(before, again) else float("inf")
     if same_bits(before, again):
         return 0.0
-    a, b = widened(before), widened(again)
-    both = np.isfinite(a) & np.isfinite(b)
-    return float(np.max(np.abs(a[both] - b[both]), initial=0.0))
+    largest = 0.0
+    for one, other in in_blocks(before, again):
+        a, b = widened(one), widened(other)
+        both = np.isfinite(a) & np.isfinite(b)
+        largest = max(largest, float(np.max(np.abs(a[both] - b[both]), initial=0.0)))
+    return largest
 
 
 def typical_difference(before: Array, again: Array) -> float:
@@ -114,6 +118,13 @@ def is_float(array: Array) -> bool:
 def widened(array: Array) -> Array:
     """Return an array in double precision, complex arrays unchanged."""
     return array if array.dtype.kind == "c" else array.astype(np.float64)
+
+
+def differing_bits(one: Array, other: Array) -> int:
+    """Return how many floats of two arrays of one shape and dtype do not have the same bits."""
+    if same_bits(one, other):
+        return 0
+    return sum(int(np.count_nonzero(bit_patterns(a) != bit_patterns(b))) for a, b in in_blocks(one, other))
 
 
 def bit_patterns(array: Array) -> Array:

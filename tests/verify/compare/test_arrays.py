@@ -7,6 +7,7 @@ import pytest
 
 from onnx_migrate.verify.compare.arrays import (
     bit_patterns,
+    differing_bits,
     extremes,
     flatten,
     in_blocks,
@@ -84,3 +85,5 @@ def test_the_same_bits_are_the_same_bytes():
     assert same_bits(np.zeros((0, 3)), np.zeros((0, 3)))
     assert not same_bits(np.array(["a"], object), np.array(["a"], object)), "not known: no bytes to compare"
     assert not same_bits(X[::2], X[::2]), "not known: not in one piece"
+    assert differing_bits(X, np.float32([1, 3, np.nan, 5])) == 2
+    assert differing_bits(X, np.float32([1, -3, -np.nan, np.inf])) == 0, "all NaN are the same"
