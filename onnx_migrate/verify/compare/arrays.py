@@ -88,18 +88,25 @@ def scale_of(array: Array | None) -> float:
     """Return the largest finite magnitude of a float array; 0 for anything else."""
     if array is None or not is_float(array):
         return 0.0
-    if (ends := extremes(array)) is not None:
-        return max(-ends[0], ends[1])
-    wide = np.abs(widened(array))
-    return float(np.max(wide[np.isfinite(wide)], initial=0.0))
+    if array.dtype.kind == "c":
+        wide = np.abs(array)
+        return float(np.max(wide[np.isfinite(wide)], initial=0.0))
+    least, greatest = extremes(array) or (0.0, 0.0)
+    return max(-least, greatest)
 
 
 def extremes(array: Array) -> tuple[float, float] | None:
-    """Return the least and the greatest element of an array of finite real floats; None for any other."""
-    if array.dtype.kind != "f" or array.dtype.isbuiltin != 1 or not array.size:
-        return None
-    least, greatest = float(array.min()), float(array.max())
-    return (least, greatest) if np.isfinite(least) and np.isfinite(greatest) else None
+    """Return the least and the greatest finite element of an array of real floats; None if it has no finite one."""
+    if array.dtype.kind == "f" and array.dtype.isbuiltin == 1 and array.size:
+        least, greatest = float(array.min()), float(array.max())
+        if np.isfinite(least) and np.isfinite(greatest):
+            return least, greatest
+    found = []
+    for block, _ in in_blocks(array, array):
+        wide = widened(block)
+        finite = wide[np.isfinite(wide)]
+        found += [float(finite.min()), float(finite.max())] if finite.size else []
+    return (min(found), max(found)) if found else None
 
 
 def same_bits(one: Array, other: Array) -> bool:

@@ -34,7 +34,14 @@ from onnx_migrate.verify.evaluators import (
 from onnx_migrate.verify.model_traits import dependents, is_random
 from onnx_migrate.verify.run_count import begin_run, run_each
 
-__all__ = ["compare_inner_bits", "recorded_with_outputs", "run_exact", "run_recorded", "value_sizes"]
+__all__ = [
+    "compare_inner_bits",
+    "compare_recorded_bits",
+    "recorded_with_outputs",
+    "run_exact",
+    "run_recorded",
+    "value_sizes",
+]
 
 _MEMORY = 1 << 28
 """How many bytes of inner values are made outputs of a model in one run, by the sizes that inference finds."""
@@ -110,16 +117,12 @@ def compare_inner_bits(
 ) -> bool:
     """Compare inner values of both models that may be hidden, on the first feed, until `seconds` have passed.
 
-    Returns whether they are the same, as far as compared. Values are taken in several runs, each spread over the whole
-    model, as memory allows.
+    Returns whether they are the same, as far as compared. Those that were recorded are not compared again. Values are
+    taken in several runs, each spread over the whole model, as memory allows.
     """
     start = time.perf_counter()
     all_names = _compared(before, exact.proto())
-    recorded, theirs = findings.reference.hidden, findings.hidden
-    names = [name for name in all_names if name not in recorded or name not in theirs]
-    _compare_values([name for name in all_names if name not in names], recorded, theirs, findings)
-    recorded.clear()
-    theirs.clear()
+    names = [name for name in all_names if name not in findings.compared]
     chunks = _chunks(names, value_sizes(before, findings.reference.feeds[0].inputs)) if names else []
     if chunks and findings.reference.dear:
         _note_limit(findings, len(all_names) - len(names), len(all_names))
@@ -137,6 +140,23 @@ def compare_inner_bits(
             done = len(all_names) - len(names) + sum(map(len, chunks[: index + 1]))
             _note_limit(findings, done, len(all_names))
             break
+    return findings.exact is not False
+
+
+def compare_recorded_bits(
+    before: onnx.ModelProto, exact: onnx.ModelProto, values: Values, findings: Findings
+) -> bool:
+    """Compare the inner values that were recorded in the first run of the original and are in `values`, that of `exact`.
+
+    Returns whether they are the same. They are forgotten, in both, as they may take much memory.
+    """
+    recorded, names = findings.reference.hidden, _compared(before, exact)
+    compared = [name for name in names if name in recorded and name in values]
+    _compare_values(compared, recorded, values, findings)
+    findings.compared.update(compared)
+    for name in recorded.keys() - findings.reference.inner:
+        values.pop(name, None)
+    recorded.clear()
     return findings.exact is not False
 
 
