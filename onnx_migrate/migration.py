@@ -68,10 +68,15 @@ def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelPr
 
     The argument is not touched. Opset and IR version change and nothing else: no simplification, no verification.
     References to external data that was not loaded stay; LoadError is raised if an adapter needs a value from there.
-    Raises CannotMigrate for a node without an equivalent at the target and for a target older than the model.
+    A newer model is lowered. Raises CannotMigrate for a node without an equivalent at the target.
     """
     source = files.load(model, allow_missing_data=True)
-    pipeline = Pipeline((make_pass("migrate_opset", opset=target_version, unlist=False),))
+    pipeline = Pipeline(
+        (
+            make_pass("migrate_opset", opset=target_version, unlist=False, newer="lower"),
+            make_pass("lower_opset", opset=target_version),
+        )
+    )
     return files.inline(pipeline.run(source, ChangeLog()).model)
 
 
@@ -79,6 +84,7 @@ def migrate(
     source: files.Source | Model,
     *,
     opset: Opset = "17+",
+    lower: bool = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -107,6 +113,7 @@ def migrate(
         opset: the ai.onnx opset to reach; "17+" is 17, or the model's own where that is newer; "latest" is the newest
             that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of ai.onnx
             and ai.onnx.ml; what it does not name stays.
+        lower: bring a model that is newer than `opset` down to it; else it is refused with code `downgrade`.
         dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
         dynamic_batch: make the batch axis of every input dynamic; a text is the symbol, else it is N.
         fix: sizes for dynamic dims: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.
@@ -147,6 +154,7 @@ def migrate(
     if pipeline is None:
         pipeline = default_pipeline(
             opset=opset,
+            lower=lower,
             dynamic=dynamic,
             dynamic_batch=dynamic_batch,
             fix=fix,

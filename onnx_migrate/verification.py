@@ -164,7 +164,7 @@ def _prove(
 
 def _with_opset(item: Pass, opset: int) -> Pass:
     changed: Any = item
-    return replace(changed, opset=opset, at_least=False) if item.name == "migrate_opset" else item
+    return replace(changed, opset=opset, newer="refuse") if item.name == "migrate_opset" else item
 
 
 def _hint(known: str, opset: int | None) -> str:

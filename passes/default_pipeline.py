@@ -13,9 +13,10 @@ from .cleanup import Cleanup
 from .declared_shapes import DeclaredShapes
 from .dynamic_dims import DynamicDims
 from .fix_dims import FixDims
+from .lower_opset import LowerOpset
 from .migrate_ml import DOMAIN as ML
 from .migrate_ml import MigrateMl
-from .migrate_opset import MigrateOpset
+from .migrate_opset import MigrateOpset, Newer
 from .open_dims import OpenDims
 from .resize import ResizeForm, ResizeIntent
 from .simplify import Simplify
@@ -43,6 +44,7 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     if options.dynamic is not None or options.dynamic_batch:
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
+    passes += _lowerings(options)
     passes += [Cleanup(), *installed_passes()]
     if options.simplify:
         passes.append(Simplify(limits=options.limits, isolated=options.isolated))
@@ -57,7 +59,8 @@ def _migrations(options: PipelineOptions) -> list[Pass]:
     if main is not None:
         opset, at_least = main
         unlist = not options.keep_initializers_as_inputs
-        passes.append(MigrateOpset(opset=opset, at_least=at_least, unlist=unlist, keep=options.keep))
+        newer: Newer = "keep" if at_least else "lower" if options.lower else "refuse"
+        passes.append(MigrateOpset(opset=opset, newer=newer, unlist=unlist, keep=options.keep))
     if ML in targets:
         opset, at_least = targets[ML]
         passes.append(
@@ -66,6 +69,14 @@ def _migrations(options: PipelineOptions) -> list[Pass]:
             else MigrateMl(opset=opset, at_least=at_least, beside=main[0])
         )
     return passes
+
+
+def _lowerings(options: PipelineOptions) -> list[Pass]:
+    """Return the passes that bring nodes of newer opsets down, which must see the symbols of dims."""
+    main = _targets(options.opset).get("ai.onnx")
+    if main is None or main[1] or not options.lower:
+        return []
+    return [LowerOpset(opset=main[0])]
 
 
 def _targets(asked: Opset) -> dict[str, tuple[int, bool]]:

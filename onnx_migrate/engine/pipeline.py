@@ -112,6 +112,7 @@ class Pipeline:
 def default_pipeline(
     *,
     opset: Opset = "17+",
+    lower: bool = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -126,6 +127,7 @@ def default_pipeline(
     """Return the passes `migrate` runs with these arguments, installed ones included, to list, reorder or extend."""
     options = PipelineOptions(
         opset=opset,
+        lower=lower,
         dynamic=dynamic,
         dynamic_batch=dynamic_batch,
         fix=fix,

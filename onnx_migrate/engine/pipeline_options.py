@@ -23,6 +23,7 @@ class PipelineOptions:
     """The options of `onnx_migrate.default_pipeline`, which `onnx_migrate.migrate` documents."""
 
     opset: Opset = "17+"
+    lower: bool = True
     dynamic: DynamicAxes | None = None
     dynamic_batch: bool | str = False
     fix: FixedDims | None = None
