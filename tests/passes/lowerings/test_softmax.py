@@ -27,6 +27,6 @@ def test_every_axis(operator: str, shape: list[int]) -> None:
     check_down(text(operator, shape, last), 10, 7, variants=("plain", "symbolic"))
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])
 def test_double(operator: str) -> None:
     check_down(text(operator, [2, 3, 4], 1, "double"), 12, variants=("plain",))
