@@ -105,6 +105,7 @@ def migrate(
     memory_limit: int | None = None,
     isolated: bool = True,
     progress: Callable[[str], None] | None = None,
+    proof_progress: Callable[[str], None] | None = None,
 ) -> Migration:
     """Migrate a model to an opset, make dims dynamic, simplify it and verify that it computes the same.
 
@@ -143,6 +144,7 @@ def migrate(
         memory_limit: bytes of memory that each of them may take; three quarters of the machine's by default.
         isolated: run native code in child processes, so that a crash does not end this process.
         progress: called with the name of each stage as it begins.
+        proof_progress: called with how far the verification has come, as in "input 2 of 3, run 5 of 8".
 
     Raises:
         LoadError: the source cannot be read. UsageError: an argument does not fit the model, or others.
@@ -188,6 +190,7 @@ def migrate(
                 seed=seed,
                 limits=limits,
                 isolated=isolated,
+                listen=proof_progress,
             )
             with clock("verify"):
                 verifying = Verifying(pipeline, prover_of, policy == "require", simplify == "require")

@@ -20,8 +20,8 @@ from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
+from onnx_migrate.spec.ir_versions import minimal_ir_version
 from onnx_migrate.spec.opsets import (
-    minimal_ir_version,
     onnx_opset,
     remove_repeated_imports,
     set_onnx_opset,

@@ -17,7 +17,8 @@ from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.opsets import minimal_ir_version, onnx_opset
+from onnx_migrate.spec.ir_versions import minimal_ir_version
+from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import newest_opset
 
 __all__ = ["Reachability", "Refusal", "find_reachable_opsets"]

@@ -9,7 +9,7 @@ import pytest
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.spec import runtimes
-from onnx_migrate.spec.opsets import minimal_ir_version
+from onnx_migrate.spec.ir_versions import minimal_ir_version
 from onnx_migrate.spec.runtimes import TABLE, runtime
 from onnx_migrate.spec.schema import newest_opset
 from tests.harness import ORT_NEWEST

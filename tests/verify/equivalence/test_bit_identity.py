@@ -80,7 +80,7 @@ def test_several_runs_compare_each_value_once_where_memory_is_short(runs, monkey
 
 def test_the_time_is_limited_and_the_verdict_says_how_many_were_compared(monkeypatch):
     monkeypatch.setattr(bit_identity, "_MEMORY", 2 * 2 * 4 * 8)
-    monkeypatch.setattr("onnx_migrate.verify.equivalence.verifier._PATIENCE", 0.0)
+    monkeypatch.setattr("onnx_migrate.verify.equivalence.check._PATIENCE", 0.0)
     monkeypatch.setattr(bit_identity, "_compare", lambda *_: bit_identity.time.sleep(1))
     found = check(CHAIN, CHAIN, Kind.VERIFIED, exact=CHAIN)
     assert "checked for 4 of 5 inner values" in found.notes[0]
