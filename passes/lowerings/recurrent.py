@@ -7,8 +7,8 @@ import onnx
 from onnx_migrate.engine.steps.lowering_registry import lowering
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-_INPUTS = {0: (1, 0, 2), 5: (1, 0, 2), 6: (1, 0, 2)}
-_OUTPUTS = {0: (2, 0, 1, 3), 1: (1, 0, 2), 2: (1, 0, 2)}
+_INPUTS: dict[int, tuple[int, ...]] = {0: (1, 0, 2), 5: (1, 0, 2), 6: (1, 0, 2)}
+_OUTPUTS: dict[int, tuple[int, ...]] = {0: (2, 0, 1, 3), 1: (1, 0, 2), 2: (1, 0, 2)}
 """How the axes of each input and output are exchanged, by its place; RNN and GRU lack the cell states."""
 
 
