@@ -6,9 +6,11 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
-from onnx_migrate.passes.lowerings.attention_mask import Mask
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+from .attention_mask import Mask
+from .building import cast, iota, size_of, squeeze
 
 
 @lowering("Attention", leaves=25, types=LostTypes.OWN)
@@ -87,7 +89,7 @@ def _write_out(rw: LoweringRewriter) -> None:
     mask = Mask(rw, query, key)
     bias = mask.bias(dtype)  # before the heads are repeated, as their lengths are the same
     key, value = _repeated(rw, query, key, "key"), _repeated(rw, query, value, "value")
-    value = _as(rw, value, dtype)
+    value = cast(rw, value, dtype)
     scale = _root_of_scale(rw, query, dtype)
     transposed = rw.before("Transpose", [key], hint="key_transposed", perm=[0, 1, 3, 2])
     scores = rw.before(
@@ -137,32 +139,30 @@ def _by_head(rw: LoweringRewriter, value: str, heads: int, name: str) -> str:
     size = shape[2] // heads if shape is not None and len(shape) == 3 and shape[2] is not None else -1
     target = rw.constant(np.array([0, 0, heads, size], np.int64), "heads")
     return rw.before(
-        "Transpose", [rw.before("Reshape", [value, target], hint=f"{name}_heads")], hint=name, perm=[0, 2, 1, 3]
+        "Transpose",
+        [rw.before("Reshape", [value, target], hint=f"{name}_heads")],
+        hint=name,
+        perm=[0, 2, 1, 3],
     )
 
 
 def _repeated(rw: LoweringRewriter, query: str, value: str, name: str) -> str:
     """Repeat the heads of K or V that several heads of Q share, each as often as there are such heads."""
     heads, own = (
-        shape[1] if (shape := rw.shape(item)) is not None and len(shape) == 4 else None for item in (query, value)
+        shape[1] if (shape := rw.shape(item)) is not None and len(shape) == 4 else None
+        for item in (query, value)
     )
     if heads is not None and own is not None:
         if heads == own or heads % own:
             return value
         places = rw.constant(np.repeat(np.arange(own), heads // own), "shared_heads")
     else:
-        number, shared = (
-            rw.before("Gather", [rw.before("Shape", [item], hint="shape"), _one(rw)], hint="head_count")
-            for item in (query, value)
+        number, shared = (size_of(rw, item, 1) for item in (query, value))
+        counted = iota(rw, number)
+        places = rw.before(
+            "Div", [counted, rw.before("Div", [number, shared], hint="shared")], hint="shared_heads"
         )
-        zero = rw.constant(np.array(0), "zero")
-        counted = rw.before("Range", [zero, number, _one(rw)], hint="heads")
-        places = rw.before("Div", [counted, rw.before("Div", [number, shared], hint="shared")], hint="shared_heads")
     return rw.before("Gather", [value, places], hint=f"{name}_repeated", axis=1)
-
-
-def _one(rw: LoweringRewriter) -> str:
-    return rw.constant(np.array(1), "one")
 
 
 def _root_of_scale(rw: LoweringRewriter, query: str, dtype: int) -> str:
@@ -173,18 +173,16 @@ def _root_of_scale(rw: LoweringRewriter, query: str, dtype: int) -> str:
         scale = np.float32(1) / np.sqrt(np.float32(shape[-1]))
     if scale is not None:
         return rw.constant(np.sqrt(np.float32(scale)).astype(_numpy(dtype)), "scale")
-    size = rw.before(
-        "Gather", [rw.before("Shape", [query], hint="shape"), rw.constant(np.array(3), "last")], hint="head_size"
-    )
-    root = rw.before("Sqrt", [_as(rw, size, int(onnx.TensorProto.FLOAT))], hint="scale")
+    size = squeeze(rw, size_of(rw, query, 3), [0])
+    root = rw.before("Sqrt", [cast(rw, size, int(onnx.TensorProto.FLOAT))], hint="scale")
     root = rw.before("Sqrt", [rw.before("Reciprocal", [root], hint="scale")], hint="scale")
-    return _as(rw, root, dtype)
+    return cast(rw, root, dtype)
 
 
 def _softmax(rw: LoweringRewriter, scores: str, dtype: int) -> str:
     precision = rw.get("softmax_precision", 0) or dtype
-    weights = rw.before("Softmax", [_as(rw, scores, precision)], hint="weights", axis=-1)
-    return weights if precision == dtype else rw.before("Cast", [weights], hint="weights", to=dtype)
+    weights = rw.before("Softmax", [cast(rw, scores, precision)], hint="weights", axis=-1)
+    return cast(rw, weights, dtype, hint="weights")
 
 
 def _finish(rw: LoweringRewriter, result: str, flat: bool) -> None:
@@ -197,10 +195,6 @@ def _finish(rw: LoweringRewriter, result: str, flat: bool) -> None:
     target = rw.constant(np.array([0, 0, hidden], np.int64), "joined")
     turned = rw.before("Transpose", [result], hint="result", perm=[0, 2, 1, 3])
     rw.after("Reshape", [turned, target], [rw.output(0)])
-
-
-def _as(rw: LoweringRewriter, value: str, dtype: int) -> str:
-    return value if rw.dtype(value) == dtype else rw.before("Cast", [value], hint="cast", to=dtype)
 
 
 def _numpy(dtype: int) -> np.dtype[np.generic]:

@@ -10,6 +10,8 @@ from onnx import TensorProto, helper
 
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
+from .building import iota
+
 __all__ = ["Mask"]
 
 _Fixed = np.ndarray[Any, np.dtype[np.bool_]]
@@ -41,7 +43,9 @@ class Mask:
         else:
             sizes = [self._total_size(), rw.before("Shape", [mask], hint="mask_length", start=-1)]
             missing = rw.before("Sub", sizes, hint="mask_missing")
-            amount = rw.before("Concat", [rw.constant(np.array([0]), "none"), missing], hint="mask_padding", axis=0)
+            amount = rw.before(
+                "Concat", [rw.constant(np.array([0]), "none"), missing], hint="mask_padding", axis=0
+            )
         dtype = rw.need_dtype(mask)
         if dtype != TensorProto.BOOL and dtype != (wanted := rw.need_dtype(rw.input(0))):
             mask, dtype = rw.before("Cast", [mask], hint="mask", to=wanted), wanted
@@ -73,10 +77,9 @@ class Mask:
     def _select(self, fixed: _Fixed | None, mask: str, dtype: int) -> str:
         """Return -inf where a boolean mask or positions hide a key, and 0 elsewhere."""
         rw = self.rw
-        if fixed is None:
-            parts = self._hidden_values()
-        else:
-            parts = [rw.constant(fixed, "hidden")] if fixed.any() else []
+        parts = (
+            self._hidden_values() if fixed is None else [rw.constant(fixed, "hidden")] if fixed.any() else []
+        )
         if mask:
             parts.append(rw.before("Not", [mask], hint="hidden"))
         found = parts[0]
@@ -177,14 +180,7 @@ class Mask:
 
     def _count(self, value: str) -> str:
         """Return 0, 1, 2 … along the axis of a value."""
-        length = self._length(value)
-        if length is not None:
-            return self.rw.constant(np.arange(length), "places")
-        return self.rw.before(
-            "Range",
-            [_number(self.rw, 0, ()), self._size(value, ()), _number(self.rw, 1, ())],
-            hint="places",
-        )
+        return iota(self.rw, self._size(value))
 
     def _length(self, value: str, axis: int | None = None) -> int | None:
         shape, axis = self.rw.shape(value), self.axis if axis is None else axis
@@ -208,7 +204,11 @@ def _lowest(dtype: int) -> float:
     """Return the lowest finite number of a floating point type."""
     if dtype == TensorProto.BFLOAT16:
         return -3.3895313892515355e38
-    return float(np.finfo(_numpy(dtype)).min)
+    return (
+        -65504.0
+        if dtype == TensorProto.FLOAT16
+        else float(np.finfo(np.float64 if dtype == TensorProto.DOUBLE else np.float32).min)
+    )
 
 
 def _numpy(dtype: int) -> np.dtype[np.generic]:

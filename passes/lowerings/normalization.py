@@ -10,6 +10,8 @@ from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering, unc
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
+from .building import cast, reduce
+
 unchanged(
     "SimplifiedLayerNormalization",
     23,
@@ -32,10 +34,10 @@ def layer_normalization_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> N
     """
     source, dtype, wide = _source(rw)
     axes = _axes_from(rw, rw.pop("axis", -1))
-    mean = _mean(rw, source, axes, "mean")
+    mean = _mean(rw, source, axes)
     deviation = rw.before("Sub", [source, mean], hint="deviation")
     square = rw.before("Mul", [deviation, deviation], hint="square")
-    std = _root(rw, _mean(rw, square, axes, "variance"), wide)
+    std = _root(rw, _mean(rw, square, axes), wide)
     outputs = [rw.output(index) for index in range(3)]
     inverse = ""
     if outputs[2] and rw.is_read(outputs[2]):
@@ -43,9 +45,9 @@ def layer_normalization_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> N
         normalized = rw.before("Mul", [deviation, inverse], hint="normalized")
     else:
         normalized = rw.before("Div", [deviation, std], hint="normalized")
-    tail = [("Mul", _as(rw, rw.input(1), wide, "scale"))]
+    tail = [("Mul", cast(rw, rw.input(1), wide, hint="scale"))]
     if rw.input(2):
-        tail.append(("Add", _as(rw, rw.input(2), wide, "bias")))
+        tail.append(("Add", cast(rw, rw.input(2), wide, hint="bias")))
     _finish(rw, normalized, tail, outputs[0], wide, dtype)
     stash = rw.get("stash_type", int(TensorProto.FLOAT))
     for value, output in ((mean, outputs[1]), (inverse, outputs[2])):
@@ -69,9 +71,9 @@ def rms_normalization_23_down(node: onnx.NodeProto, rw: LoweringRewriter) -> Non
     source, dtype, wide = _source(rw)
     axes = _axes_from(rw, rw.pop("axis", -1))
     square = rw.before("Mul", [source, source], hint="square")
-    normalized = rw.before("Div", [source, _root(rw, _mean(rw, square, axes, "mean_square"), wide)], hint="normalized")
+    normalized = rw.before("Div", [source, _root(rw, _mean(rw, square, axes), wide)], hint="normalized")
     result = rw.dtype(rw.input(1)) or dtype
-    _finish(rw, normalized, [("Mul", _as(rw, rw.input(1), wide, "scale"))], rw.output(0), wide, result)
+    _finish(rw, normalized, [("Mul", cast(rw, rw.input(1), wide, hint="scale"))], rw.output(0), wide, result)
     rw.remove()
 
 
@@ -88,7 +90,7 @@ def group_normalization_21_down(node: onnx.NodeProto, rw: LoweringRewriter) -> N
     """
     dtype = rw.need_dtype(rw.input(0))
     stash = rw.pop("stash_type", int(TensorProto.FLOAT))
-    rows = _rows(rw, _as(rw, rw.input(0), stash, "data"))
+    rows = _rows(rw, cast(rw, rw.input(0), stash, hint="data"))
     normalized = _normalized_rows(rw, rows, stash)
     shape = rw.before("Shape", [rw.input(0)], hint="shape")
     whole = rw.before("Reshape", [normalized, shape], hint="normalized_shape")
@@ -127,9 +129,9 @@ def mean_variance_normalization_9_down(node: onnx.NodeProto, rw: LoweringRewrite
     """
     dtype = rw.need_dtype(rw.input(0))
     axes = rw.pop("axes", [0, 2, 3])
-    deviation = rw.before("Sub", [rw.input(0), _mean(rw, rw.input(0), axes, "mean")], hint="deviation")
+    deviation = rw.before("Sub", [rw.input(0), _mean(rw, rw.input(0), axes)], hint="deviation")
     square = rw.before("Mul", [deviation, deviation], hint="square")
-    root = rw.before("Sqrt", [_mean(rw, square, axes, "variance")], hint="deviation_root")
+    root = rw.before("Sqrt", [_mean(rw, square, axes)], hint="deviation_root")
     # 1e-9 is 0 in half floats, as in the function body of the standard.
     std = rw.before("Add", [root, _scalar(rw, 1e-9, dtype)], hint="std")
     rw.after("Div", [deviation, std], [rw.output(0)])
@@ -141,12 +143,7 @@ def _source(rw: LoweringRewriter) -> tuple[str, int, int]:
     dtype = rw.need_dtype(rw.input(0))
     stash = rw.get("stash_type", int(TensorProto.FLOAT))
     wide = dtype if dtype == TensorProto.DOUBLE else stash
-    return _as(rw, rw.input(0), wide, "data"), dtype, wide
-
-
-def _as(rw: LoweringRewriter, value: str, dtype: int, hint: str) -> str:
-    known = rw.dtype(value) or rw.dtype(rw.input(0))
-    return value if known == dtype else rw.before("Cast", [value], hint=f"{hint}_wide", to=dtype)
+    return cast(rw, rw.input(0), wide, hint="data"), dtype, wide
 
 
 def _axes_from(rw: LoweringRewriter, axis: int) -> list[int]:
@@ -157,10 +154,8 @@ def _axes_from(rw: LoweringRewriter, axis: int) -> list[int]:
     return list(range(axis % max(rank, 1), rank))
 
 
-def _mean(rw: LoweringRewriter, value: str, axes: list[int], hint: str) -> str:
-    if rw.version >= 18:
-        return rw.before("ReduceMean", [value, rw.constant(np.array(axes, np.int64), "axes")], hint=hint)
-    return rw.before("ReduceMean", [value], hint=hint, axes=axes)
+def _mean(rw: LoweringRewriter, value: str, axes: list[int]) -> str:
+    return reduce(rw, "ReduceMean", value, axes)
 
 
 def _scalar(rw: LoweringRewriter, value: float, dtype: int) -> str:
@@ -193,8 +188,8 @@ def _rows(rw: LoweringRewriter, value: str) -> str:
 
 def _normalized_rows(rw: LoweringRewriter, rows: str, dtype: int) -> str:
     """Normalise over axis 2, as the function body of the standard does."""
-    mean = _mean(rw, rows, [2], "mean")
-    mean_of_square = _mean(rw, rw.before("Mul", [rows, rows], hint="square"), [2], "mean_of_square")
+    mean = _mean(rw, rows, [2])
+    mean_of_square = _mean(rw, rw.before("Mul", [rows, rows], hint="square"), [2])
     square_of_mean = rw.before("Mul", [mean, mean], hint="square_of_mean")
     variance = rw.before("Sub", [mean_of_square, square_of_mean], hint="variance")
     deviation = rw.before("Sub", [rows, mean], hint="deviation")

@@ -37,7 +37,9 @@ def rotary_embedding_23_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None
     if size:
         rotated = _slice(rw, source, 0, size, "rotated")
     if rw.get("interleaved", 0):
-        first, second = (_slice(rw, rotated, start, _END, hint, 2) for start, hint in ((0, "even"), (1, "odd")))
+        first, second = (
+            _slice(rw, rotated, start, _END, hint, 2) for start, hint in ((0, "even"), (1, "odd"))
+        )
     else:
         first, second = _halves(rw, rotated, size)
     real = rw.before("Sub", [_mul(rw, cos, first), _mul(rw, sin, second)], hint="real")
@@ -46,7 +48,9 @@ def rotary_embedding_23_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None
         last = rw.constant(np.array([4]), "last")
         pairs = [rw.before("Unsqueeze", [part, last], hint="pair") for part in (real, imaginary)]
         joined = rw.before("Concat", pairs, hint="pairs", axis=4)
-        parts = [rw.before("Reshape", [joined, rw.constant(np.array([0, 0, 0, -1]), "joined")], hint="interleaved")]
+        parts = [
+            rw.before("Reshape", [joined, rw.constant(np.array([0, 0, 0, -1]), "joined")], hint="interleaved")
+        ]
     else:
         parts = [real, imaginary]
     if size:

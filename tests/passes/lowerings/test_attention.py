@@ -29,7 +29,9 @@ def text(
 ) -> str:
     """Return a model of one Attention; `mask` is the type of its mask, `n` among `shapes` gives the lengths of the keys."""
     names = ["q", "k", "v", "m" if mask else "", *("pk", "pv")]
-    names = [name if name in shapes or name == "m" else '""' for name in names] + (["n"] if "n" in shapes else [])
+    names = [name if name in shapes or name == "m" else '""' for name in names] + (
+        ["n"] if "n" in shapes else []
+    )
     while names[-1] == '""':
         names.pop()
     inputs = [f"{'int64' if name == 'n' else dtype}{shape} {name}" for name, shape in shapes.items()]
@@ -40,7 +42,9 @@ def text(
         {{ {outputs} = Attention {f"<{attributes}>" if attributes else ""} ({", ".join(names)}) }}"""
 
 
-def check(source: str, *targets: int, by_text: bool = False, feeds: dict[str, Any] | None = None, **more: Any) -> None:
+def check(
+    source: str, *targets: int, by_text: bool = False, feeds: dict[str, Any] | None = None, **more: Any
+) -> None:
     given = {**random_feeds(model(source)), **(feeds or {})}
     if by_text:
         more["expected"] = reference(model(source), given, None)
@@ -57,7 +61,9 @@ def test_plain_and_causal(shapes: dict[str, list[int]], causal: int) -> None:
     check(text(23, shapes, f"is_causal = {causal}, scale = 0.3, softcap = 2.0{heads}"), 22, 13)
 
 
-@pytest.mark.parametrize("mask", ["float[3,5]", "float[2,1,3,5]", "float[4,3,5]", "bool[3,5]", "bool[2,4,3,5]"])
+@pytest.mark.parametrize(
+    "mask", ["float[3,5]", "float[2,1,3,5]", "float[4,3,5]", "bool[3,5]", "bool[2,4,3,5]"]
+)
 def test_masks(mask: str) -> None:
     check(text(23, FOUR, "", mask=mask), *FAR, by_text=True)
     check(text(23, FOUR, "is_causal = 1", mask=mask), 22, 13, by_text=True)
@@ -89,7 +95,9 @@ def test_heads_of_k_that_several_of_q_share(causal: int) -> None:
 
 @pytest.mark.parametrize("mode", [0, 1, 2, 3])
 def test_matmul_output(mode: int) -> None:
-    source = text(23, FOUR, f"qk_matmul_output_mode = {mode}, softcap = 1.5", 'y, "", "", qk', mask="float[3,5]")
+    source = text(
+        23, FOUR, f"qk_matmul_output_mode = {mode}, softcap = 1.5", 'y, "", "", qk', mask="float[3,5]"
+    )
     check(source, 22, 13, by_text=mode != 0)  # onnx.reference caps the scores of mode 0 too
 
 
@@ -102,7 +110,14 @@ def test_hidden_keys_in_the_matmul_output_are_assumed() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "double"])
 def test_types(dtype: str) -> None:
     tolerance = 2e-3 if dtype == "float16" else 1e-12
-    check(text(23, FOUR, "softmax_precision = 1", dtype=dtype), 22, 13, rtol=tolerance, atol=2e-3, by_text=dtype == "double")
+    check(
+        text(23, FOUR, "softmax_precision = 1", dtype=dtype),
+        22,
+        13,
+        rtol=tolerance,
+        atol=2e-3,
+        by_text=dtype == "double",
+    )
 
 
 def test_lengths_of_keys() -> None:
@@ -121,7 +136,9 @@ def test_a_query_before_all_keys_gives_zeros() -> None:
 def test_a_mask_that_is_shorter_than_the_keys(mask: str) -> None:
     lowered = check_down(text(24, FOUR, mask=mask), 23, variants=("plain",), rtol=2e-5, atol=2e-6,
                          expected=expected(text(24, FOUR, mask=mask)))  # fmt: skip
-    assert [node.op_type for node in lowered.graph.node] == (["Pad"] if "5]" not in mask else []) + ["Attention"]
+    assert [node.op_type for node in lowered.graph.node] == (["Pad"] if "5]" not in mask else []) + [
+        "Attention"
+    ]
     check(text(24, FOUR, mask=mask), 23, 22, 13, by_text=True)
     check(text(24, FLAT, HEADS, mask=mask), 23, 22, by_text=True)
     check(text(24, {**FOUR, **CACHE}, "", "y, key, value", mask=mask), 23, 22, by_text=True)

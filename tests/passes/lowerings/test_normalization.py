@@ -10,7 +10,9 @@ from tests.harness import model, random_feeds, run
 from tests.lowering import check_down, lower
 
 
-def text(operator: str, opset: int, shape: list[int], attributes: str = "", dtype: str = "float", bias: str = ", b") -> str:
+def text(
+    operator: str, opset: int, shape: list[int], attributes: str = "", dtype: str = "float", bias: str = ", b"
+) -> str:
     size = shape[-1] if operator != "GroupNormalization" else shape[1]
     inputs = f"{dtype}{shape} x, {dtype}[{size}] s" + (f", {dtype}[{size}] b" if bias else "")
     return f"""<ir_version: 10, opset_import: ["": {opset}]>
@@ -30,7 +32,12 @@ def test_layer_normalization(attributes: str, bias: str) -> None:
 @pytest.mark.parametrize(("dtype", "tolerance"), [("double", 1e-12), ("float16", 2e-3)])
 def test_layer_normalization_types(dtype: str, tolerance: float) -> None:
     check_down(
-        text("LayerNormalization", 17, [2, 3, 4], dtype=dtype), 16, 11, rtol=tolerance, atol=tolerance, specials=False
+        text("LayerNormalization", 17, [2, 3, 4], dtype=dtype),
+        16,
+        11,
+        rtol=tolerance,
+        atol=tolerance,
+        specials=False,
     )
 
 
@@ -43,7 +50,9 @@ def layer_normalization_over_two_axes(axis: int, outputs: str = "y, mean, invers
 @pytest.mark.parametrize("axis", [1, -2])
 def test_layer_normalization_gives_mean_and_inverse(axis: int) -> None:
     refused = {"unranked": "needs-rank"} if axis > 0 else None
-    check_down(layer_normalization_over_two_axes(axis), 16, 9, refused=refused, rtol=2e-6, atol=2e-6, specials=False)
+    check_down(
+        layer_normalization_over_two_axes(axis), 16, 9, refused=refused, rtol=2e-6, atol=2e-6, specials=False
+    )
 
 
 def test_layer_normalization_of_doubles_gives_float_statistics() -> None:
@@ -84,7 +93,9 @@ def test_rms_normalization_types(dtype: str, tolerance: float) -> None:
 
 
 @pytest.mark.parametrize("shape", [[2, 6, 3, 2], [2, 6], [1, 6, 5]], ids=str)
-@pytest.mark.parametrize("attributes", ["<num_groups = 2>", "<num_groups = 3, epsilon = 0.1>", "<num_groups = 6>"])
+@pytest.mark.parametrize(
+    "attributes", ["<num_groups = 2>", "<num_groups = 3, epsilon = 0.1>", "<num_groups = 6>"]
+)
 def test_group_normalization(shape: list[int], attributes: str) -> None:
     check_down(text("GroupNormalization", 21, shape, attributes), 20, 17, 11, specials=False)
 
@@ -94,7 +105,10 @@ def test_group_normalization(shape: list[int], attributes: str) -> None:
 )
 def test_group_normalization_types(dtype: str, stash: int) -> None:
     check_down(
-        text("GroupNormalization", 21, [2, 6, 3], f"<num_groups = 2, stash_type = {stash}>", dtype), 20, 13, specials=False
+        text("GroupNormalization", 21, [2, 6, 3], f"<num_groups = 2, stash_type = {stash}>", dtype),
+        20,
+        13,
+        specials=False,
     )
 
 

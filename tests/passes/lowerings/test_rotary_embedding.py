@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 import numpy as np
+import pytest
 
 from tests.harness import model, random_feeds
 from tests.lowering import check_down
