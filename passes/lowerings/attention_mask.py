@@ -204,11 +204,9 @@ def _lowest(dtype: int) -> float:
     """Return the lowest finite number of a floating point type."""
     if dtype == TensorProto.BFLOAT16:
         return -3.3895313892515355e38
-    return (
-        -65504.0
-        if dtype == TensorProto.FLOAT16
-        else float(np.finfo(np.float64 if dtype == TensorProto.DOUBLE else np.float32).min)
-    )
+    if dtype == TensorProto.FLOAT16:
+        return -65504.0
+    return float(np.finfo(np.float64 if dtype == TensorProto.DOUBLE else np.float32).min)
 
 
 def _numpy(dtype: int) -> np.dtype[np.generic]:

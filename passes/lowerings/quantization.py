@@ -159,7 +159,7 @@ def quantize_linear_21_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     the type. With a `block_size`, scale and zero point are repeated by a Gather along the axis. Other nodes stay.
 
     Why equal: ONNX Runtime's kernel computes the same (onnxruntime/core/providers/cpu/quantization/quantize_linear.cc). Bit
-    for bit, but for infinities of half floats, which its kernel turns into the lower end of the type.
+    for bit, but for infinities of half floats and in blocks, which its kernels turn into the wrong end of the type.
 
     Limits: results of int4 and uint4 are refused. The rank of the data must be known for scales along an axis.
     """
