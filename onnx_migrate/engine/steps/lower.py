@@ -20,7 +20,10 @@ from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.spec.schema import signature_at
 
-__all__ = ["Lower", "LoweringRefusal"]
+__all__ = ["OLDEST", "Lower", "LoweringRefusal"]
+
+OLDEST = 7
+"""ONNX Runtime has no kernels below opset 7 for Add, Mul, Gemm and many more, so nothing there could be verified."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Lower(Visitor):
         """
         if not is_of_domain(node, self.domain) or (self._functions and called(node) in self._functions):
             return None
-        start = true_version(node, scope, opset, self.target, self.log, self.pass_name)
+        start = true_version(node, scope, opset, self.target, ChangeLog(), self.pass_name)
         form = signature_at(node.domain, node.op_type, start)
         if form is None or form.since_version <= self.target:
             return None

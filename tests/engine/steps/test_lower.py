@@ -80,7 +80,7 @@ g (float[2,3] x) => (float[2,3] y) { a = Softmax(x) b = Identity(a) y = Softmax(
     assert caught.value.code == "no-equal"
     assert caught.value.where is not None
     assert (caught.value.where.operator, caught.value.where.from_version, caught.value.where.to_version) == (
-        "Relu",
+        "Identity",
         14,
         11,
     )
