@@ -1,39 +1,59 @@
-"""Cast: how values outside the range of a small float type are rounded goes with these types."""
+"""Cast and CastLike: their attributes for 8-bit floats, and CastLike below opset 15."""
 
 from __future__ import annotations
 
 import onnx
 
-from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.spec.element_types import FIRST_OPSET, type_name
 
 
-@lowering("Cast", leaves=24)
+@lowering("Cast", "CastLike", leaves=24)
 def cast_24_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`round_mode` is dropped.
+    """`round_mode` is dropped: it is for float8e8m0, which does not exist before.
 
-    Why equal: it is of the element type float8e8m0 alone, which does not exist below opset 24 and is refused.
+    What changes: the attribute is removed.
+
+    Why equal: the text of version 24 limits `round_mode` to conversions to float8e8m0, which are refused.
     """
+    _refuse_missing_type(rw)
     rw.drop("round_mode")
-    _refuse_new_type(rw)
 
 
-@lowering("Cast", leaves=19)
+@lowering("Cast", "CastLike", leaves=19)
 def cast_19_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`saturate` is dropped.
+    """`saturate` is dropped: it is for 8-bit floats, which do not exist before.
 
-    Why equal: it is of the float 8 types alone, which do not exist below opset 19 and are refused.
+    What changes: the attribute is removed.
+
+    Why equal: the text of version 19 limits `saturate` to conversions to 8-bit floats, which are refused.
     """
+    _refuse_missing_type(rw)
     rw.drop("saturate")
-    _refuse_new_type(rw)
 
 
-def _refuse_new_type(rw: LoweringRewriter) -> None:
-    dtype = int(rw.get("to"))
-    if FIRST_OPSET.get(dtype, 1) > rw.version:
+@lowering("CastLike", leaves=15, types=LostTypes.OWN)
+def cast_like_15_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """CastLike begins with opset 15: Cast names the element type.
+
+    What changes: `to` is the element type of the second input, which is no longer read.
+
+    Why equal: it is the function body of CastLike.
+
+    Limits: the element type of the second input must be known.
+    """
+    to = rw.need_dtype(rw.input(1))
+    rw.rename("Cast")
+    rw.set_input(1, "")
+    rw.set("to", to)
+
+
+def _refuse_missing_type(rw: LoweringRewriter) -> None:
+    to = rw.get("to") if rw.node.op_type == "Cast" else rw.dtype(rw.input(1))
+    if to is not None and FIRST_OPSET.get(to, 1) > rw.version:
         rw.refuse(
-            f"the element type {type_name(dtype)}, its attribute to, does not exist below opset {FIRST_OPSET[dtype]}",
+            f"it casts to {type_name(to)}, which does not exist below opset {FIRST_OPSET[to]}",
             code="no-such-type",
             hint="convert the model to another element type first",
         )
