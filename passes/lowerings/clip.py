@@ -21,9 +21,9 @@ _WIDE = (_T.INT64, _T.UINT64)
 def clip_12_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Clip takes floats alone.
 
-    What changes: of float16, a bound that is left out is written out, since ONNX Runtime computes version 11 in float32, with
-    the limits of that. Integers of 8 bits are clipped as float32 between Casts, those of 16 and 32 bits become Max and Min. Of 64 bits,
-    and of double, for which ONNX Runtime has no kernel of version 11, they become Max and Min too.
+    What changes: of float16, a bound that is left out is written out, since ONNX Runtime computes version 11 in float32,
+    with the limits of that. Integers of 8 bits are clipped as float32 between Casts. Other integers, and double, for which
+    ONNX Runtime has no kernel of version 11, become Max and Min.
 
     Why equal: the Casts are exact, and the text of Clip is Min(Max(input, min), max). Bit for bit.
 
