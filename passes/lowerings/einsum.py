@@ -15,7 +15,7 @@ from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 from .building import cast, integers, iota, size_of, squeeze, unsqueeze
 
-_NARROW = {
+_NARROW: dict[int, int] = {
     TensorProto.INT8: TensorProto.INT32,
     TensorProto.INT16: TensorProto.INT32,
     TensorProto.UINT8: TensorProto.UINT32,

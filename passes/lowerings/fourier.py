@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
@@ -157,7 +157,7 @@ def _length(rw: LoweringRewriter, source: str, given: int | None, real: bool) ->
     return _checked(rw, 2 * (given - 1) if real else given)
 
 
-def _refuse_size(rw: LoweringRewriter, value: str, name: str) -> Any:
+def _refuse_size(rw: LoweringRewriter, value: str, name: str) -> NoReturn:
     rw.refuse(
         f"the length of the transform must be known below opset 17: it has no {name}, and the shape of {value!r} is"
         f" {list(rw.shape(value) or ())}",
