@@ -9,7 +9,7 @@ from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lowering_registry import lowerings
 from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS
 from onnx_migrate.spec.schema import newest_opset, operators, signature, versions
-from tests.passes.test_ledger import NEWEST_SUPPORTED, REMOVALS
+from tests.passes.test_ledger import NEWEST_SUPPORTED
 
 OF_RUNTIME = {(operator.name, operator.step_at) for operator in RUNTIME_OPERATORS}
 
@@ -56,4 +56,4 @@ def test_every_step_says_why() -> None:
 @pytest.mark.skipif(newest_opset() != NEWEST_SUPPORTED, reason="an older onnx knows fewer steps")
 def test_count() -> None:
     """469 steps leave a version above 7; no node can have the 2 at which Upsample and Scatter were deprecated."""
-    assert len(_known() - OF_RUNTIME - REMOVALS) == 467
+    assert len(_known() - OF_RUNTIME) == 467
