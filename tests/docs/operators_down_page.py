@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from onnx_migrate.engine.steps.lower import OLDEST
-from onnx_migrate.engine.steps.lowering_registry import Lowering, LostTypes, lowerings
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowerings
 from tests.docs.operators_page import _cell, _slug
 from tests.support.paths import ROOT
 
@@ -15,14 +15,14 @@ PAGE = ROOT / "docs" / "operators-down.md"
 
 HEAD = """# Operators on the way down
 
-What happens to each operator below each of its versions, down to opset {oldest}; [operators.md](operators.md) is the way up. There are
-{count} steps, {ml} of them of ai.onnx.ml. {adapted} are *adapted*: the node is rewritten, by other operators where its own ends. {unchanged}
-are *unchanged*: a tested claim that the node is valid in the version before and computes the same. {refused} are *refused*, because no
-older operator computes the same. Without a remark, results are bit-identical; *equivalent* steps compute the same up to
-rounding, *assumed* ones under a condition that the report states.
+What happens to each operator below each of its versions, down to opset {oldest}; [operators.md](operators.md) is the way up.
+There are {count} steps, {ml} of them of ai.onnx.ml. {adapted} are *adapted*: the node is rewritten, by other operators where its
+own ends. {unchanged} are *unchanged*: a tested claim that the node is valid in the version before and computes the same.
+{refused} are *refused*, because no older operator computes the same. Without a remark, results are bit-identical;
+*equivalent* steps compute the same up to rounding, *assumed* ones under a condition that the report states.
 
-A node whose element types the version before does not take computes in a wider type between Casts, where the bits stay the same
-(*types: exact*) or where float16 and bfloat16 may round differently (*types: rounded*); else it is refused.
+A node whose element types the version before does not take computes in a wider type between Casts, where the bits stay the
+same (*types: exact*) or where float16 and bfloat16 may round differently (*types: rounded*); else it is refused.
 
 `python -m tests.docs.operators_down_page` writes this page from the code; `onnx-migrate explain CODE` prints one step.
 
@@ -73,7 +73,11 @@ def _unchanged(every: Iterable[Lowering]) -> str:
     for step in every:
         if step.kind == "unchanged" and step.exactness.value == "exact":
             reasons[step.reason, step.types][_operator(step)].append(step.leaves)
-    lines = ["## Steps that leave the node unchanged\n", "| the version before | types | steps |", "|---|---|---|"]
+    lines = [
+        "## Steps that leave the node unchanged\n",
+        "| the version before | types | steps |",
+        "|---|---|---|",
+    ]
     for (reason, types), found in sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0][0])):
         names = (f"{name} {', '.join(map(str, versions))}" for name, versions in found.items())
         lines.append(f"| {_cell(reason)} | {types.value} | {'; '.join(names)} |")
