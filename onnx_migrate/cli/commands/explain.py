@@ -27,9 +27,9 @@ def explain(code: str) -> int:
         click.echo(f"{code}\n\n{textwrap.fill(CODES[code], 100, break_on_hyphens=False)}")
         return 0
     from onnx_migrate.engine.steps.lowering_registry import Lowering, lowerings
-    from onnx_migrate.engine.steps.registry import steps
+    from onnx_migrate.engine.steps.registry import Step, steps
 
-    known = [*steps(), *lowerings()]
+    known: list[Step | Lowering] = [*steps(), *lowerings()]
     found = [step for step in known if step.code == code]
     if not found:
         near = [step.code for step in known if step.operator.lower() == code.partition("-")[0]]
