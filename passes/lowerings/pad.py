@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import onnx
 from onnx import TensorProto
-from onnx_migrate.passes.lowerings.building import FLOATS, integers
-from onnx_migrate.passes.lowerings.pad_forms import gather_padded, join_blocks
 
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+from .building import FLOATS, integers
+from .pad_forms import gather_padded, join_blocks
 
 
 @lowering("Pad", leaves=19)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from onnx_migrate.passes.lowerings.building import integers, iota, size_of
 
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+from .building import integers, iota, size_of
 
 __all__ = ["gather_padded", "join_blocks"]
 
