@@ -50,6 +50,20 @@ class LoweringRewriter(Rewriter):
         found = self._values.value(value) if value else None
         return self.constant_value(value) if found is None and value else found
 
+    def elements(self, value: str) -> list[int | None] | None:
+        """Return the elements of a vector of integers, None for each that is not known; None if even their count is not."""
+        part = self._values.partial(value) if value else None
+        if part is None:
+            constant = self.constant_value(value) if value else None
+            return None if constant is None else [int(item) for item in constant.reshape(-1)]
+        pairs = zip(part.values.reshape(-1), part.known.reshape(-1), strict=True)
+        return [int(item) if known else None for item, known in pairs]
+
+    def producer(self, value: str) -> onnx.NodeProto | None:
+        """Return the node that produces a value, None for inputs and initializers, and where a step has moved it."""
+        node = self._values.producer(value)
+        return node if node is not None and value in node.output else None
+
     def need_constant(self, index: int, what: str) -> np.ndarray[Any, Any]:
         """Return the array of input `index`, or refuse with code `needs-constant`; `what` names the input, as "axes"."""
         value = self.input(index)
