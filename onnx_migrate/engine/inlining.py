@@ -21,13 +21,19 @@ def inline_functions(model: Model, functions: Collection[FunctionKey]) -> Model:
     `cannot-inline`, if one of the functions is still there afterwards.
     """
     names = sorted({(domain, name) for domain, name, _ in functions})
-    proto = inliner.inline_selected_functions(model.proto, names)
+    try:
+        proto = inliner.inline_selected_functions(model.proto, names)
+    except RuntimeError as error:
+        raise _refusal(names[0], str(error)) from error
     left = {function_key(function)[:2] for function in proto.functions} & set(names)
     if left:
-        domain, name = min(left)
-        raise CannotMigrate(
-            f"the function {domain}:{name} cannot be inlined",
-            code="cannot-inline",
-            hint="functions and model must import the same opsets: migrate to a newer opset first",
-        )
+        raise _refusal(min(left), "it is still there after inlining")
     return replace(model, proto=proto)
+
+
+def _refusal(function: tuple[str, str], reason: str) -> CannotMigrate:
+    return CannotMigrate(
+        f"the function {':'.join(function)} cannot be inlined: {reason}",
+        code="cannot-inline",
+        hint="functions and model must import the same opsets, and no sub-graph may refer to an attribute of the function",
+    )
