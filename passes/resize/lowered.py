@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto, helper
+from onnx_migrate.passes.lowerings.folding import Array, Folding, Operand
 
-from onnx_migrate.rewrite.folding import Array, Folding, Operand
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.spec.resize import (
+    lengths_differ,
     resized_axes,
     run_length,
     scale_of_size,
@@ -166,20 +167,14 @@ def read_given(rw: LoweringRewriter, modes: Modes) -> Given:
 
 def _keep_outer_axes(given: Given) -> None:
     """Of axes that are not known to change, those stay that no kernel for linear and cubic resizes."""
-    rank, rw = len(given.shape), given.rw
+    rank = len(given.shape)
     open_axes = [axis for axis in range(rank) if not given.kept[axis] and given.scales[axis] is None]
     if given.modes.mode == "nearest" or rank not in (4, 5):
         return
-    channels_last = rank == 4 and given.kept[3]
-    outer = (0,) if channels_last else (0, 1)
-    if rank == 4 and not channels_last and 1 in open_axes and 3 in open_axes and given.sizes[3] is None:
-        rw.refuse(
-            "which axes it resizes is computed at run time",
-            code="needs-constant",
-            hint="make its scales or sizes constants, or bring the model to opset 11",
-        )
-    for axis in outer:
-        if axis in open_axes and given.sizes[axis] is None:
+    # Where neither the second axis of four nor the last is known to stay, all but the first are resampled.
+    layout_known = rank == 5 or given.kept[1] or given.kept[3] or given.scales[3] not in (None, 1)
+    for axis in (0, 1) if layout_known and not (rank == 4 and given.kept[3]) else (0,):
+        if axis in open_axes:
             given.kept[axis] = True
             given.scales[axis] = np.float32(1)
             given.sizes[axis] = given.shape[axis]
@@ -223,8 +218,9 @@ def write_scales(given: Given) -> bool:
         elif (
             scale is None
             or size is None
-            or (length is not None and run_length(length, float(scale)) != size)
             or (length is None and given.by_sizes)
+            or (length is not None and run_length(length, float(scale)) != size)
+            or (length is not None and given.by_sizes and lengths_differ(length, float(scale)))
         ):
             return False
         else:

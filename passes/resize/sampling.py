@@ -11,12 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from onnx import TensorProto
-
-from onnx_migrate.rewrite.folding import Array, Folding, Operand
+from onnx_migrate.passes.lowerings.folding import Array, Folding, Operand
 
 __all__ = ["Axis", "Modes", "antialiased", "coordinates", "cubic", "linear", "nearest", "outside"]
 
 _ONE, _TWO, _HALF, _ZERO = (np.array([value], np.float32) for value in (1, 2, 0.5, 0))
+
+_TIE = np.array([1e-6], np.float32)
+"""How far from a half a coordinate still counts as one, in ONNX Runtime 1.31: float32 scales leave few exact halves."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,14 @@ def _index(f: Folding, axis: Axis, at: Operand) -> Operand:
 
 def nearest(f: Folding, axis: Axis, at: Operand, rounding: str) -> Operand:
     """Return the index that each element is taken from. The rounding "simple" is that of Resize-10."""
-    if rounding == "round_prefer_ceil":
+    if rounding.startswith("round"):
         down = f("Floor", at)
-        # Not Floor(at + 0.5): the sum rounds up to 1 for the float before 0.5.
-        whole = f("Add", down, f("Floor", f("Mul", f("Sub", at, down), _TWO)))
-    elif rounding == "round_prefer_floor":
-        whole = f("Ceil", f("Sub", at, _HALF))
+        beyond = f("Sub", f("Sub", at, down), _HALF)
+        if rounding == "round_prefer_floor":
+            up = _real(f, f("Greater", beyond, _TIE))
+        else:
+            up = f("Sub", _ONE, _real(f, f("Less", beyond, -_TIE)))
+        whole = f("Add", down, up)
     elif rounding == "simple" and isinstance(axis.scale, str):
         whole = f("Where", f("Less", axis.scale, _ONE), f("Ceil", at), f("Floor", at))
     elif rounding == "ceil" or (rounding == "simple" and bool((np.asarray(axis.scale) < 1).all())):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from onnx import TensorProto
+from onnx_migrate.passes.lowerings.folding import Array, Folding, Operand
+from onnx_migrate.passes.lowerings.selecting import select
 
-from onnx_migrate.rewrite.folding import Array, Folding, Operand
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 from .sampling import Axis, Modes, antialiased, coordinates, cubic, linear, nearest, outside
@@ -173,4 +174,4 @@ def _extrapolated(
         return value
     constant: Array = np.array([modes.extrapolation_value], np.float32)
     filler = f.cast(constant, dtype)
-    return rw.before("Where", [f.name(out, "outside"), f.name(filler, "extrapolation"), value], hint="filled")
+    return select(rw, f.name(out, "outside"), f.name(filler, "extrapolation"), value)

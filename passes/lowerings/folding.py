@@ -11,6 +11,8 @@ from onnx import TensorProto, helper
 
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
+from .building import iota
+
 __all__ = ["Array", "Folding", "Operand"]
 
 Array = npt.NDArray[Any]
@@ -77,9 +79,4 @@ class Folding:
         """Return 0, 1, … as float32, as many as the one element of the int64 vector `count` says."""
         if not isinstance(count, str):
             return np.arange(int(count.reshape(-1)[0]), dtype=np.float32)
-        ones = self.rw.before(
-            "ConstantOfShape", [count], hint="ones", value=helper.make_tensor("", TensorProto.INT64, [1], [1])
-        )
-        places = self.rw.before("NonZero", [ones], hint="places")
-        flat = self.rw.before("Reshape", [places, self.rw.constant(np.array([-1], np.int64), "flat")])
-        return self.cast(flat, TensorProto.FLOAT)
+        return self.cast(iota(self.rw, count), TensorProto.FLOAT)
