@@ -50,14 +50,16 @@ class LoweringRewriter(Rewriter):
         found = self._values.value(value) if value else None
         return self.constant_value(value) if found is None and value else found
 
-    def elements(self, value: str) -> list[int | None] | None:
-        """Return the elements of a vector of integers, None for each that is not known; None if even their count is not."""
-        part = self._values.partial(value) if value else None
-        if part is None:
-            constant = self.constant_value(value) if value else None
-            return None if constant is None else [int(item) for item in constant.reshape(-1)]
-        pairs = zip(part.values.reshape(-1), part.known.reshape(-1), strict=True)
-        return [int(item) if known else None for item, known in pairs]
+    def partly_known(self, value: str) -> list[int | None] | None:
+        """Return the elements of a vector of integers, None for each that is computed at run time.
+
+        None where not even the number of elements is known.
+        """
+        found = self._values.partial(value) if value else None
+        if found is None or found.values.ndim != 1:
+            array = self.known(value)
+            return None if array is None or array.ndim != 1 else [int(item) for item in array]
+        return [int(item) if known else None for item, known in zip(found.values, found.known, strict=True)]
 
     def producer(self, value: str) -> onnx.NodeProto | None:
         """Return the node that produces a value, None for inputs and initializers, and where a step has moved it."""

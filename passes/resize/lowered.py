@@ -139,7 +139,7 @@ def read_given(rw: LoweringRewriter, modes: Modes) -> Given:
     scales: list[np.float32 | None] = [np.float32(1)] * rank
     sizes: list[int | None] = list(shape)
     if by_sizes:
-        elements = rw.elements(rw.input(3)) or [None] * len(places)
+        elements = rw.partly_known(rw.input(3)) or [None] * len(places)
         origins = trace(rw, rw.input(3)) or [None] * len(places)
         for place, size, origin in zip(places, elements, origins, strict=True):
             length = shape[place]

@@ -23,8 +23,7 @@ def trace(rw: LoweringRewriter, value: str, depth: int = _DEPTH) -> list[Length 
     """
     node = rw.producer(value) if depth else None
     if node is None or not is_onnx(node.domain) or any(item.ref_attr_name for item in node.attribute):
-        found = rw.elements(value)
-        return None if found is None else [None] * len(found)
+        return _untraced(rw, value)
     ints = {item.name: list(item.ints) or [item.i] for item in node.attribute}
     if node.op_type == "Shape":
         rank = rw.rank(node.input[0])
@@ -42,8 +41,7 @@ def trace(rw: LoweringRewriter, value: str, depth: int = _DEPTH) -> list[Length 
         return [item for part in parts if part is not None for item in part]
     inner = trace(rw, node.input[0], depth - 1) if node.op_type in ("Slice", "Gather") else None
     if inner is None:
-        found = rw.elements(value)
-        return None if found is None else [None] * len(found)
+        return _untraced(rw, value)
     if node.op_type == "Gather":
         places = _constants(rw, node.input[1])
         if places is None or any(not -len(inner) <= place < len(inner) for place in places):
@@ -59,6 +57,15 @@ def trace(rw: LoweringRewriter, value: str, depth: int = _DEPTH) -> list[Length 
     return inner[start:end] if step == 1 else None
 
 
+def _untraced(rw: LoweringRewriter, value: str) -> list[Length | None] | None:
+    shape = rw.shape(value)
+    if shape is None or len(shape) > 1:
+        found = rw.partly_known(value)
+        return None if found is None else [None] * len(found)
+    count = shape[0] if shape else 1
+    return None if count is None else [None] * count
+
+
 def _constants(rw: LoweringRewriter, value: str) -> Sequence[int] | None:
-    found = rw.elements(value)
-    return None if found is None or None in found else [item for item in found if item is not None]
+    found = rw.known(value)
+    return None if found is None else [int(item) for item in found.reshape(-1)]
