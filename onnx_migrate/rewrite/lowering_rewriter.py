@@ -137,6 +137,8 @@ class LoweringRewriter(Rewriter):
             self.after("Cast", [raw], [name], to=narrow)
         for item in (*(() if self.removed else (self.node,)), *self.following):
             record_outputs(self.scope, item, self.version)
+        if not self.removed:
+            self._values.add(self.node)
 
     def _node(
         self,

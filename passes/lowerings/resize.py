@@ -43,6 +43,10 @@ def resize_19_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if scales is not None and scales.size and bool(((np.frexp(scales)[0] == 0.5) & (scales >= 1)).all()):
         rw.set("coordinate_transformation_mode", "half_pixel")
         return
+    by_sizes = rw.input(3) and not rw.input(2) and not rw.get("keep_aspect_ratio_policy")
+    if by_sizes and modes.mode != "nearest" and rw.rank(rw.input(0)) is None:
+        _write_half_pixel(rw)
+        return
     f = Folding(rw)
     given = read_given(rw, modes)
     axes = given.axes(f)
@@ -52,11 +56,15 @@ def resize_19_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     ):
         rw.set("coordinate_transformation_mode", "half_pixel")
         return
-    if modes.mode != "nearest" and given.by_sizes and not rw.get("keep_aspect_ratio_policy"):
-        rw.set("coordinate_transformation_mode", "half_pixel")
-        rw.note("half_pixel computes the coordinates of half_pixel_symmetric by sizes", Exactness.EQUIVALENT)
+    if by_sizes and modes.mode != "nearest":
+        _write_half_pixel(rw)
         return
     _write(rw, f, given, axes)
+
+
+def _write_half_pixel(rw: LoweringRewriter) -> None:
+    rw.set("coordinate_transformation_mode", "half_pixel")
+    rw.note("half_pixel computes the coordinates of half_pixel_symmetric by sizes", Exactness.EQUIVALENT)
 
 
 @lowering("Resize", leaves=18)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto, helper
-from onnx_migrate.passes.lowerings.folding import Array, Folding, Operand
 
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.spec.resize import (
@@ -19,6 +18,7 @@ from onnx_migrate.spec.resize import (
     sizes_are_lengths,
 )
 
+from ..lowerings.folding import Array, Folding, Operand
 from .sampling import Axis, Modes, antialiased, coordinates, cubic, linear, nearest
 from .traced_sizes import trace
 

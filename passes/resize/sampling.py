@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from onnx import TensorProto
-from onnx_migrate.passes.lowerings.folding import Array, Folding, Operand
+
+from ..lowerings.folding import Array, Folding, Operand
 
 __all__ = ["Axis", "Modes", "antialiased", "coordinates", "cubic", "linear", "nearest", "outside"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from onnx import TensorProto
-from onnx_migrate.passes.lowerings.folding import Array, Folding, Operand
-from onnx_migrate.passes.lowerings.selecting import select
 
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
+from ..lowerings.folding import Array, Folding, Operand
+from ..lowerings.selecting import select
 from .sampling import Axis, Modes, antialiased, coordinates, cubic, linear, nearest, outside
 
 __all__ = ["end_with", "write_taps"]
