@@ -76,7 +76,7 @@ def _lowerings(options: PipelineOptions) -> list[Pass]:
     main = _targets(options.opset).get("ai.onnx")
     if main is None or main[1] or not options.lower:
         return []
-    return [LowerOpset(opset=main[0])]
+    return [LowerOpset(opset=main[0], nearest=options.lower == "nearest")]
 
 
 def _targets(asked: Opset) -> dict[str, tuple[int, bool]]:

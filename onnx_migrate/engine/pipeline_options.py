@@ -8,6 +8,7 @@ from typing import Literal
 
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
+from onnx_migrate.spec.runtimes import Lower
 
 __all__ = ["Opset", "PipelineOptions", "ResizeForm"]
 
@@ -23,7 +24,7 @@ class PipelineOptions:
     """The options of `onnx_migrate.default_pipeline`, which `onnx_migrate.migrate` documents."""
 
     opset: Opset = "17+"
-    lower: bool = True
+    lower: Lower = True
     dynamic: DynamicAxes | None = None
     dynamic_batch: bool | str = False
     fix: FixedDims | None = None

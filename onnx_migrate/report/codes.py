@@ -107,6 +107,7 @@ CODES = {
     "flow": "Where a dynamic dim occurs: the axes of inputs and outputs that have its name, axes of outputs that are computed from it, and how many nodes have an output whose shape changes with it.",
     "input-dims": "Dims of an input were made dynamic, as asked for with --dynamic or --dynamic-batch.",
     "widened": "Constants of a type that the target opset does not have, such as int4, became int8, uint8, float16 or float32 with equal values, because only dequantisation and casts read them. The file grows by the difference.",
+    "not-lowered": "The opset asked for cannot be reached, and the runtime was said to try newer ones too: the model has the nearest opset that it can have. The message names the node in the way.",
     "inlined": "Calls of a local function were replaced by its body, because a downward step in it needs types, ranks or values that only the calls say.",
     "ir-version": "The IR version became the lowest one that has the target opset and all that the model holds.",
     "older-ir": "The model holds something, or imports an opset, that is newer than its IR version. Neither onnx.checker nor runtimes refuse it for that, so the IR version stays as it is; docs/ir-versions.md has the list of what came with which version.",
