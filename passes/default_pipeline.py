@@ -13,6 +13,7 @@ from .cleanup import Cleanup
 from .declared_shapes import DeclaredShapes
 from .dynamic_dims import DynamicDims
 from .fix_dims import FixDims
+from .ir_version import IrVersion
 from .migrate_ml import DOMAIN as ML
 from .migrate_ml import MigrateMl
 from .migrate_opset import MigrateOpset
@@ -30,9 +31,17 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     Raises UsageError for an opset that is none.
     """
     passes: list[Pass] = []
+    if options.drop_training and options.ir_version is None:
+        raise UsageError(
+            "training information is dropped for an IR version that does not have it, and none is asked for",
+            hint="give --ir-version N too, in Python ir_version=N",
+        )
+    if _asks_for_ir_version_alone(options):
+        return [*_ir_version(options), *installed_passes()]
     if options.fix is not None:
         passes.append(FixDims(fix=options.fix))
     passes += _migrations(options)
+    passes += _ir_version(options)
     if options.resize_intent:
         passes.append(ResizeIntent(dynamic=options.dynamic))
     passes += [
@@ -49,9 +58,29 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     return passes
 
 
+def _asks_for_ir_version_alone(options: PipelineOptions) -> bool:
+    """Return whether nothing but the IR version is to change."""
+    others = (options.opset, options.dynamic, options.fix)
+    return (
+        options.ir_version is not None
+        and all(option is None for option in others)
+        and not (options.dynamic_batch or options.resize_intent)
+        and options.resize_form == "auto"
+    )
+
+
+def _ir_version(options: PipelineOptions) -> list[Pass]:
+    """Return the pass that sets the IR version, if one is asked for."""
+    if options.ir_version is None:
+        return []
+    unlist = not options.keep_initializers_as_inputs
+    return [IrVersion(ir_version=options.ir_version, drop_training=options.drop_training, unlist=unlist)]
+
+
 def _migrations(options: PipelineOptions) -> list[Pass]:
     """Return the passes that bring the nodes to the opsets asked for."""
-    targets = _targets(options.opset)
+    default = "17+" if options.ir_version is None else "1+"
+    targets = _targets(default if options.opset is None else options.opset)
     passes: list[Pass] = []
     main = targets.get("ai.onnx")
     if main is not None:
