@@ -96,6 +96,10 @@ class Scope:
         """Return the known element type and shape of a value."""
         return self.types.lookup(self.function, self.key, name)
 
+    def record_type(self, name: str, known: ValueType) -> None:
+        """Enter the type of a value that a rewrite has added to this body."""
+        self.types.record(self.function, self.key, name, known)
+
     def constant(self, name: str) -> np.ndarray[Any, Any] | None:
         """Return the array of a constant: an initializer that cannot be overridden, or a Constant node.
 

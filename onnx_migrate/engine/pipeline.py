@@ -112,6 +112,7 @@ class Pipeline:
 def default_pipeline(
     *,
     opset: Opset | None = None,
+    lower: bool = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -121,6 +122,7 @@ def default_pipeline(
     keep: Collection[str] = (),
     keep_initializers_as_inputs: bool = False,
     ir_version: int | None = None,
+    keep_ir: bool = False,
     drop_training: bool = False,
     limits: Limits | None = None,
     isolated: bool = True,
@@ -128,6 +130,7 @@ def default_pipeline(
     """Return the passes `migrate` runs with these arguments, installed ones included, to list, reorder or extend."""
     options = PipelineOptions(
         opset=opset,
+        lower=lower,
         dynamic=dynamic,
         dynamic_batch=dynamic_batch,
         fix=fix,
@@ -137,6 +140,7 @@ def default_pipeline(
         keep=frozenset(keep),
         keep_initializers_as_inputs=keep_initializers_as_inputs,
         ir_version=ir_version,
+        keep_ir=keep_ir,
         drop_training=drop_training,
         limits=limits or Limits(),
         isolated=isolated,

@@ -24,6 +24,7 @@ class PipelineOptions:
 
     opset: Opset | None = None
     """None is "17+"; where `ir_version` is given, the opset then stays."""
+    lower: bool = True
     dynamic: DynamicAxes | None = None
     dynamic_batch: bool | str = False
     fix: FixedDims | None = None
@@ -33,6 +34,7 @@ class PipelineOptions:
     keep: frozenset[str] = frozenset()
     keep_initializers_as_inputs: bool = False
     ir_version: int | None = None
+    keep_ir: bool = False
     drop_training: bool = False
     limits: Limits = field(default_factory=Limits)
     isolated: bool = True

@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 
 from onnx_migrate.analysis.scope import Scope, scopes
-from onnx_migrate.engine.lift import Lift
+from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.validity import check_original
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.model.model import Model

@@ -8,10 +8,11 @@ from typing import Any
 import onnx
 
 from onnx_migrate.model.graphs import bodies
+from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.spec.ir_versions import IrFeature
 
-__all__ = ["drop_annotation"]
+__all__ = ["differ_in_ir_version_alone", "drop_annotation"]
 
 
 def drop_annotation(proto: onnx.ModelProto, feature: IrFeature) -> int:
@@ -20,6 +21,27 @@ def drop_annotation(proto: onnx.ModelProto, feature: IrFeature) -> int:
     The metadata of the model itself stays: it is as old as IR version 3.
     """
     return _DROP[feature](proto)
+
+
+def differ_in_ir_version_alone(one: Model, other: Model) -> bool:
+    """Return whether two models have other IR versions, and differ otherwise in annotations only, if in anything."""
+    if one.proto.ir_version == other.proto.ir_version or one.weights.folder != other.weights.folder:
+        return False
+    if len(one.proto.graph.node) != len(other.proto.graph.node):
+        return False  # to spare the copies
+    if any(mine is not its for mine, its in zip(one.weights.memory, other.weights.memory, strict=False)):
+        return False
+    return _bare(one.proto) == _bare(other.proto)
+
+
+def _bare(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy without IR version and annotations."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    copy.ClearField("ir_version")
+    for feature in _DROP:
+        drop_annotation(copy, feature)
+    return copy
 
 
 def _metadata(proto: onnx.ModelProto) -> int:

@@ -22,7 +22,7 @@ from onnx_migrate.model.graphs import (
 from onnx_migrate.model.names import Names
 from onnx_migrate.spec.schema import is_onnx
 
-__all__ = ["inline_functions", "other_opset"]
+__all__ = ["inline_calls", "other_opset"]
 
 Attributes = Mapping[str, AttributeProto]
 
@@ -45,7 +45,7 @@ def other_opset(proto: ModelProto, function: FunctionProto) -> tuple[str, int, i
     return None
 
 
-def inline_functions(proto: ModelProto, keys: Collection[FunctionKey] | None = None) -> int:
+def inline_calls(proto: ModelProto, keys: Collection[FunctionKey] | None = None) -> int:
     """Inline the calls of these local functions, by default of all, in place; return how many calls there were.
 
     The functions are removed. Values and nodes inside get new names; outputs of calls keep theirs. Functions must not be

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .ir_version import IrVersion
-from .lower_ir import lower_ir
+from .lower_ir import fit_ir_version, lower_ir
 
-__all__ = ["IrVersion", "lower_ir"]
+__all__ = ["IrVersion", "fit_ir_version", "lower_ir"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from onnx import FunctionProto, ModelProto
 
-from onnx_migrate.errors import CannotMigrate, Where
-from onnx_migrate.model.graphs import all_nodes, function_path
+from onnx_migrate.engine.inlining import inline_functions
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.validity.ir_features import Found, features
+from onnx_migrate.model.validity.ir_features import Found, features, required_ir
 from onnx_migrate.rewrite.annotations import drop_annotation
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.rewrite.inline_functions import inline_functions, other_opset
 from onnx_migrate.spec.ir_versions import (
     DTYPE_FEATURES,
     NEWEST_IR,
@@ -24,7 +24,7 @@ from .functions import merge_overloads, write_defaults
 from .initializers import list_initializers
 from .sparse import make_dense
 
-__all__ = ["lower_ir"]
+__all__ = ["fit_ir_version", "lower_ir"]
 
 _HINTS = {
     IrFeature.TRAINING: "--drop-training leaves it out",
@@ -78,11 +78,25 @@ def lower_ir(
     step.refuse(left)
 
 
+def fit_ir_version(model: Model, log: ChangeLog, pass_name: str) -> None:
+    """Lower the IR version of a model, in place, to the oldest that has its opsets and all that numbers depend on.
+
+    Annotations that this IR version does not have are removed. An IR version that is lower already stays.
+    """
+    before, target = model.proto.ir_version, required_ir(model.proto, annotations=False)
+    if target < before <= NEWEST_IR:
+        lower_ir(model, target, log, pass_name=pass_name)
+        model.proto.ir_version = target
+        reason = f"IR version {before} became {target}, the oldest that has all that the model needs"
+        log.note(pass_name, "ir-version", reason, subject="model")
+
+
 class _Step:
     """One lowering: the model, the IR version to reach, and the log."""
 
     def __init__(self, model: Model, target: int, log: ChangeLog, pass_name: str) -> None:
         self.proto = model.proto
+        self._model = model
         self.target = target
         self._log = log
         self._pass_name = pass_name
@@ -108,21 +122,8 @@ class _Step:
     def functions(self, found: set[IrFeature]) -> None:
         """Inline functions, or write their calls in an older form."""
         if IrFeature.FUNCTIONS in found:
-            for function in self.proto.functions:
-                other = other_opset(self.proto, function)
-                if other is not None:
-                    domain, own, outer = other
-                    raise CannotMigrate(
-                        f"IR version {self.target} has no local functions, and this one cannot be inlined: it uses opset"
-                        f" {own} of {domain or 'ai.onnx'}, and the model opset {outer}",
-                        code="no-such-ir",
-                        where=Where(function_path(function)),
-                        hint=f"bring both to one opset first: --opset {max(own, outer)}"
-                        if not domain
-                        else "",
-                    )
             count = len(self.proto.functions)
-            calls = inline_functions(self.proto)
+            calls = inline_functions(self._model, code="no-such-ir")
             self.note("inlined", f"inlined {calls} calls of {count} local functions")
             return
         if IrFeature.ATTRIBUTE_DEFAULTS in found:

@@ -25,7 +25,7 @@ def explain(code: str) -> int:
     if code in CODES:
         click.echo(f"{code}\n\n{textwrap.fill(CODES[code], 100, break_on_hyphens=False)}")
         return 0
-    from onnx_migrate.engine.registry import steps
+    from onnx_migrate.engine.steps.registry import steps
 
     found = [step for step in steps() if step.code == code]
     if not found:

@@ -33,6 +33,7 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "keep": options["keep"],
         "keep_initializers_as_inputs": options["keep_initializers_as_inputs"],
         "ir_version": options["ir_version"],
+        "keep_ir": options["keep_ir"],
         "drop_training": options["drop_training"],
         "passes": (*options["extra"], *([_runtime_limits_pass(row)] if row else [])),
         "without": options["without"],

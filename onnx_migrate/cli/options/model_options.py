@@ -38,6 +38,10 @@ _OPTIONS = (
         "Without --opset the opset stays, and where nothing else is asked for, nothing else is touched.",
     ),
     click.option(
+        "--keep-ir", is_flag=True,
+        help="Leave the IR version of a model whose opset is lowered as it is; by default it is lowered too.",
+    ),
+    click.option(
         "--drop-training", is_flag=True,
         help="Remove training information, which IR versions below 7 do not have, for such an --ir-version.",
     ),

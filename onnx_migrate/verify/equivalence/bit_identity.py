@@ -30,6 +30,7 @@ from onnx_migrate.verify.evaluators import (
     with_extra_outputs,
 )
 from onnx_migrate.verify.model_traits import dependents, is_random
+from onnx_migrate.verify.run_count import begin_run, run_each
 
 __all__ = ["compare_inner_bits", "recorded_with_outputs", "run_exact", "run_recorded", "value_sizes"]
 
@@ -81,7 +82,7 @@ def run_recorded(
     first: list[Values] = []
     try:
         evaluator = open_model(with_extra_outputs(model, [*names, *hidden]), UNOPTIMIZED)
-        first = [evaluator.run(feed) for feed in feeds[:1]]
+        first = list(run_each(evaluator, feeds, range(len(feeds[:1]))))
     except EvaluationError:
         if not hidden:
             raise
@@ -90,8 +91,8 @@ def run_recorded(
 
     def runs() -> Iterator[Values]:
         yield from first
-        for feed in feeds[len(first) :]:
-            yield {name: value for name, value in evaluator.run(feed).items() if name not in hidden}
+        for values in run_each(evaluator, feeds, range(len(first), len(feeds))):
+            yield {name: value for name, value in values.items() if name not in hidden}
 
     return evaluator, runs()
 
@@ -145,8 +146,10 @@ def _compared(before: onnx.ModelProto, exact: onnx.ModelProto) -> list[str]:
 def _compare(original: Runnable, exact: Runnable, names: list[str], findings: Findings) -> None:
     feed = findings.reference.feeds[0].inputs
     mark("original: running, inner values")
+    begin_run("inner values")
     ours = open_model(with_extra_outputs(original, names), UNOPTIMIZED).run(feed)
     mark("result before its inexact changes: running, inner values")
+    begin_run("inner values")
     theirs = open_model(with_extra_outputs(exact, names), UNOPTIMIZED).run(feed)
     _compare_values(names, ours, theirs, findings)
 

@@ -14,6 +14,7 @@ from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.equivalence.inner_values import InnerValues, expose_inner_values
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model, with_extra_outputs
+from onnx_migrate.verify.run_count import run_each
 
 __all__ = ["CandidateRun"]
 
@@ -77,8 +78,7 @@ class CandidateRun:
             with_extra_outputs(self._result, exposed) if exposed else self._result, configuration
         )
         self.evaluator = model.name
-        for feed in inputs:
-            yield model.run(feed)
+        yield from run_each(model, inputs)
 
     def _with_inner_values(self, outputs: Sequence[str], inputs: Sequence[Mapping[str, Any]]) -> InnerValues:
         """Run with inner values upstream of `outputs`, and the hidden ones if the result runs with those."""

@@ -37,6 +37,7 @@ from onnx_migrate.verify.inputs.user_inputs import Feeds
 from onnx_migrate.verify.load_check import load_failure, with_load_failure
 from onnx_migrate.verify.model_traits import random_outputs
 from onnx_migrate.verify.random_part import with_fixed_numbers
+from onnx_migrate.verify.run_count import expect_runs, start_count
 from onnx_migrate.verify.verdict import Kind, Verdict
 
 __all__ = ["Task", "check"]
@@ -114,6 +115,7 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
         if output.name not in kept:
             reason = f"the result has no output {output.name!r}, which the original has"
             return Verdict(Kind.DIFFERS, reason), False
+    start_count(_runs_for_each_input(task))
     hidden = [] if exact is None else _recorded(before, after, exact.proto(), feeds, task.first_choice)
     start = time.perf_counter()
     try:
@@ -153,6 +155,7 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
     try:
         proved = reference.dear and exact is not None and exact != result and findings.exact is True
         load_first = proved and not reference.nearest and reference.all_at_both_levels
+        expect_runs(len(reference.feeds) * (1 if load_first else 2))
         candidate.run(claim if claimed == result else None, load_first=load_first)
     except EvaluationError as error:
         load = load_failure(original, result) if error.loading and not only_reference else None
@@ -187,6 +190,12 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
     ):
         compare_values(original, result, before, after, findings, max(_PATIENCE, seconds))
     return findings.verdict(candidate.evaluator + _levels(reference)), reference.dear
+
+
+def _runs_for_each_input(task: Task) -> int:
+    """Return how many runs of results each input takes: the result's at both levels, another model's with the claim."""
+    claimed = task.exact or task.lifted
+    return 2 if claimed in (None, task.result) else 3
 
 
 def _recorded(

@@ -15,6 +15,7 @@ import onnx
 from onnx_migrate.model.graphs import fed_inputs, names_read, producers
 from onnx_migrate.verify.compare.informative import is_informative
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, Evaluator, Runnable, open_model, with_extra_outputs
+from onnx_migrate.verify.run_count import run_each
 
 __all__ = ["InnerValues", "expose_inner_values"]
 
@@ -52,7 +53,7 @@ def expose_inner_values(
     for depth in _DEPTHS:
         names = [name for output in outputs for name in upstream.within(output, depth)]
         evaluator = open_model(with_extra_outputs(runnable, [*names, *also]), UNOPTIMIZED)
-        runs = [evaluator.run(feed) for feed in feeds]
+        runs = list(run_each(evaluator, feeds))
         varies = {name: is_informative([run[name] for run in runs]) for name in (runs[0] if runs else ())}
         found = {output: upstream.nearest(output, varies) for output in outputs}
         if not any(None in names for names in found.values()) or depth == _DEPTHS[-1]:

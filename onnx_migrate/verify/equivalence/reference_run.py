@@ -26,6 +26,7 @@ from onnx_migrate.verify.evaluators import (
 from onnx_migrate.verify.inputs.constraints.exact_inputs import exact_inputs
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds
 from onnx_migrate.verify.model_traits import contains_resize
+from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each
 from onnx_migrate.verify.verdict import FeedNote
 
 __all__ = ["ReferenceRun", "run_original"]
@@ -136,9 +137,12 @@ def run_original(
     runs = {configurations[0]: search.outputs}
     exact = exact_inputs(before)
     try:
-        for index, inputs in enumerate(search.inputs):
-            if not search.dear or _has_discrete(search.outputs[index]):
-                noise.observe(index, search.run(perturbed_by_ulp(inputs, seed, exact)))
+        count = len(search.feeds)
+        moved = [index for index in range(count) if not search.dear or _has_discrete(search.outputs[index])]
+        expect_runs(len(moved) + count * (len(configurations) - 1), count)
+        for index in moved:
+            begin_run(f"input {index + 1} of {count}")
+            noise.observe(index, search.run(perturbed_by_ulp(search.inputs[index], seed, exact)))
         search.release_model()
         for configuration in configurations[1:]:
             mark(f"original: running, {configuration}")
@@ -205,7 +209,7 @@ def _look_upstream(
 def _run_again(original: Runnable, configuration: str, search: FeedSearch, noise: Noise) -> list[Values]:
     """Run the feeds in another configuration, observe the noise, and leave out what differs by more than rounding."""
     model = open_model(original, configuration)
-    again = [model.run(inputs) for inputs in search.inputs]
+    again = list(run_each(model, search.inputs))
     beyond = set().union(*(noise.outputs_beyond_noise(index, run) for index, run in enumerate(again)))
     for output in sorted(beyond):
         search.notes.append(

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from onnx_migrate import isolate
-from onnx_migrate.isolate import Limits
+from onnx_migrate.isolate import Limits, Listener
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.equivalence.check import Task
 from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE
@@ -39,6 +39,7 @@ def verify(
     seed: int = 0,
     limits: Limits | None = None,
     isolated: bool = True,
+    listen: Listener | None = None,
 ) -> Verdict:
     """Run both models on the same inputs, in one child process, and compare every output.
 
@@ -49,11 +50,11 @@ def verify(
     ONNX Runtime's own rounding is allowed too.
     With `by_value` and without `exact`, a result that keeps the names of all values is compared value by value as well.
     Without `feeds` the inputs are random (inputs/generate.py). Raises UsageError for `feeds` that do not fit the
-    original; whatever the models do is in the verdict.
+    original; whatever the models do is in the verdict. `listen` gets how far the verification has come (run_count.py).
     """
     start = time.perf_counter()
     task = Task(original, result, exact, lifted, strict, by_value, feeds, tolerance or Tolerance(), seed)
-    ending = isolate.run(CHECK, task, limits=limits, isolated=isolated)
+    ending = isolate.run(CHECK, task, limits=limits, isolated=isolated, listen=listen)
     for _ in range(_CRASHES):
         if not isinstance(ending, isolate.Crashed) or not ending.stage.startswith(SIZES_STAGE):
             break
@@ -62,7 +63,7 @@ def verify(
         if following == len(choices):
             break
         task = replace(task, first_choice=following)
-        ending = isolate.run(CHECK, task, limits=limits, isolated=isolated)
+        ending = isolate.run(CHECK, task, limits=limits, isolated=isolated, listen=listen)
     seconds = time.perf_counter() - start
     if isinstance(ending, isolate.Returned):
         verdict: Verdict = ending.value
