@@ -89,8 +89,12 @@ def settle_ir_version(result: Model, original: Model, log: ChangeLog) -> None:
             hint="a pass wrote that after the IR version was set: ask for a newer one, or leave the pass out",
         )
     if newer:
-        had = {(found.feature, found.text) for found in features(original.proto)}
-        newer = [found for found in newer if (found.feature, found.text) not in had or _refused(proto, found)]
+        had = {
+            found.feature: found.since for found in features(original.proto)[::-1]
+        }  # the newest opset last
+        newer = [
+            found for found in newer if found.since > had.get(found.feature, 0) or _refused(proto, found)
+        ]
     if newer:
         needed = max(found.since for found in newer)
         reason = f"IR version {proto.ir_version} became {needed}, as the model has {_listed(newer)}"

@@ -109,7 +109,7 @@ class _Inliner:
                 self._nested(inner, owner)
 
     def _bound(self, function: FunctionProto, call: NodeProto) -> tuple[dict[str, str], list[NodeProto]]:
-        """Return the names of a function's inputs and outputs at a call, and nodes for outputs that are also something else."""
+        """Return the names of a function's inputs and outputs at a call, and nodes for outputs that are inputs too."""
         given = [*call.input, *[""] * len(function.input)]
         renamed = dict(zip(function.input, given, strict=False))
         wanted = [*call.output, *[""] * len(function.output)]
@@ -117,7 +117,7 @@ class _Inliner:
         for formal, actual in zip(function.output, wanted, strict=False):
             if formal not in renamed:
                 renamed[formal] = actual or self.names.fresh(formal)
-            elif actual:  # it is an input too, or returned twice
+            elif actual:
                 copies.append(NodeProto(op_type="Identity", input=[renamed[formal]], output=[actual]))
         return renamed, copies
 

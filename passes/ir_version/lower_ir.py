@@ -50,7 +50,7 @@ def lower_ir(
     step = _Step(model, target, log, pass_name)
     if drop_training and proto.training_info:
         del proto.training_info[:]
-        step.note("training-info", "removed the training information")
+        log.note(pass_name, "training-info", "removed the training information")
     found = step.newer()
     if not found:
         return
@@ -58,21 +58,32 @@ def lower_ir(
         step.drop_unused_imports()
     for feature in (item.feature for item in found if item.feature.annotation):
         count = drop_annotation(proto, feature)
-        step.note("annotations", f"removed {feature.text}, from {count} places: no number depends on them")
+        log.note(
+            pass_name,
+            "annotations",
+            f"removed {feature.text}, from {count} places: no number depends on them",
+        )
     step.functions({item.feature for item in found})
     if any(item.feature is IrFeature.SPARSE for item in found):
         for name in make_dense(model):
-            step.note(
-                "dense", f"initializer {name!r} is written with its zeros, no longer as a sparse tensor", name
+            log.note(
+                pass_name,
+                "dense",
+                f"initializer {name!r} is written with its zeros, no longer as a sparse tensor",
+                subject=name,
             )
     left = step.newer()
     if any(item.feature is IrFeature.UNLISTED for item in left):
         step.refuse([item for item in left if item.feature is not IrFeature.UNLISTED])
         listed, moved = list_initializers(proto)
         if moved:
-            step.note("moved-weights", f"moved {moved} initializers of sub-graphs to the main graph")
-        step.note(
-            "listed", f"added {listed} initializers to the inputs, where IR version {target} wants them"
+            log.note(
+                pass_name, "moved-weights", f"moved {moved} initializers of sub-graphs to the main graph"
+            )
+        log.note(
+            pass_name,
+            "listed",
+            f"added {listed} initializers to the inputs, where IR version {target} wants them",
         )
         left = step.newer()
     step.refuse(left)
@@ -98,11 +109,8 @@ class _Step:
         self.proto = model.proto
         self._model = model
         self.target = target
-        self._log = log
-        self._pass_name = pass_name
-
-    def note(self, code: str, reason: str, subject: str = "model") -> None:
-        self._log.note(self._pass_name, code, reason, subject=subject)
+        self.log = log
+        self.pass_name = pass_name
 
     def newer(self) -> list[Found]:
         """Return what the model has that the target does not."""
@@ -117,23 +125,34 @@ class _Step:
                 domain = "" if is_onnx(entry.domain) else entry.domain
                 if domain and domain not in used and minimal_ir_version(entry.version, domain) > self.target:
                     owner.opset_import.remove(entry)
-                    self.note("unused-import", f"removed the import of {domain}, which no node uses", domain)
+                    self.log.note(
+                        self.pass_name,
+                        "unused-import",
+                        f"removed the import of {domain}, which no node uses",
+                        subject=domain,
+                    )
 
     def functions(self, found: set[IrFeature]) -> None:
         """Inline functions, or write their calls in an older form."""
         if IrFeature.FUNCTIONS in found:
             count = len(self.proto.functions)
             calls = inline_functions(self._model, code="no-such-ir")
-            self.note("inlined", f"inlined {calls} calls of {count} local functions")
+            self.log.note(self.pass_name, "inlined", f"inlined {calls} calls of {count} local functions")
             return
         if IrFeature.ATTRIBUTE_DEFAULTS in found:
             written = write_defaults(self.proto, self.target)
-            self.note(
-                "attribute-defaults", f"wrote {written} default values of functions' attributes at calls"
+            self.log.note(
+                self.pass_name,
+                "attribute-defaults",
+                f"wrote {written} default values of functions' attributes at calls",
             )
         if IrFeature.OVERLOADS in found:
             renamed = merge_overloads(self.proto)
-            self.note("overloads", f"renamed {renamed} functions, which had a name in common and overloads")
+            self.log.note(
+                self.pass_name,
+                "overloads",
+                f"renamed {renamed} functions, which had a name in common and overloads",
+            )
 
     def refuse(self, left: list[Found]) -> None:
         """Raise CannotMigrate if anything is left that the target does not have."""
@@ -153,6 +172,6 @@ class _Step:
         raise CannotMigrate(
             f"{reason}, so it cannot have IR version {self.target}",
             code="no-such-type" if found.feature in DTYPE_FEATURES.values() else "no-such-ir",
-            where=found.where,
+            where=found.where if found.where.scope != "model" else None,
             hint=hint,
         )

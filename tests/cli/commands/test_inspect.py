@@ -93,6 +93,8 @@ def test_limits_of_a_runtime_are_shown(cli: Run, folder: Path) -> None:
     """As in the migration: a refusal, and warnings."""
     proto = onnx.load("small.onnx")
     proto.ir_version = 10
+    type_ = onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT4, [1])
+    proto.graph.value_info.append(onnx.helper.make_value_info("four", type_))
     onnx.save(proto, "new.onnx")
     assert cli("small.onnx", "late.onnx", "--opset", "20", "--no-verify", "--no-simplify").code == 0
 
