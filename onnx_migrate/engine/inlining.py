@@ -14,8 +14,8 @@ __all__ = ["inline_functions"]
 
 def inline_functions(
     model: Model, functions: Collection[FunctionKey] | None = None, *, code: str = "cannot-inline"
-) -> int:
-    """Replace all calls of these functions, by default of all, in place, and remove the functions; return the calls.
+) -> Model:
+    """Replace all calls of these functions, by default of all, in place, and remove the functions; return the model.
 
     Weights stay references. Raises CannotMigrate with `code` for a function that uses another opset than the model.
     """
@@ -29,4 +29,5 @@ def inline_functions(
                 where=Where(function_path(function)),
                 hint=f"bring both to one opset first: --opset {max(own, outer)}" if not domain else "",
             )
-    return inline_calls(model.proto, functions)
+    inline_calls(model.proto, functions)
+    return model

@@ -23,6 +23,7 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
     row = _runtime(options)
     return {
         "opset": row.target if row else _opset(options),
+        "lower": not options["no_lower"],
         "dynamic": options["dynamic"] or None,
         "dynamic_batch": options["dynamic_batch"] or False,
         "fix": options["fix"] or None,

@@ -24,7 +24,11 @@ _OPTIONS = (
     click.option(
         "--opset", "--target-opset", cls=_Joined, multiple=True, default=("17+",), show_default=True, metavar="N",
         help="The ai.onnx opset to reach: a number, or latest; 17+ is 17, or the model's own opset if that is higher. "
+        "A model of a newer opset is brought down to a number. "
         "The domain ai.onnx.ml stays as it is unless --opset ai.onnx.ml=N is given too, or alone.",
+    ),
+    click.option(
+        "--no-lower", is_flag=True, help="Refuse a model of a newer opset instead of bringing it down.",
     ),
     click.option(
         "--for", "runtime", metavar="RUNTIME==VERSION", shell_complete=runtimes,

@@ -5,34 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.node_view import NodeView
 from onnx_migrate.spec.element_types import FIRST_OPSET, type_name, type_text, wider_types
 from onnx_migrate.spec.type_constraints import Constraints, Formal, constraints
 
-__all__ = ["fit_types", "has_lost_types", "loses_types"]
+__all__ = ["fit_types", "has_lost_types", "lost_types"]
 
 _HALVES = frozenset(("tensor(float16)", "tensor(bfloat16)"))
 
 
 @cache
-def loses_types(step: Lowering) -> bool:
-    """Return whether the version that a step leads to takes fewer types anywhere than the version it leaves."""
+def lost_types(step: Lowering) -> frozenset[int]:
+    """Return the element types that the version a step leaves takes somewhere and the version before does not there."""
     new, old = _forms(step)
     if new is None or old is None or step.types is LostTypes.OWN:
-        return False
-    return any(
-        formal.allowed - (older.allowed if (older := old.formal(index, output=output)) else frozenset())
-        for output, formals in ((False, new.inputs), (True, new.outputs))
-        for index, formal in enumerate(formals)
-    )
+        return frozenset()
+    lost: set[str] = set()
+    for output, formals in ((False, new.inputs), (True, new.outputs)):
+        for index, formal in enumerate(formals):
+            older = old.formal(index, output=output)
+            lost |= formal.allowed - (older.allowed if older else frozenset())
+    names = TensorProto.DataType.items()
+    return frozenset(dtype for name, dtype in names if f"tensor({name.lower()})" in lost)
 
 
-def has_lost_types(step: Lowering, view: NodeView) -> bool:
+def has_lost_types(step: Lowering, node: onnx.NodeProto, scope: Scope) -> bool:
     """Return whether a value of the node has a type that the older version does not take in its place."""
-    return next(_lost(step, view), None) is not None
+    lost = lost_types(step)
+    if not lost:
+        return False
+    names = (*node.input, *node.output)
+    return any(_dtype(scope, name) in lost for name in names if name) and any(_lost(step, node, scope))
 
 
 def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
@@ -44,7 +53,8 @@ def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
     _, old = _forms(step)
     if old is None:
         return
-    for formal, dtype in dict.fromkeys((formal, dtype) for formal, dtype in _lost(step, rw)):
+    found = {(formal.variable, dtype): formal for formal, dtype in _lost(step, rw.node, rw.scope)}
+    for (_, dtype), formal in found.items():
         name = type_name(dtype)
         if FIRST_OPSET.get(dtype, 1) > rw.version:
             rw.refuse(
@@ -96,16 +106,22 @@ def _forms(step: Lowering) -> tuple[Constraints | None, Constraints | None]:
     )
 
 
-def _lost(step: Lowering, view: NodeView) -> Iterator[tuple[Formal, int]]:
+def _lost(step: Lowering, node: onnx.NodeProto, scope: Scope) -> Iterator[tuple[Formal, int]]:
     """Yield the older formal parameter and the element type of each value that does not fit."""
     _, old = _forms(step)
     if old is None:
         return
-    for output, names in ((False, view.node.input), (True, view.node.output)):
+    for output, names in ((False, node.input), (True, node.output)):
         for index, name in enumerate(names):
             formal = old.formal(index, output=output) if name else None
-            dtype = view.scope.value_type(name).dtype if formal else None
-            if formal and dtype is None and not output:
-                dtype = view.dtype(name)
+            dtype = _dtype(scope, name) if formal else None
             if formal and dtype is not None and type_text(dtype) not in formal.allowed:
                 yield formal, dtype
+
+
+def _dtype(scope: Scope, name: str) -> int | None:
+    known = scope.value_type(name).dtype
+    if known is None:
+        source = scope.constant_source(name)
+        return source.data_type if isinstance(source, TensorProto) else None
+    return known

@@ -10,7 +10,7 @@ import onnx
 from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.analysis.shape_arithmetic import OPERATORS
-from onnx_migrate.engine.steps.lost_types import fit_types, has_lost_types, loses_types
+from onnx_migrate.engine.steps.lost_types import fit_types, has_lost_types
 from onnx_migrate.engine.steps.lowering_registry import Lowering, lowering_from
 from onnx_migrate.engine.steps.node_steps import apply_adapter, is_of_domain, node_name, true_version
 from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
@@ -18,10 +18,12 @@ from onnx_migrate.model.graphs import FunctionKey, called, function_key
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.node_view import NodeView
 from onnx_migrate.spec.schema import signature_at
 
-__all__ = ["Lower", "LoweringRefusal"]
+__all__ = ["OLDEST", "Lower", "LoweringRefusal"]
+
+OLDEST = 7
+"""ONNX Runtime has no kernels below opset 7 for Add, Mul, Gemm and many more, so nothing there could be verified."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Lower(Visitor):
         """
         if not is_of_domain(node, self.domain) or (self._functions and called(node) in self._functions):
             return None
-        start = true_version(node, scope, opset, self.target, self.log, self.pass_name)
+        start = true_version(node, scope, opset, self.target, ChangeLog(), self.pass_name)
         form = signature_at(node.domain, node.op_type, start)
         if form is None or form.since_version <= self.target:
             return None
@@ -106,10 +108,9 @@ class Lower(Visitor):
                 )
             if step.refusal:
                 raise self._error(step.refusal, code="no-equal", hint=step.hint)
-            where = Where(scope.path, node_name(node), node.op_type, leaves, leaves - 1)
-            casts = loses_types(step) and has_lost_types(step, NodeView(node, scope, where))
+            casts = has_lost_types(step, node, scope)
             if step.adapt or casts or step.exactness is not Exactness.EXACT:
-                return self._step(step, node, scope, where, casts=casts)
+                return self._step(step, node, scope, casts=casts)
             version = leaves - 1
         return None
 
@@ -133,9 +134,8 @@ class Lower(Visitor):
             error.where = where
         self.refusals.append(LoweringRefusal(error, scope.function, self._leaves))
 
-    def _step(
-        self, step: Lowering, node: onnx.NodeProto, scope: Scope, where: Where, *, casts: bool
-    ) -> LoweringRewriter:
+    def _step(self, step: Lowering, node: onnx.NodeProto, scope: Scope, *, casts: bool) -> LoweringRewriter:
+        where = Where(scope.path, node_name(node), node.op_type, step.leaves, step.leaves - 1)
         rewriter = LoweringRewriter(
             node, scope, step.leaves - 1, self.target, where, self._values[id(scope.body)]
         )

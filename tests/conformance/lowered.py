@@ -1,0 +1,152 @@
+"""Brings the node-test cases of the installed onnx down to older opsets, and holds results against the recorded outputs.
+
+    python -m tests.conformance.lowered [--shipped] [--setting SETTING] [--list] [--only NAME] [TARGET ...]
+
+An input that a step must know is bound: it becomes an initializer with its recorded value, unless --shipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import onnx
+import onnxruntime as ort
+from onnx import numpy_helper
+
+import onnx_migrate
+from onnx_migrate.engine.validity import check_result
+from onnx_migrate.errors import CannotMigrate, MigrateError
+from onnx_migrate.model.model import Model
+from onnx_migrate.spec.opsets import onnx_opset
+from tests.conformance import judge as judging
+from tests.conformance.judge import RANDOM, SETTINGS, VARIANTS, Outcome, Values
+from tests.conformance.survey import survey
+from tests.harness import make_variant
+
+__all__ = ["NEWEST", "TARGETS", "lowered_outcomes", "names_above"]
+
+TARGETS = (21, 17, 13, 11, 9)
+NEWEST = 26
+"""The newest opset that ONNX Runtime runs: cases of newer opsets are left out."""
+
+_INEXACT = re.compile("dft|stft")
+"""Cases whose outputs are sums of many products: compared with an absolute tolerance of 1e-4."""
+
+
+@cache
+def _cases() -> dict[str, Any]:
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = collect_testcases(None)
+    return {case.name: case for case in found if _of_onnx_alone(case.model)}
+
+
+def _of_onnx_alone(model: onnx.ModelProto) -> bool:
+    domains = {entry.domain for entry in model.opset_import}
+    return domains <= {"", "ai.onnx"} and not any(node.op_type in RANDOM for node in model.graph.node)
+
+
+def names_above(target: int) -> list[str]:
+    """Return the names of the cases of opsets above `target` and up to NEWEST."""
+    return [
+        name
+        for name, case in _cases().items()
+        if target < (onnx_opset(case.model.opset_import, ir_version=case.model.ir_version) or 0) <= NEWEST
+    ]
+
+
+def lowered_outcomes(
+    names: Sequence[str], target: int, *, setting: str = "as shipped", bound: bool = True
+) -> dict[str, Outcome]:
+    """Judge each case at a target, in child processes."""
+    tasks: list[Any] = [(name, setting, "bound" if bound else "shipped", target) for name in names]
+    return {task[0]: outcome for task, outcome in survey(tasks, work=_judge_all).items()}  # type: ignore[comparison-overlap]
+
+
+def _judge_all(tasks: Sequence[Any]) -> list[Outcome]:
+    ort.set_default_logger_severity(4)
+    warnings.simplefilter("ignore")
+    return [judge(*task) for task in tasks]
+
+
+def judge(name: str, setting: str, binding: str, target: int) -> Outcome:
+    """Lower one case in a setting, and run the result."""
+    case = _cases()[name]
+    base = onnx.ModelProto()
+    base.CopyFrom(case.model)
+    runs = [(_fed(base, inputs), list(outputs)) for inputs, outputs in case.data_sets]
+    for _ in range(8):
+        values: list[Values] = []
+        for fed, expected in runs:
+            model, given = make_variant(judging.ready(base, setting), VARIANTS[setting], fed)
+            values.append((given, expected))
+        try:
+            result = onnx_migrate.convert_version(model, target)
+        except CannotMigrate as error:
+            wanted = re.search(r"make '([^']+)' an initializer", error.hint)
+            if binding != "bound" or wanted is None or wanted[1] not in runs[0][0] or len(runs) > 1:
+                return Outcome("refused", f"{error.code}: {error}")
+            _bind(base, wanted[1], runs[0][0].pop(wanted[1]))
+            continue
+        except MigrateError as error:
+            return Outcome("illegal", f"{error.code}: {error}")
+        try:
+            check_result(Model(result), Model(model))
+        except MigrateError as error:
+            return Outcome("illegal", str(error))
+        fault = judging.fault(result, model)
+        if fault:
+            return Outcome("illegal", fault)
+        return judging.run(result, values, atol=1e-4 if _INEXACT.search(name) else judging.ATOL)
+    return Outcome("refused", "needs-constant: still, after eight inputs were bound")
+
+
+def _fed(model: onnx.ModelProto, inputs: Sequence[Any]) -> dict[str, Any]:
+    given = {tensor.name for tensor in model.graph.initializer}
+    names = [value.name for value in model.graph.input if value.name not in given]
+    return dict(zip(names, inputs, strict=False))
+
+
+def _bind(model: onnx.ModelProto, name: str, value: Any) -> None:
+    tensor = value if isinstance(value, onnx.TensorProto) else numpy_helper.from_array(value)
+    model.graph.initializer.add().CopyFrom(tensor)
+    model.graph.initializer[-1].name = name
+    kept = [item for item in model.graph.input if item.name != name]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print what became of the cases at each target."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("targets", nargs="*", type=int, default=TARGETS)
+    parser.add_argument("--shipped", action="store_true", help="bind nothing")
+    parser.add_argument("--setting", choices=[*SETTINGS], default="as shipped")
+    parser.add_argument("--list", action="store_true", help="print every case that does not pass")
+    parser.add_argument("--only", default="", help="a regular expression for names of cases")
+    options = parser.parse_args(argv)
+    bad = 0
+    for target in options.targets:
+        names = [name for name in names_above(target) if re.search(options.only, name)]
+        found = lowered_outcomes(names, target, setting=options.setting, bound=not options.shipped)
+        kinds = Counter(outcome.kind for outcome in found.values())
+        print(f"to {target}: {kinds['passed']} of {len(names)} passed; {dict(kinds)}", flush=True)
+        bad += kinds["wrong"] + kinds["illegal"] + kinds["crashed"] + kinds["hung"]
+        if options.list:
+            for name, outcome in sorted(found.items(), key=lambda item: (item[1].kind, item[1].text)):
+                if not outcome.passed:
+                    print(f"  {outcome.kind} {name}: {' '.join(outcome.text.split())[:260]}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
