@@ -24,8 +24,8 @@ __all__ = ["LowerOpset"]
 class LowerOpset(Pass):
     """Lower the main graph, all sub-graphs and local functions to an older ai.onnx opset; older bodies stay.
 
-    A function whose body needs types, ranks or values that only its callers know is inlined. Raises CannotMigrate, naming the nearest opset that can be reached, if a
-    node has no equal at the target.
+    A function whose body needs types, ranks or values that only its callers know is inlined. Raises CannotMigrate,
+    naming the nearest opset that can be reached, if a node has no equal at the target.
     """
 
     name: ClassVar[str] = "lower_opset"

@@ -13,11 +13,11 @@ __all__ = ["inline_functions"]
 
 
 def inline_functions(
-    model: Model, functions: Collection[FunctionKey] | None = None, *, code: str = "cannot-inline"
+    model: Model, functions: Collection[FunctionKey] | None = None, *, code: str = ""
 ) -> Model:
     """Replace all calls of these functions, by default of all, in place, and remove the functions; return the model.
 
-    Weights stay references. Raises CannotMigrate with `code` for a function that uses another opset than the model.
+    Weights stay references. Raises CannotMigrate, with `code` if given, for a function that uses another opset than the model.
     """
     for function in model.proto.functions:
         other = other_opset(model.proto, function)
@@ -25,7 +25,7 @@ def inline_functions(
             domain, own, outer = other
             raise CannotMigrate(
                 f"the function cannot be inlined: it uses opset {own} of {domain or 'ai.onnx'}, and the model opset {outer}",
-                code=code,
+                code=code or "cannot-inline",
                 where=Where(function_path(function)),
                 hint=f"bring both to one opset first: --opset {max(own, outer)}" if not domain else "",
             )

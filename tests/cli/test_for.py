@@ -36,7 +36,9 @@ def test_a_newer_ir_version_is_lowered_or_refused(cli: Run, folder: Path) -> Non
     assert onnx.load(folder / "out.onnx").ir_version == 8
 
     type_ = onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT4, [1])
-    proto.graph.value_info.append(onnx.helper.make_value_info("four", type_))
+    proto.graph.output.append(onnx.helper.make_value_info("four", type_))
+    four = onnx.helper.make_tensor("four", onnx.TensorProto.INT4, [1], [1])
+    proto.graph.node.append(onnx.helper.make_node("Constant", [], ["four"], value=four))
     onnx.save(proto, folder / "new.onnx")
     ended = cli("new.onnx", "out.onnx", "--for", "onnxruntime==1.14", *FAST)
 
