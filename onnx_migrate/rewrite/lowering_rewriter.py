@@ -50,6 +50,17 @@ class LoweringRewriter(Rewriter):
         found = self._values.value(value) if value else None
         return self.constant_value(value) if found is None and value else found
 
+    def partly_known(self, value: str) -> list[int | None] | None:
+        """Return the elements of a vector of integers, None for each that is computed at run time.
+
+        None where not even the number of elements is known.
+        """
+        found = self._values.partial(value) if value else None
+        if found is None or found.values.ndim != 1:
+            array = self.known(value)
+            return None if array is None or array.ndim != 1 else [int(item) for item in array]
+        return [int(item) if known else None for item, known in zip(found.values, found.known, strict=True)]
+
     def need_constant(self, index: int, what: str) -> np.ndarray[Any, Any]:
         """Return the array of input `index`, or refuse with code `needs-constant`; `what` names the input, as "axes"."""
         value = self.input(index)

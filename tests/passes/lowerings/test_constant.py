@@ -10,7 +10,7 @@ from tests.lowering import check_down, lower
 
 
 def text(attribute: str, dtype: str, opset: int = 12) -> str:
-    return f"""<ir_version: 8, opset_import: ["": {opset}]> graph (float[1] x) => ({dtype} y, float z)
+    return f"""<ir_version: 8, opset_import: ["": {opset}]> graph (float[1] x) => ({dtype}[] y, float[] z)
         {{ y = Constant <{attribute}> ()  z = Identity (x) }}"""
 
 
@@ -63,7 +63,7 @@ def test_a_sparse_tensor(linear: bool) -> None:
 
 def test_an_attribute_that_each_call_sets() -> None:
     source = """<ir_version: 8, opset_import: ["": 12, "local": 1]>
-        graph (float[2, 3] x) => (float y, float z) {
+        graph (float[2, 3] x) => (float[] y, float[] z) {
             y = local.F <by = [2.0, 3.0, 4.0]> (x)
             z = local.F <by = [5.0]> (x)
         }
@@ -74,7 +74,7 @@ def test_an_attribute_that_each_call_sets() -> None:
 
 def test_integers_in_a_function() -> None:
     source = """<ir_version: 8, opset_import: ["": 9, "local": 1]>
-        graph (float[2, 3] x) => (float y) { y = local.F (x) }
+        graph (float[2, 3] x) => (float[] y) { y = local.F (x) }
         <domain: "local", opset_import: ["": 9]> F (a) => (b) { s = Constant <value = int64[2] {3, 2}> ()
             b = Reshape (a, s) }"""
     check_down(source, 8, 7, variants=("plain", "if"))
@@ -82,8 +82,8 @@ def test_integers_in_a_function() -> None:
 
 
 def test_a_constant_that_a_branch_gives() -> None:
-    source = """<ir_version: 8, opset_import: ["": 12]> graph (bool c) => (int64 y) {
-            y = If (c) <then_branch = a () => (int64 p) { p = Constant <value_int = 3> () },
-                else_branch = b () => (int64 q) { q = Constant <value_int = 4> () }> }"""
+    source = """<ir_version: 8, opset_import: ["": 12]> graph (bool c) => (int64[] y) {
+            y = If (c) <then_branch = a () => (int64[] p) { p = Constant <value_int = 3> () },
+                else_branch = b () => (int64[] q) { q = Constant <value_int = 4> () }> }"""
     for value in (True, False):
         check_down(source, 11, 8, feeds={"c": np.array(value)}, variants=("plain", "function"))
