@@ -112,7 +112,7 @@ class Pipeline:
 
 def default_pipeline(
     *,
-    opset: Opset = "17+",
+    opset: Opset | None = None,
     lower: Lower = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
@@ -122,6 +122,9 @@ def default_pipeline(
     resize_intent: bool = False,
     keep: Collection[str] = (),
     keep_initializers_as_inputs: bool = False,
+    ir_version: int | None = None,
+    keep_ir: bool = False,
+    drop_training: bool = False,
     limits: Limits | None = None,
     isolated: bool = True,
 ) -> Pipeline:
@@ -137,6 +140,9 @@ def default_pipeline(
         resize_intent=resize_intent,
         keep=frozenset(keep),
         keep_initializers_as_inputs=keep_initializers_as_inputs,
+        ir_version=ir_version,
+        keep_ir=keep_ir,
+        drop_training=drop_training,
         limits=limits or Limits(),
         isolated=isolated,
     )
