@@ -1,17 +1,12 @@
 """Brings the node-test cases of the installed onnx down to older opsets, and holds results against the recorded outputs.
 
-    python -m tests.conformance.lowered [--shipped] [--setting SETTING] [--list] [--only NAME] [TARGET ...]
-
-An input that a step must know is bound: it becomes an initializer with its recorded value, unless --shipped.
+An input that a step must know is bound: it becomes an initializer with its recorded value, unless `bound` is false.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -26,7 +21,7 @@ from onnx_migrate.errors import CannotMigrate, MigrateError
 from onnx_migrate.model.model import Model
 from onnx_migrate.spec.opsets import onnx_opset
 from tests.conformance import judge as judging
-from tests.conformance.judge import RANDOM, SETTINGS, VARIANTS, Outcome, Values
+from tests.conformance.judge import RANDOM, VARIANTS, Outcome, Values
 from tests.conformance.survey import survey
 from tests.harness import make_variant
 
@@ -123,30 +118,3 @@ def _bind(model: onnx.ModelProto, name: str, value: Any) -> None:
     kept = [item for item in model.graph.input if item.name != name]
     del model.graph.input[:]
     model.graph.input.extend(kept)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print what became of the cases at each target."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("targets", nargs="*", type=int, default=TARGETS)
-    parser.add_argument("--shipped", action="store_true", help="bind nothing")
-    parser.add_argument("--setting", choices=[*SETTINGS], default="as shipped")
-    parser.add_argument("--list", action="store_true", help="print every case that does not pass")
-    parser.add_argument("--only", default="", help="a regular expression for names of cases")
-    options = parser.parse_args(argv)
-    bad = 0
-    for target in options.targets:
-        names = [name for name in names_above(target) if re.search(options.only, name)]
-        found = lowered_outcomes(names, target, setting=options.setting, bound=not options.shipped)
-        kinds = Counter(outcome.kind for outcome in found.values())
-        print(f"to {target}: {kinds['passed']} of {len(names)} passed; {dict(kinds)}", flush=True)
-        bad += kinds["wrong"] + kinds["illegal"] + kinds["crashed"] + kinds["hung"]
-        if options.list:
-            for name, outcome in sorted(found.items(), key=lambda item: (item[1].kind, item[1].text)):
-                if not outcome.passed:
-                    print(f"  {outcome.kind} {name}: {' '.join(outcome.text.split())[:260]}")
-    return 1 if bad else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
