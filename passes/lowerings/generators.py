@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import onnx
@@ -85,7 +86,7 @@ def range_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     _replace(rw, cast(rw, rw.before("Add", [start, steps], hint="range"), dtype))
 
 
-def _counted(start: np.generic, limit: np.generic, delta: np.generic) -> np.ndarray | None:  # type: ignore[type-arg]
+def _counted(start: Any, limit: Any, delta: Any) -> np.ndarray[Any, Any] | None:
     """Return the numbers of a Range as ONNX Runtime adds them up, None if they are too many."""
     if delta == 0 or not np.all(np.isfinite([start, limit, delta])):
         return None
