@@ -90,6 +90,7 @@ class KnownValues:
         self.outer = outer
         self._found: dict[str, PartialArray | None] = {}
         self._found_all = False
+        self._written: dict[str, onnx.NodeProto] = {}
 
     def find_all(self) -> None:
         """Compute the values of all nodes of the body, so that they stay known while a rewrite changes the nodes."""
@@ -100,10 +101,20 @@ class KnownValues:
 
     def add(self, node: onnx.NodeProto) -> None:
         """Compute the value of a node that a rewrite has written."""
+        self._written.update((name, node) for name in node.output if name)
         if len(node.output) == 1 and (node.op_type in self.followed or node.op_type == "Shape"):
             found = self._computed(node)
             if found is not None:
                 self._found[node.output[0]] = found
+
+    def producer(self, name: str) -> onnx.NodeProto | None:
+        """Return the node that produces a value, or produced it before a rewrite moved that to another name."""
+        at: KnownValues | None = self
+        while at is not None:
+            if name in at._written:
+                return at._written[name]
+            at = at.outer
+        return self.producers.find(self.scope, name)
 
     def value(self, name: str) -> Array | None:
         """Return a value of which all elements are known, else None."""

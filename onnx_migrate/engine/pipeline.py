@@ -111,7 +111,7 @@ class Pipeline:
 
 def default_pipeline(
     *,
-    opset: Opset = "17+",
+    opset: Opset | None = None,
     lower: bool = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
@@ -121,6 +121,9 @@ def default_pipeline(
     resize_intent: bool = False,
     keep: Collection[str] = (),
     keep_initializers_as_inputs: bool = False,
+    ir_version: int | None = None,
+    keep_ir: bool = False,
+    drop_training: bool = False,
     limits: Limits | None = None,
     isolated: bool = True,
 ) -> Pipeline:
@@ -136,6 +139,9 @@ def default_pipeline(
         resize_intent=resize_intent,
         keep=frozenset(keep),
         keep_initializers_as_inputs=keep_initializers_as_inputs,
+        ir_version=ir_version,
+        keep_ir=keep_ir,
+        drop_training=drop_training,
         limits=limits or Limits(),
         isolated=isolated,
     )

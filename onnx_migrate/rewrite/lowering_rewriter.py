@@ -61,6 +61,11 @@ class LoweringRewriter(Rewriter):
             return None if array is None or array.ndim != 1 else [int(item) for item in array]
         return [int(item) if known else None for item, known in zip(found.values, found.known, strict=True)]
 
+    def producer(self, value: str) -> onnx.NodeProto | None:
+        """Return the node that produces a value, None for inputs and initializers, and where a step has moved it."""
+        node = self._values.producer(value)
+        return node if node is not None and value in node.output else None
+
     def need_constant(self, index: int, what: str) -> np.ndarray[Any, Any]:
         """Return the array of input `index`, or refuse with code `needs-constant`; `what` names the input, as "axes"."""
         value = self.input(index)
@@ -132,6 +137,8 @@ class LoweringRewriter(Rewriter):
             self.after("Cast", [raw], [name], to=narrow)
         for item in (*(() if self.removed else (self.node,)), *self.following):
             record_outputs(self.scope, item, self.version)
+        if not self.removed:
+            self._values.add(self.node)
 
     def _node(
         self,

@@ -10,6 +10,7 @@ from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.inlining import inline_functions
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.lower import Lower, LoweringRefusal
+from onnx_migrate.engine.steps.widened_constants import widen_constants
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.graphs import FunctionKey
 from onnx_migrate.model.model import Model
@@ -42,6 +43,7 @@ def body_opsets(
 
 def lower_model(model: Model, target: int, log: ChangeLog, pass_name: str) -> Lowered:
     """Lower all bodies of a sorted model that are newer than `target`, in place unless functions are inlined."""
+    widen_constants(model, target, log, pass_name)
     trial = log.trial()
     while True:
         whole = model.copy() if model.proto.functions else model
