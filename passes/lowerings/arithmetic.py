@@ -73,12 +73,13 @@ def mod_28_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def mod_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Mod begins with opset 10: of integers, A - (A / B) * B, moved by B where its sign differs.
 
-    What changes: Div, Mul and Sub; unless `fmod` is 1 or the type unsigned, B is added where the rest is not 0 and has another sign
-    than B. Integers of 8 and 16 bits are cast to int32.
+    What changes: Div, Mul and Sub; unless `fmod` is 1 or the type unsigned, B is added where the rest is not 0 and has
+    another sign than B. Integers of 8 and 16 bits are cast to int32.
 
     Why equal: the text; integers are divided towards 0. Bit for bit in ONNX Runtime.
 
-    Limits: floats are refused: A - (A / B) * B is rounded, and the rest of a float division is exact. The element type must be known.
+    Limits: floats are refused: A - (A / B) * B is rounded, and the rest of a float division is exact. The element type
+    must be known.
     """
     dtype = rw.need_dtype(rw.input(0))
     if dtype not in INTEGERS:

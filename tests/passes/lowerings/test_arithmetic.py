@@ -19,7 +19,7 @@ def dtype_of(name: str) -> np.dtype:  # type: ignore[type-arg]
 
 
 @pytest.mark.parametrize(
-    ("base", "exponent"), itertools.product(["float", "double", "float16", "int32", "int64"], repeat=2)
+    ("base", "exponent"), list(itertools.product(["float", "double", "float16", "int32", "int64"], repeat=2))
 )
 def test_pow_of_two_types(base: str, exponent: str) -> None:
     x = special_values(dtype_of(base))[:, None]
@@ -30,7 +30,10 @@ def test_pow_of_two_types(base: str, exponent: str) -> None:
     check_down(source, 11, 7, feeds={"x": x, "y": y}, variants=("plain", "function"))
 
 
-@pytest.mark.parametrize("exponent", ["int64 e = {2}", "int32 e = {3}", "float e = {0.5}", "int64 e = {16777217}", "double e = {0.1}"])
+EXPONENTS = ["int64 e = {2}", "int32 e = {3}", "float e = {0.5}", "int64 e = {16777217}", "double e = {0.1}"]
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
 @pytest.mark.parametrize("base", ["float", "double"])
 def test_pow_with_a_constant_exponent(base: str, exponent: str) -> None:
     lowered = check_down(
@@ -39,7 +42,7 @@ def test_pow_with_a_constant_exponent(base: str, exponent: str) -> None:
         7,
     )
     holds = base == "double" or exponent not in ("int64 e = {16777217}", "double e = {0.1}")
-    assert len(lowered.graph.node) == (1 if holds else 4 if "double" in exponent else 4)
+    assert (len(lowered.graph.node) == 1) == holds
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
@@ -56,7 +59,7 @@ def test_mod(dtype: str, fmod: int) -> None:
     for opset in (10, 13, 28):
         if kind.kind == "f" and not fmod and opset < 28:
             continue
-        targets = (9, 8) if kind.kind != "f" else (27, 12) if opset == 28 else (12,) if opset == 13 else ()
+        targets = (9, 8) if kind.kind != "f" else (26, 12) if opset == 28 else (12,) if opset == 13 else ()
         if not targets:
             continue
         check_down(
@@ -86,13 +89,22 @@ def test_round(dtype: str) -> None:
     info = np.finfo(kind)
     exact = 2.0 ** (info.nmant + 1)
     near = [np.nextafter(kind.type(0.5), kind.type(side)) for side in (0, 1)]
-    large = [exact, exact - 1, exact / 2 + 0.5, exact / 2 - 0.5, exact / 2 + 1.5, exact / 4 + 0.25, exact / 4 + 0.75]
+    large = [
+        exact,
+        exact - 1,
+        exact / 2 + 0.5,
+        exact / 2 - 0.5,
+        exact / 2 + 1.5,
+        exact / 4 + 0.25,
+        exact / 4 + 0.75,
+    ]
     random = np.random.default_rng(0).standard_normal(1000) * 100
     x = np.concatenate([halves, near, large, np.negative(near), np.negative(large), random]).astype(kind)
     x = np.concatenate([x, special_values(kind)])
     for opset in (11, 22):
         check_down(
-            f"""<ir_version: 10, opset_import: ["": {opset}]> g ({dtype}[{len(x)}] x) => ({dtype}[{len(x)}] y) {{ y = Round (x) }}""",
+            f"""<ir_version: 10, opset_import: ["": {opset}]> g ({dtype}[{len(x)}] x) => ({dtype}[{len(x)}] y)
+            {{ y = Round (x) }}""",
             10,
             8,
             7,
