@@ -8,9 +8,9 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.analysis.scope import scopes
-from onnx_migrate.engine.lift import Lift
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
