@@ -134,6 +134,21 @@ class FeedSearch:
         self._kept = [*self.outputs[0], *inner]
         self._model, self.outputs = model, [{name: run[name] for name in self._kept} for run in runs]
 
+    def further(self) -> Feed | None:
+        """Return a feed of the second distribution, which is not run; None if the inputs are the user's, or too large."""
+        if self._choice is None:
+            return None
+        run = {feed.name for feed in self.feeds}
+        distribution = next(
+            name for name in (*_DISTRIBUTIONS, *_FURTHER_DISTRIBUTIONS, "") if name not in run
+        )
+        if not distribution:
+            return None
+        values = generate_feed(
+            self._before, self._after, self._choice, distribution, self._seed, self._corrections
+        )
+        return None if values is None else Feed(distribution, values)
+
     def keep_hidden(self, inner: Sequence[str]) -> None:
         """Count these of the hidden values among the outputs from now on; there is one feed so far."""
         self._kept += inner
