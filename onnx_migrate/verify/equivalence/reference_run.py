@@ -15,7 +15,7 @@ from onnx_migrate.isolate import mark
 from onnx_migrate.verify.compare.arrays import flatten, is_float
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise, perturbed_by_ulp
-from onnx_migrate.verify.equivalence.feed_search import FeedSearch, Values
+from onnx_migrate.verify.equivalence.feed_search import DEAR, FeedSearch, Values
 from onnx_migrate.verify.equivalence.inner_values import Nearest, expose_inner_values, nearest_among
 from onnx_migrate.verify.evaluators import (
     LEVELS,
@@ -35,7 +35,9 @@ from onnx_migrate.verify.verdict import FeedNote
 __all__ = ["ReferenceRun", "run_original"]
 
 _LONG = 1.0
-"""Seconds that a run with optimisation may take for a second input to be run."""
+"""Seconds, of a run with optimisation, from which on fewer such runs are affordable."""
+_AFFORDABLE, _AFFORDABLE_LONG = 3.5, 1.5
+"""How many such runs the first run, without optimisation, may have taken for a second input to be run."""
 
 
 @dataclass(frozen=True)
@@ -230,12 +232,12 @@ def _run_again(
 ) -> list[Values]:
     """Run the feeds in another configuration, observe the noise, and leave out what differs by more than rounding.
 
-    One more input than without optimisation is run if `once_more`, less was run before, and a run takes up to a second.
+    One more input than without optimisation is run if `once_more`, less was run before, and it costs little beside that.
     """
     model = open_model(original, configuration)
     start = time.perf_counter()
     again = list(run_each(model, search.inputs))
-    once_more = once_more and search.dear and time.perf_counter() - start < _LONG * len(again)
+    once_more = once_more and search.dear and _affordable(search, (time.perf_counter() - start) / len(again))
     beyond = set().union(*(noise.outputs_beyond_noise(index, run) for index, run in enumerate(again)))
     for output in sorted(beyond):
         search.notes.append(
@@ -254,3 +256,9 @@ def _run_again(
             search.feeds.append(feed)
             kept.append(run)
     return kept
+
+
+def _affordable(search: FeedSearch, seconds: float) -> bool:
+    """Whether two more runs with optimisation, of so many seconds each, add little to what is run anyway."""
+    allowed = _AFFORDABLE if seconds <= _LONG else _AFFORDABLE_LONG
+    return search.seconds <= max(DEAR, allowed * seconds)
