@@ -10,7 +10,7 @@ from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.spec.element_types import type_name
 
-from .building import cast, reduce, replace, scalar, unsqueeze
+from .building import cast, reduce, replace, scalar, squeeze, unsqueeze
 from .selecting import select
 
 _T = TensorProto
@@ -199,7 +199,8 @@ def _number(rw: LoweringRewriter, bits: str, count: int, places: range) -> str:
     """
     array = np.zeros(count, np.int64)
     array[places.start : places.stop] = np.left_shift(np.int64(1), np.arange(len(places), dtype=np.int64))
-    weights = rw.constant(array, "weights")
     if rw.target >= 9:
-        return rw.before("MatMul", [bits, weights], hint="number")
-    return reduce(rw, "ReduceSum", rw.before("Mul", [bits, weights]), [-1], keepdims=False)
+        column = rw.constant(array[:, None], "weights")  # as a vector it fails for an empty tensor
+        return squeeze(rw, rw.before("MatMul", [bits, column], hint="number"), [-1])
+    weighted = rw.before("Mul", [bits, rw.constant(array, "weights")])
+    return reduce(rw, "ReduceSum", weighted, [-1], keepdims=False)

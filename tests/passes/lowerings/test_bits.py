@@ -131,8 +131,11 @@ def test_bit_shift_11(dtype: str, direction: str) -> None:
     )
 
 
-@pytest.mark.parametrize(("source", "target", "to"), [("int32", "uint32", 12), ("uint8", "int8", 3), ("int64", "int64", 7),
-                                                     ("uint64", "int64", 7), ("int16", "uint16", 4), ("float", "float", 1)])  # fmt: skip
+CASTS = [("int32", "uint32", 12), ("uint8", "int8", 3), ("int64", "int64", 7), ("uint64", "int64", 7), ("int16", "uint16", 4),
+         ("float", "float", 1)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "target", "to"), CASTS)
 def test_bit_cast_of_integers(source: str, target: str, to: int) -> None:
     x = pool(source) if source != "float" else special_values(np.dtype(np.float32))
     check_down(
