@@ -15,11 +15,13 @@ from .selecting import select
 
 _T = TensorProto
 
-_WIDTHS = {
+_WIDTHS: dict[int, int] = {
     _T.INT8: 8, _T.UINT8: 8, _T.INT16: 16, _T.UINT16: 16, _T.INT32: 32, _T.UINT32: 32, _T.INT64: 64, _T.UINT64: 64,
 }  # fmt: skip
-_UNSIGNED = {8: _T.UINT8, 16: _T.UINT16, 32: _T.UINT32, 64: _T.UINT64}
-_SAME_BITS = [{dtype for dtype, width in _WIDTHS.items() if width == bits} for bits in (8, 16, 32, 64)]
+_UNSIGNED: dict[int, int] = {8: _T.UINT8, 16: _T.UINT16, 32: _T.UINT32, 64: _T.UINT64}
+_SAME_BITS: list[set[int]] = [
+    {dtype for dtype, width in _WIDTHS.items() if width == bits} for bits in (8, 16, 32, 64)
+]
 
 
 @lowering("BitCast", leaves=26)
