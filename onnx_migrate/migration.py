@@ -24,6 +24,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
+from onnx_migrate.spec.runtimes import Lower
 from onnx_migrate.verification import Policy, Verifying, policy_of
 from onnx_migrate.verify.prover import Prover
 
@@ -83,8 +84,8 @@ def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelPr
 def migrate(
     source: files.Source | Model,
     *,
-    opset: Opset = "17+",
-    lower: bool = True,
+    opset: Opset | None = None,
+    lower: Lower = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -94,6 +95,9 @@ def migrate(
     resize_intent: bool = False,
     keep: Collection[str] = (),
     keep_initializers_as_inputs: bool = False,
+    ir_version: int | None = None,
+    keep_ir: bool = False,
+    drop_training: bool = False,
     passes: Sequence[Pass | Callable[..., Any] | str] = (),
     without: Sequence[str] = (),
     pipeline: Pipeline | None = None,
@@ -111,10 +115,11 @@ def migrate(
 
     Args:
         source: a path, a URL that fsspec knows, the bytes of a model, or a ModelProto or loaded Model (not touched).
-        opset: the ai.onnx opset to reach; "17+" is 17, or the model's own where that is newer; "latest" is the newest
-            that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of ai.onnx
-            and ai.onnx.ml; what it does not name stays.
-        lower: bring a model that is newer than `opset` down to it; else it is refused with code `downgrade`.
+        opset: the ai.onnx opset to reach; "17+", the default, is 17, or the model's own where that is newer; "latest" is the
+            newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of
+            ai.onnx and ai.onnx.ml; what it does not name stays. With `ir_version` the default is that the opset stays.
+        lower: bring a model that is newer than `opset` down to it; with "nearest" to the nearest opset that it can reach,
+            with False refuse it (code `downgrade`).
         dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
         dynamic_batch: make the batch axis of every input dynamic; a text is the symbol, else it is N.
         fix: sizes for dynamic dims: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.
@@ -131,6 +136,10 @@ def migrate(
             with the model after this rewriting.
         keep: attribute values that the standard has removed and ONNX Runtime still accepts: "tf_half_pixel_for_nn".
         keep_initializers_as_inputs: leave initializers in the graph's inputs, where callers can override them.
+        ir_version: the IR version of the result. What a lower one than the model's does not have is written in another
+            form, or refused (docs/ir-versions.md). Where nothing else is asked for, no other pass runs.
+        keep_ir: leave the IR version as it is where the opset is lowered; else it is lowered with it.
+        drop_training: remove training information, which IR versions below 7 do not have, for such an `ir_version`.
         passes: more passes, to run before simplify: functions of a ModelProto or a graphsurgeon Graph,
             "module:function", or passes.
         without: names of passes to leave out.
@@ -165,6 +174,9 @@ def migrate(
             resize_intent=resize_intent,
             keep=keep,
             keep_initializers_as_inputs=keep_initializers_as_inputs,
+            ir_version=ir_version,
+            keep_ir=keep_ir,
+            drop_training=drop_training,
             limits=limits,
             isolated=isolated,
         )

@@ -9,11 +9,12 @@ from typing import ClassVar
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.lower import OLDEST, LoweringRefusal
-from onnx_migrate.engine.steps.lower_model import body_opsets, lower_model
+from onnx_migrate.engine.steps.lower_model import Lowered, body_opsets, lower_model
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.validity.ir_features import required_ir
 from onnx_migrate.rewrite.change_log import ChangeLog
+
+from .ir_version import fit_ir_version
 
 __all__ = ["LowerOpset"]
 
@@ -23,14 +24,17 @@ __all__ = ["LowerOpset"]
 class LowerOpset(Pass):
     """Lower the main graph, all sub-graphs and local functions to an older ai.onnx opset; older bodies stay.
 
-    A function whose body needs types, ranks or values that only its callers know is inlined. The IR version becomes the
-    oldest that has what the model then holds. Raises CannotMigrate, naming the nearest opset that can be reached, if a
-    node has no equal at the target.
+    A function whose body needs types, ranks or values that only its callers know is inlined. Raises CannotMigrate,
+    naming the nearest opset that can be reached, if a node has no equal at the target.
     """
 
     name: ClassVar[str] = "lower_opset"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     opset: int
+    nearest: bool = False
+    """Whether the nearest opset that can be reached will do, if that is newer than `opset`; a warning says so."""
+    keep_ir: bool = False
+    """Whether the IR version stays; else it becomes the oldest that has what the model then holds."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Lower `model` in place; returns another one if functions were inlined."""
@@ -44,17 +48,30 @@ class LowerOpset(Pass):
                 code="no-such-opset",
                 hint=f"ask for opset {OLDEST} or above",
             )
-        lowered = lower_model(model, self.opset, log, self.name)
-        if lowered.refusals:
-            raise _refusal(lowered.refusals)
-        proto = lowered.model.proto
-        needed = required_ir(proto, annotations=False)
-        if needed < proto.ir_version:
-            log.note(
-                self.name, "ir-version", f"IR version {proto.ir_version} became {needed}", subject="model"
-            )
-            proto.ir_version = needed
+        lowered = self._lower(model, log)
+        if not self.keep_ir:
+            fit_ir_version(lowered.model, log, self.name)
         return lowered.model
+
+    def _lower(self, model: Model, log: ChangeLog) -> Lowered:
+        """Lower to the opset, or to the nearest one where that will do."""
+        whole, trial = model.copy() if self.nearest else model, log.trial()
+        lowered = lower_model(model, self.opset, log, self.name)
+        if not lowered.refusals:
+            return lowered
+        refusal = _refusal(lowered.refusals)
+        if not self.nearest:
+            raise refusal
+        trial.roll_back()
+        reached = max(item.nearest for item in lowered.refusals)
+        log.note(
+            self.name,
+            "not-lowered",
+            f"opset {self.opset} cannot be reached, so the model has opset {reached}: {refusal}",
+            subject=refusal.where.node if refusal.where else "",
+            severity="warning",
+        )
+        return lower_model(whole, reached, log, self.name)
 
 
 def _refusal(refusals: Sequence[LoweringRefusal]) -> CannotMigrate:

@@ -1,39 +1,33 @@
-"""Replaces calls of local functions by their bodies."""
+"""Replaces calls of local functions by their bodies, or refuses to."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
-from onnx import inliner
-
-from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.graphs import FunctionKey, function_key
+from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.model.graphs import FunctionKey, function_key, function_path
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.inline_functions import inline_calls, other_opset
 
 __all__ = ["inline_functions"]
 
 
-def inline_functions(model: Model, functions: Collection[FunctionKey]) -> Model:
-    """Return a model in which all calls of these functions are replaced by their bodies; weights stay references.
+def inline_functions(
+    model: Model, functions: Collection[FunctionKey] | None = None, *, code: str = ""
+) -> Model:
+    """Replace all calls of these functions, by default of all, in place, and remove the functions; return the model.
 
-    Functions of the same domain and name with another overload are inlined too. Raises CannotMigrate, code
-    `cannot-inline`, if one of the functions is still there afterwards.
+    Weights stay references. Raises CannotMigrate, with `code` if given, for a function that uses another opset than the model.
     """
-    names = sorted({(domain, name) for domain, name, _ in functions})
-    try:
-        proto = inliner.inline_selected_functions(model.proto, names)
-    except RuntimeError as error:
-        raise _refusal(names[0], str(error)) from error
-    left = {function_key(function)[:2] for function in proto.functions} & set(names)
-    if left:
-        raise _refusal(min(left), "it is still there after inlining")
-    return replace(model, proto=proto)
-
-
-def _refusal(function: tuple[str, str], reason: str) -> CannotMigrate:
-    return CannotMigrate(
-        f"the function {':'.join(function)} cannot be inlined: {reason}",
-        code="cannot-inline",
-        hint="functions and model must import the same opsets, and no sub-graph may refer to an attribute of the function",
-    )
+    for function in model.proto.functions:
+        other = other_opset(model.proto, function)
+        if other is not None and (functions is None or function_key(function) in functions):
+            domain, own, outer = other
+            raise CannotMigrate(
+                f"the function cannot be inlined: it uses opset {own} of {domain or 'ai.onnx'}, and the model opset {outer}",
+                code=code or "cannot-inline",
+                where=Where(function_path(function)),
+                hint=f"bring both to one opset first: --opset {max(own, outer)}" if not domain else "",
+            )
+    inline_calls(model.proto, functions)
+    return model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import onnx
 from onnx import TensorProto
@@ -20,9 +21,23 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.ir_versions import IrFeature
 from onnx_migrate.spec.opsets import imported
 
-__all__ = ["check_original", "check_result", "note_older_ir", "note_tolerated", "settle_ir_version"]
+__all__ = [
+    "IrLimit",
+    "check_original",
+    "check_result",
+    "note_older_ir",
+    "note_tolerated",
+    "settle_ir_version",
+]
 
 _ML = "ai.onnx.ml"
+
+
+@dataclass(frozen=True)
+class IrLimit:
+    """The fact that a pass gave the model the IR version that was asked for."""
+
+    ir_version: int
 
 
 def check_original(model: Model) -> None:
@@ -64,12 +79,22 @@ def settle_ir_version(result: Model, original: Model, log: ChangeLog) -> None:
 
     What the original has at too low an IR version keeps it, as programs load that, with one exception: initializers of
     a sub-graph that are not listed as inputs, which neither onnx.checker nor ONNX Runtime accepts below IR version 4.
+    Raises IllegalModel where a pass set the IR version, and the result has something newer.
     """
     proto = result.proto
     newer = [found for found in features(proto) if found.since > proto.ir_version]
+    if newer and log.fact(IrLimit, "", "") is not None:
+        raise IllegalModel(
+            f"it has {_listed(newer)}, and was to have IR version {proto.ir_version}",
+            hint="a pass wrote that after the IR version was set: ask for a newer one, or leave the pass out",
+        )
     if newer:
-        had = {(found.feature, found.text) for found in features(original.proto)}
-        newer = [found for found in newer if (found.feature, found.text) not in had or _refused(proto, found)]
+        had = {
+            found.feature: found.since for found in features(original.proto)[::-1]
+        }  # the newest opset last
+        newer = [
+            found for found in newer if found.since > had.get(found.feature, 0) or _refused(proto, found)
+        ]
     if newer:
         needed = max(found.since for found in newer)
         reason = f"IR version {proto.ir_version} became {needed}, as the model has {_listed(newer)}"

@@ -37,6 +37,19 @@ _OPTIONS = (
         "See docs/runtimes.md.",
     ),
     click.option(
+        "--ir-version", type=int, metavar="N",
+        help="Give the result this IR version; what a lower one does not have is written in another form, or refused. "
+        "Without --opset the opset stays, and where nothing else is asked for, nothing else is touched.",
+    ),
+    click.option(
+        "--keep-ir", is_flag=True,
+        help="Leave the IR version of a model whose opset is lowered as it is; by default it is lowered too.",
+    ),
+    click.option(
+        "--drop-training", is_flag=True,
+        help="Remove training information, which IR versions below 7 do not have, for such an --ir-version.",
+    ),
+    click.option(
         "--dynamic", multiple=True, metavar="INPUT:DIMS",
         help="Make dims of an input dynamic, as in x:N,3,H,W: a number keeps the axis, a name makes it dynamic, ? makes it "
         "dynamic under a generated name. Repeat it for more inputs; the dims of outputs are inferred.",
