@@ -70,7 +70,7 @@ def _rank(rw: LoweringRewriter, value: str, place: int, attribute: str) -> int |
 def scan_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Version 8 has a batch axis: Scan iterates over a batch of one sequence, or for a target below 8 a Loop over the steps.
 
-    What changes: every input gets a first axis of one element, which the outputs lose. Scanned axes are moved to the front before,
+    What changes: every input gets a first axis of one element, which the outputs lose. Scanned axes move to the front before,
     and to their place after. Outputs that are stacked in reverse are reversed by a Gather. The Loop gathers the elements of each
     step.
 
