@@ -24,6 +24,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
+from onnx_migrate.spec.runtimes import Lower
 from onnx_migrate.verification import Policy, Verifying, policy_of
 from onnx_migrate.verify.prover import Prover
 
@@ -84,7 +85,7 @@ def migrate(
     source: files.Source | Model,
     *,
     opset: Opset | None = None,
-    lower: bool = True,
+    lower: Lower = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -117,7 +118,8 @@ def migrate(
         opset: the ai.onnx opset to reach; "17+", the default, is 17, or the model's own where that is newer; "latest" is the
             newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of
             ai.onnx and ai.onnx.ml; what it does not name stays. With `ir_version` the default is that the opset stays.
-        lower: bring a model that is newer than `opset` down to it; else it is refused with code `downgrade`.
+        lower: bring a model that is newer than `opset` down to it; with "nearest" to the nearest opset that it can reach,
+            with False refuse it (code `downgrade`).
         dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
         dynamic_batch: make the batch axis of every input dynamic; a text is the symbol, else it is N.
         fix: sizes for dynamic dims: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.

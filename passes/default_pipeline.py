@@ -103,7 +103,7 @@ def _lowerings(options: PipelineOptions) -> list[Pass]:
     main = _targets(_asked(options)).get("ai.onnx")
     if main is None or main[1] or not options.lower:
         return []
-    return [LowerOpset(opset=main[0], keep_ir=options.keep_ir)]
+    return [LowerOpset(opset=main[0], nearest=options.lower == "nearest", keep_ir=options.keep_ir)]
 
 
 def _asked(options: PipelineOptions) -> Opset:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.lower import OLDEST, LoweringRefusal
-from onnx_migrate.engine.steps.lower_model import body_opsets, lower_model
+from onnx_migrate.engine.steps.lower_model import Lowered, body_opsets, lower_model
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -31,6 +31,8 @@ class LowerOpset(Pass):
     name: ClassVar[str] = "lower_opset"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     opset: int
+    nearest: bool = False
+    """Whether the nearest opset that can be reached will do, if that is newer than `opset`; a warning says so."""
     keep_ir: bool = False
     """Whether the IR version stays; else it becomes the oldest that has what the model then holds."""
 
@@ -46,12 +48,30 @@ class LowerOpset(Pass):
                 code="no-such-opset",
                 hint=f"ask for opset {OLDEST} or above",
             )
-        lowered = lower_model(model, self.opset, log, self.name)
-        if lowered.refusals:
-            raise _refusal(lowered.refusals)
+        lowered = self._lower(model, log)
         if not self.keep_ir:
             fit_ir_version(lowered.model, log, self.name)
         return lowered.model
+
+    def _lower(self, model: Model, log: ChangeLog) -> Lowered:
+        """Lower to the opset, or to the nearest one where that will do."""
+        whole, trial = model.copy() if self.nearest else model, log.trial()
+        lowered = lower_model(model, self.opset, log, self.name)
+        if not lowered.refusals:
+            return lowered
+        refusal = _refusal(lowered.refusals)
+        if not self.nearest:
+            raise refusal
+        trial.roll_back()
+        reached = max(item.nearest for item in lowered.refusals)
+        log.note(
+            self.name,
+            "not-lowered",
+            f"opset {self.opset} cannot be reached, so the model has opset {reached}: {refusal}",
+            subject=refusal.where.node if refusal.where else "",
+            severity="warning",
+        )
+        return lower_model(whole, reached, log, self.name)
 
 
 def _refusal(refusals: Sequence[LoweringRefusal]) -> CannotMigrate:

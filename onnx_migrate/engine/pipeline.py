@@ -16,6 +16,7 @@ from onnx_migrate.isolate import Limits
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.runtimes import Lower
 
 __all__ = ["Pipeline", "default_pipeline"]
 
@@ -112,7 +113,7 @@ class Pipeline:
 def default_pipeline(
     *,
     opset: Opset | None = None,
-    lower: bool = True,
+    lower: Lower = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,

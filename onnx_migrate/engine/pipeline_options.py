@@ -8,6 +8,7 @@ from typing import Literal
 
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
+from onnx_migrate.spec.runtimes import Lower
 
 __all__ = ["Opset", "PipelineOptions", "ResizeForm"]
 
@@ -24,7 +25,7 @@ class PipelineOptions:
 
     opset: Opset | None = None
     """None is "17+"; where `ir_version` is given, the opset then stays."""
-    lower: bool = True
+    lower: Lower = True
     dynamic: DynamicAxes | None = None
     dynamic_batch: bool | str = False
     fix: FixedDims | None = None

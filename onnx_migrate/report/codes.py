@@ -117,6 +117,7 @@ CODES = {
     "overloads": "Local functions that had a domain and name in common, and overloads to tell them apart, got names of their own, because IR versions below 10 have no overloads.",
     "training-info": "The training information was removed, as --drop-training asks. What the model computes when it is run does not depend on it.",
     "widened": "Constants of a type that the target opset does not have, such as int4, became int8, uint8, float16 or float32 with equal values, because only dequantisation and casts read them. The file grows by the difference.",
+    "not-lowered": "The opset asked for cannot be reached, and the runtime was said to try newer ones too: the model has the nearest opset that it can have. The message names the node in the way.",
     "older-ir": "The model holds something, or imports an opset, that is newer than its IR version. Neither onnx.checker nor runtimes refuse it for that, so the IR version stays as it is; docs/ir-versions.md has the list of what came with which version.",
     "left-out": "An optional pass, such as simplify, failed or its result did not pass verification. The model was saved without it; the message has the reason. With --simplify=require this is an error instead.",
     "ml-opset": "The nodes of the domain ai.onnx.ml were brought to the version asked for.",

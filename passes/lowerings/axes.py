@@ -12,7 +12,7 @@ _ASSUMED = "runtimes are assumed to take a negative axis below opset 11, since t
 
 
 @lowering(
-    "ArgMax", "ArgMin", "Compress", "Concat", "Flatten", "Hardmax", "LogSoftmax", "OneHot", "Softmax", "Split", leaves=11
+    "ArgMax", "ArgMin", "Compress", "Concat", "Flatten", "Hardmax", "LogSoftmax", "Softmax", "Split", leaves=11
 )  # fmt: skip
 def axis_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """`axis` is counted from the front.
@@ -25,16 +25,13 @@ def axis_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     of these operators but Flatten, which is refused.
     """
     axis = rw.get("axis")
-    if (
-        axis is None or axis >= 0 or (node.op_type == "OneHot" and axis == -1)
-    ):  # OneHot-9 has -1 as its default
+    if axis is None or axis >= 0:
         return
     source = rw.input(0)
     rank = rw.need_rank(source) if node.op_type == "Flatten" else rw.rank(source)
     if rank is None:
         rw.note(_ASSUMED, Exactness.ASSUMED)
         return
-    rank += node.op_type == "OneHot"
     rw.set("axis", axis + rank)
 
 

@@ -1,14 +1,16 @@
-"""Constant: the attributes that hold numbers and strings (opset 12) and a sparse tensor (11), and all types (9)."""
+"""Constant: the attributes that hold numbers and strings (opset 12) and a sparse tensor (11), and all types (9);
+ConstantOfShape."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 if TYPE_CHECKING:
@@ -79,8 +81,6 @@ def constant_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 def _dense(sparse: SparseTensorProto) -> TensorProto:
     """Return a sparse tensor with its zeros; the indices are of elements in row-major order, or one row for each."""
-    import numpy as np
-
     values = numpy_helper.to_array(sparse.values)
     indices = numpy_helper.to_array(sparse.indices)
     dense = np.zeros(tuple(sparse.dims), values.dtype)
@@ -121,3 +121,17 @@ def constant_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         tensor.name = rw.fresh("value")
         rw.after("Identity", [tensor.name], [name])
     rw.remove()
+
+
+@lowering("ConstantOfShape", leaves=9, types=LostTypes.OWN)
+def constant_of_shape_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """ConstantOfShape begins with opset 9: Expand repeats the constant.
+
+    What changes: its value becomes a constant without axes, which an Expand brings to the shape.
+
+    Why equal: both give every element of the shape that value; an empty shape gives no axes.
+    """
+    value = rw.pop("value")
+    array = np.zeros((), np.float32) if value is None else numpy_helper.to_array(value).reshape(())
+    rw.rename("Expand")
+    node.input[:] = [rw.constant(array, "value"), rw.input(0)]

@@ -1,8 +1,11 @@
-"""Reshape: below opset 14 a 0 in the shape always keeps the input's length."""
+"""Reshape, for which a 0 in the shape always keeps a length below opset 14, and Flatten, of floats alone below 9."""
 
 from __future__ import annotations
 
+import math
+
 import onnx
+from onnx import TensorProto
 
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
 from onnx_migrate.rewrite.change_log import Exactness
@@ -47,3 +50,44 @@ def reshape_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         rw.note("the length that is computed at run time is written as -1")
         return
     rw.note("allowzero=1 is dropped, and the tensor assumed not to be empty", Exactness.ASSUMED)
+
+
+@lowering("Flatten", leaves=9, types=LostTypes.OWN)
+def flatten_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Other types than floats are reshaped.
+
+    What changes: a Flatten of another type than float16, float and double becomes a Reshape to the two lengths, which are
+    computed from the shape where they are not fixed.
+
+    Why equal: both keep the elements in their order.
+
+    Limits: the element type must be known, and where lengths are not fixed, the tensor is assumed not to be empty.
+    """
+    import numpy as np
+
+    source, axis = rw.input(0), int(rw.get("axis", 1))
+    if rw.need_dtype(source) in (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE):
+        return
+    shape = rw.shape(source)
+    rw.drop("axis")
+    if shape is not None and None not in shape:
+        sizes = [math.prod(size or 0 for size in part) for part in (shape[:axis], shape[axis:])]
+        if 0 in sizes:
+            node.input[0] = rw.constant(np.zeros(sizes, rw.numpy_type(source)), "empty")
+            rw.rename("Identity")
+            return
+        new = rw.constant(np.array(sizes), "shape")
+    else:
+        if axis <= 1:
+            new = rw.constant(np.array([0 if axis else 1, -1]), "shape")
+        else:
+            lengths = rw.before("Shape", [source], hint="lengths")
+            first = rw.before("Gather", [lengths, rw.constant(np.array([0]), "at")], hint="first")
+            for place in range(1, axis):
+                at = rw.constant(np.array([place]), "at")
+                first = rw.before("Mul", [first, rw.before("Gather", [lengths, at], hint="length")])
+            rest = rw.constant(np.array([-1]), "rest")
+            new = rw.before("Concat", [first, rest], hint="shape", axis=0)
+        rw.note("a Reshape to two lengths, if the tensor is not empty", Exactness.ASSUMED)
+    rw.rename("Reshape")
+    rw.set_input(1, new)

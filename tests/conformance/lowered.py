@@ -78,7 +78,7 @@ def judge(name: str, setting: str, binding: str, target: int) -> Outcome:
     case = _cases()[name]
     base = onnx.ModelProto()
     base.CopyFrom(case.model)
-    runs = [(_fed(base, inputs), list(outputs)) for inputs, outputs in case.data_sets]
+    runs = [(_fed(base, inputs), [_array(value) for value in outputs]) for inputs, outputs in case.data_sets]
     for _ in range(8):
         values: list[Values] = []
         for fed, expected in runs:
@@ -108,12 +108,15 @@ def judge(name: str, setting: str, binding: str, target: int) -> Outcome:
 def _fed(model: onnx.ModelProto, inputs: Sequence[Any]) -> dict[str, Any]:
     given = {tensor.name for tensor in model.graph.initializer}
     names = [value.name for value in model.graph.input if value.name not in given]
-    return dict(zip(names, inputs, strict=False))
+    return dict(zip(names, map(_array, inputs), strict=False))
+
+
+def _array(value: Any) -> Any:
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
 def _bind(model: onnx.ModelProto, name: str, value: Any) -> None:
-    tensor = value if isinstance(value, onnx.TensorProto) else numpy_helper.from_array(value)
-    model.graph.initializer.add().CopyFrom(tensor)
+    model.graph.initializer.add().CopyFrom(numpy_helper.from_array(value))
     model.graph.initializer[-1].name = name
     kept = [item for item in model.graph.input if item.name != name]
     del model.graph.input[:]

@@ -22,8 +22,8 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `onnx_migrate.migrate`, all but the source. Raises click.UsageError."""
     row = _runtime(options)
     return {
-        "opset": row.target if row else _opset(options),
-        "lower": not options["no_lower"],
+        "opset": row.opset if row else _opset(options),
+        "lower": False if options["no_lower"] else row.lower if row else True,
         "dynamic": options["dynamic"] or None,
         "dynamic_batch": options["dynamic_batch"] or False,
         "fix": options["fix"] or None,

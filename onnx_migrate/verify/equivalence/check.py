@@ -15,6 +15,7 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps, is_quantized
 from onnx_migrate.verify.equivalence.bit_identity import (
     compare_inner_bits,
+    compare_recorded_bits,
     recorded_with_outputs,
     run_exact,
 )
@@ -154,7 +155,7 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
             failure = error
     try:
         proved = reference.dear and exact is not None and exact != result and findings.exact is True
-        load_first = proved and not reference.nearest and reference.all_at_both_levels
+        load_first = proved and reference.all_at_both_levels
         expect_runs(len(reference.feeds) * (1 if load_first else 2))
         candidate.run(claim if claimed == result else None, load_first=load_first)
     except EvaluationError as error:
@@ -226,10 +227,9 @@ def _compare_claim(
 ) -> None:
     """Compare runs bit for bit and look for the cause of a difference, which counts against the model only if `exact`."""
     differing = findings.compare_bits(runs)
-    hidden = findings.reference.hidden
-    findings.hidden = {name: value for name, value in runs[0].items() if name in hidden}
-    if differing and not strict:
-        explain_bits(original, claimed, findings, {index: runs[index] for index in differing})
+    same = compare_recorded_bits(original.proto(), claimed.proto(), runs[0], findings)
+    if not same and not strict:
+        explain_bits(original, claimed, findings, {index: runs[index] for index in differing or [0]})
     if not exact:
         findings.withdraw_claim()
 

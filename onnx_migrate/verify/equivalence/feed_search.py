@@ -134,6 +134,11 @@ class FeedSearch:
         self._kept = [*self.outputs[0], *inner]
         self._model, self.outputs = model, [{name: run[name] for name in self._kept} for run in runs]
 
+    def keep_hidden(self, inner: Sequence[str]) -> None:
+        """Count these of the hidden values among the outputs from now on; there is one feed so far."""
+        self._kept += inner
+        self.outputs = [{**self.outputs[0], **{name: self.hidden[name] for name in inner}}]
+
     def run(self, inputs: Mapping[str, Any]) -> Values:
         """Run the original. Raises EvaluationError."""
         assert self._model is not None

@@ -29,7 +29,7 @@ from onnx_migrate.verify.run_count import begin_run
 
 __all__ = ["first_difference", "keeps_all_names"]
 
-_MEMORY = 1 << 28
+_MEMORY = 1 << 27
 """How many bytes of values are compared in one run, by the sizes that inference finds."""
 _UNKNOWN = 1 << 24
 """Bytes assumed of a value of unknown shape."""

@@ -87,3 +87,20 @@ def test_a_constant_that_a_branch_gives() -> None:
                 else_branch = b () => (int64[] q) { q = Constant <value_int = 4> () }> }"""
     for value in (True, False):
         check_down(source, 11, 8, feeds={"c": np.array(value)}, variants=("plain", "function"))
+
+
+@pytest.mark.parametrize(
+    "value", ["", "<value = int64[1] {3}>", "<value = bool[1] {1}>", "<value = double[1] {0.1}>"]
+)
+@pytest.mark.parametrize("shape", [[2, 3], [], [0, 2]], ids=str)
+def test_constant_of_shape(value: str, shape: list[int]) -> None:
+    dtype = value.partition("= ")[2].partition("[")[0] or "float"
+    source = f"""<ir_version: 4, opset_import: ["": 9]> graph () => ({dtype}[] y)
+        <int64[{len(shape)}] s = {{{", ".join(map(str, shape))}}}> {{ y = ConstantOfShape {value} (s) }}"""
+    check_down(source, 8, 7, feeds={}, variants=("plain", "if", "function"))
+
+
+def test_constant_of_shape_at_run_time() -> None:
+    source = """<ir_version: 4, opset_import: ["": 9]> graph (int64[2] s) => (int64[] y)
+        { y = ConstantOfShape <value = int64[1] {3}> (s) }"""
+    check_down(source, 8, feeds={"s": np.array([2, 3])}, variants=("plain", "symbolic", "if", "function"))

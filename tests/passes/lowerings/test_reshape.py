@@ -57,3 +57,16 @@ def test_a_shape_at_run_time() -> None:
     assert {change.exactness.value for change in lower(source, 13)[1].changes} == {"assumed"}
     known = source.replace("[N, M]", "[2, 6]")
     assert {change.exactness.value for change in lower(known, 13)[1].changes} == {"exact"}
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "bool", "float"])
+def test_flatten(axis: int, dtype: str) -> None:
+    source = f"""<ir_version: 4, opset_import: ["": 9]> graph ({dtype}[2, 3, 4] x) => ({dtype}[] y)
+        {{ y = Flatten <axis = {axis}> (x) }}"""
+    check_down(source, 8, 7)
+
+
+def test_flatten_of_an_empty_tensor() -> None:
+    source = """<ir_version: 4, opset_import: ["": 9]> graph (int64[2, 0, 4] x) => (int64[] y) { y = Flatten (x) }"""
+    check_down(source, 8, variants=("plain",))

@@ -237,6 +237,18 @@ def test_four_runs_prove_a_result_of_which_each_run_takes_long(runs):
     assert len(runs) == 8, "the simplified model is only loaded without optimisation"
 
 
+def test_four_runs_prove_it_where_the_outputs_do_not_vary_too(runs):
+    """What the output is computed from is recorded with it, and of the simplified model compared where it is optimised."""
+    before = net(CONSTANT)
+    renamed = CONSTANT.replace("a = ", "b = ").replace("(a, a)", "(b, b)")
+    found = check(before, renamed, Kind.VERIFIED, exact=before)
+    assert {entry.output for entry in found.comparisons} == {"y", "a (inner)"}
+    assert (found.exact, len(runs)) == (True, 4)
+    wrong = mutated(renamed, operators={"Relu": "Abs"})
+    check(before, wrong, Kind.UNVERIFIED, "'b', from which the result does, differ", exact=before)
+    check(before, mutated(CONSTANT, operators={"Relu": "Abs"}), Kind.DIFFERS, "'a' differs", exact=before)
+
+
 def test_a_fault_is_found_by_few_runs(runs):
     model = net(FOLDED, w=[1.0, 2, 3], v=0.5)
     hidden = net(FOLDED, w=[1.0, 2, 3], v=0.5 + ULP)
