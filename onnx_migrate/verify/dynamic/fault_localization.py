@@ -13,8 +13,7 @@ from onnx import AttributeProto, numpy_helper
 from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import all_nodes, initializer_types, names_read, nested_nodes
 from onnx_migrate.verify.compare.comparison import compare
-from onnx_migrate.verify.dynamic.batch_items import item_of
-from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis
+from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis, item_of
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model, with_extra_outputs
 from onnx_migrate.verify.verdict import Blocker

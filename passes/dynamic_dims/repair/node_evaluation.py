@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from dataclasses import replace
 
 from onnx_migrate.spec.schema import is_onnx
 
 from .conflicts import batch_mixing, broadcast_conflict, operand_conflict
 from .domain import Value
 from .domain.node_inference import ShapeConflict, infer
+from .domain.runtime_substitutes import SUBSTITUTES_OPSET, substitute
 from .domain.value import known_value
 from .graph_state import GraphState
 from .node_context import BatchMixed, NodeContext, UnrepairableNode
@@ -25,8 +27,13 @@ def evaluate(
 
     Raises UnrepairableNode for a conflict, but for BatchMixed of a node whose label is in `tolerated`.
     """
+    node = context.node
     outputs = _apply_rule(context)
     record_emitted(context, imports, ir_version)
+    stand_in = substitute(context.node, context.inputs, context.assignments)
+    if stand_in is not None:
+        context = replace(context, node=stand_in.node, inputs=stand_in.inputs)
+        imports = {**imports, "": max(imports.get("", 1), SUBSTITUTES_OPSET)}
     try:
         if outputs is None:
             outputs = infer(context.node, context.inputs, imports, ir_version, context.assignments)
@@ -39,7 +46,7 @@ def evaluate(
     mixed = batch_mixing(context)
     if mixed and context.label not in tolerated:
         raise BatchMixed(context, mixed)
-    return outputs
+    return stand_in.spread(outputs[0], len(node.output)) if stand_in is not None else outputs
 
 
 def _apply_rule(context: NodeContext) -> list[Value] | None:
