@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnx_migrate.verify.dynamic.declared_shapes import copies_of, item_of
+from onnx_migrate.verify.dynamic.declared_shapes import item_of
 from tests.verify.harness import net, prove
 
 
