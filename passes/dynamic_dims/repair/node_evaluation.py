@@ -15,7 +15,7 @@ from .domain.value import known_value
 from .graph_state import GraphState
 from .node_context import BatchMixed, NodeContext, UnrepairableNode
 from .rules.squeezed_batch import BATCH_REMOVERS
-from .rules.table import APPLIED_TO_CONSTANTS, RULES
+from .rules.table import APPLIED_TO_CONSTANTS, RULES, RUNTIME_RULES
 
 __all__ = ["evaluate", "record_emitted", "removed_batch"]
 
@@ -46,16 +46,17 @@ def evaluate(
     mixed = batch_mixing(context)
     if mixed and context.label not in tolerated:
         raise BatchMixed(context, mixed)
-    return stand_in.spread(outputs[0], len(node.output)) if stand_in is not None else outputs
+    return stand_in.spread(outputs, len(node.output)) if stand_in is not None else outputs
 
 
 def _apply_rule(context: NodeContext) -> list[Value] | None:
     """Apply the repair rule of a node's operator; return the values of its outputs if the rule knows them."""
     node = context.node
     varying = any(value is not None and (value.varies or value.dims is None) for value in context.inputs)
-    if not is_onnx(node.domain) or not (varying or node.op_type in APPLIED_TO_CONSTANTS):
+    rules = RULES if is_onnx(node.domain) else RUNTIME_RULES if node.domain == "com.microsoft" else {}
+    if not varying and node.op_type not in APPLIED_TO_CONSTANTS:
         return None
-    rule = RULES.get(node.op_type)
+    rule = rules.get(node.op_type)
     return rule(context) if rule is not None else None
 
 

@@ -28,9 +28,9 @@ _Inputs = Sequence[Value | None]
 
 @dataclass(frozen=True)
 class Substitute:
-    """A node of the standard whose one output has the dims of the outputs `like` of the node it stands for.
+    """A node of the standard that has the same outputs, or one output with the dims of each of the outputs `like`.
 
-    `dtype` is the type of their elements, 0 where it is that of the substitute's output.
+    `dtype` is the type of the elements of the first, 0 where it is that of the substitute's output.
     """
 
     node: onnx.NodeProto
@@ -38,10 +38,12 @@ class Substitute:
     like: tuple[int, ...] = (0,)
     dtype: int = 0
 
-    def spread(self, found: Value, count: int) -> list[Value]:
-        """Return the values of the `count` outputs of the node that this stands for, of the one output's value."""
-        value = replace(found, dtype=self.dtype) if self.dtype and found.dtype else found
-        return [value if index in self.like else Value() for index in range(count)]
+    def spread(self, found: Sequence[Value], count: int) -> list[Value]:
+        """Return the values of the `count` outputs of the node that this stands for, of those of the substitute."""
+        first = found[0]
+        first = replace(first, dtype=self.dtype) if self.dtype and first.dtype else first
+        rest = [found[index] if index < len(found) else Value() for index in range(count)]
+        return [first if index in self.like else value for index, value in enumerate(rest)]
 
 
 def substitute(node: onnx.NodeProto, inputs: _Inputs, assignments: Assignments) -> Substitute | None:
@@ -112,6 +114,16 @@ def _fused_matmul(
         sides.append(value)
     made = helper.make_node("MatMul", node.input[:2], node.output[:1])
     return Substitute(made, sides)
+
+
+def _quantized_lstm(
+    node: onnx.NodeProto, attributes: dict[str, Any], inputs: list[Value | None], assignments: Assignments
+) -> Substitute | None:
+    """Return an LSTM; the weights, whose axes are in another order, play no part in the shapes."""
+    found = _as("LSTM", *range(min(len(node.input), 7)))(node, attributes, inputs, assignments)
+    if found is not None:
+        found.node.output.extend(node.output[1:])
+    return found
 
 
 def _quantized_concat(
@@ -210,6 +222,7 @@ _MICROSOFT: dict[str, _Maker] = {
     "FusedGemm": _as("Gemm", 0, 1, 2),
     "QGemm": _quantized_gemm,
     "FusedConv": _as("Conv", 0, 1, 2),
+    "DynamicQuantizeLSTM": _quantized_lstm,
     "Attention": _attention,
     "QAttention": _attention,
     "MultiHeadAttention": _heads,

@@ -36,7 +36,8 @@ def test_a_condition_is_laid_along_the_batch() -> None:
         "float[1,2,3] x", "float[1,2,3] y",
         """k = Constant<value_ints=[1, 2]>() s = ReduceSum<keepdims=0>(x, k) zero = Constant<value_float=0.0>()
         c = Greater(s, zero)
-        y = If(c) <then_branch = a () => (float[1,2,3] u) { u = Relu(x) }, else_branch = b () => (float[1,2,3] u) { u = Neg(x) }>""",
+        y = If(c) <then_branch = a () => (float[1,2,3] u) { u = Relu(x) },
+          else_branch = b () => (float[1,2,3] u) { u = Neg(x) }>""",
     )  # fmt: skip
 
     _, reasons = check_items(source, {"x": 0}, [0], items=6)
@@ -50,10 +51,11 @@ def test_what_a_branch_holds_comes_along(weights: str) -> None:
     source = onnx.parser.parse_model(
         text(
             "float[1,2] x", "float[1,2] y",
-            """k = Constant<value_ints=[1]>() s = ReduceSum(x, k) zero = Constant<value_float=0.0>() c = Greater(s, zero)
-            yes = Constant<value = bool {1}>()
+            """k = Constant<value_ints=[1]>() s = ReduceSum(x, k) zero = Constant<value_float=0.0>()
+            c = Greater(s, zero) yes = Constant<value = bool {1}>()
             y = If(c) <then_branch = a () => (float[1,2] u) { w = Constant<value_floats=[3.0, 5.0]>() t = Mul(x, w)
-                u = If(yes) <then_branch = i () => (float[1,2] v) { v = Neg(t) }, else_branch = j () => (float[1,2] v) { v = Identity(t) }> },
+                u = If(yes) <then_branch = i () => (float[1,2] v) { v = Neg(t) },
+                  else_branch = j () => (float[1,2] v) { v = Identity(t) }> },
               else_branch = b () => (float[1,2] u) { w = Constant<value_floats=[7.0, 9.0]>() u = Mul(x, w) }>""",
         )
     )  # fmt: skip
