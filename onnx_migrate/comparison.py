@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from onnx_migrate import files
 from onnx_migrate.isolate import Limits
@@ -25,11 +26,13 @@ def compare(
     timeout: float = 600.0,
     memory_limit: int | None = None,
     isolated: bool = True,
+    progress: Callable[[str], None] | None = None,
 ) -> Verdict:
     """Run two models on the same inputs and return whether they compute the same.
 
     Names, types and order of inputs and outputs must be equal too. With `exact`, outputs must be bit-identical when
-    ONNX Runtime runs both without optimisations. The other arguments are those of `migrate`.
+    ONNX Runtime runs both without optimisations. `progress` is called with how far it has come, as in "input 2 of 3, run
+    5 of 8". The other arguments are those of `migrate`.
 
     Raises LoadError if one cannot be read, UsageError for `input_data` that does not fit the models. Any failure of
     running them is in the verdict: verified, differs, or unverified with a reason.
@@ -39,5 +42,5 @@ def compare(
     if difference:
         return Verdict(Kind.DIFFERS, difference)
     limits = Limits.of(timeout, memory_limit)
-    with Prover(before, input_data, rtol, atol, seed, limits, isolated) as prover:
+    with Prover(before, input_data, rtol, atol, seed, limits, isolated, progress) as prover:
         return prover.verify(after, after if exact else None, after, strict=exact, by_value=True)

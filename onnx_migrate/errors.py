@@ -43,6 +43,8 @@ class Where:
 
     def __str__(self) -> str:
         operator = self.operator
+        if self.scope and not self.node and not operator:
+            return self.scope
         if operator and self.from_version is not None:
             operator += f"-{self.from_version}"
         if operator and self.to_version not in (None, self.from_version):

@@ -117,7 +117,7 @@ def inspect(
     no effect. Raises LoadError if the model cannot be read, and UsageError for invalid `opset` and `runtime`.
     """
     row = None if runtime is None else release(runtime)
-    asked: int | str = opset if row is None else row.target
+    asked: int | str = opset if row is None else row.opset
     model, problems = _load(source)
     proto = model.proto
     found = Counter(_operators(proto))
@@ -129,7 +129,10 @@ def inspect(
     reachability = find_reachable_opsets(model)
     log, refusal, plan = ChangeLog(), None, None
     pipeline = default_pipeline(
-        opset=asked, simplify=False, resize_form="auto" if row is None else row.resize_form
+        opset=asked,
+        lower=True if row is None else row.lower,
+        simplify=False,
+        resize_form="auto" if row is None else row.resize_form,
     )
     if row is not None:
         pipeline = pipeline.add(make_pass("runtime_limits", runtime=row))

@@ -24,6 +24,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
+from onnx_migrate.spec.runtimes import Lower
 from onnx_migrate.verification import Policy, Verifying, policy_of
 from onnx_migrate.verify.prover import Prover
 
@@ -68,17 +69,23 @@ def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelPr
 
     The argument is not touched. Opset and IR version change and nothing else: no simplification, no verification.
     References to external data that was not loaded stay; LoadError is raised if an adapter needs a value from there.
-    Raises CannotMigrate for a node without an equivalent at the target and for a target older than the model.
+    A newer model is lowered. Raises CannotMigrate for a node without an equivalent at the target.
     """
     source = files.load(model, allow_missing_data=True)
-    pipeline = Pipeline((make_pass("migrate_opset", opset=target_version, unlist=False),))
+    pipeline = Pipeline(
+        (
+            make_pass("migrate_opset", opset=target_version, unlist=False, newer="lower"),
+            make_pass("lower_opset", opset=target_version),
+        )
+    )
     return files.inline(pipeline.run(source, ChangeLog()).model)
 
 
 def migrate(
     source: files.Source | Model,
     *,
-    opset: Opset = "17+",
+    opset: Opset | None = None,
+    lower: Lower = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -88,6 +95,9 @@ def migrate(
     resize_intent: bool = False,
     keep: Collection[str] = (),
     keep_initializers_as_inputs: bool = False,
+    ir_version: int | None = None,
+    keep_ir: bool = False,
+    drop_training: bool = False,
     passes: Sequence[Pass | Callable[..., Any] | str] = (),
     without: Sequence[str] = (),
     pipeline: Pipeline | None = None,
@@ -99,14 +109,17 @@ def migrate(
     memory_limit: int | None = None,
     isolated: bool = True,
     progress: Callable[[str], None] | None = None,
+    proof_progress: Callable[[str], None] | None = None,
 ) -> Migration:
     """Migrate a model to an opset, make dims dynamic, simplify it and verify that it computes the same.
 
     Args:
         source: a path, a URL that fsspec knows, the bytes of a model, or a ModelProto or loaded Model (not touched).
-        opset: the ai.onnx opset to reach; "17+" is 17, or the model's own where that is newer; "latest" is the newest
-            that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of ai.onnx
-            and ai.onnx.ml; what it does not name stays.
+        opset: the ai.onnx opset to reach; "17+", the default, is 17, or the model's own where that is newer; "latest" is the
+            newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of
+            ai.onnx and ai.onnx.ml; what it does not name stays. With `ir_version` the default is that the opset stays.
+        lower: bring a model that is newer than `opset` down to it; with "nearest" to the nearest opset that it can reach,
+            with False refuse it (code `downgrade`).
         dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
         dynamic_batch: make the batch axis of every input dynamic; a text is the symbol, else it is N.
         fix: sizes for dynamic dims: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.
@@ -123,6 +136,10 @@ def migrate(
             with the model after this rewriting.
         keep: attribute values that the standard has removed and ONNX Runtime still accepts: "tf_half_pixel_for_nn".
         keep_initializers_as_inputs: leave initializers in the graph's inputs, where callers can override them.
+        ir_version: the IR version of the result. What a lower one than the model's does not have is written in another
+            form, or refused (docs/ir-versions.md). Where nothing else is asked for, no other pass runs.
+        keep_ir: leave the IR version as it is where the opset is lowered; else it is lowered with it.
+        drop_training: remove training information, which IR versions below 7 do not have, for such an `ir_version`.
         passes: more passes, to run before simplify: functions of a ModelProto or a graphsurgeon Graph,
             "module:function", or passes.
         without: names of passes to leave out.
@@ -136,6 +153,7 @@ def migrate(
         memory_limit: bytes of memory that each of them may take; three quarters of the machine's by default.
         isolated: run native code in child processes, so that a crash does not end this process.
         progress: called with the name of each stage as it begins.
+        proof_progress: called with how far the verification has come, as in "input 2 of 3, run 5 of 8".
 
     Raises:
         LoadError: the source cannot be read. UsageError: an argument does not fit the model, or others.
@@ -147,6 +165,7 @@ def migrate(
     if pipeline is None:
         pipeline = default_pipeline(
             opset=opset,
+            lower=lower,
             dynamic=dynamic,
             dynamic_batch=dynamic_batch,
             fix=fix,
@@ -155,6 +174,9 @@ def migrate(
             resize_intent=resize_intent,
             keep=keep,
             keep_initializers_as_inputs=keep_initializers_as_inputs,
+            ir_version=ir_version,
+            keep_ir=keep_ir,
+            drop_training=drop_training,
             limits=limits,
             isolated=isolated,
         )
@@ -180,6 +202,7 @@ def migrate(
                 seed=seed,
                 limits=limits,
                 isolated=isolated,
+                listen=proof_progress,
             )
             with clock("verify"):
                 verifying = Verifying(pipeline, prover_of, policy == "require", simplify == "require")

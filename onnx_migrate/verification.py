@@ -13,6 +13,7 @@ from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, UsageError, VerificationFailed
 from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.annotations import differ_in_ir_version_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.verify import DynamicProof, Kind, Verdict
@@ -22,6 +23,13 @@ __all__ = ["Policy", "Verifying", "policy_of"]
 
 Policy = Literal["require", "auto", "off"]
 """Whether a result must be verified, may be unverified, or is not verified at all."""
+
+_SAME_NODES = Verdict(
+    Kind.VERIFIED,
+    evaluator="a comparison of the graphs",
+    notes=("nodes and weights are those of the original, so the result was loaded, and nothing was run",),
+)
+"""The verdict on a result that differs in its IR version alone."""
 
 _PATIENCE = 60.0
 """Seconds in which older opsets are tried, to name one at which the result loads."""
@@ -147,6 +155,8 @@ def _prove(
 ) -> tuple[PipelineResult, Proof]:
     """Prove the last segment, with pairs of QuantizeLinear and DequantizeLinear where it does not load without them."""
     last = result.segments[-1]
+    if differ_in_ir_version_alone(last.start, last.end):
+        return result, Proof(prover.require_loadable(last.end, _SAME_NODES))
     try:
         return result, prover.prove(last.end, last.exact, plan, last.lifted, unproved)
     except VerificationFailed as error:
@@ -164,7 +174,7 @@ def _prove(
 
 def _with_opset(item: Pass, opset: int) -> Pass:
     changed: Any = item
-    return replace(changed, opset=opset, at_least=False) if item.name == "migrate_opset" else item
+    return replace(changed, opset=opset, newer="refuse") if item.name == "migrate_opset" else item
 
 
 def _hint(known: str, opset: int | None) -> str:

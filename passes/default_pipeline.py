@@ -13,9 +13,11 @@ from .cleanup import Cleanup
 from .declared_shapes import DeclaredShapes
 from .dynamic_dims import DynamicDims
 from .fix_dims import FixDims
+from .ir_version import IrVersion
+from .lower_opset import LowerOpset
 from .migrate_ml import DOMAIN as ML
 from .migrate_ml import MigrateMl
-from .migrate_opset import MigrateOpset
+from .migrate_opset import MigrateOpset, Newer
 from .open_dims import OpenDims
 from .resize import ResizeForm, ResizeIntent
 from .simplify import Simplify
@@ -30,6 +32,13 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     Raises UsageError for an opset that is none.
     """
     passes: list[Pass] = []
+    if options.drop_training and options.ir_version is None:
+        raise UsageError(
+            "training information is dropped for an IR version that does not have it, and none is asked for",
+            hint="give --ir-version N too, in Python ir_version=N",
+        )
+    if _asks_for_ir_version_alone(options):
+        return [*_ir_version(options), *installed_passes()]
     if options.fix is not None:
         passes.append(FixDims(fix=options.fix))
     passes += _migrations(options)
@@ -43,21 +52,42 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     if options.dynamic is not None or options.dynamic_batch:
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
+    passes += [*_lowerings(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
     if options.simplify:
         passes.append(Simplify(limits=options.limits, isolated=options.isolated))
     return passes
 
 
+def _asks_for_ir_version_alone(options: PipelineOptions) -> bool:
+    """Return whether nothing but the IR version is to change."""
+    others = (options.opset, options.dynamic, options.fix)
+    return (
+        options.ir_version is not None
+        and all(option is None for option in others)
+        and not (options.dynamic_batch or options.resize_intent)
+        and options.resize_form == "auto"
+    )
+
+
+def _ir_version(options: PipelineOptions) -> list[Pass]:
+    """Return the pass that sets the IR version, if one is asked for."""
+    if options.ir_version is None:
+        return []
+    unlist = not options.keep_initializers_as_inputs
+    return [IrVersion(ir_version=options.ir_version, drop_training=options.drop_training, unlist=unlist)]
+
+
 def _migrations(options: PipelineOptions) -> list[Pass]:
     """Return the passes that bring the nodes to the opsets asked for."""
-    targets = _targets(options.opset)
+    targets = _targets(_asked(options))
     passes: list[Pass] = []
     main = targets.get("ai.onnx")
     if main is not None:
         opset, at_least = main
         unlist = not options.keep_initializers_as_inputs
-        passes.append(MigrateOpset(opset=opset, at_least=at_least, unlist=unlist, keep=options.keep))
+        newer: Newer = "keep" if at_least else "lower" if options.lower else "refuse"
+        passes.append(MigrateOpset(opset=opset, newer=newer, unlist=unlist, keep=options.keep))
     if ML in targets:
         opset, at_least = targets[ML]
         passes.append(
@@ -66,6 +96,20 @@ def _migrations(options: PipelineOptions) -> list[Pass]:
             else MigrateMl(opset=opset, at_least=at_least, beside=main[0])
         )
     return passes
+
+
+def _lowerings(options: PipelineOptions) -> list[Pass]:
+    """Return the passes that bring nodes of newer opsets down, which must see the symbols of dims."""
+    main = _targets(_asked(options)).get("ai.onnx")
+    if main is None or main[1] or not options.lower:
+        return []
+    return [LowerOpset(opset=main[0], nearest=options.lower == "nearest", keep_ir=options.keep_ir)]
+
+
+def _asked(options: PipelineOptions) -> Opset:
+    """Return the opset that is asked for; where only the IR version is, each model stays at its own."""
+    default = "17+" if options.ir_version is None else "1+"
+    return default if options.opset is None else options.opset
 
 
 def _targets(asked: Opset) -> dict[str, tuple[int, bool]]:

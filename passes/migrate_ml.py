@@ -8,9 +8,9 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.analysis.scope import scopes
-from onnx_migrate.engine.lift import Lift
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
@@ -18,7 +18,8 @@ from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
-from onnx_migrate.spec.opsets import imported, minimal_ir_version, onnx_opset, set_onnx_opset
+from onnx_migrate.spec.ir_versions import minimal_ir_version
+from onnx_migrate.spec.opsets import imported, onnx_opset, set_onnx_opset
 from onnx_migrate.spec.schema import is_onnx, newest_opset
 
 __all__ = ["DOMAIN", "MigrateMl"]

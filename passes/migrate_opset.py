@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import onnx
 
 from onnx_migrate.analysis.scope import scopes
-from onnx_migrate.engine.lift import Lift
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.graphs import bodies as bodies_of
 from onnx_migrate.model.graphs import function_path, nested_nodes, node_label
@@ -20,8 +20,8 @@ from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
+from onnx_migrate.spec.ir_versions import minimal_ir_version
 from onnx_migrate.spec.opsets import (
-    minimal_ir_version,
     onnx_opset,
     remove_repeated_imports,
     set_onnx_opset,
@@ -29,7 +29,9 @@ from onnx_migrate.spec.opsets import (
 from onnx_migrate.spec.runtime_operators import is_runtime_operator
 from onnx_migrate.spec.schema import is_onnx, newest_opset, signature_at
 
-__all__ = ["KEEPABLE", "MigrateOpset"]
+__all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
+
+Newer = Literal["refuse", "keep", "lower"]
 
 KEEPABLE = frozenset({"tf_half_pixel_for_nn"})
 """Attribute values that the standard has removed and ONNX Runtime still accepts at any opset."""
@@ -40,7 +42,7 @@ KEEPABLE = frozenset({"tf_half_pixel_for_nn"})
 class MigrateOpset(Pass):
     """Migrate the main graph, all sub-graphs and local functions to an ai.onnx opset, each from its own.
 
-    Raises CannotMigrate for a model that is newer than the target, unless `at_least` is set, and for every node
+    Raises CannotMigrate for a model that is newer than the target, unless `newer` says otherwise, and for every node
     that has no equal there.
     """
 
@@ -49,8 +51,8 @@ class MigrateOpset(Pass):
         {ModelProperty.SORTED, ModelProperty.TARGET_OPSET}
     )
     opset: int
-    at_least: bool = False
-    """Whether a model of a newer opset stays at that opset; else it is refused."""
+    newer: Newer = "refuse"
+    """What happens to a model of a newer opset: it is refused, stays at its opset, or waits for the pass lower_opset."""
     unlist: bool = True
     """Whether initializers are removed from the graph's inputs, which is allowed from IR version 4 on."""
     keep: frozenset[str] = frozenset()
@@ -171,12 +173,12 @@ class MigrateOpset(Pass):
                 code="too-new",
                 hint="install a newer onnx",
             )
-        target = max(self.opset, newest or 0) if self.at_least else self.opset
-        if newest is not None and newest > target:
+        target = max(self.opset, newest or 0) if self.newer == "keep" else self.opset
+        if newest is not None and newest > target and self.newer == "refuse":
             raise CannotMigrate(
-                f"the model has opset {newest}, which is newer than the target {target}",
+                f"the model has opset {newest}, which is newer than the target {target}, and lowering was not asked for",
                 code="downgrade",
-                hint=f"models are only migrated to newer opsets: ask for {newest} or above, or for {target}+ to keep newer ones",
+                hint=f"leave --no-lower out, or ask for {target}+ to keep newer models as they are",
             )
         return target
 

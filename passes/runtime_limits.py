@@ -10,6 +10,7 @@ import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.graphs import all_nodes, node_label
 from onnx_migrate.model.model import Model
@@ -18,6 +19,7 @@ from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.runtimes import Runtime
 from onnx_migrate.spec.schema import is_onnx
 
+from .ir_version import lower_ir
 from .resize.all_axes import name_all_axes
 from .resize.node_context import ResizeNode
 from .resize.resize_nodes import ResizeTraversal, resizes
@@ -28,9 +30,9 @@ __all__ = ["RuntimeLimits"]
 @register_pass
 @dataclass(frozen=True)
 class RuntimeLimits(Pass):
-    """Refuse a model whose IR version is too new for a runtime's release, and warn of a newer opset.
+    """Lower the IR version to one that a runtime's release loads, and warn of a newer opset.
 
-    IR versions are never lowered: a model may hold what only its own version has. If the release does not support the
+    A model that holds what such an IR version does not have is refused. If the release does not support the
     attribute `axes` of Resize, scales and sizes are written for all axes instead. A note warns of each node that the
     release computes wrongly.
     """
@@ -43,11 +45,7 @@ class RuntimeLimits(Pass):
         """Rewrite the Resizes of `model` in place. Raises CannotMigrate, code `runtime-ir`."""
         proto, newest = model.proto, self.runtime.ir_version
         if newest is not None and proto.ir_version > newest:
-            raise CannotMigrate(
-                f"the model has IR version {proto.ir_version}, but {self.runtime} loads only up to {newest}",
-                code="runtime-ir",
-                hint="export the model with an older IR version",
-            )
+            self._lower_ir(model, newest, log)
         opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version)
         if opset is not None and opset > self.runtime.opset:
             log.note(
@@ -73,6 +71,22 @@ class RuntimeLimits(Pass):
             traversal.visit_all(lambda node: self._name_all_axes(traversal, node))
             traversal.end()
         return model
+
+    def _lower_ir(self, model: Model, newest: int, log: ChangeLog) -> None:
+        before = model.proto.ir_version
+        try:
+            lower_ir(model, newest, log, pass_name=self.name)
+        except CannotMigrate as error:
+            raise CannotMigrate(
+                f"{self.runtime} loads IR versions up to {newest}, and the model has {before}: {error.reason}",
+                code="runtime-ir",
+                where=error.where,
+                hint=error.hint,
+            ) from error
+        reason = f"IR version {before} became {newest}, the newest that {self.runtime} loads"
+        log.note(self.name, "ir-version", reason, subject="model")
+        model.proto.ir_version = newest
+        log.record_fact("", "", IrLimit(newest))
 
     def _name_all_axes(self, traversal: ResizeTraversal, node: ResizeNode) -> None:
         rw = node.rw

@@ -118,7 +118,7 @@ def test_help_does_not_load_onnx() -> None:
 LARGEST_ROOM = 12
 """Files of a folder, `__init__.py` aside, that a reader takes in at once."""
 
-FAMILIES = {"passes/adapters"}
+FAMILIES = {"passes/adapters", "passes/lowerings"}
 """Folders with one file for each family of operators, which are found by the operator's name."""
 
 

@@ -53,3 +53,9 @@ def test_another_interface_differs_without_a_run(old: str, new: str, monkeypatch
 def test_a_file_that_is_no_model() -> None:
     with pytest.raises(LoadError):
         compare(model(), b"<html>")
+
+
+def test_the_runs_are_told_as_they_begin() -> None:
+    places: list[str] = []
+    compare(model(), model(), isolated=False, progress=places.append)
+    assert places[0] == "input 1, run 1"

@@ -147,6 +147,15 @@ def test_progress_is_called_as_stages_begin() -> None:
     assert "migrate_opset" in stages
 
 
+def test_the_runs_of_the_verification_are_told_as_they_begin() -> None:
+    places: list[str] = []
+
+    migrate(small(), simplify=False, proof_progress=places.append, **HERE)
+
+    assert places[0] == "input 1, run 1"
+    assert places[-1].endswith(f", run {len(places)} of {len(places)}")
+
+
 # Result
 
 

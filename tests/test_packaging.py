@@ -168,7 +168,7 @@ import onnx_migrate
 home = Path(onnx_migrate.__file__).parent
 source, target = sys.argv[1:]
 onnx_migrate.migrate(source, verify=False, isolated=True).save(target)
-from onnx_migrate.engine.registry import steps
+from onnx_migrate.engine.steps.registry import steps
 assert len(list(steps())) > 100  # found by looking into the folder of adapters
 assert "passes" not in sys.modules
 print(home)

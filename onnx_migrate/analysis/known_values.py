@@ -75,10 +75,46 @@ class PartialArray:
 class KnownValues:
     """The values that are known in one body; each is computed once, in the arithmetic of the runtimes."""
 
-    def __init__(self, scope: Scope, producers: Producers) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        producers: Producers,
+        *,
+        followed: frozenset[str] = _FOLLOWED,
+        outer: KnownValues | None = None,
+    ) -> None:
+        """Create an empty store; `followed` are the operators to compute, `outer` knows the values around the body."""
         self.scope = scope
         self.producers = producers
+        self.followed = followed
+        self.outer = outer
         self._found: dict[str, PartialArray | None] = {}
+        self._found_all = False
+        self._written: dict[str, onnx.NodeProto] = {}
+
+    def find_all(self) -> None:
+        """Compute the values of all nodes of the body, so that they stay known while a rewrite changes the nodes."""
+        for node in self.scope.body.node:
+            if len(node.output) == 1 and (node.op_type in self.followed or node.op_type == "Shape"):
+                self.partial(node.output[0])
+        self._found_all = True
+
+    def add(self, node: onnx.NodeProto) -> None:
+        """Compute the value of a node that a rewrite has written."""
+        self._written.update((name, node) for name in node.output if name)
+        if len(node.output) == 1 and (node.op_type in self.followed or node.op_type == "Shape"):
+            found = self._computed(node)
+            if found is not None:
+                self._found[node.output[0]] = found
+
+    def producer(self, name: str) -> onnx.NodeProto | None:
+        """Return the node that produces a value, or produced it before a rewrite moved that to another name."""
+        at: KnownValues | None = self
+        while at is not None:
+            if name in at._written:
+                return at._written[name]
+            at = at.outer
+        return self.producers.find(self.scope, name)
 
     def value(self, name: str) -> Array | None:
         """Return a value of which all elements are known, else None."""
@@ -88,9 +124,14 @@ class KnownValues:
     def partial(self, name: str) -> PartialArray | None:
         """Return what is known of a value, None when not even its shape and element type are."""
         if name not in self._found:
+            if self.outer is not None and name in self.outer:
+                return self.outer.partial(name)
             self._found[name] = None  # ends the recursion on a cycle
             self._found[name] = self._find(name)
         return self._found[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._found or (self.outer is not None and name in self.outer)
 
     def _find(self, name: str) -> PartialArray | None:
         shape = self.scope.value_type(name).shape
@@ -101,15 +142,18 @@ class KnownValues:
         constant = self.scope.constant(name)
         if constant is not None:
             return PartialArray.of(constant)
-        node = self.producers.find(self.scope, name)
-        if node is None or not is_onnx(node.domain) or len(node.output) != 1:
+        node = None if self._found_all else self.producers.find(self.scope, name)
+        return self._computed(node) if node is not None else None
+
+    def _computed(self, node: onnx.NodeProto) -> PartialArray | None:
+        if not is_onnx(node.domain) or len(node.output) != 1:
             return None
         if any(attribute.ref_attr_name for attribute in node.attribute):
             return None
         attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
         if node.op_type == "Shape":
             return self._shape(node, attributes)
-        if node.op_type not in _FOLLOWED:
+        if node.op_type not in self.followed:
             return None
         given = [self.partial(value) if value else None for value in node.input]
         if any(part is None and value for part, value in zip(given, node.input, strict=True)):

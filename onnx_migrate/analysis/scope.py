@@ -60,6 +60,8 @@ class Scope:
     function: FunctionKey | None = None
     parent: Scope | None = None
     _constants: dict[str, TensorProto | onnx.NodeProto] | None = field(default=None, repr=False)
+    _resolved: dict[str, TensorProto | onnx.NodeProto | None] = field(default_factory=dict, repr=False)
+    """What the outputs of Identity nodes stand for, so that a chain of them is followed once."""
     _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict, repr=False)
     _reads: set[str] = field(default_factory=set, repr=False)
     _reads_body: bool = field(default=False, repr=False)
@@ -96,6 +98,10 @@ class Scope:
         """Return the known element type and shape of a value."""
         return self.types.lookup(self.function, self.key, name)
 
+    def record_type(self, name: str, known: ValueType) -> None:
+        """Enter the type of a value that a rewrite has added to this body."""
+        self.types.record(self.function, self.key, name, known)
+
     def constant(self, name: str) -> np.ndarray[Any, Any] | None:
         """Return the array of a constant: an initializer that cannot be overridden, or a Constant node.
 
@@ -111,16 +117,25 @@ class Scope:
 
     def constant_source(self, name: str) -> TensorProto | onnx.NodeProto | None:
         """Return the initializer or Constant node that defines a constant; None for any other value. Follows Identity."""
+        followed: list[tuple[Scope, str]] = []
+        found: TensorProto | onnx.NodeProto | None = None
         scope: Scope | None = self
         while scope is not None:
+            if name in scope._resolved:
+                found = scope._resolved[name]
+                break
             source = scope._table().get(name)
             if source is None:
                 scope = scope.parent
             elif isinstance(source, TensorProto) or source.op_type != "Identity":
-                return source
+                found = source
+                break
             else:
+                followed.append((scope, name))
                 name = source.input[0]
-        return None
+        for passed, alias in followed:
+            passed._resolved[alias] = found
+        return found
 
     def add_constant(self, array: np.ndarray[Any, Any], hint: str) -> str:
         """Add a constant to the body and return its name; an equal constant that was added before is reused.

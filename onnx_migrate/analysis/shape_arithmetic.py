@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper
 
-__all__ = ["ELEMENTWISE", "LARGEST", "MOVEMENT", "compute"]
+__all__ = ["ELEMENTWISE", "LARGEST", "MOVEMENT", "OPERATORS", "compute"]
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Array]
@@ -138,7 +138,10 @@ MOVEMENT = frozenset(_MOVEMENT)
 ELEMENTWISE = frozenset(_ELEMENTWISE)
 """Operators of which each output element depends on one element of each input, after broadcasting."""
 
-_OPERATORS = _MOVEMENT | _ELEMENTWISE | _OTHER
+_FUNCTIONS = _MOVEMENT | _ELEMENTWISE | _OTHER
+
+OPERATORS = frozenset(_FUNCTIONS)
+"""All operators that `compute` evaluates."""
 
 
 def compute(operator: str, attributes: dict[str, Any], given: Sequence[Array | None]) -> Array | None:
@@ -147,7 +150,7 @@ def compute(operator: str, attributes: dict[str, Any], given: Sequence[Array | N
     Returns None for an operator that is no shape arithmetic, a node that is not valid, an integer division by zero,
     and more than LARGEST elements.
     """
-    function = _OPERATORS.get(operator)
+    function = _FUNCTIONS.get(operator)
     parts = list(given)
     while parts and parts[-1] is None:
         parts.pop()

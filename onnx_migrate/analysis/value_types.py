@@ -24,7 +24,7 @@ from onnx_migrate.model.graphs import (
 from onnx_migrate.spec.experimental_ops import substitute_for_inference
 from onnx_migrate.spec.opsets import onnx_opset
 
-__all__ = ["TypeTable", "ValueType"]
+__all__ = ["TypeTable", "ValueType", "value_type_of"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,11 @@ class TypeTable:
                 return known
         return UNKNOWN
 
+    def record(self, function: FunctionKey | None, body: BodyKey, name: str, known: ValueType) -> None:
+        """Enter the type of a value that a rewrite has added to a body."""
+        self.lookup(function, body, name)  # what inference finds must not overwrite the entry
+        self._tables.setdefault((function, body), {})[name] = known
+
     def _infer(self, proto: onnx.ModelProto) -> None:
         self._functions = {function_key(function): function for function in proto.functions}
         self._ir_version = proto.ir_version
@@ -105,7 +110,7 @@ class TypeTable:
             for value in _declared(graph):
                 key = value.type.SerializeToString()  # many values share a type, and parsing it costs more
                 if key not in seen:
-                    seen[key] = _value_type(value.type)
+                    seen[key] = value_type_of(value.type)
                 found[value.name] = seen[key]
             for name, dtype, dims in initializer_types(graph):
                 found[name] = ValueType(dtype, dims)
@@ -190,7 +195,8 @@ def _declared(graph: onnx.GraphProto) -> Iterable[onnx.ValueInfoProto]:
     yield from graph.value_info
 
 
-def _value_type(type_: onnx.TypeProto) -> ValueType:
+def value_type_of(type_: onnx.TypeProto) -> ValueType:
+    """Return what is known of a tensor's type; nothing for a sequence, an optional or a map."""
     if type_.WhichOneof("value") != "tensor_type":
         return UNKNOWN
     tensor = type_.tensor_type

@@ -16,6 +16,7 @@ from onnx_migrate.isolate import Limits
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.runtimes import Lower
 
 __all__ = ["Pipeline", "default_pipeline"]
 
@@ -111,7 +112,8 @@ class Pipeline:
 
 def default_pipeline(
     *,
-    opset: Opset = "17+",
+    opset: Opset | None = None,
+    lower: Lower = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
@@ -120,12 +122,16 @@ def default_pipeline(
     resize_intent: bool = False,
     keep: Collection[str] = (),
     keep_initializers_as_inputs: bool = False,
+    ir_version: int | None = None,
+    keep_ir: bool = False,
+    drop_training: bool = False,
     limits: Limits | None = None,
     isolated: bool = True,
 ) -> Pipeline:
     """Return the passes `migrate` runs with these arguments, installed ones included, to list, reorder or extend."""
     options = PipelineOptions(
         opset=opset,
+        lower=lower,
         dynamic=dynamic,
         dynamic_batch=dynamic_batch,
         fix=fix,
@@ -134,6 +140,9 @@ def default_pipeline(
         resize_intent=resize_intent,
         keep=frozenset(keep),
         keep_initializers_as_inputs=keep_initializers_as_inputs,
+        ir_version=ir_version,
+        keep_ir=keep_ir,
+        drop_training=drop_training,
         limits=limits or Limits(),
         isolated=isolated,
     )

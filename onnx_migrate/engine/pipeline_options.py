@@ -8,6 +8,7 @@ from typing import Literal
 
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
+from onnx_migrate.spec.runtimes import Lower
 
 __all__ = ["Opset", "PipelineOptions", "ResizeForm"]
 
@@ -22,7 +23,9 @@ Opset = int | str | Mapping[str, int | str]
 class PipelineOptions:
     """The options of `onnx_migrate.default_pipeline`, which `onnx_migrate.migrate` documents."""
 
-    opset: Opset = "17+"
+    opset: Opset | None = None
+    """None is "17+"; where `ir_version` is given, the opset then stays."""
+    lower: Lower = True
     dynamic: DynamicAxes | None = None
     dynamic_batch: bool | str = False
     fix: FixedDims | None = None
@@ -31,5 +34,8 @@ class PipelineOptions:
     resize_intent: bool = False
     keep: frozenset[str] = frozenset()
     keep_initializers_as_inputs: bool = False
+    ir_version: int | None = None
+    keep_ir: bool = False
+    drop_training: bool = False
     limits: Limits = field(default_factory=Limits)
     isolated: bool = True

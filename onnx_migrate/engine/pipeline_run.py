@@ -9,12 +9,19 @@ from dataclasses import dataclass, replace
 from onnx_migrate.engine.gc_pause import paused_garbage_collection
 from onnx_migrate.engine.model_properties import ModelProperty, violation
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes
-from onnx_migrate.engine.validity import check_original, check_result, note_tolerated
+from onnx_migrate.engine.validity import (
+    check_original,
+    check_result,
+    note_older_ir,
+    note_tolerated,
+    settle_ir_version,
+)
 from onnx_migrate.errors import MigrateError, PassError
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness, Trial
+from onnx_migrate.spec.ir_versions import IrFeature
 
 __all__ = ["PipelineResult", "PipelineRun", "Segment", "Stage"]
 
@@ -115,6 +122,7 @@ class PipelineRun:
         """
         check_original(self._original)
         note_tolerated(self._original, self._log)
+        note_older_ir(self._original, self._log)
         for item in self._passes:
             with self._stage(item.name):
                 self._check_required(item)
@@ -126,9 +134,12 @@ class PipelineRun:
                     self._run(item)
                     if item.narrows:
                         self._start_segment()
-        small = len(self._model.proto.graph.node) <= CHECKED_NODES
-        check_result(self._model, self._original, names=small or not self._own)
         before = self._before_optional
+        small = len(self._model.proto.graph.node) <= CHECKED_NODES
+        if small or before or not self._own or self._model.proto.ir_version < IrFeature.UNLISTED.since:
+            for model in (before.model, self._model) if before else (self._model,):
+                settle_ir_version(model, self._original, self._log)
+        check_result(self._model, self._original, names=small or not self._own)
         last = self._segment(before.model if before else self._model, self._model)
         return PipelineResult((*self._segments, last), before)
 

@@ -9,7 +9,9 @@ from typing import Any
 import onnx
 
 from onnx_migrate.analysis.scope import Scope, scopes
-from onnx_migrate.engine.lift import Lift
+from onnx_migrate.engine.steps.lift import Lift
+from onnx_migrate.engine.steps.lower import OLDEST, LoweringRefusal
+from onnx_migrate.engine.steps.lower_model import lower_model
 from onnx_migrate.engine.validity import check_original
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.model.model import Model
@@ -17,7 +19,8 @@ from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.opsets import minimal_ir_version, onnx_opset
+from onnx_migrate.spec.ir_versions import minimal_ir_version
+from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import newest_opset
 
 __all__ = ["Reachability", "Refusal", "find_reachable_opsets"]
@@ -43,10 +46,12 @@ class Reachability:
 
 
 def find_reachable_opsets(model: Model) -> Reachability:
-    """Try a lift of a copy of the model to every opset from its own to the newest that the installed onnx supports.
+    """Try a lift of a copy of the model to every newer opset, and a lowering of a copy to every older one.
 
-    All nodes are lifted to the newest opset. The steps of a node are the same for another target unless one of its
-    adapters reads `Rewriter.target`, so only the nodes of such adapters are lifted to each of the other opsets.
+    Upward, all nodes are lifted to the newest opset that the installed onnx supports. The steps of a node are the same for
+    another target unless one of its adapters reads `Rewriter.target`, so only the nodes of such adapters are lifted to each
+    of the other opsets. Downward, one lowering to `OLDEST` is enough: a node that is refused stops all opsets below the one
+    that it is left at.
     """
     proto, newest = model.proto, newest_opset()
     own = max(filter(None, _versions(proto)), default=None)
@@ -60,6 +65,7 @@ def find_reachable_opsets(model: Model) -> Reachability:
         )
         return Reachability((), (Refusal(future, ()),))
     targets = range(own, newest + 1)
+    older = range(OLDEST, own)
     blocked: dict[str, tuple[MigrateError, set[int]]] = {}
 
     def block(error: MigrateError, opsets: Iterable[int]) -> None:
@@ -74,11 +80,13 @@ def find_reachable_opsets(model: Model) -> Reachability:
         for target in targets[:-1] if lift.target_dependent else ():
             for error in _lift(model, target, lift.target_dependent).refusals.values():
                 block(error, [target])
+        for refusal in _lower(model) if older else ():
+            block(refusal.error, range(OLDEST, refusal.nearest))
     except MigrateError as error:
-        return Reachability((), (Refusal(error, tuple(targets)),))
+        return Reachability((), (Refusal(error, (*older, *targets)),))
     refusals = tuple(Refusal(error, tuple(sorted(opsets))) for error, opsets in blocked.values())
     stopped = {opset for refusal in refusals for opset in refusal.opsets}
-    return Reachability(tuple(target for target in targets if target not in stopped), refusals)
+    return Reachability(tuple(target for target in (*older, *targets) if target not in stopped), refusals)
 
 
 def _versions(proto: onnx.ModelProto) -> list[int | None]:
@@ -98,6 +106,13 @@ def _lift(model: Model, target: int, only: Set[NodeKey] | None) -> _LiftPastRefu
         if version is not None and version < target:
             driver.body(scope, version)
     return lift
+
+
+def _lower(model: Model) -> tuple[LoweringRefusal, ...]:
+    """Lower a copy of the model to the oldest opset, and return what is refused on the way."""
+    copy = model.copy()
+    sort_model(copy.proto)
+    return lower_model(copy, OLDEST, ChangeLog(), "lower_opset").refusals
 
 
 class _TargetRecorder(Rewriter):

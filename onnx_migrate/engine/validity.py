@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import IllegalModel, InvalidModel
+from onnx_migrate.model.graphs import bodies, initializer_names
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.validity.fault import Fault
+from onnx_migrate.model.validity.ir_features import Found, features
 from onnx_migrate.model.validity.node_types import type_faults
 from onnx_migrate.model.validity.structure import name_faults, structure_faults
 from onnx_migrate.model.validity.tolerated import tolerated
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.ir_versions import IrFeature
 from onnx_migrate.spec.opsets import imported
 
-__all__ = ["check_original", "check_result", "note_tolerated"]
+__all__ = [
+    "IrLimit",
+    "check_original",
+    "check_result",
+    "note_older_ir",
+    "note_tolerated",
+    "settle_ir_version",
+]
 
 _ML = "ai.onnx.ml"
+
+
+@dataclass(frozen=True)
+class IrLimit:
+    """The fact that a pass gave the model the IR version that was asked for."""
+
+    ir_version: int
 
 
 def check_original(model: Model) -> None:
@@ -38,6 +56,62 @@ def note_tolerated(model: Model, log: ChangeLog) -> None:
         log.note(
             "load", "tolerated", f"{reason}; onnx.checker refuses that, and runtimes run it", subject=subject
         )
+
+
+def note_older_ir(model: Model, log: ChangeLog) -> None:
+    """Note what a model has that is newer than its IR version, and neither onnx.checker nor runtimes refuse for that."""
+    newer = [
+        found
+        for found in features(model.proto)
+        if found.since > model.proto.ir_version and found.feature is not IrFeature.UNLISTED
+    ]
+    if newer:
+        log.note(
+            "load",
+            "older-ir",
+            f"the IR version is {model.proto.ir_version}, and the model has {_listed(newer)}",
+            subject="model",
+        )
+
+
+def settle_ir_version(result: Model, original: Model, log: ChangeLog) -> None:
+    """Raise the IR version of a result, in place, where it has something newer that the original has not.
+
+    What the original has at too low an IR version keeps it, as programs load that, with one exception: initializers of
+    a sub-graph that are not listed as inputs, which neither onnx.checker nor ONNX Runtime accepts below IR version 4.
+    Raises IllegalModel where a pass set the IR version, and the result has something newer.
+    """
+    proto = result.proto
+    newer = [found for found in features(proto) if found.since > proto.ir_version]
+    if newer and log.fact(IrLimit, "", "") is not None:
+        raise IllegalModel(
+            f"it has {_listed(newer)}, and was to have IR version {proto.ir_version}",
+            hint="a pass wrote that after the IR version was set: ask for a newer one, or leave the pass out",
+        )
+    if newer:
+        had = {
+            found.feature: found.since for found in features(original.proto)[::-1]
+        }  # the newest opset last
+        newer = [
+            found for found in newer if found.since > had.get(found.feature, 0) or _refused(proto, found)
+        ]
+    if newer:
+        needed = max(found.since for found in newer)
+        reason = f"IR version {proto.ir_version} became {needed}, as the model has {_listed(newer)}"
+        log.note("result", "ir-version", reason, subject="model")
+        proto.ir_version = needed
+
+
+def _refused(proto: onnx.ModelProto, found: Found) -> bool:
+    return found.feature is IrFeature.UNLISTED and any(
+        initializer_names(located.body) - {value.name for value in located.body.input}
+        for located in bodies(proto)
+        if located.key and isinstance(located.body, onnx.GraphProto)
+    )
+
+
+def _listed(newer: Sequence[Found]) -> str:
+    return ", ".join(f"{found.text} (since IR version {found.since}; {found.place})" for found in newer)
 
 
 def check_result(result: Model, original: Model, *, names: bool = True) -> None:

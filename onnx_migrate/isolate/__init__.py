@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.isolate.child import mark
+from onnx_migrate.isolate.child import Listener, mark, say
 from onnx_migrate.isolate.endings import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut
 from onnx_migrate.isolate.limits import Limits
 from onnx_migrate.isolate.native_output import captured_output
@@ -12,6 +12,7 @@ __all__ = [
     "Crashed",
     "Ending",
     "Limits",
+    "Listener",
     "OutOfMemory",
     "Raised",
     "Returned",
@@ -20,4 +21,5 @@ __all__ = [
     "captured_output",
     "mark",
     "run",
+    "say",
 ]

@@ -22,18 +22,34 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.isolate.endings import Ending, OutOfMemory, Raised, Returned, names_lack_of_memory
 from onnx_migrate.isolate.limits import limit_memory
 
-__all__ = ["BOOT", "ENDED", "READY", "STAGE", "Function", "call", "mark", "pack", "serve"]
+__all__ = [
+    "BOOT",
+    "ENDED",
+    "READY",
+    "SAID",
+    "STAGE",
+    "Function",
+    "Listener",
+    "call",
+    "mark",
+    "pack",
+    "say",
+    "serve",
+]
 
 BOOT = "import sys; sys.path[:] = sys.argv[3:]; from onnx_migrate.isolate.child import serve; serve(*sys.argv[1:3])"
 """What the interpreter of a child runs, with the parent's process id, the memory limit and the entries of sys.path.
 
 `__main__` of the parent is not imported, so scripts need no guard."""
 
-READY, STAGE, ENDED = "ready", "stage", "ended"
-"""The kinds of messages to the parent: a pair of one of these, and nothing, the stage's name or the `Ending`."""
+READY, STAGE, SAID, ENDED = "ready", "stage", "said", "ended"
+"""The kinds of messages to the parent: a pair of one of these, and nothing, the stage's name, a text or the `Ending`."""
 
 Function = str | Callable[..., Any]
 """A function that pickles, or "package.module:name"."""
+
+Listener = Callable[[str], None]
+"""What receives the texts that a called function says."""
 
 _LENGTH = struct.Struct("<Q")
 
@@ -48,9 +64,18 @@ def mark(stage: str) -> None:
         send(STAGE, stage)
 
 
-def call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ending:
-    """Call a function in this process and return how it ended."""
-    _current.stage = ""
+def say(text: str) -> None:
+    """Pass a text to the listener of the call, if there is one: how far a called function has come."""
+    listen: Listener | None = getattr(_current, "listen", None)
+    if listen is not None:
+        listen(text)
+
+
+def call(
+    function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], listen: Listener | None = None
+) -> Ending:
+    """Call a function in this process and return how it ended; `listen` gets what it says on the way."""
+    _current.stage, _current.listen = "", listen
     try:
         if isinstance(function, str):
             module, _, name = function.partition(":")
@@ -99,7 +124,8 @@ def serve(parent: str, memory: str) -> None:
         data = waiting.get()
         _current.stage = ""
         try:
-            ending = call(*pickle.loads(data))  # from the parent, which only this user can be
+            function, args, kwargs = pickle.loads(data)  # from the parent, which only this user can be
+            ending = call(function, args, kwargs, lambda text: send(SAID, text))
         except Exception as error:
             ending = _raised(error)
         sys.stdout.flush()

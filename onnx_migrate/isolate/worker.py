@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from onnx_migrate.isolate.child import BOOT, ENDED, READY, STAGE, Function, call, pack
+from onnx_migrate.isolate.child import BOOT, ENDED, READY, SAID, STAGE, Function, Listener, call, pack
 from onnx_migrate.isolate.endings import Crashed, Ending, OutOfMemory, TimedOut, names_lack_of_memory
 from onnx_migrate.isolate.limits import Limits
 
@@ -31,17 +31,24 @@ _CLOSING = 5.0
 """Seconds that a child which closed its streams may take to end before it is killed."""
 
 
-def run(function: str, *args: object, limits: Limits | None = None, isolated: bool = True) -> Ending:
+def run(
+    function: str,
+    *args: object,
+    limits: Limits | None = None,
+    isolated: bool = True,
+    listen: Listener | None = None,
+) -> Ending:
     """Call `function` ("package.module:name") with `args` in a child process of its own and return how it ended.
 
     Arguments and the returned value must pickle. With `isolated=False` the call is made in this process: the same
     endings, without the limits and without protection from crashes. KeyboardInterrupt kills the child and propagates.
+    `listen` gets what the function says on the way (`say`).
     """
     if not isolated:
-        return call(function, args, {})
+        return call(function, args, {}, listen)
     limits = limits or Limits()
     with Worker(limits.memory) as worker:
-        return worker.call(function, *args, seconds=limits.seconds)
+        return worker.call(function, *args, seconds=limits.seconds, listen=listen)
 
 
 class Worker:
@@ -80,9 +87,17 @@ class Worker:
         return self._process.poll() is None and not self._timed_out
 
     def call(
-        self, function: Function, /, *args: object, seconds: float | None = None, **kwargs: object
+        self,
+        function: Function,
+        /,
+        *args: object,
+        seconds: float | None = None,
+        listen: Listener | None = None,
+        **kwargs: object,
     ) -> Ending:
         """Call a function in the child and return how it ended; after `seconds` the child is killed.
+
+        `listen` gets what the function says, in the thread that made the call.
 
         Raises what pickle raises for arguments that do not pickle.
         """
@@ -101,6 +116,8 @@ class Worker:
                     self.started = True
                 elif kind == STAGE:
                     stage = value
+                elif kind == SAID and listen is not None:
+                    listen(value)
                 elif kind == ENDED:
                     ending: Ending = value
                     if isinstance(ending, OutOfMemory):

@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
 
-__all__ = ["Interface", "Port", "lists_some_initializers", "unlist_initializers"]
+__all__ = ["Interface", "Port", "listed_initializers", "lists_some_initializers", "unlist_initializers"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,12 @@ class Interface:
         return None
 
 
+def listed_initializers(graph: onnx.GraphProto) -> list[str]:
+    """Return the names of initializers that are inputs of the graph too, in the order of these."""
+    given = initializer_names(graph)
+    return [value.name for value in graph.input if value.name in given]
+
+
 def lists_some_initializers(proto: onnx.ModelProto) -> bool:
     """Return whether some initializers are listed as inputs and others are not, so that callers may override the listed.
 
@@ -79,8 +85,7 @@ def unlist_initializers(graph: onnx.GraphProto) -> list[str]:
     From IR version 4 on they need not be listed (onnx/docs/IR.md, "Graphs"). A caller can override one that is, so a
     runtime cannot treat it as a constant.
     """
-    given = initializer_names(graph)
-    gone = [value.name for value in graph.input if value.name in given]
+    gone = listed_initializers(graph)
     if gone:
         kept = fed_inputs(graph)
         del graph.input[:]

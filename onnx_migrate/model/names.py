@@ -14,17 +14,20 @@ class Names:
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         self._taken: set[str] | None = None
+        self._last: dict[str, int] = {}
         self._proto = proto
 
     def fresh(self, wish: str) -> str:
         """Return `wish`, or `wish_N` with the smallest N from 1 on that is free, and reserve it."""
         if self._taken is None:
             self._taken = _names(self._proto)
-        name, number = wish, 0
+        number = self._last.get(wish, 0)
+        name = f"{wish}_{number}" if number else wish
         while name in self._taken:
             number += 1
             name = f"{wish}_{number}"
         self._taken.add(name)
+        self._last[wish] = number
         return name
 
 

@@ -127,7 +127,8 @@ def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
         return
     if verdict["kind"] == "verified":
         feeds = ", ".join(feed["name"] for feed in verdict["feeds"])
-        writer.head(f"[green]verified[/] with {_safe(verdict['evaluator'])}, inputs: {_safe(feeds)}")
+        inputs = f", inputs: {_safe(feeds)}" if feeds else ""
+        writer.head(f"[green]verified[/] with {_safe(verdict['evaluator'])}{inputs}")
         if verdict.get("grade"):
             writer.line(f"  {GRADES[verdict['grade']]}")
     else:

@@ -1,20 +1,16 @@
-"""Opset imports, and the IR version that an opset requires."""
+"""Opset imports."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 
 import onnx
-from onnx import helper
 
 from onnx_migrate.spec.schema import is_onnx
 
 __all__ = [
     "imported",
-    "minimal_ir_version",
     "onnx_opset",
-    "raise_ir_version",
     "remove_repeated_imports",
     "set_onnx_opset",
 ]
@@ -68,21 +64,3 @@ def remove_repeated_imports(owner: onnx.ModelProto | onnx.FunctionProto) -> list
     del owner.opset_import[:]
     owner.opset_import.extend(kept)
     return list(repeated.items())
-
-
-@cache
-def _ir_of_opset() -> dict[tuple[str, int], int]:
-    return dict(helper.OP_SET_ID_VERSION_MAP)
-
-
-def minimal_ir_version(opset: int, domain: str = "ai.onnx") -> int:
-    """Return the oldest IR version that allows an opset (onnx/docs/Versioning.md, "Released Versions").
-
-    Opsets 2 to 4 of ai.onnx and unknown opsets, which are in no release, get IR version 3, that of opset 5.
-    """
-    return _ir_of_opset().get((domain, opset), 3)
-
-
-def raise_ir_version(proto: onnx.ModelProto, opset: int) -> None:
-    """Raise the IR version, in place, to the oldest that allows the opset; a newer IR version stays."""
-    proto.ir_version = max(proto.ir_version, minimal_ir_version(opset))

@@ -14,7 +14,10 @@ from typing import Literal
 
 from onnx_migrate.errors import UsageError
 
-__all__ = ["LAST", "TABLE", "Runtime", "runtime"]
+__all__ = ["LAST", "TABLE", "Lower", "Runtime", "runtime"]
+
+Lower = Literal[True, False, "nearest"]
+"""Whether a model that is newer than the opset asked for is brought down to it, or refused, or brought as near as it can."""
 
 _STRICT = ("onnxruntime", "tensorrt")
 """Runtimes that refuse a model of a newer opset, or do not support it; the others try to run it."""
@@ -46,9 +49,9 @@ class Runtime:
     """Whether it supports the attribute `axes` of Resize, which came with opset 18."""
 
     @property
-    def target(self) -> str:
-        """The value for `--opset`: with "+" a model of a newer opset keeps it, where the runtime does not refuse one."""
-        return str(self.opset) if self.name in _STRICT else f"{self.opset}+"
+    def lower(self) -> Lower:
+        """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
+        return True if self.name in _STRICT else "nearest"
 
     def __str__(self) -> str:
         return f"{self.name} {'.'.join(map(str, self.release))}"

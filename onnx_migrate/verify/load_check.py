@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import onnx
 
@@ -11,9 +12,9 @@ from onnx_migrate.isolate import Limits, mark
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.interruption import interruption
-from onnx_migrate.verify.verdict import LoadFailure
+from onnx_migrate.verify.verdict import Kind, LoadFailure, Verdict
 
-__all__ = ["LOADS", "check_loads", "load_failure"]
+__all__ = ["LOADS", "check_loads", "load_failure", "with_load_failure"]
 
 LOADS = "onnx_migrate.verify.load_check:load_failure"
 """What runs in the child process."""
@@ -53,6 +54,14 @@ def load_failure(original: Runnable | None, result: Runnable) -> LoadFailure | N
                 unoptimised = level != LEVELS[0]
                 return LoadFailure(str(error), node, operator, unoptimised=unoptimised, limit=error.limit)
     return None
+
+
+def with_load_failure(verdict: Verdict, failure: LoadFailure | None) -> Verdict:
+    """Return the verdict on a result that could not be compared, and that does not load if there is a `failure`."""
+    if failure is None or failure.limit:
+        return replace(verdict, load=failure)
+    reason = f"the result does not load: {failure.reason}"
+    return replace(verdict, kind=Kind.DIFFERS, reason=reason, node=failure.node, load=failure)
 
 
 def _place(error: EvaluationError, model: onnx.ModelProto) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from onnx_migrate import files
 from onnx_migrate.errors import CannotMigrate, VerificationFailed, Where
-from onnx_migrate.isolate import Limits
+from onnx_migrate.isolate import Limits, Listener
 from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
@@ -50,6 +50,8 @@ class Prover:
     seed: int
     limits: Limits
     isolated: bool
+    listen: Listener | None = None
+    """What gets how far a verification has come."""
     _temporary: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __enter__(self) -> Prover:
@@ -94,6 +96,7 @@ class Prover:
             seed=self.seed,
             limits=self.limits,
             isolated=self.isolated,
+            listen=self.listen,
         )
         if not proof.determined:
             return Proof(_not_proved(verdict, proof), proof)
@@ -138,6 +141,7 @@ class Prover:
             seed=self.seed,
             limits=self.limits,
             isolated=self.isolated,
+            listen=self.listen,
         )
 
     def require_loadable(self, result: Model, verdict: Verdict) -> Verdict:

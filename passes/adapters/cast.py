@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Cast", 9, reason="strings are allowed")

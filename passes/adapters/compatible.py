@@ -5,7 +5,7 @@ Only for operators without an adapter: the other files declare such steps next t
 
 from __future__ import annotations
 
-from onnx_migrate.engine.registry import compatible
+from onnx_migrate.engine.steps.registry import compatible
 
 MORE_TYPES = {
     "Acos": (22,),

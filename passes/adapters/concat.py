@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Concat", 11, reason="a negative axis is allowed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.engine.registry import compatible
+from onnx_migrate.engine.steps.registry import compatible
 
 for _name in ("If", "Loop"):
     compatible(_name, 13, 16, 19, 21, 23, 24, 25, reason="more types are allowed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from onnx_migrate.engine.registry import adapter
+from onnx_migrate.engine.steps.registry import adapter
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.engine.registry import compatible
+from onnx_migrate.engine.steps.registry import compatible
 
 compatible(
     "OneHot", 11,

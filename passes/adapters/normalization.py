@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("LRN", 13, reason="more types are allowed")

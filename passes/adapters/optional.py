@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.engine.registry import compatible
+from onnx_migrate.engine.steps.registry import compatible
 
 compatible("OptionalHasElement", 18, reason="the input may be omitted, or be a tensor or sequence")
 compatible("OptionalGetElement", 18, reason="the input may be a tensor or sequence")

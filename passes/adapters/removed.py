@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from onnx_migrate.engine.registry import adapter, unsupported
+from onnx_migrate.engine.steps.registry import adapter, unsupported
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.experimental_ops import crop_limits

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.resize import may_keep_all_lengths, run_length, scale_of_size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto, TypeProto, helper
 
-from onnx_migrate.engine.registry import adapter, compatible
+from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Scan", 11, reason="negative axes are allowed")

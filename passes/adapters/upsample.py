@@ -6,7 +6,7 @@ import math
 
 import onnx
 
-from onnx_migrate.engine.registry import adapter
+from onnx_migrate.engine.steps.registry import adapter
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from ..resize.asymmetric import write_asymmetric

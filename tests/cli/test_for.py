@@ -28,11 +28,18 @@ def test_the_opset_is_the_newest_of_the_release(cli: Run, folder: Path, runtime:
     assert opset(folder / "out.onnx") == expected
 
 
-def test_a_newer_ir_version_is_refused(cli: Run, folder: Path) -> None:
+def test_a_newer_ir_version_is_lowered_or_refused(cli: Run, folder: Path) -> None:
     proto = onnx.load(folder / "small.onnx")
     proto.ir_version = 10
     onnx.save(proto, folder / "new.onnx")
+    assert cli("new.onnx", "out.onnx", "--for", "onnxruntime==1.14", *FAST).code == 0
+    assert onnx.load(folder / "out.onnx").ir_version == 8
 
+    type_ = onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT4, [1])
+    proto.graph.output.append(onnx.helper.make_value_info("four", type_))
+    four = onnx.helper.make_tensor("four", onnx.TensorProto.INT4, [1], [1])
+    proto.graph.node.append(onnx.helper.make_node("Constant", [], ["four"], value=four))
+    onnx.save(proto, folder / "new.onnx")
     ended = cli("new.onnx", "out.onnx", "--for", "onnxruntime==1.14", *FAST)
 
     assert ended.code == 1
@@ -52,7 +59,7 @@ def test_a_newer_model_is_kept_with_a_warning_if_the_runtime_refuses_none(cli: R
     assert note["severity"] == "warning"
     proto.opset_import[0].version = 15
     onnx.save(proto, folder / "newer.onnx")
-    assert cli("newer.onnx", "out.onnx", "--for", "onnxruntime==1.7", *FAST).err.startswith(
+    assert cli("newer.onnx", "out.onnx", "--for", "onnxruntime==1.7", "--no-lower", *FAST).err.startswith(
         "onnx-migrate: downgrade: "
     )
 

@@ -22,7 +22,7 @@ from onnx_migrate.spec.schema import is_onnx, schema_violation, signature_at
 from tests.conformance.cases import Case
 from tests.harness import ORT_NEWEST, make_variant
 
-__all__ = ["SETTINGS", "TOOLS", "VARIANTS", "Outcome", "judge"]
+__all__ = ["SETTINGS", "TOOLS", "VARIANTS", "Outcome", "fault", "judge", "ready", "run"]
 
 SETTINGS = {
     "as shipped": "plain",
@@ -102,7 +102,7 @@ def judge(case: Case, setting: str, tool: str, target: int) -> Outcome:
     values: list[Values] = []
     model = base
     for fed, expected in runs:
-        model, given = make_variant(_ready(base, setting), VARIANTS[setting], fed)
+        model, given = make_variant(ready(base, setting), VARIANTS[setting], fed)
         values.append((given, expected))
     start = time.process_time()
     try:
@@ -112,11 +112,11 @@ def judge(case: Case, setting: str, tool: str, target: int) -> Outcome:
     except Exception as error:
         return Outcome("refused", f"{type(error).__name__}: {error}")
     seconds = time.process_time() - start
-    fault = _fault(result, model) if tool != "the original" else ""
-    return Outcome("illegal", fault, seconds) if fault else replace(run(result, values), seconds=seconds)
+    found = fault(result, model) if tool != "the original" else ""
+    return Outcome("illegal", found, seconds) if found else replace(run(result, values), seconds=seconds)
 
 
-def _ready(base: onnx.ModelProto, setting: str) -> onnx.ModelProto:
+def ready(base: onnx.ModelProto, setting: str) -> onnx.ModelProto:
     """Give a model what a setting takes for granted: ai.onnx for the If, and outputs that nodes give."""
     if not setting.startswith("inside"):
         return base
@@ -135,7 +135,7 @@ def _ready(base: onnx.ModelProto, setting: str) -> onnx.ModelProto:
     return model
 
 
-def _fault(result: onnx.ModelProto, source: onnx.ModelProto) -> str:
+def fault(result: onnx.ModelProto, source: onnx.ModelProto) -> str:
     """Say why a result is not valid, "" when it is: the checker is as strict as the source stands up to."""
     try:
         check_legal(result)
@@ -155,7 +155,7 @@ def _complaint(model: onnx.ModelProto, full: bool) -> str:
     return ""
 
 
-def run(model: onnx.ModelProto, values: Sequence[Values]) -> Outcome:
+def run(model: onnx.ModelProto, values: Sequence[Values], *, atol: float = ATOL) -> Outcome:
     """Run a model in ONNX Runtime and then in onnx.reference until one gives what was recorded."""
     kind, texts = "no-evaluator", []
     for name, evaluator in (("ONNX Runtime", _in_runtime), ("onnx.reference", _in_reference)):
@@ -166,7 +166,7 @@ def run(model: onnx.ModelProto, values: Sequence[Values]) -> Outcome:
             continue
         try:
             for (_, expected), actual in zip(values, outputs, strict=True):
-                agree(expected, actual)
+                agree(expected, actual, atol)
         except AssertionError as error:
             kind = "wrong"
             texts.append(f"{name}: {' '.join(str(error).split())[:300]}")
@@ -224,20 +224,20 @@ def _fits(model: onnx.ModelProto, opset: int) -> bool:
     return all(fit(body.node) for body in (model.graph, *model.functions))
 
 
-def agree(expected: Sequence[Any], actual: Sequence[Any]) -> None:
+def agree(expected: Sequence[Any], actual: Sequence[Any], atol: float = ATOL) -> None:
     """Hold outputs against recorded ones, as onnx's backend test runner does."""
     assert len(expected) == len(actual), f"{len(actual)} outputs, and {len(expected)} are recorded"
     for old, new in zip(expected, actual, strict=True):
         if isinstance(old, list):
             assert isinstance(new, list), f"{type(new).__name__} for a sequence"
-            agree(old, new)
+            agree(old, new, atol)
         elif old is None or new is None:
             assert old is new
         else:
-            _agree(np.asarray(old), np.asarray(new))
+            _agree(np.asarray(old), np.asarray(new), atol)
 
 
-def _agree(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> None:
+def _agree(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any], atol: float) -> None:
     if old.dtype.kind in "OSU":
         np.testing.assert_array_equal(new.astype(str), old.astype(str))
         return
@@ -247,4 +247,4 @@ def _agree(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> None:
     ):
         old, new = old.astype(np.float32), new.astype(np.float32)
     assert new.shape == old.shape, f"{new.shape} for {old.shape}"
-    np.testing.assert_allclose(new, old, rtol=RTOL, atol=ATOL)
+    np.testing.assert_allclose(new, old, rtol=RTOL, atol=atol)

@@ -12,7 +12,7 @@ from functools import cache
 import onnx
 import pytest
 
-from onnx_migrate.engine.registry import steps
+from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.spec.opsets import onnx_opset
 from tests.conformance.cases import RELEASES, SAMPLED, Case, Unavailable, cases
 from tests.conformance.explained import EXPLAINED

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from onnx.defs import get_all_schemas_with_history
 
-from onnx_migrate.engine.registry import Step, steps
+from onnx_migrate.engine.steps.registry import Step, steps
 from onnx_migrate.spec.schema import newest_opset
 from tests.support.paths import ROOT
 

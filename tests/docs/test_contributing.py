@@ -14,7 +14,7 @@ import pytest
 from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine import pass_infra
 from onnx_migrate.engine.pass_infra import Pass
-from onnx_migrate.engine.registry import Adapter
+from onnx_migrate.engine.steps.registry import Adapter
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model

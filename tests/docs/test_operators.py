@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from onnx_migrate.engine.registry import steps
+from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.spec.schema import newest_opset
 from tests.docs.operators_page import PAGE, _slug, page
 from tests.harness import SUPPORTED

@@ -10,6 +10,7 @@ VICTIM = """
 import ctypes, os, sys, tempfile, time
 from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import Limits, mark, run
+from onnx_migrate.isolate import say as tell
 
 def double(x):
     print('noise on stdout')
@@ -30,6 +31,11 @@ def crash():
     mark('about to die')
     print('last words', file=sys.stderr, flush=True)
     ctypes.string_at(0)
+
+def count():
+    tell("one")
+    tell("two")
+    return 2
 
 def leave():
     os._exit(3)

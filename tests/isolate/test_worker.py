@@ -162,3 +162,11 @@ def test_temporary_files_of_a_killed_child_are_removed(module: str, tmp_path: Pa
     assert isinstance(ending, TimedOut)
     assert "onnx-migrate-" in note.read_text()
     assert not Path(note.read_text()).exists()
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+def test_what_a_function_says_is_heard_before_it_ends(module, isolated):
+    heard: list[str] = []
+    assert isolate.run(f"{module}:count", isolated=isolated, listen=heard.append) == Returned(2)
+    assert heard == ["one", "two"]
+    assert isolate.run(f"{module}:count", isolated=isolated) == Returned(2)

@@ -26,6 +26,7 @@ def test_the_order_with_everything_asked_for() -> None:
         "declared_shapes",
         "open_dims",
         "dynamic_dims",
+        "lower_opset",
         "cleanup",
         "simplify",
     ]
@@ -38,14 +39,14 @@ def test_what_is_not_asked_for_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "opset", "at_least"),
-    [(13, 13, False), ("13", 13, False), ("13+", 13, True), ("latest", newest_opset(), False)],
+    ("asked", "opset", "newer"),
+    [(13, 13, "lower"), ("13", 13, "lower"), ("13+", 13, "keep"), ("latest", newest_opset(), "lower")],
 )
 @pytest.mark.parametrize("domain", ["", "ai.onnx="])
-def test_an_opset_in_every_form(asked: int | str, opset: int, at_least: bool, domain: str) -> None:
+def test_an_opset_in_every_form(asked: int | str, opset: int, newer: str, domain: str) -> None:
     for found in (passes(opset=f"{domain}{asked}"), passes(opset={domain.rstrip("="): asked})):
         item: Any = found["migrate_opset"]
-        assert (item.opset, item.at_least) == (opset, at_least)
+        assert (item.opset, item.newer) == (opset, newer)
 
 
 def test_ml_nodes_come_to_stand_beside_the_opset_asked_for() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from onnx_migrate.engine.registry import steps
+from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
 from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS
 from onnx_migrate.spec.schema import newest_opset, operators, versions

@@ -10,7 +10,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.engine.pass_infra import builtin_passes
-from onnx_migrate.engine.registry import steps
+from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

@@ -128,9 +128,9 @@ def test_a_newer_model_is_refused_or_stays_where_it_may() -> None:
     with pytest.raises(CannotMigrate) as caught:
         migrate(source, opset=17)
     assert caught.value.code == "downgrade"
-    result, _ = migrate(source, opset=17, at_least=True)
+    result, _ = migrate(source, opset=17, newer="keep")
     assert [entry.version for entry in result.opset_import] == [19]
-    older, _ = migrate(model(OLD), opset=17, at_least=True)
+    older, _ = migrate(model(OLD), opset=17, newer="keep")
     assert [entry.version for entry in older.opset_import] == [17]
 
 

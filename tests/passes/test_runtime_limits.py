@@ -19,18 +19,25 @@ def fitted(proto: onnx.ModelProto, row: Runtime) -> tuple[onnx.ModelProto, Chang
     return builtin_passes()["runtime_limits"](runtime=row).run(files.load(proto), log).proto, log  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize(("ir_version", "fits"), [(7, True), (8, True), (9, False)])
-def test_an_ir_version_that_the_release_does_not_load_is_refused(ir_version: int, fits: bool) -> None:
+@pytest.mark.parametrize(("ir_version", "lowered"), [(7, 7), (8, 8), (9, 8), (13, 8)])
+def test_an_ir_version_that_the_release_does_not_load_is_lowered(ir_version: int, lowered: int) -> None:
     proto = model('<ir_version: 8, opset_import: ["": 17]> g (float x) => (float y) { y = Relu (x) }')
     proto.ir_version = ir_version
-    row = Runtime("onnxruntime", (1, 14), 18, 8)
+    result, log = fitted(proto, Runtime("onnxruntime", (1, 14), 18, 8))
 
-    if fits:
-        assert fitted(proto, row)[0].ir_version == ir_version
-    else:
-        with pytest.raises(CannotMigrate, match=r"onnxruntime 1\.14 loads only up to 8") as error:
-            fitted(proto, row)
-        assert error.value.code == "runtime-ir"
+    assert result.ir_version == lowered
+    assert [note.code for note in log.notes] == ["ir-version"] * (ir_version > lowered)
+
+
+def test_what_such_an_ir_version_does_not_have_is_refused() -> None:
+    proto = model('<ir_version: 10, opset_import: ["": 17]> g (float x) => (float y) { y = Relu (x) }')
+    type_ = onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT4, [])
+    proto.graph.value_info.append(onnx.helper.make_value_info("four", type_))
+    with pytest.raises(
+        CannotMigrate, match=r"'four': onnxruntime 1\.14 loads IR versions up to 8, .*4-bit"
+    ) as error:
+        fitted(proto, Runtime("onnxruntime", (1, 14), 18, 8))
+    assert error.value.code == "runtime-ir"
 
 
 @pytest.mark.parametrize(("opset", "codes"), [(16, []), (17, []), (18, ["runtime-opset"])])

@@ -8,9 +8,7 @@ from onnx import helper
 
 from onnx_migrate.spec.opsets import (
     imported,
-    minimal_ir_version,
     onnx_opset,
-    raise_ir_version,
     remove_repeated_imports,
     set_onnx_opset,
 )
@@ -75,15 +73,3 @@ def test_a_model_without_an_import_gets_one() -> None:
     model = onnx.ModelProto()
     set_onnx_opset(model, 5)
     assert [(item.domain, item.version) for item in model.opset_import] == [("", 5)]
-
-
-@pytest.mark.parametrize(("opset", "ir_version"), [(1, 3), (3, 3), (9, 4), (15, 8), (19, 9)])
-def test_the_oldest_ir_version_of_an_opset(opset: int, ir_version: int) -> None:
-    assert minimal_ir_version(opset) == ir_version
-
-
-@pytest.mark.parametrize(("before", "after"), [(3, 8), (10, 10)])
-def test_an_ir_version_is_raised_and_never_lowered(before: int, after: int) -> None:
-    model = onnx.ModelProto(ir_version=before)
-    raise_ir_version(model, 15)
-    assert model.ir_version == after

@@ -17,7 +17,8 @@ def explain(code: str) -> int:
     """Explain the code of an error or note, or how an operator is rewritten.
 
     CODE is the code at the start of an error message, as in needs-rank; or an operator and the version to which
-    it is brought, as in resize-11 or softmax-13: then what this step changes, and why the result computes the same.
+    it is brought, as in resize-11 or softmax-13, with -down for the way back below that version, as in softmax-13-down:
+    then what this step changes, and why the result computes the same.
     """
     from onnx_migrate.report.codes import CODES
 
@@ -25,11 +26,13 @@ def explain(code: str) -> int:
     if code in CODES:
         click.echo(f"{code}\n\n{textwrap.fill(CODES[code], 100, break_on_hyphens=False)}")
         return 0
-    from onnx_migrate.engine.registry import steps
+    from onnx_migrate.engine.steps.lowering_registry import Lowering, lowerings
+    from onnx_migrate.engine.steps.registry import Step, steps
 
-    found = [step for step in steps() if step.code == code]
+    known: list[Step | Lowering] = [*steps(), *lowerings()]
+    found = [step for step in known if step.code == code]
     if not found:
-        near = [step.code for step in steps() if step.operator.lower() == code.partition("-")[0]]
+        near = [step.code for step in known if step.operator.lower() == code.partition("-")[0]]
         hint = (
             f"known for this operator: {', '.join(near)}"
             if near
@@ -38,7 +41,11 @@ def explain(code: str) -> int:
         raise click.UsageError(f"unknown code {code!r}; {hint}")
     for step in found:
         grade = f", {step.exactness.value}" if step.adapt else ""
-        click.echo(f"{step.operator} {step.from_version} → {step.to}: {step.kind}{grade}\n\n{step.doc}")
+        if isinstance(step, Lowering):
+            versions = f"{step.leaves} → {step.to_version or f'other operators, of opset {step.leaves - 1}'}"
+        else:
+            versions = f"{step.from_version} → {step.to}"
+        click.echo(f"{step.operator} {versions}: {step.kind}{grade}\n\n{step.doc}")
         if step.hint:
             click.echo(f"\n{step.hint}")
     return 0

@@ -117,7 +117,9 @@ def migrate(**options: Any) -> int:
             if target is not None and not (piped or options["in_place"]):
                 data = [f"{target}.data"] if options["save_as_external_data"] else []
                 check_not_source([*data, target, *filter(None, [options["depfile"]])], original.origin)
-            migration = with_stdin_name(run(original, **given, progress=progress))
+            migration = with_stdin_name(
+                run(original, **given, progress=progress, proof_progress=progress.within)
+            )
             changes = options["check"] and not migration.same_as_original()
             made_from = dependencies(original, options) if options["depfile"] else []
             lines = diff_lines(migration, target=target) if options["diff"] else []

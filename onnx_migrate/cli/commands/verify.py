@@ -8,6 +8,7 @@ from typing import Any
 import rich_click as click
 
 from onnx_migrate.cli.options.comparison_options import bytes_of, tolerance_options
+from onnx_migrate.cli.output.progress import Progress
 
 __all__ = ["verify"]
 
@@ -53,17 +54,19 @@ def verify(**options: Any) -> int:
 
     original, other = options["original"], options["other"]
     try:
-        verdict = compare(
-            original,
-            other,
-            exact=options["exact"],
-            input_data=options["input_data"],
-            rtol=options["rtol"],
-            atol=options["atol"],
-            seed=options["seed"],
-            timeout=options["timeout"],
-            memory_limit=bytes_of(options["memory_limit"]),
-        )
+        with Progress(options["quiet"] or options["as_json"], "verify") as progress:
+            verdict = compare(
+                original,
+                other,
+                exact=options["exact"],
+                input_data=options["input_data"],
+                rtol=options["rtol"],
+                atol=options["atol"],
+                seed=options["seed"],
+                timeout=options["timeout"],
+                memory_limit=bytes_of(options["memory_limit"]),
+                progress=progress.within,
+            )
     except MigrateError as error:
         about = next((path for path in (other, original) if str(error).startswith(path)), original)
         return fail(error, about, as_json=options["as_json"])

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["arguments"]
 
+_DEFAULT_OPSET = "17+"
+
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `onnx_migrate.migrate`, all but the source. Raises click.UsageError."""
     row = _runtime(options)
     return {
-        "opset": row.target if row else options["opset"],
+        "opset": row.opset if row else _opset(options),
+        "lower": False if options["no_lower"] else row.lower if row else True,
         "dynamic": options["dynamic"] or None,
         "dynamic_batch": options["dynamic_batch"] or False,
         "fix": options["fix"] or None,
@@ -30,6 +33,9 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "resize_intent": options["resize_intent"],
         "keep": options["keep"],
         "keep_initializers_as_inputs": options["keep_initializers_as_inputs"],
+        "ir_version": options["ir_version"],
+        "keep_ir": options["keep_ir"],
+        "drop_training": options["drop_training"],
         "passes": (*options["extra"], *([_runtime_limits_pass(row)] if row else [])),
         "without": options["without"],
         "input_data": options["input_data"],
@@ -39,6 +45,16 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "timeout": options["timeout"],
         "memory_limit": bytes_of(options["memory_limit"]),
     }
+
+
+def _opset(options: dict[str, Any]) -> str | None:
+    """Return the opset to reach; None where only the IR version was asked for, so that the opset stays."""
+    context = click.get_current_context(silent=True)
+    chosen = context is None or context.get_parameter_source("opset") is not ParameterSource.DEFAULT
+    if options["ir_version"] is not None and not chosen and options["opset"] == _DEFAULT_OPSET:
+        return None
+    opset: str = options["opset"]
+    return opset
 
 
 def _runtime(options: dict[str, Any]) -> Runtime | None:

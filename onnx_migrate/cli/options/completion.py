@@ -9,7 +9,7 @@ __all__ = ["codes", "pass_names", "runtimes"]
 
 def codes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Return the codes that `onnx-migrate explain` knows."""
-    from onnx_migrate.engine.registry import steps
+    from onnx_migrate.engine.steps.registry import steps
     from onnx_migrate.report.codes import CODES
 
     known = {*CODES, *(step.code for step in steps())}

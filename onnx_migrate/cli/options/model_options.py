@@ -24,13 +24,30 @@ _OPTIONS = (
     click.option(
         "--opset", "--target-opset", cls=_Joined, multiple=True, default=("17+",), show_default=True, metavar="N",
         help="The ai.onnx opset to reach: a number, or latest; 17+ is 17, or the model's own opset if that is higher. "
+        "A model of a newer opset is brought down to a number. "
         "The domain ai.onnx.ml stays as it is unless --opset ai.onnx.ml=N is given too, or alone.",
+    ),
+    click.option(
+        "--no-lower", is_flag=True, help="Refuse a model of a newer opset instead of bringing it down.",
     ),
     click.option(
         "--for", "runtime", metavar="RUNTIME==VERSION", shell_complete=runtimes,
         help="Reach the newest opset that this release of a runtime supports, and write each Resize in a form it supports: "
         "onnxruntime==1.14, tensorrt==8.6, openvino==2023.1, opencv==4.8. Without ==VERSION: the installed release. "
         "See docs/runtimes.md.",
+    ),
+    click.option(
+        "--ir-version", type=int, metavar="N",
+        help="Give the result this IR version; what a lower one does not have is written in another form, or refused. "
+        "Without --opset the opset stays, and where nothing else is asked for, nothing else is touched.",
+    ),
+    click.option(
+        "--keep-ir", is_flag=True,
+        help="Leave the IR version of a model whose opset is lowered as it is; by default it is lowered too.",
+    ),
+    click.option(
+        "--drop-training", is_flag=True,
+        help="Remove training information, which IR versions below 7 do not have, for such an --ir-version.",
     ),
     click.option(
         "--dynamic", multiple=True, metavar="INPUT:DIMS",

@@ -1,22 +1,31 @@
-"""The stage that runs, shown on a terminal."""
+"""The stage that runs, and how far it has come, shown on a terminal."""
 
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 __all__ = ["Progress"]
 
+_PATIENCE = 2.0
+"""Seconds that a stage may take before it is shown how far it has come."""
+
 
 class Progress:
-    """Shows the stage that runs on stderr; only if that is a terminal, where the line can be erased again."""
+    """Shows the stage that runs on stderr; only if that is a terminal, where the line can be erased again.
 
-    def __init__(self, quiet: bool) -> None:
+    Of a stage that takes over two seconds, the line says for how long it runs, and what `within` was given last:
+    "verify: input 2 of 3, run 5 of 8, 12 s".
+    """
+
+    def __init__(self, quiet: bool, stage: str = "loading") -> None:
         self._status: Any = None
+        self._stage, self._place, self._start = stage, "", time.monotonic()
         if not quiet and sys.stderr.isatty():
             from rich.console import Console
 
-            self._status = Console(stderr=True).status("loading")
+            self._status = Console(stderr=True).status(self)
 
     def __enter__(self) -> Progress:
         if self._status is not None:
@@ -28,7 +37,25 @@ class Progress:
 
     def __call__(self, stage: str) -> None:
         """Show a stage; erase the line if `stage` is ""."""
-        if self._status is not None:
-            self._status.update(stage)
-            if not stage:
-                self._status.stop()
+        if stage:
+            self._stage, self._place, self._start = stage, "", time.monotonic()
+        elif self._status is not None:
+            self._status.stop()
+
+    def within(self, place: str) -> None:
+        """Show how far the stage has come, once it has run for two seconds."""
+        self._place = place
+
+    @property
+    def line(self) -> str:
+        """What is shown now."""
+        seconds = time.monotonic() - self._start
+        if seconds < _PATIENCE:
+            return self._stage
+        return f"{self._stage}: " + ", ".join(filter(None, [self._place, f"{seconds:.0f} s"]))
+
+    def __rich__(self) -> Any:
+        """Return the line as plain text, which is drawn several times a second."""
+        from rich.text import Text
+
+        return Text(self.line)

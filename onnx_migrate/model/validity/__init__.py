@@ -1,1 +1,1 @@
-"""Whether a model is valid as the ONNX standard defines it: tensors, attributes, names, functions, types of nodes."""
+"""Whether a model is valid as the ONNX standard defines it: tensors, attributes, names, functions, types, IR features."""

@@ -10,11 +10,9 @@ from collections.abc import Iterator
 import onnx
 
 from onnx_migrate.model.graphs import initializer_names
+from onnx_migrate.spec.ir_versions import IrFeature
 
 __all__ = ["tolerated"]
-
-_FIRST_WITH_UNLISTED, _FIRST_WITH_FUNCTIONS = 4, 8
-"""The IR versions from which on initializers need not be inputs, and local functions exist (onnx/docs/Versioning.md)."""
 
 
 def tolerated(proto: onnx.ModelProto) -> Iterator[tuple[str, str]]:
@@ -36,15 +34,13 @@ def tolerated(proto: onnx.ModelProto) -> Iterator[tuple[str, str]]:
             unshaped[0],
             f"{unshaped[0]}{_more(unshaped)} {'are' if len(unshaped) > 1 else 'is'} declared without a shape",
         )
-    if proto.ir_version < _FIRST_WITH_UNLISTED:
+    if proto.ir_version < IrFeature.UNLISTED.since:
         unlisted = sorted(initializer_names(graph) - {value.name for value in graph.input})
         if unlisted:
             yield (
                 unlisted[0],
                 f"{len(unlisted)} initializers are not listed as inputs, as IR version {proto.ir_version} asks",
             )
-    if proto.functions and proto.ir_version < _FIRST_WITH_FUNCTIONS:
-        yield "model", f"it has local functions, which IR version {proto.ir_version} does not have"
 
 
 def _outputs(names: list[str]) -> str:

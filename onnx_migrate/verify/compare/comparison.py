@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from onnx_migrate.verify.compare.arrays import Array, bit_patterns, flatten, is_float, widened
+from onnx_migrate.verify.compare.arrays import Array, differing_bits, flatten, is_float
+from onnx_migrate.verify.compare.difference import Difference, finite_parts
 from onnx_migrate.verify.compare.rounding import NO_ROUNDING, Rounding
 from onnx_migrate.verify.compare.tolerance import Tolerance, allowance
 from onnx_migrate.verify.verdict import Comparison
@@ -55,7 +56,7 @@ def compare(
         return replace(entry, problem=f"element type {types[0]} became {types[1]}")
     if not is_float(before):
         return _discrete(entry, before, after, tolerance, discrete_noise=discrete_noise, proved=proved)
-    differing = int(np.count_nonzero(bit_patterns(before) != bit_patterns(after)))
+    differing = differing_bits(before, after)
     if differing == 0:
         return entry
     entry = replace(entry, differing=differing)
@@ -87,38 +88,32 @@ def _continuous(
     overall_scale: float,
     proved: Rounding,
 ) -> Comparison:
-    a, b = widened(before), widened(after)
-    finite = np.isfinite(a)
-    problem = ""
-    if not np.array_equal(np.isnan(a), np.isnan(b)):
-        problem = "NaN at different positions"
-    elif not np.array_equal(finite, np.isfinite(b)) or not np.array_equal(a[np.isinf(a)], b[np.isinf(a)]):
-        problem = "infinities at different positions or of different sign"
-    finite &= np.isfinite(b)
-    magnitude = np.abs(a[finite])
-    error = np.abs(b[finite] - a[finite])
-    scale = float(np.max(magnitude, initial=0.0))
-    largest = float(np.max(error, initial=0.0))
+    found = Difference.between(before, after)
+    scale, largest, problem = found.scale, found.largest, found.problem
     if tolerance.rtol is not None or tolerance.atol is not None:
-        bound = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * magnitude
-        allowed = float(np.max(bound, initial=0.0))
-        wrong = int(np.count_nonzero(error > bound))
+        rtol, atol = tolerance.rtol or 0.0, tolerance.atol or 0.0
+        allowed = atol + rtol * scale if found.elements else 0.0
+        wrong = sum(
+            int(np.count_nonzero(error > atol + rtol * magnitude))
+            for magnitude, error in finite_parts(before, after)
+        )
     else:
         # A saturated output (a Sigmoid near zero) has rounding errors of the scale it had before it saturated.
         saturated = scale < 1e-3 * overall_scale
         allowed = allowance(tolerance, overall_scale if saturated else scale, noise, before.dtype)
         allowed = max(allowed, 2 * proved.largest)
-        wrong = int(np.count_nonzero(error > allowed))
+        wrong = 0
+        if largest > allowed:
+            wrong = sum(int(np.count_nonzero(error > allowed)) for _, error in finite_parts(before, after))
         usual = allowance(tolerance, overall_scale if saturated else scale, typical_noise, before.dtype)
-        typical = float(np.sqrt(np.dot(error, error) / error.size)) if error.size else 0.0
-        if not wrong and typical > max(usual, 2 * proved.largest):
+        if not wrong and found.typical > max(usual, 2 * proved.largest):
             problem = problem or (
-                f"elements differ by {typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"
+                f"elements differ by {found.typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"
             )
     if wrong and not problem:
         problem = f"{wrong} of {before.size} elements differ by more than is allowed:"
         problem += f" the largest difference is {largest:.3g}, allowed is {allowed:.3g}"
-    whole = max(scale, overall_scale) or float(np.max(np.abs(b[finite]), initial=0.0))
+    whole = max(scale, overall_scale) or found.scale_after
     return replace(
         entry,
         largest_absolute=largest,

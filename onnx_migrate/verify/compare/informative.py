@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.compare.arrays import Array, flatten, is_float
+from onnx_migrate.verify.compare.arrays import Array, extremes, flatten, in_blocks, is_float, widened
 
 __all__ = ["VARYING_INPUTS", "is_informative", "uninformative_outputs"]
 
@@ -38,16 +38,23 @@ def _varies(array: Array | None) -> bool:
         return False
     if not is_float(array) or array.dtype.kind == "c":
         return bool(np.any(array != array.flat[0]))
-    finite = array[np.isfinite(array)].astype(np.float64)
-    if finite.size == 0:
+    ends = extremes(array)
+    if ends is None:
         return False
-    extent = np.ptp(finite)
-    eps = np.finfo(array.dtype).eps if array.dtype.kind == "f" and array.dtype.isbuiltin == 1 else 2.0**-7
-    if not extent > 64 * eps * np.max(np.abs(finite)):
+    eps = (
+        float(np.finfo(array.dtype).eps)
+        if array.dtype.kind == "f" and array.dtype.isbuiltin == 1
+        else 2.0**-7
+    )
+    least, extent = ends[0], ends[1] - ends[0]
+    if not extent > 64 * eps * max(-least, ends[1]):
         return False
-    position = (finite - finite.min()) / extent
+    low, high = least + 1e-4 * extent, ends[1] - 1e-4 * extent
+    blocks = (widened(block) for block, _ in in_blocks(array, array))
+    if any(bool(np.any((block > low) & (block < high))) for block in blocks):
+        return True
     # Only two distinct values: a Softmax or Sigmoid that is saturated, which hides what is computed before it.
-    return finite.size <= 2 or bool(np.any((position > 1e-4) & (position < 1 - 1e-4)))
+    return sum(int(np.count_nonzero(np.isfinite(block))) for block, _ in in_blocks(array, array)) <= 2
 
 
 def _changed(one: list[Array | None], other: list[Array | None]) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from onnx_migrate.verify.compare.arrays import (
     Array,
-    bit_patterns,
+    differing_bits,
     in_blocks,
     is_float,
     largest_difference,
@@ -36,7 +36,7 @@ def rounding_between(before: Array, after: Array) -> Rounding:
     """Return what rounding changed between two runs, whose values have the same shape."""
     if is_float(before) and before.dtype == after.dtype:
         largest = largest_difference(before, after)
-        return Rounding(largest, int(np.count_nonzero(bit_patterns(before) != bit_patterns(after))))
+        return Rounding(largest, differing_bits(before, after))
     elements = int(np.count_nonzero(before != after))
     steps = np.abs(before.astype(np.float64) - after.astype(np.float64)) if before.dtype.kind in "iu" else 0.0
     return Rounding(float(np.max(steps, initial=0.0)), elements)
@@ -72,7 +72,7 @@ def beyond_rounding(before: Array, after: Array, ulps: float) -> str:
     eps, tiny = float(np.finfo(before.dtype).eps), float(np.finfo(before.dtype).tiny)
     differing, largest, scale, neighbours = 0, 0.0, 0.0, True
     for one, other in in_blocks(before, after):
-        differing += int(np.count_nonzero(bit_patterns(one) != bit_patterns(other)))
+        differing += differing_bits(one, other)
         a, b = widened(one), widened(other)
         finite = np.isfinite(a)
         same_positions = np.array_equal(finite, np.isfinite(b))

@@ -10,7 +10,7 @@ import numpy as np
 
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
-from onnx_migrate.isolate import Limits, mark
+from onnx_migrate.isolate import Limits, Listener, mark
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps
 from onnx_migrate.verify.dynamic.batch_items import independent_batches, require_independent_items
@@ -20,6 +20,7 @@ from onnx_migrate.verify.dynamic.other_sizes import require_all_sizes_at_once, r
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
 from onnx_migrate.verify.interruption import interruption
+from onnx_migrate.verify.run_count import start_count
 from onnx_migrate.verify.verdict import Blocker, DynamicProof
 
 __all__ = ["PROVE", "prove", "prove_dynamic"]
@@ -41,16 +42,18 @@ def prove_dynamic(
     seed: int = 0,
     limits: Limits | None = None,
     isolated: bool = True,
+    listen: Listener | None = None,
 ) -> DynamicProof:
     """Run `result` in a child process at the frozen sizes (`symbols`: name to size) and at two others of each symbol.
 
     Of the symbols in `batch` it is also required that every item of a batch equals its own run; of the others, that
     they leave the batch unchanged. Raises UsageError for a symbol that no input has; whatever the model does is in the
     proof, which does not hold where the model cannot be run, and is not determined where time or memory ran out.
+    `listen` gets how far it has come.
     """
     start = time.perf_counter()
     arguments = result, dict(symbols), frozenset(batch), tolerance or _ITEM_TOLERANCE, seed
-    ending = isolate.run(PROVE, *arguments, limits=limits, isolated=isolated)
+    ending = isolate.run(PROVE, *arguments, limits=limits, isolated=isolated, listen=listen)
     seconds = time.perf_counter() - start
     if isinstance(ending, isolate.Returned):
         proof: DynamicProof = ending.value
@@ -77,6 +80,7 @@ def prove(
             hint = f"dims have these names: {', '.join(sorted(known)) or 'none'}"
             raise UsageError(f"no input has a dim named {symbol!r}", code="unknown-symbol", hint=hint)
     mark("result: loading")
+    start_count()
     try:
         runner = SizedRunner(result, model, symbols, batch, replace(tolerance, eps=coarsest_eps(model)), seed)
     except EvaluationError as error:

@@ -36,6 +36,7 @@ from onnx_migrate.verify.inputs.generate import Corrections, generate_feed
 from onnx_migrate.verify.inputs.refusals import corrected
 from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.model_traits import random_outputs
+from onnx_migrate.verify.run_count import begin_run
 from onnx_migrate.verify.verdict import Trial
 
 __all__ = ["RequirementViolated", "SizedRunner", "Values"]
@@ -143,6 +144,7 @@ class SizedRunner:
         """
         where = ", ".join(f"{name}={size}" for name, size in sizes.items())
         mark(f"result: running at {where}")
+        begin_run(f"sizes {where}")
         feed = self.feed(sizes)
         record = tuple(sizes.items())
         try:
@@ -184,6 +186,7 @@ class SizedRunner:
 
     def run_item(self, feed: Values) -> Values:
         """Return the outputs of one item, without optimisation. Raises RequirementViolated."""
+        begin_run("one item of a batch")
         try:
             return self._plain.run(feed)
         except EvaluationError as error:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from onnx import TensorProto
 
 from onnx_migrate.analysis.onnx_inference import without_fragile_ops
 from onnx_migrate.isolate import mark
@@ -21,6 +22,7 @@ from onnx_migrate.verify.compare.arrays import is_float
 from onnx_migrate.verify.compare.comparison import bit_difference
 from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import Findings
+from onnx_migrate.verify.equivalence.inner_values import values_upstream
 from onnx_migrate.verify.evaluators import (
     UNOPTIMIZED,
     EvaluationError,
@@ -30,8 +32,16 @@ from onnx_migrate.verify.evaluators import (
     with_extra_outputs,
 )
 from onnx_migrate.verify.model_traits import dependents, is_random
+from onnx_migrate.verify.run_count import begin_run, run_each
 
-__all__ = ["compare_inner_bits", "recorded_with_outputs", "run_exact", "run_recorded", "value_sizes"]
+__all__ = [
+    "compare_inner_bits",
+    "compare_recorded_bits",
+    "recorded_with_outputs",
+    "run_exact",
+    "run_recorded",
+    "value_sizes",
+]
 
 _MEMORY = 1 << 28
 """How many bytes of inner values are made outputs of a model in one run, by the sizes that inference finds."""
@@ -52,12 +62,18 @@ _TRANSPARENT = frozenset({
 def recorded_with_outputs(
     before: onnx.ModelProto, exact: onnx.ModelProto, feed: Mapping[str, Any]
 ) -> list[str]:
-    """Return the inner values that are compared in the runs that compare the outputs, as many as memory allows.
+    """Return the inner values to record in the runs that compare the outputs, as many as memory allows.
 
+    Those a few nodes upstream of the outputs come first, in case that these do not vary; then those that are compared.
     Of `feed` only the shapes are used.
     """
-    names = _compared(before, exact)
-    return _chunks(names, value_sizes(before, feed))[0] if names else []
+    computed = {name for node in exact.graph.node for name in node.output}
+    computed -= {output.name for output in before.graph.output}
+    upstream = [] if is_random(before) else [name for name in values_upstream(before) if name in computed]
+    names, sizes = _compared(before, exact), value_sizes(before, feed)
+    near = _fitting(upstream, sizes, _MEMORY // 4)
+    left = _MEMORY - sum(sizes.get(name, _UNKNOWN) for name in near)
+    return near + _fitting([name for name in _spread(names) if name not in near], sizes, left)
 
 
 def run_exact(exact: Runnable, findings: Findings) -> list[Values]:
@@ -81,7 +97,7 @@ def run_recorded(
     first: list[Values] = []
     try:
         evaluator = open_model(with_extra_outputs(model, [*names, *hidden]), UNOPTIMIZED)
-        first = [evaluator.run(feed) for feed in feeds[:1]]
+        first = list(run_each(evaluator, feeds, range(len(feeds[:1]))))
     except EvaluationError:
         if not hidden:
             raise
@@ -90,8 +106,8 @@ def run_recorded(
 
     def runs() -> Iterator[Values]:
         yield from first
-        for feed in feeds[len(first) :]:
-            yield {name: value for name, value in evaluator.run(feed).items() if name not in hidden}
+        for values in run_each(evaluator, feeds, range(len(first), len(feeds))):
+            yield {name: value for name, value in values.items() if name not in hidden}
 
     return evaluator, runs()
 
@@ -101,16 +117,12 @@ def compare_inner_bits(
 ) -> bool:
     """Compare inner values of both models that may be hidden, on the first feed, until `seconds` have passed.
 
-    Returns whether they are the same, as far as compared. Values are taken in several runs, each spread over the whole
-    model, as memory allows.
+    Returns whether they are the same, as far as compared. Those that were recorded are not compared again. Values are
+    taken in several runs, each spread over the whole model, as memory allows.
     """
     start = time.perf_counter()
     all_names = _compared(before, exact.proto())
-    recorded, theirs = findings.reference.hidden, findings.hidden
-    names = [name for name in all_names if name not in recorded or name not in theirs]
-    _compare_values([name for name in all_names if name not in names], recorded, theirs, findings)
-    recorded.clear()
-    theirs.clear()
+    names = [name for name in all_names if name not in findings.compared]
     chunks = _chunks(names, value_sizes(before, findings.reference.feeds[0].inputs)) if names else []
     if chunks and findings.reference.dear:
         _note_limit(findings, len(all_names) - len(names), len(all_names))
@@ -131,6 +143,23 @@ def compare_inner_bits(
     return findings.exact is not False
 
 
+def compare_recorded_bits(
+    before: onnx.ModelProto, exact: onnx.ModelProto, values: Values, findings: Findings
+) -> bool:
+    """Compare the inner values that were recorded in the first run of the original and are in `values`, that of `exact`.
+
+    Returns whether they are the same. They are forgotten, in both, as they may take much memory.
+    """
+    recorded, names = findings.reference.hidden, _compared(before, exact)
+    compared = [name for name in names if name in recorded and name in values]
+    _compare_values(compared, recorded, values, findings)
+    findings.compared.update(compared)
+    for name in recorded.keys() - findings.reference.inner:
+        values.pop(name, None)
+    recorded.clear()
+    return findings.exact is not False
+
+
 def _note_limit(findings: Findings, done: int, count: int) -> None:
     findings.notes.append(f"bit-identity was checked for {done} of {count} inner values, as time was limited")
 
@@ -145,8 +174,10 @@ def _compared(before: onnx.ModelProto, exact: onnx.ModelProto) -> list[str]:
 def _compare(original: Runnable, exact: Runnable, names: list[str], findings: Findings) -> None:
     feed = findings.reference.feeds[0].inputs
     mark("original: running, inner values")
+    begin_run("inner values")
     ours = open_model(with_extra_outputs(original, names), UNOPTIMIZED).run(feed)
     mark("result before its inexact changes: running, inner values")
+    begin_run("inner values")
     theirs = open_model(with_extra_outputs(exact, names), UNOPTIMIZED).run(feed)
     _compare_values(names, ours, theirs, findings)
 
@@ -162,18 +193,34 @@ def _chunks(names: list[str], sizes: Mapping[str, int]) -> list[list[str]]:
     """Divide the names, each part spread over the model, so that each is at most `_MEMORY` bytes or a single value."""
     chunks: list[list[str]] = []
     remaining = 0
-    for index in sorted(range(len(names)), key=lambda index: index * _GOLDEN % 1):
-        size = sizes.get(names[index], _UNKNOWN)
+    for name in _spread(names):
+        size = sizes.get(name, _UNKNOWN)
         if size > remaining:
             chunks.append([])
             remaining = _MEMORY
-        chunks[-1].append(names[index])
+        chunks[-1].append(name)
         remaining -= size
     return chunks
 
 
+def _fitting(names: Sequence[str], sizes: Mapping[str, int], memory: int) -> list[str]:
+    """Return, in their order, the names that fit into so many bytes together: each one that fits after those before it."""
+    fitting = []
+    for name in names:
+        size = sizes.get(name, _UNKNOWN)
+        if size <= memory:
+            fitting.append(name)
+            memory -= size
+    return fitting
+
+
+def _spread(names: Sequence[str]) -> list[str]:
+    """Return the names in an order in which the first ones, however many, are spread over the model."""
+    return [names[index] for index in sorted(range(len(names)), key=lambda index: index * _GOLDEN % 1)]
+
+
 def value_sizes(model: onnx.ModelProto, feed: Mapping[str, Any]) -> dict[str, int]:
-    """Return the bytes, at eight for each element, of the values whose shapes inference finds for these inputs."""
+    """Return the bytes of the values whose shapes inference finds for these inputs."""
     sized = onnx.ModelProto()
     sized.CopyFrom(model)
     for value in sized.graph.input:
@@ -188,10 +235,18 @@ def value_sizes(model: onnx.ModelProto, feed: Mapping[str, Any]) -> dict[str, in
     except onnx.shape_inference.InferenceError:  # a model may run all the same; values then count as _UNKNOWN
         return {}
     return {
-        value.name: 8 * prod(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+        value.name: _bytes_of(value.type.tensor_type.elem_type)
+        * prod(dim.dim_value for dim in value.type.tensor_type.shape.dim)
         for value in inferred.graph.value_info
         if all(dim.dim_value > 0 for dim in value.type.tensor_type.shape.dim)
     }
+
+
+def _bytes_of(element: int) -> int:
+    """Return the size of an element in numpy; eight bytes of a text, and of a type that is not known."""
+    if element in (TensorProto.UNDEFINED, TensorProto.STRING):
+        return 8
+    return int(onnx.helper.tensor_dtype_to_np_dtype(element).itemsize)
 
 
 def _hidden(model: onnx.ModelProto) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import onnx
@@ -14,6 +15,7 @@ from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.equivalence.inner_values import InnerValues, expose_inner_values
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model, with_extra_outputs
+from onnx_migrate.verify.run_count import run_each
 
 __all__ = ["CandidateRun"]
 
@@ -21,8 +23,7 @@ __all__ = ["CandidateRun"]
 class CandidateRun:
     """A result that is compared with the original; `evaluator` is the runtime that ran it last, "" before.
 
-    Inner values are paired after the run in the first configuration, and compared in all. Those in `hidden` are in the
-    first run for `compare_claim`.
+    Inner values are paired after the first run, and compared in all. Those in `hidden` are in the run for `compare_claim`.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class CandidateRun:
         self._findings = findings
         self._hidden = hidden
         self._reference = findings.reference
-        self._pairs: list[tuple[str, str]] = []
+        self._pairs: list[tuple[str, str]] | None = None
         self._same_names = findings.reference.inner_names(model)
 
     def run(
@@ -49,22 +50,21 @@ class CandidateRun:
             if first and load_first:
                 open_model(self._result, configuration)
                 continue
-            runs: Iterable[Values] = self._runs(configuration)
+            runs: Iterable[Values] = self._runs(configuration, first=first)
             if first and compare_claim is not None:
                 runs = list(runs)
                 compare_claim(runs)
             for index, values in enumerate(runs):
-                self._findings.compare(configuration, index, values, self._pairs)
+                self._findings.compare(configuration, index, values, self._pairs or ())
                 if first:
                     self._findings.compare_recorded(index, values)
 
-    def _runs(self, configuration: str) -> Iterator[Values]:
+    def _runs(self, configuration: str, *, first: bool) -> Iterator[Values]:
         inputs = [feed.inputs for feed in self._reference.feeds]
-        if self._reference.nearest and configuration == LEVELS[0]:
-            outputs = list(self._reference.nearest)
-            inner = self._with_inner_values(outputs, inputs)
+        if self._reference.nearest and self._pairs is None and configuration in LEVELS:
+            inner = self._with_inner_values(configuration, inputs, self._hidden if first else ())
             self.evaluator = inner.evaluator.name
-            self._pair(inner.nearest)
+            self._pairs = self._paired(inner.found.names)
             yield from inner.runs
             return
         if configuration == LEVELS[0]:
@@ -72,31 +72,40 @@ class CandidateRun:
             self.evaluator = evaluator.name
             yield from runs
             return
-        exposed = [name for _, name in self._pairs]
+        exposed = [name for _, name in self._pairs or ()]
         model = open_model(
             with_extra_outputs(self._result, exposed) if exposed else self._result, configuration
         )
         self.evaluator = model.name
-        for feed in inputs:
-            yield model.run(feed)
+        yield from run_each(model, inputs)
 
-    def _with_inner_values(self, outputs: Sequence[str], inputs: Sequence[Mapping[str, Any]]) -> InnerValues:
-        """Run with inner values upstream of `outputs`, and the hidden ones if the result runs with those."""
-        if self._hidden:
+    def _with_inner_values(
+        self, configuration: str, inputs: Sequence[Mapping[str, Any]], hidden: Collection[str]
+    ) -> InnerValues:
+        """Run with inner values upstream of outputs that do not vary, and the hidden ones if the result runs with those."""
+        expose = partial(
+            expose_inner_values,
+            self._result,
+            list(self._reference.nearest),
+            inputs,
+            configuration=configuration,
+            depth=self._reference.depth,
+        )
+        if hidden:
             with suppress(EvaluationError):
-                names = [*self._same_names, *self._hidden]
-                return expose_inner_values(self._result, outputs, inputs, names)
-        return expose_inner_values(self._result, outputs, inputs, self._same_names)
+                return expose([*self._same_names, *hidden])
+        return expose(self._same_names)
 
-    def _pair(self, found: Mapping[str, tuple[str, ...]]) -> None:
+    def _paired(self, found: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
         """Pair the original's inner values upstream of an output with the result's, if they are equally many."""
         unpaired = []
+        pairs: list[tuple[str, str]] = []
         for output, names in self._reference.nearest.items():
             theirs = found.get(output, ())
             if len(names) == len(theirs):
-                self._pairs.extend(zip(names, theirs, strict=True))
+                pairs.extend(zip(names, theirs, strict=True))
             else:
                 unpaired.append(output)
-        self._pairs = list(dict.fromkeys(self._pairs))
         if unpaired:
             self._findings.add_unpaired(unpaired)
+        return list(dict.fromkeys(pairs))

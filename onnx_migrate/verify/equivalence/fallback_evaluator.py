@@ -19,6 +19,7 @@ from onnx_migrate.verify.evaluators import (
     with_extra_outputs,
 )
 from onnx_migrate.verify.model_traits import contains_resize
+from onnx_migrate.verify.run_count import begin_run
 from onnx_migrate.verify.verdict import Kind, Verdict
 
 __all__ = ["verify_in_reference"]
@@ -51,6 +52,7 @@ def verify_in_reference(
     try:
         model = open_model(result, REFERENCE)
         for index, feed in enumerate(findings.reference.feeds):
+            begin_run(f"input {index + 1} of {len(findings.reference.feeds)} in onnx.reference")
             values = model.run(feed.inputs)
             trusted = _observe_original(original, findings, index) and trusted
             findings.compare(findings.reference.first, index, values)

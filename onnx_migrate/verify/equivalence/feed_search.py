@@ -16,6 +16,7 @@ from onnx_migrate.verify.inputs.generate import Corrections, generate_feed
 from onnx_migrate.verify.inputs.refusals import corrected
 from onnx_migrate.verify.inputs.sizes import SizeChoice, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
+from onnx_migrate.verify.run_count import begin_run
 
 __all__ = ["SIZES_STAGE", "FeedSearch", "Values"]
 
@@ -81,7 +82,7 @@ class FeedSearch:
         """Run on the user's feeds. Raises UsageError where one does not fit the model, and EvaluationError."""
         self.feeds = [check_feed(self._before, feed) for feed in feeds.sets]
         for feed in self.feeds:
-            self.outputs.append(self._first_run(feed.inputs))
+            self.outputs.append(self._first_run(feed.inputs, len(self.feeds)))
 
     def generate(self, first_choice: int) -> None:
         """Find sizes that the model runs at, from the choice at this index on, and run two distributions of input.
@@ -133,15 +134,24 @@ class FeedSearch:
         self._kept = [*self.outputs[0], *inner]
         self._model, self.outputs = model, [{name: run[name] for name in self._kept} for run in runs]
 
+    def keep_hidden(self, inner: Sequence[str]) -> None:
+        """Count these of the hidden values among the outputs from now on; there is one feed so far."""
+        self._kept += inner
+        self.outputs = [{**self.outputs[0], **{name: self.hidden[name] for name in inner}}]
+
     def run(self, inputs: Mapping[str, Any]) -> Values:
         """Run the original. Raises EvaluationError."""
         assert self._model is not None
         outputs = self._model.run(inputs)
         return {name: outputs[name] for name in self._kept}
 
-    def _first_run(self, inputs: Mapping[str, Any]) -> Values:
-        """Run a feed for the first time; on the first feed measure the time, and keep the hidden values."""
+    def _first_run(self, inputs: Mapping[str, Any], count: int = 0) -> Values:
+        """Run a feed for the first time; on the first feed measure the time, and keep the hidden values.
+
+        `count` is how many feeds there are, 0 if that is not known yet.
+        """
         assert self._model is not None
+        begin_run(f"input {len(self.outputs) + 1}" + (f" of {count}" if count else ""))
         start = time.perf_counter()
         outputs = self._model.run(inputs)
         if not self.outputs:

@@ -27,8 +27,8 @@ class Findings:
     Outputs in `random`, a mapping to the random operator, are not compared. `exact` is whether the model for which
     bit-identity is claimed is bit for bit the original, as far as compared; None before. `own_rounding` is whether the
     runtime's own rounding explains that it is not. `differing` are the positions of the feeds on which an output of the
-    result is not bit for bit the original's without optimisation. `hidden` are
-    inner values, on the first feed, of the model for which identity is claimed: those that the original's run has.
+    result is not bit for bit the original's without optimisation. `compared` are the names of the inner values that were
+    recorded with the outputs and compared bit for bit.
     """
 
     def __init__(self, reference: ReferenceRun, tolerance: Tolerance, random: Mapping[str, str]) -> None:
@@ -36,7 +36,7 @@ class Findings:
         self.notes = list(reference.notes)
         self.exact: bool | None = None
         self.own_rounding = False
-        self.hidden: dict[str, Any] = {}
+        self.compared: set[str] = set()
         self.differing: set[int] = set()
         self._tolerance = tolerance
         self._random = random

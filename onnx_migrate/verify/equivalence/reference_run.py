@@ -13,7 +13,7 @@ from onnx_migrate.verify.compare.arrays import flatten, is_float
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise, perturbed_by_ulp
 from onnx_migrate.verify.equivalence.feed_search import FeedSearch, Values
-from onnx_migrate.verify.equivalence.inner_values import expose_inner_values
+from onnx_migrate.verify.equivalence.inner_values import Nearest, expose_inner_values, nearest_among
 from onnx_migrate.verify.evaluators import (
     LEVELS,
     REFERENCE,
@@ -26,6 +26,7 @@ from onnx_migrate.verify.evaluators import (
 from onnx_migrate.verify.inputs.constraints.exact_inputs import exact_inputs
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds
 from onnx_migrate.verify.model_traits import contains_resize
+from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each
 from onnx_migrate.verify.verdict import FeedNote
 
 __all__ = ["ReferenceRun", "run_original"]
@@ -40,7 +41,8 @@ class ReferenceRun:
     optimiser changes in the original itself is missing at that level. `noise` is how far the outputs move by rounding.
     `nearest` holds, for each output that does not vary, the nearest inner values upstream that do (inner_values.py);
     `runs` holds those too. `notes` are weaknesses of the proof, for the report. `hidden` are further inner values,
-    without optimisation, on the first feed. `dear` is whether less was run because one run takes long.
+    without optimisation, on the first feed. `depth` is how many nodes upstream of their outputs the `nearest` are.
+    `dear` is whether less was run because one run takes long.
     """
 
     feeds: list[Feed]
@@ -50,6 +52,7 @@ class ReferenceRun:
     nearest: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]
     hidden: Values = field(default_factory=dict)
+    depth: int = 1
     dear: bool = False
 
     @property
@@ -119,10 +122,11 @@ def run_original(
         search.generate(first_choice)
     else:
         search.use(feeds)
-    nearest: Mapping[str, tuple[str, ...]] = {}
+    upstream = Nearest({}, frozenset(), 1)
     uninformative = search.uninformative()
     if uninformative and configurations == LEVELS:
-        nearest, uninformative = _look_upstream(original, search, uninformative)
+        upstream = _look_upstream(original, search, uninformative)
+        uninformative = sorted(upstream.incomplete)
     if feeds is None:
         search.generate_more(uninformative)
         uninformative = [output for output in uninformative if output in search.uninformative()]
@@ -136,13 +140,16 @@ def run_original(
     runs = {configurations[0]: search.outputs}
     exact = exact_inputs(before)
     try:
-        for index, inputs in enumerate(search.inputs):
-            if not search.dear or _has_discrete(search.outputs[index]):
-                noise.observe(index, search.run(perturbed_by_ulp(inputs, seed, exact)))
+        count = len(search.feeds)
+        moved = [index for index in range(count) if not search.dear or _has_discrete(search.outputs[index])]
+        expect_runs(len(moved) + count * (len(configurations) - 1), count)
+        for index in moved:
+            begin_run(f"input {index + 1} of {count}")
+            noise.observe(index, search.run(perturbed_by_ulp(search.inputs[index], seed, exact)))
         search.release_model()
         for configuration in configurations[1:]:
             mark(f"original: running, {configuration}")
-            runnable = with_extra_outputs(original, search.outputs[0]) if nearest else original
+            runnable = with_extra_outputs(original, search.outputs[0]) if upstream.names else original
             runs[configuration] = _run_again(runnable, configuration, search, noise)
     except EvaluationError as error:
         runs = {configurations[0]: search.outputs}
@@ -154,9 +161,10 @@ def run_original(
         None if feeds is not None else seed,
         runs,
         noise,
-        nearest,
+        upstream.names,
         tuple(search.notes),
         search.hidden,
+        upstream.depth,
         search.dear,
     )
 
@@ -180,32 +188,34 @@ def _open(original: Runnable, proto: onnx.ModelProto) -> tuple[Evaluator, tuple[
             raise error from second
 
 
-def _look_upstream(
-    original: Runnable, search: FeedSearch, outputs: list[str]
-) -> tuple[Mapping[str, tuple[str, ...]], list[str]]:
-    """Record the nearest varying values upstream of outputs that do not vary.
-
-    Returns them by output, and the outputs for which they do not show everything that the output depends on.
-    """
-    mark("original: running, values upstream of outputs that do not vary")
-    inner = expose_inner_values(original, outputs, search.inputs)
-    for output, names in inner.nearest.items():
+def _look_upstream(original: Runnable, search: FeedSearch, outputs: list[str]) -> Nearest:
+    """Record the nearest varying values upstream of outputs that do not vary, if they are not in the run already made."""
+    found = None
+    if len(search.feeds) == 1:
+        found = nearest_among(original.proto(), outputs, {**search.outputs[0], **search.hidden})
+    if found is not None:
+        search.keep_hidden([name for names in found.names.values() for name in names])
+    else:
+        mark("original: running, values upstream of outputs that do not vary")
+        inner = expose_inner_values(original, outputs, search.inputs)
+        found = inner.found
+        if found.names:
+            search.replace_model(
+                inner.evaluator, inner.runs, [name for names in found.names.values() for name in names]
+            )
+    for output, names in found.names.items():
         which = ", ".join(map(repr, names[:5]))
         search.notes.append(
             f"output {output!r} is the same for all inputs tried, so inner values that it is computed from are"
             f" compared as well: {which}"
         )
-    if inner.nearest:
-        search.replace_model(
-            inner.evaluator, inner.runs, [name for names in inner.nearest.values() for name in names]
-        )
-    return inner.nearest, sorted(inner.incomplete)
+    return found
 
 
 def _run_again(original: Runnable, configuration: str, search: FeedSearch, noise: Noise) -> list[Values]:
     """Run the feeds in another configuration, observe the noise, and leave out what differs by more than rounding."""
     model = open_model(original, configuration)
-    again = [model.run(inputs) for inputs in search.inputs]
+    again = list(run_each(model, search.inputs))
     beyond = set().union(*(noise.outputs_beyond_noise(index, run) for index, run in enumerate(again)))
     for output in sorted(beyond):
         search.notes.append(

@@ -25,10 +25,11 @@ from onnx_migrate.verify.equivalence.bit_identity import value_sizes
 from onnx_migrate.verify.equivalence.cut_model import CutModel, Reads, varying
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.model_traits import is_random
+from onnx_migrate.verify.run_count import begin_run
 
 __all__ = ["first_difference", "keeps_all_names"]
 
-_MEMORY = 1 << 28
+_MEMORY = 1 << 27
 """How many bytes of values are compared in one run, by the sizes that inference finds."""
 _UNKNOWN = 1 << 24
 """Bytes assumed of a value of unknown shape."""
@@ -96,6 +97,7 @@ def _differences(
         models: list[CutModel] = []
         for index, feed in enumerate(feeds):
             mark("original: running, value by value")
+            begin_run("value by value")
             run = {**known[index], **exposed.run({**feed, **known[index]})}
             values = {name: run[name] for name in (*boundary, *chunk) if _is_cut(run.get(name))}
             known[index] = {name: value for name, value in run.items() if name in later and _is_cut(value)}
@@ -105,6 +107,7 @@ def _differences(
             del run
             mine = models[0].run(given)
             mark("result: running, value by value")
+            begin_run("value by value")
             theirs = models[1].run(given)
             for name in wanted:
                 problem = beyond_rounding(mine[name], theirs[name], ulps)

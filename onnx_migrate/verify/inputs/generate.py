@@ -23,6 +23,11 @@ __all__ = ["Corrections", "generate_feed"]
 _LARGEST = 1 << 28
 """Bytes, at eight for each element, above which no input is generated."""
 
+_LARGEST_DECK = 1 << 20
+"""How many integers may be accepted for each to be dealt once."""
+
+_DISTRIBUTIONS = ("normal", "wide", "uniform", "pixels", "small")
+
 _WORDS = ("", "a", "Straße", "zebra 7")
 
 
@@ -59,7 +64,7 @@ def generate_feed(
         kind, copies = tensor_in(value)
         element, shape = kind.tensor_type.elem_type, shapes[value.name]
         values = [
-            _values(rng, element, shape, ranges.get(value.name), value.name, distribution)
+            _values(rng, element, shape, ranges.get(value.name), value.name, distribution, seed)
             for _ in range(copies)
         ]
         feed[value.name] = values if copies > 1 else values[0]
@@ -73,6 +78,7 @@ def _values(
     accepted: Range | None,
     name: str,
     distribution: str,
+    seed: int,
 ) -> Array:
     if element == TensorProto.STRING:
         words = np.array((accepted.words if accepted else ()) or _WORDS, dtype=object)
@@ -85,7 +91,7 @@ def _values(
     if accepted is not None and accepted.pattern:
         return np.resize(np.array(accepted.pattern), shape).astype(dtype)
     if dtype.kind in "iu":
-        return _integers(rng, dtype, shape, accepted, name, distribution)
+        return _integers(rng, dtype, shape, accepted, name, distribution, seed)
     if accepted is not None and not accepted.weak and not accepted.discrete:
         return rng.uniform(accepted.low, accepted.high, shape).astype(dtype)
     if accepted is not None and not accepted.discrete and "mask" in name.lower():
@@ -110,6 +116,7 @@ def _integers(
     accepted: Range | None,
     name: str,
     distribution: str,
+    seed: int,
 ) -> Array:
     if (accepted is None or accepted.weak) and "mask" in name.lower():
         values = (rng.random(shape) < 0.8).astype(dtype)
@@ -123,4 +130,18 @@ def _integers(
         info = np.iinfo(dtype)
         reach = 255 if dtype.itemsize == 1 else 100 if distribution == "wide" else 8
         low, high = max(int(info.min), -reach), min(int(info.max), reach)
+    if accepted is not None and high - low < _LARGEST_DECK:
+        return _dealt(rng, [seed, *name.encode()], distribution, low, high + 1, shape).astype(dtype)
     return rng.integers(low, high + 1, shape).astype(dtype)
+
+
+def _dealt(
+    rng: np.random.Generator, seeds: list[int], distribution: str, low: int, end: int, shape: tuple[int, ...]
+) -> Array:
+    """Return integers from `low` to before `end`, none again before each was there once, in random order.
+
+    One distribution goes on where another ended: so as many rows of a table as can be are read.
+    """
+    deck = np.random.default_rng(seeds).permutation(np.arange(low, end))
+    start = _DISTRIBUTIONS.index(distribution) * prod(shape)
+    return rng.permutation(deck[(start + np.arange(prod(shape))) % deck.size]).reshape(shape)

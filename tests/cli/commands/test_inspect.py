@@ -93,6 +93,10 @@ def test_limits_of_a_runtime_are_shown(cli: Run, folder: Path) -> None:
     """As in the migration: a refusal, and warnings."""
     proto = onnx.load("small.onnx")
     proto.ir_version = 10
+    type_ = onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT4, [1])
+    proto.graph.output.append(onnx.helper.make_value_info("four", type_))
+    four = onnx.helper.make_tensor("four", onnx.TensorProto.INT4, [1], [1])
+    proto.graph.node.append(onnx.helper.make_node("Constant", [], ["four"], value=four))
     onnx.save(proto, "new.onnx")
     assert cli("small.onnx", "late.onnx", "--opset", "20", "--no-verify", "--no-simplify").code == 0
 

@@ -10,10 +10,12 @@ from rich.console import Console
 
 from onnx_migrate.cli.output.inspection_view import print_inspection, print_overview
 from onnx_migrate.inspection import Inspection, inspect
+from onnx_migrate.spec.ir_versions import minimal_ir_version
 
 
 def inspected(nodes: str, result: str = "y", opset: int = 9) -> Inspection:
-    text = f'<ir_version: 6, opset_import: ["": {opset}]> g (float[2,3] x) => (float[2,3] {result}) {{ {nodes} }}'
+    ir_version = max(6, minimal_ir_version(opset))
+    text = f'<ir_version: {ir_version}, opset_import: ["": {opset}]> g (float[2,3] x) => (float[2,3] {result}) {{ {nodes} }}'
     return inspect(onnx.parser.parse_model(text))
 
 

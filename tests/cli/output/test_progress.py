@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 
 import pytest
 
@@ -44,3 +45,34 @@ def test_an_exception_passes_through_and_the_line_is_erased(monkeypatch: pytest.
     assert stream.getvalue().endswith(("\x1b[2K", "\x1b[?25h")), (
         "the line is erased and the cursor shown again"
     )
+
+
+def test_of_a_long_stage_the_line_says_how_far_it_has_come_and_for_how_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("onnx_migrate.cli.output.progress.time.monotonic", lambda: clock[0])
+    progress = Progress(quiet=True)
+    progress("verify")
+    progress.within("input 2 of 3, run 5 of 8")
+    clock[0] += 1.9
+    assert progress.line == "verify"
+    clock[0] += 10.1
+    assert progress.line == "verify: input 2 of 3, run 5 of 8, 12 s"
+    progress("saving")
+    clock[0] += 3
+    assert progress.line == "saving: 3 s", "the place was that of another stage"
+
+
+def test_the_line_on_the_terminal_is_drawn_again_while_a_stage_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr("onnx_migrate.cli.output.progress._PATIENCE", 0.05)
+    with Progress(quiet=False) as progress:
+        progress("verify")
+        progress.within("input 1 of 2, run 3 of 8")
+        end = time.monotonic() + 5
+        while "run 3 of 8, 0 s" not in stream.getvalue() and time.monotonic() < end:
+            time.sleep(0.05)
+    assert "verify: input 1 of 2, run 3 of 8, 0 s" in stream.getvalue()

@@ -38,12 +38,3 @@ def test_the_list(says: str) -> None:
     assert loads(source)
     with pytest.raises(onnx.checker.ValidationError):
         onnx.checker.check_model(source)
-
-
-def test_functions_before_they_existed() -> None:
-    source = model("""<ir_version: 7, opset_import: ["": 8, "f": 1]>
-g (float[2] x) => (float[2] y) { y = f.A (x) }
-<domain: "f", opset_import: ["": 8]> A (a) => (b) { b = Neg (a) }""")
-
-    assert len(list(tolerated(source))) == 1
-    assert loads(source)

@@ -12,7 +12,7 @@ import pytest
 from onnx import defs
 from onnx.defs import OpSchema
 
-from onnx_migrate.engine.registry import Step, steps
+from onnx_migrate.engine.steps.registry import Step, steps
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS

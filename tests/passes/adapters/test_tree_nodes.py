@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from onnx_migrate.engine.registry import steps
+from onnx_migrate.engine.steps.registry import steps
 
 steps()  # so that the adapters are found
 

@@ -7,10 +7,13 @@ import pytest
 
 from onnx_migrate.verify.compare.arrays import (
     bit_patterns,
+    differing_bits,
+    extremes,
     flatten,
     in_blocks,
     is_float,
     largest_difference,
+    same_bits,
     scale_of,
     typical_difference,
 )
@@ -64,3 +67,26 @@ def test_blocks_hold_every_element_once(monkeypatch):
     pairs = list(in_blocks(x, -x))
     assert [a.size for a, _ in pairs] == [4, 4, 2]
     assert np.array_equal(np.concatenate([b for _, b in pairs]), -x.ravel())
+
+
+def test_extremes_are_those_of_the_finite_elements():
+    assert extremes(np.float16([2, -3, 1])) == (-3, 2)
+    assert extremes(X) == (-3, 1)
+    for array in (np.float32([]), np.float32([np.inf, np.nan])):
+        assert extremes(array) is None
+    assert scale_of(np.float32([np.nan])) == 0
+    assert scale_of(np.complex64([3 + 4j, np.inf])) == 5
+    assert scale_of(np.float32([-5, 2])) == 5
+    assert scale_of(np.float32([1, 2, np.nan])) == 2
+
+
+def test_the_same_bits_are_the_same_bytes():
+    assert same_bits(X, X.copy())
+    assert not same_bits(np.float32([0.0]), np.float32([-0.0]))
+    assert not same_bits(X, np.float32([1, -3, np.nan, 5]))
+    assert same_bits(np.float32(1), np.float32(1))
+    assert same_bits(np.zeros((0, 3)), np.zeros((0, 3)))
+    assert not same_bits(np.array(["a"], object), np.array(["a"], object)), "not known: no bytes to compare"
+    assert not same_bits(X[::2], X[::2]), "not known: not in one piece"
+    assert differing_bits(X, np.float32([1, 3, np.nan, 5])) == 2
+    assert differing_bits(X, np.float32([1, -3, -np.nan, np.inf])) == 0, "all NaN are the same"

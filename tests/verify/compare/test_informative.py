@@ -44,3 +44,15 @@ def test_uninformative_outputs_are_named_in_order():
     runs = [{"z": np.zeros(4), "x": RAMP, "a": np.ones(4)}] * 2
     assert uninformative_outputs(runs) == ["z", "a"]
     assert uninformative_outputs([]) == []
+
+
+def test_elements_that_are_not_finite_do_not_count():
+    assert not is_informative([np.float32([np.nan, 1, 1, np.inf])])
+    assert is_informative([np.float32([np.nan, 1, 1.5, 2, -np.inf])])
+
+
+def test_one_element_between_the_ends_of_a_large_array_is_enough():
+    large = np.tile(np.float32([-1, 1]), 1 << 20)
+    assert not is_informative([large])
+    large[-5] = 0.5
+    assert is_informative([large])

@@ -53,7 +53,33 @@ def runs(monkeypatch):
 def test_the_runs_for_the_outputs_compare_all_inner_values_if_memory_allows(runs):
     assert check(CHAIN, CHAIN, Kind.VERIFIED, exact=CHAIN).notes == ()
     assert runs == []
-    assert bit_identity.recorded_with_outputs(net(CHAIN), net(CHAIN), {}) == ["a", "c", "e", "b", "d"]
+    assert bit_identity.recorded_with_outputs(net(CHAIN), net(CHAIN), {}) == ["e", "d", "c", "b", "a"]
+
+
+def test_what_is_recorded_with_the_outputs_is_nearest_to_them_then_spread_over_the_model(monkeypatch):
+    chain = " ".join(f"v{index + 1} = Abs(v{index})" for index in range(19))
+    long = net(f"(float[2,4] x) => (float[2,4] y) {{ v0 = Abs(x) {chain} y = Abs(v19) }}")
+    monkeypatch.setattr(bit_identity, "_MEMORY", 8 * 2 * 4 * 4)  # eight values of two times four numbers
+    names = bit_identity.recorded_with_outputs(long, long, {"x": np.zeros((2, 4))})
+    assert names[:2] == ["v19", "v18"], "a quarter of the memory is for these"
+    rest = sorted(int(name[1:]) for name in names[2:])
+    assert len(rest) == 6
+    assert rest[0] < 4
+    assert rest[-1] > 12
+
+
+def test_a_value_that_does_not_fit_is_passed_over_for_the_next_that_does(monkeypatch):
+    wide = """(float[2,4] x) => (float[2,4] y) <int64[2] many = {50, 1}> {
+        a = Abs(x) b = Tile(a, many) c = Abs(b) d = ReduceMax<keepdims = 0, axes = [0]>(c) e = Abs(d) y = Add(e, x) }"""
+    monkeypatch.setattr(bit_identity, "_MEMORY", 64)
+    assert bit_identity.recorded_with_outputs(net(wide), net(wide), {"x": np.zeros((2, 4))}) == ["e", "d"]
+
+
+def test_the_size_of_a_value_is_that_of_its_elements():
+    text = """(float[2,4] x) => (float[2,4] y) { h = Cast<to = 10>(x) d = Cast<to = 11>(x) b = Cast<to = 9>(x)
+        i = Cast<to = 2>(x) s = Cast<to = 8>(x) y = Abs(x) }"""
+    sizes = bit_identity.value_sizes(net(text), {"x": np.zeros((2, 4), np.float32)})
+    assert sizes == {"h": 16, "d": 64, "b": 8, "i": 8, "s": 64}
 
 
 def test_a_model_that_does_not_load_with_its_inner_values_is_run_without(monkeypatch):
@@ -71,7 +97,7 @@ def test_a_model_that_does_not_load_with_its_inner_values_is_run_without(monkeyp
 
 
 def test_several_runs_compare_each_value_once_where_memory_is_short(runs, monkeypatch):
-    monkeypatch.setattr(bit_identity, "_MEMORY", 2 * 2 * 4 * 8)  # two values of two times four numbers
+    monkeypatch.setattr(bit_identity, "_MEMORY", 2 * 2 * 4 * 4)  # two values of two times four numbers
     assert check(CHAIN, CHAIN, Kind.VERIFIED, exact=CHAIN).notes == ()
     first = bit_identity.recorded_with_outputs(net(CHAIN), net(CHAIN), {"x": np.zeros((2, 4))})
     assert [len(names) for names in (first, *runs)] == [2, 2, 1]
@@ -79,8 +105,8 @@ def test_several_runs_compare_each_value_once_where_memory_is_short(runs, monkey
 
 
 def test_the_time_is_limited_and_the_verdict_says_how_many_were_compared(monkeypatch):
-    monkeypatch.setattr(bit_identity, "_MEMORY", 2 * 2 * 4 * 8)
-    monkeypatch.setattr("onnx_migrate.verify.equivalence.verifier._PATIENCE", 0.0)
+    monkeypatch.setattr(bit_identity, "_MEMORY", 2 * 2 * 4 * 4)
+    monkeypatch.setattr("onnx_migrate.verify.equivalence.check._PATIENCE", 0.0)
     monkeypatch.setattr(bit_identity, "_compare", lambda *_: bit_identity.time.sleep(1))
     found = check(CHAIN, CHAIN, Kind.VERIFIED, exact=CHAIN)
     assert "checked for 4 of 5 inner values" in found.notes[0]

@@ -14,7 +14,7 @@ X = [np.linspace(-1, 1, 4, dtype=np.float32)[None], np.linspace(3, -2, 4, dtype=
 
 def look(text, outputs=("y",), **tensors):
     inner = expose_inner_values(runnable(text, **tensors), outputs, [{"x": x} for x in X])
-    return inner.nearest, inner.incomplete
+    return inner.found.names, inner.found.incomplete
 
 
 FLAT = "(float[1,4] x) => (float[1,4] y) { BODY z = Sub(a, a) y = Softmax(z) }"

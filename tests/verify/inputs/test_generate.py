@@ -59,6 +59,17 @@ def test_the_seed_and_the_distribution_choose_the_numbers():
     assert generated(text)["x"][:3].tolist() == pytest.approx([0.78237772, -0.13634737, 1.70529604])
 
 
+def test_as_many_rows_of_a_table_are_read_as_can_be():
+    text = "(int64[2,6] ids) => (float[2,6,1] y) <float[20,1] w = {ROWS}> { y = Gather (w, ids) }"
+    text = text.replace("ROWS", ", ".join(map(str, range(20))))
+    first, second = generated(text)["ids"], generated(text, "wide")["ids"]
+    assert len(np.unique(first)) == 12, "none twice while there are others"
+    assert len(np.unique([first, second])) == 20, "the next input goes on where this one ended"
+    assert not np.array_equal(np.sort(first, axis=None), first.ravel()), "in random order"
+    few = generated(text.replace("2,6", "9,9"))["ids"]
+    assert set(np.unique(few, return_counts=True)[1]) == {4, 5}, "then each as often as others"
+
+
 def test_an_attention_mask_has_ones_and_zeros_and_no_empty_row():
     text = "(int64[64,4] attention_mask) => (float[64,4] y) { c = Cast<to=1>(attention_mask) y = Sub(c, c) }"
     mask = generated(text)["attention_mask"]

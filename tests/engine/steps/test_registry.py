@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import onnx
 import pytest
 
-from onnx_migrate.engine import registry
-from onnx_migrate.engine.registry import adapter, compatible, next_step, steps, unsupported
+from onnx_migrate.engine.steps import registry
+from onnx_migrate.engine.steps.registry import adapter, compatible, next_step, steps, unsupported
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 

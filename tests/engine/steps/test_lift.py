@@ -10,9 +10,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_migrate.analysis.scope import scopes
-from onnx_migrate.engine import lift as lift_module
-from onnx_migrate.engine.lift import Lift
-from onnx_migrate.engine.registry import Step
+from onnx_migrate.engine.steps import lift as lift_module
+from onnx_migrate.engine.steps.lift import Lift
+from onnx_migrate.engine.steps.registry import Step
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness

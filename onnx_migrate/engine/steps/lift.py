@@ -1,0 +1,83 @@
+"""The lift: brings every node to a newer opset, one registered step of its operator at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import onnx
+
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.engine.steps.node_steps import apply_adapter, is_of_domain, node_name, true_version
+from onnx_migrate.engine.steps.registry import next_step
+from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.model.graphs import FunctionKey, called, function_key
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.driver import Visitor
+from onnx_migrate.rewrite.rewriter import Rewriter
+
+__all__ = ["Lift"]
+
+
+@dataclass
+class Lift(Visitor):
+    """Brings each node of a model to opset `target`, and the nodes that its adapters write for it."""
+
+    proto: onnx.ModelProto
+    target: int
+    log: ChangeLog
+    keep: frozenset[str] = frozenset()
+    domain: str = ""
+    """The domain whose nodes are lifted, "" for ai.onnx; nodes that adapters write in another domain stay unchanged."""
+    pass_name: str = "migrate_opset"
+    repeats: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._functions: set[FunctionKey] = {function_key(function) for function in self.proto.functions}
+
+    def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
+        """Return the opset whose form a node has, None where no step changes it on the way to the target.
+
+        Raises CannotMigrate for a node that has the form of no opset.
+        """
+        if not is_of_domain(node, self.domain) or (self._functions and called(node) in self._functions):
+            return None
+        start = true_version(node, scope, opset, self.target, self.log, self.pass_name)
+        if start >= self.target or next_step(node.domain, node.op_type, start, self.target) is None:
+            return None
+        return start
+
+    def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter | None:
+        """Take the next step of a node's operator from `version` on; None where there is none up to the target.
+
+        Raises CannotMigrate where the step is refused or missing, and where its adapter refuses or fails.
+        """
+        step = (
+            next_step(node.domain, node.op_type, version, self.target)
+            if is_of_domain(node, self.domain)
+            else None
+        )
+        if step is None:
+            return None
+        to = step if isinstance(step, int) else step.to
+        where = Where(scope.path, node_name(node), node.op_type, version, to)
+        if isinstance(step, int):
+            raise CannotMigrate(
+                f"onnx-migrate has no adapter from this version to {node.op_type}-{to} yet", code="no-adapter", where=where,
+                hint=f"migrate to opset {to - 1} instead",
+            )  # fmt: skip
+        if step.refusal:
+            raise CannotMigrate(step.refusal, code="no-equal", where=where, hint=step.hint)
+        rewriter = self._rewriter(node, scope, to, where)
+        rewriter.default_reason = step.reason
+        if step.adapt is not None:
+            apply_adapter(step.adapt, step.code, rewriter)
+        rewriter.exactness = rewriter.exactness or step.exactness
+        return rewriter
+
+    def result_version(self, opset: int) -> int:
+        """Return the target."""
+        return self.target
+
+    def _rewriter(self, node: onnx.NodeProto, scope: Scope, to: int, where: Where) -> Rewriter:
+        return Rewriter(node, scope, to, self.target, where, self.keep)

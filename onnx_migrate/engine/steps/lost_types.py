@@ -1,0 +1,127 @@
+"""Fits the element types of a node to the older version of its operator: Casts around the node, or a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.spec.element_types import FIRST_OPSET, type_name, type_text, wider_types
+from onnx_migrate.spec.type_constraints import Constraints, Formal, constraints
+
+__all__ = ["fit_types", "has_lost_types", "lost_types"]
+
+_HALVES = frozenset(("tensor(float16)", "tensor(bfloat16)"))
+
+
+@cache
+def lost_types(step: Lowering) -> frozenset[int]:
+    """Return the element types that the version a step leaves takes somewhere and the version before does not there."""
+    new, old = _forms(step)
+    if new is None or old is None or step.types is LostTypes.OWN:
+        return frozenset()
+    lost: set[str] = set()
+    for output, formals in ((False, new.inputs), (True, new.outputs)):
+        for index, formal in enumerate(formals):
+            older = old.formal(index, output=output)
+            lost |= formal.allowed - (older.allowed if older else frozenset())
+    names = TensorProto.DataType.items()
+    return frozenset(dtype for name, dtype in names if f"tensor({name.lower()})" in lost)
+
+
+def has_lost_types(step: Lowering, node: onnx.NodeProto, scope: Scope) -> bool:
+    """Return whether a value of the node has a type that the older version does not take in its place."""
+    lost = lost_types(step)
+    if not lost:
+        return False
+    names = (*node.input, *node.output)
+    return any(_dtype(scope, name) in lost for name in names if name) and any(_lost(step, node, scope))
+
+
+def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
+    """Write Casts around a node for each type that the older version of its operator does not take, or refuse the node.
+
+    Refuses with code `no-such-type` for a type that the target opset does not have, and with `no-equal` where the step
+    does not allow Casts or no wider type exists that the operator takes.
+    """
+    _, old = _forms(step)
+    if old is None:
+        return
+    found = {(formal.variable, dtype): formal for formal, dtype in _lost(step, rw.node, rw.scope)}
+    for (_, dtype), formal in found.items():
+        name = type_name(dtype)
+        if FIRST_OPSET.get(dtype, 1) > rw.version:
+            rw.refuse(
+                f"the element type {name} does not exist below opset {FIRST_OPSET[dtype]}",
+                code="no-such-type",
+                hint="convert the model to another element type first",
+            )
+        halves = type_text(dtype) in _HALVES
+        wide = next((wide for wide in wider_types(dtype) if type_text(wide) in formal.allowed), None)
+        if (
+            wide is None
+            or step.types is LostTypes.REFUSED
+            or (step.types is LostTypes.ROUNDED and not halves)
+        ):
+            rw.refuse(
+                f"{step.operator} takes no {name} below opset {step.leaves}, and computing in another type would"
+                " change the numbers",
+                code="no-equal",
+                hint=f"convert {formal.name!r} to {' or '.join(sorted(_plain(formal)))} in the model",
+            )
+        rw.cast_around(
+            [index for index in range(len(rw.node.input)) if _same(old, index, formal, output=False)],
+            [index for index in range(len(rw.node.output)) if _same(old, index, formal, output=True)],
+            wide,
+            dtype,
+        )
+        exact = step.types is LostTypes.EXACT
+        rw.note(
+            f"{step.operator} takes no {name} below opset {step.leaves}, so it computes in {type_name(wide)} between Casts",
+            None if exact else Exactness.EQUIVALENT,
+        )
+
+
+def _plain(formal: Formal) -> Iterator[str]:
+    for text in formal.allowed:
+        if text.startswith("tensor("):
+            yield text[len("tensor(") : -1]
+
+
+def _same(old: Constraints, index: int, formal: Formal, *, output: bool) -> bool:
+    other = old.formal(index, output=output)
+    return other is not None and other.variable == formal.variable
+
+
+def _forms(step: Lowering) -> tuple[Constraints | None, Constraints | None]:
+    return (
+        constraints(step.domain, step.operator, step.leaves),
+        constraints(step.domain, step.operator, step.to_version) if step.to_version else None,
+    )
+
+
+def _lost(step: Lowering, node: onnx.NodeProto, scope: Scope) -> Iterator[tuple[Formal, int]]:
+    """Yield the older formal parameter and the element type of each value that does not fit."""
+    _, old = _forms(step)
+    if old is None:
+        return
+    for output, names in ((False, node.input), (True, node.output)):
+        for index, name in enumerate(names):
+            formal = old.formal(index, output=output) if name else None
+            dtype = _dtype(scope, name) if formal else None
+            if formal and dtype is not None and type_text(dtype) not in formal.allowed:
+                yield formal, dtype
+
+
+def _dtype(scope: Scope, name: str) -> int | None:
+    known = scope.value_type(name).dtype
+    if known is None:
+        source = scope.constant_source(name)
+        return source.data_type if isinstance(source, TensorProto) else None
+    return known

@@ -1,0 +1,97 @@
+"""Lowers all bodies of a model, and inlines the functions whose bodies need what only their callers know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import onnx
+
+from onnx_migrate.analysis.scope import scopes
+from onnx_migrate.engine.inlining import inline_functions
+from onnx_migrate.engine.steps.lift import Lift
+from onnx_migrate.engine.steps.lower import Lower, LoweringRefusal
+from onnx_migrate.engine.steps.widened_constants import widen_constants
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.graphs import FunctionKey
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.dead_values import remove_dead_values
+from onnx_migrate.rewrite.driver import Driver
+from onnx_migrate.spec.opsets import onnx_opset, set_onnx_opset
+
+__all__ = ["Lowered", "body_opsets", "lower_model"]
+
+_NEEDS_CALLER = frozenset(("needs-constant", "needs-type", "needs-rank", "needs-shape", "needs-value"))
+"""Codes of refusals that inlining a function may resolve, since a call knows more than the function."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The model after a lowering, of no use if there are refusals; these are in the order of the nodes."""
+
+    model: Model
+    refusals: tuple[LoweringRefusal, ...]
+
+
+def body_opsets(
+    proto: onnx.ModelProto,
+) -> list[tuple[onnx.ModelProto | onnx.FunctionProto, int | None]]:
+    """Return the model and its functions, each with the ai.onnx opset that it imports."""
+    owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
+    return [(owner, onnx_opset(owner.opset_import, ir_version=proto.ir_version)) for owner in owners]
+
+
+def lower_model(model: Model, target: int, log: ChangeLog, pass_name: str) -> Lowered:
+    """Lower all bodies of a sorted model that are newer than `target`, in place unless functions are inlined."""
+    widen_constants(model, target, log, pass_name)
+    trial = log.trial()
+    while True:
+        whole = model.copy() if model.proto.functions else model
+        refusals = _lower(model, target, log)
+        wanting = {
+            item.function
+            for item in refusals
+            if item.function is not None and item.error.code in _NEEDS_CALLER
+        }
+        if not wanting:
+            return Lowered(model, tuple(refusals))
+        trial.roll_back()
+        try:
+            model = _inline(whole, wanting, log, pass_name)
+        except CannotMigrate:
+            return Lowered(model, tuple(refusals))
+        trial = log.trial()
+
+
+def _lower(model: Model, target: int, log: ChangeLog) -> list[LoweringRefusal]:
+    proto = model.proto
+    driver = Driver(lower := Lower(proto, target, log))
+    found = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
+    for scope, (owner, version) in zip(found, body_opsets(proto), strict=True):
+        if version is not None and version > target:
+            driver.body(scope, version)
+            set_onnx_opset(owner, target)
+    if not lower.refusals:
+        remove_dead_values(proto, driver.dead_values)
+    return lower.refusals
+
+
+def _inline(model: Model, functions: set[FunctionKey], log: ChangeLog, pass_name: str) -> Model:
+    """Inline functions; all bodies are first lifted to the newest opset of any, as the inliner takes only one opset."""
+    newest = max((version for _, version in body_opsets(model.proto) if version is not None), default=0)
+    driver = Driver(Lift(model.proto, newest, log))
+    found = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
+    for scope, (owner, version) in zip(found, body_opsets(model.proto), strict=True):
+        if version is not None and version < newest:
+            driver.body(scope, version)
+            set_onnx_opset(owner, newest)
+    remove_dead_values(model.proto, driver.dead_values)
+    names = sorted(f"{domain}:{name}" for domain, name, *_ in functions)
+    log.note(
+        pass_name,
+        "inlined",
+        f"inlined the function{'s' if len(names) > 1 else ''} {', '.join(names)}: lowering the body needs what only"
+        " the calls say of its inputs and attributes",
+        subject=names[0],
+    )
+    return inline_functions(model, functions)

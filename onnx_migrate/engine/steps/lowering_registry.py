@@ -1,0 +1,170 @@
+"""The registry of downward steps: for each operator and version, an adapter, a claim that nothing changes or a refusal.
+
+The decorators and functions here register them in passes/lowerings. A step is keyed by (domain, operator,
+since_version that it leaves); what it writes has the form of the opset before that version. There is no default step.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+import onnx
+
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.spec.schema import is_onnx, versions
+
+__all__ = [
+    "LostTypes",
+    "Lowering",
+    "LoweringAdapter",
+    "impossible",
+    "lowering",
+    "lowering_from",
+    "lowerings",
+    "unchanged",
+]
+
+LoweringAdapter = Callable[[onnx.NodeProto, LoweringRewriter], None]
+
+
+class LostTypes(Enum):
+    """What happens to a node whose element types the older version does not take."""
+
+    EXACT = "exact"
+    """It computes in a wider type between Casts, and every result has the same bits: values are moved or compared, or
+    integers are computed modulo a power of two."""
+    ROUNDED = "rounded"
+    """float16 and bfloat16 compute in float32 between Casts, which may round differently; other types are refused."""
+    REFUSED = "refused"
+    """The node is refused."""
+    OWN = "own"
+    """The adapter of the step sees the types as they are and handles them itself."""
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """What a lowering does with a node of an operator whose form is version `leaves`, to bring it below that version.
+
+    One of three: `adapt` rewrites the node; `refusal` says why no rewrite exists; with neither, a node of this version
+    is valid in the version before and computes the same, once its types fit (see `types`).
+    """
+
+    domain: str
+    operator: str
+    leaves: int
+    adapt: LoweringAdapter | None = None
+    refusal: str = ""
+    hint: str = ""
+    reason: str = ""
+    exactness: Exactness = Exactness.EXACT
+    types: LostTypes = LostTypes.REFUSED
+
+    @property
+    def code(self) -> str:
+        """The slug by which `onnx-migrate explain` finds the step, such as "softmax-13-down"."""
+        prefix = f"{self.domain}." if self.domain else ""
+        return f"{prefix}{self.operator}-{self.leaves}-down".lower()
+
+    @property
+    def to_version(self) -> int:
+        """The since_version of the operator before `leaves`, 0 if there is none: the operator does not exist below."""
+        known = versions(self.domain, self.operator)
+        at = known.index(self.leaves) if self.leaves in known else 0
+        return known[at - 1] if at else 0
+
+    @property
+    def kind(self) -> str:
+        """Which of the three the step is: "adapted", "refused" or "unchanged"."""
+        return "adapted" if self.adapt else "refused" if self.refusal else "unchanged"
+
+    @property
+    def doc(self) -> str:
+        """What the step does and why: the adapter's docstring, or the reason given for the claim or refusal."""
+        return inspect.getdoc(self.adapt) or "" if self.adapt else self.reason or self.refusal
+
+
+_steps: dict[tuple[str, str, int], Lowering] = {}
+
+
+def _register(step: Lowering) -> None:
+    key = (step.domain, step.operator, step.leaves)
+    if key in _steps:
+        raise ValueError(f"{step.code} is registered twice")
+    _steps[key] = step
+
+
+def lowering(
+    *operators: str,
+    leaves: int,
+    domain: str = "",
+    exactness: Exactness = Exactness.EXACT,
+    types: LostTypes = LostTypes.REFUSED,
+) -> Callable[[LoweringAdapter], LoweringAdapter]:
+    """Register the decorated function as the adapter that brings these operators below version `leaves`.
+
+    The engine applies `types` to the node before the adapter sees it. The first paragraph of the docstring is the
+    reason that reports give. Raises ValueError for a function without one, and for a step that is registered already.
+    """
+
+    def register(function: LoweringAdapter) -> LoweringAdapter:
+        reason = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").rstrip(".")
+        if not reason:
+            raise ValueError(
+                f"{function.__name__} needs a docstring: its first paragraph is the reason that reports give"
+            )
+        for operator in operators:
+            _register(
+                Lowering(domain, operator, leaves, function, reason=reason, exactness=exactness, types=types)
+            )
+        return function
+
+    return register
+
+
+def unchanged(
+    operator: str,
+    *leaves: int,
+    reason: str,
+    domain: str = "",
+    exactness: Exactness = Exactness.EXACT,
+    types: LostTypes = LostTypes.REFUSED,
+) -> None:
+    """Claim that a node of each of the versions `leaves` is valid before it and computes the same, if its types fit.
+
+    Tests run every claim. `reason` says how the version before differs. Exactness is EQUIVALENT where runtimes have
+    another kernel for the older version, which rounds differently.
+    """
+    for version in leaves:
+        _register(Lowering(domain, operator, version, reason=reason, exactness=exactness, types=types))
+
+
+def impossible(operator: str, *leaves: int, why: str, hint: str = "", domain: str = "") -> None:
+    """Refuse every node of an operator at the versions `leaves` for a target below; `why` and `hint` are shown."""
+    for version in leaves:
+        _register(Lowering(domain, operator, version, refusal=why, hint=hint))
+
+
+@cache
+def _load() -> dict[tuple[str, str, int], Lowering]:
+    package = importlib.import_module("onnx_migrate.passes.lowerings")
+    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return _steps
+
+
+def lowerings() -> list[Lowering]:
+    """Return every registered step, by domain, operator and version."""
+    return [step for _, step in sorted(_load().items())]
+
+
+@cache
+def lowering_from(domain: str, operator: str, leaves: int) -> Lowering | None:
+    """Return the step of an operator that leaves this since_version, None if none is registered."""
+    return _load().get(("" if is_onnx(domain) else domain, operator, leaves))

@@ -1,0 +1,108 @@
+"""What the lift and the lowering share: the version whose form a node has, and the call of an adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+import onnx
+
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.allowed_values import value_violation
+from onnx_migrate.spec.schema import (
+    Signature,
+    is_onnx,
+    schema_violation,
+    signature,
+    signature_at,
+    versions,
+)
+
+__all__ = ["apply_adapter", "is_of_domain", "node_name", "true_version"]
+
+R = TypeVar("R", bound=Rewriter)
+
+
+def is_of_domain(node: onnx.NodeProto, domain: str) -> bool:
+    """Return whether a node is of `domain`, of which "" is ai.onnx."""
+    return is_onnx(node.domain) if not domain else node.domain == domain
+
+
+def node_name(node: onnx.NodeProto) -> str:
+    """Return the name by which messages call a node: its own, or that of its first output."""
+    return str(node.name or next((name for name in node.output if name), ""))
+
+
+def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewriter: R) -> None:
+    """Call an adapter. Raises CannotMigrate, code `adapter-failed`, for an exception that is not a MigrateError."""
+    try:
+        adapt(rewriter.node, rewriter)
+    except MigrateError:
+        raise
+    except Exception as error:
+        raise CannotMigrate(
+            f"the adapter {code} raised {type(error).__name__}: {error}", code="adapter-failed",
+            where=rewriter.where, hint="unless the node is invalid, this is a bug of onnx-migrate: please report it",
+        ) from error  # fmt: skip
+
+
+def true_version(
+    node: onnx.NodeProto, scope: Scope, opset: int, target: int, log: ChangeLog, pass_name: str
+) -> int:
+    """Return the opset by whose schema the node is valid: that of the body, else the nearest older or newer version.
+
+    Raises InvalidModel for a node that has the form of no opset, and CannotMigrate for one that the standard withdrew
+    where a lift to `target` cannot make it valid.
+    """
+    known = versions(node.domain, node.op_type)
+    form = signature_at(node.domain, node.op_type, opset)
+    if form and form.deprecated and form.since_version == known[0]:
+        # GroupNormalization-18 was deprecated in the release that introduced it; exporters wrote it nevertheless.
+        form = replace(form, deprecated=False)
+        valid = next((version for version in known if version > form.since_version), None)
+        if target >= form.since_version and (valid is None or target < valid):
+            raise CannotMigrate(
+                "the standard deprecated this version in the release that introduced it, and onnx's checker rejects it",
+                code="no-equal",
+                where=Where(scope.path, node_name(node), node.op_type, form.since_version),
+                hint=f"version {valid} is valid: migrate to opset {valid} or newer" if valid else "",
+            )
+    complaint = _complaint(node, form, opset) if form else None
+    if form and complaint is None:
+        return opset
+    where = Where(scope.path, node_name(node), node.op_type, opset)
+    if not known:
+        raise CannotMigrate(
+            f"{node.domain or 'ai.onnx'} has no operator {node.op_type}", code="unknown-operator", where=where,
+            hint="a custom operator must be in a domain of its own",
+        )  # fmt: skip
+    older = [version for version in reversed(known) if version < (form.since_version if form else 0)]
+    newer = [version for version in known if version > opset]
+    if form and schema_violation(node, form) is None:
+        # Only a value is not allowed: a later version may allow it, unless its inputs mean something else.
+        newer = [v for v in newer if signature(node.domain, node.op_type, v).max_inputs == form.max_inputs]
+    for version in (*older, *newer):
+        if _complaint(node, signature(node.domain, node.op_type, version), version) is None:
+            log.note(
+                pass_name,
+                "other-version",
+                f"{Where(scope.path, node_name(node), node.op_type)} is valid by version {version} of the operator"
+                f" and not by opset {opset}, which the model imports; it was migrated from version {version}",
+                subject=node_name(node),
+                severity="warning",
+            )
+            return version
+    if form and schema_violation(node, form) is None:
+        return opset  # a value that no version has: the adapters refuse it by name, or the check of the result does
+    reason = (
+        complaint or f"the operator was introduced in opset {known[0]}, but the model imports opset {opset}"
+    )
+    raise InvalidModel(reason, code="invalid-node", where=where)
+
+
+def _complaint(node: onnx.NodeProto, form: Signature, version: int) -> str | None:
+    return schema_violation(node, form) or value_violation(node, version)

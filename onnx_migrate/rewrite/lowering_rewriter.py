@@ -1,0 +1,158 @@
+"""The editing API of downward steps: a Rewriter that knows computed constants, and the types of what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import onnx
+from onnx import helper
+
+from onnx_migrate.analysis.known_values import KnownValues
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.analysis.value_types import ValueType
+from onnx_migrate.analysis.written_types import record_outputs
+from onnx_migrate.errors import Where
+from onnx_migrate.rewrite.rewriter import Rewriter
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["LoweringRewriter"]
+
+
+class LoweringRewriter(Rewriter):
+    """Edits one node for a downward step. Nodes are written in the form of opset `version`, that below the step.
+
+    Types and shapes of written values are inferred as soon as they are written, and constants among them are computed.
+    """
+
+    def __init__(
+        self,
+        node: onnx.NodeProto,
+        scope: Scope,
+        version: int,
+        target: int,
+        where: Where,
+        values: KnownValues,
+    ) -> None:
+        super().__init__(node, scope, version, target, where)
+        self._values = values
+        self._casts_after: list[tuple[str, str, int]] = []
+
+    # What is known of values
+
+    def known(self, value: str) -> np.ndarray[Any, Any] | None:
+        """Return the array of a value that is a constant of the model or follows from its constants and static dims.
+
+        None for what is computed at run time. An initializer that a caller can override is no constant.
+        """
+        found = self._values.value(value) if value else None
+        return self.constant_value(value) if found is None and value else found
+
+    def partly_known(self, value: str) -> list[int | None] | None:
+        """Return the elements of a vector of integers, None for each that is computed at run time.
+
+        None where not even the number of elements is known.
+        """
+        found = self._values.partial(value) if value else None
+        if found is None or found.values.ndim != 1:
+            array = self.known(value)
+            return None if array is None or array.ndim != 1 else [int(item) for item in array]
+        return [int(item) if known else None for item, known in zip(found.values, found.known, strict=True)]
+
+    def producer(self, value: str) -> onnx.NodeProto | None:
+        """Return the node that produces a value, None for inputs and initializers, and where a step has moved it."""
+        node = self._values.producer(value)
+        return node if node is not None and value in node.output else None
+
+    def need_constant(self, index: int, what: str) -> np.ndarray[Any, Any]:
+        """Return the array of input `index`, or refuse with code `needs-constant`; `what` names the input, as "axes"."""
+        value = self.input(index)
+        array = self.known(value) if value else None
+        if array is None:
+            self.refuse(
+                f"its {what} ({value!r}) must be a constant below opset {self.version + 1}, and {value!r} is computed"
+                " at run time or can be set by the caller",
+                code="needs-constant",
+                hint=f"make {value!r} an initializer that is not a graph input",
+            )
+        return array
+
+    def need_static(self, value: str) -> tuple[int, ...]:
+        """Return a value's shape if all its dims are fixed, or refuse with code `needs-shape`."""
+        shape = self.shape(value)
+        if shape is None or any(size is None for size in shape):
+            self.refuse(
+                f"the shape of {value!r} must be fixed below opset {self.version + 1}, and it is"
+                f" {'unknown' if shape is None else list(shape)}",
+                code="needs-shape",
+                hint="fix the dims of the model's inputs with --fix",
+            )
+        return tuple(size for size in shape if size is not None)
+
+    def need_axes(self, axes: Sequence[int], value: str) -> list[int]:
+        """Return axes of `value` counted from the front; refuses with code `needs-rank` for a negative axis of unknown rank."""
+        if all(axis >= 0 for axis in axes):
+            return [int(axis) for axis in axes]
+        rank = self.need_rank(value)
+        return [int(axis) % rank if rank else 0 for axis in axes]
+
+    # Edits
+
+    def input_to_attribute(self, index: int, name: str) -> list[int] | None:
+        """Move a constant input of integers to an attribute of that name; return its values, None for no such input.
+
+        Refuses with code `needs-constant` where the input is computed at run time.
+        """
+        if not self.input(index):
+            return None
+        values = [int(item) for item in self.need_constant(index, name).reshape(-1)]
+        self.set_input(index, "")
+        self.set(name, values)
+        return values
+
+    def cast_around(self, inputs: Sequence[int], outputs: Sequence[int], wide: int, narrow: int) -> None:
+        """Cast inputs to element type `wide`, and outputs, which the node then computes in `wide`, back to `narrow`.
+
+        The Casts of the outputs are written after all other nodes, by `finish`.
+        """
+        casted: dict[str, str] = {}
+        for index in inputs:
+            name = self.input(index)
+            if name:
+                if name not in casted:
+                    casted[name] = self.before("Cast", [name], hint="wide", to=wide)
+                self.node.input[index] = casted[name]
+        for index in outputs:
+            name = self.output(index)
+            if name:
+                raw = self.detach_output(index, "wide")
+                self.scope.record_type(raw, ValueType(wide, self.shape(name)))
+                self._casts_after.append((raw, name, narrow))
+
+    def finish(self) -> None:
+        """Write what was left for the end, and infer the types of the node's new outputs and of those written after it."""
+        for raw, name, narrow in self._casts_after:
+            self.after("Cast", [raw], [name], to=narrow)
+        for item in (*(() if self.removed else (self.node,)), *self.following):
+            record_outputs(self.scope, item, self.version)
+        if not self.removed:
+            self._values.add(self.node)
+
+    def _node(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        domain: str,
+        attributes: dict[str, Any],
+    ) -> onnx.NodeProto:
+        node = super()._node(operator, inputs, outputs, domain, attributes)
+        record_outputs(self.scope, node, self.version)
+        self._values.add(node)
+        return node
+
+    def numpy_type(self, value: str) -> np.dtype[Any]:
+        """Return the NumPy dtype of a value's element type, or refuse with code `needs-type`."""
+        return helper.tensor_dtype_to_np_dtype(self.need_dtype(value))

@@ -1,0 +1,43 @@
+"""Counts the runs of a verification and says which one begins, as in "input 2 of 3, run 5 of 8", to whoever listens.
+
+The count is that of the call which this thread makes, as the stage of `isolate.mark` is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from onnx_migrate.isolate import say
+from onnx_migrate.verify.evaluators.interface import Evaluator
+
+__all__ = ["begin_run", "expect_runs", "run_each", "start_count"]
+
+_count = threading.local()
+
+
+def start_count(per_input: int = 0) -> None:
+    """Count from zero; `per_input` is how many runs each input takes after those of the original."""
+    _count.done, _count.total, _count.per_input = 0, 0, per_input
+
+
+def expect_runs(runs: int, inputs: int = 0) -> None:
+    """State how many runs follow as far as is known: `runs`, and those that the results take with so many inputs."""
+    _count.total = getattr(_count, "done", 0) + runs + inputs * getattr(_count, "per_input", 0)
+
+
+def begin_run(place: str) -> None:
+    """Say that a run begins, and on what: the number is that of the runs so far, out of those that are expected."""
+    _count.done = getattr(_count, "done", 0) + 1
+    total = getattr(_count, "total", 0)
+    say(f"{place}, run {_count.done}" + (f" of {total}" if total >= _count.done else ""))
+
+
+def run_each(
+    model: Evaluator, inputs: Sequence[Mapping[str, Any]], only: Iterable[int] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Run a model on each of these inputs, or on those at the positions `only`, as the results are asked for."""
+    for index in range(len(inputs)) if only is None else only:
+        begin_run(f"input {index + 1} of {len(inputs)}")
+        yield model.run(inputs[index])

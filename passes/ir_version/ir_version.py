@@ -1,0 +1,67 @@
+"""Gives a model the IR version that is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.validity import IrLimit
+from onnx_migrate.errors import UsageError
+from onnx_migrate.model.interface import listed_initializers, unlist_initializers
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.ir_versions import NEWEST_IR, OLDEST_IR, IrFeature
+
+from .lower_ir import lower_ir
+
+__all__ = ["IrVersion"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class IrVersion(Pass):
+    """Set the IR version, and write what a lower one does not have in another form, or refuse it.
+
+    Raises CannotMigrate, code `no-such-ir`, for what has no such form, as an opset that was released with a newer one.
+    """
+
+    name: ClassVar[str] = "ir_version"
+    ir_version: int
+    drop_training: bool = False
+    """Whether training information is removed, which IR versions below 7 do not have; else it is refused."""
+    unlist: bool = True
+    """Whether initializers that are inputs only because IR version 3 wants that are removed from them above it."""
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Edit `model` in place."""
+        if not OLDEST_IR <= self.ir_version <= NEWEST_IR:
+            raise UsageError(
+                f"IR version {self.ir_version} is not supported",
+                code="no-such-ir",
+                hint=f"give one from {OLDEST_IR} to {NEWEST_IR}, the newest that the installed onnx knows",
+            )
+        proto, before = model.proto, model.proto.ir_version
+        first = IrFeature.UNLISTED.since
+        overridable = before >= first and listed_initializers(proto.graph)
+        if overridable and self.ir_version < first:
+            log.note(
+                self.name,
+                "overridable",
+                f"{len(overridable)} initializers that callers could override are constants now: before IR version {first}"
+                " every initializer is listed as an input, and ONNX Runtime lets none be overridden",
+                subject=overridable[0],
+                severity="warning",
+            )
+        lower_ir(model, self.ir_version, log, pass_name=self.name, drop_training=self.drop_training)
+        if before < first <= self.ir_version and self.unlist:
+            gone = unlist_initializers(proto.graph)
+            if gone:
+                reason = f"removed {len(gone)} initializers from the inputs"
+                log.note(self.name, "unlisted", reason, subject=gone[0])
+        if before != self.ir_version:
+            reason = f"IR version {before} became {self.ir_version}"
+            log.note(self.name, "ir-version", reason, subject="model")
+            proto.ir_version = self.ir_version
+        log.record_fact("", "", IrLimit(self.ir_version))
+        return model

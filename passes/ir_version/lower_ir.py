@@ -1,0 +1,177 @@
+"""Writes what an older IR version does not have in a form that it has, or drops it, or refuses the model."""
+
+from __future__ import annotations
+
+from onnx import FunctionProto, ModelProto
+
+from onnx_migrate.engine.inlining import inline_functions
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.validity.ir_features import Found, features, required_ir
+from onnx_migrate.rewrite.annotations import drop_annotation
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.ir_versions import (
+    DTYPE_FEATURES,
+    NEWEST_IR,
+    IrFeature,
+    minimal_ir_version,
+    newest_opset_of_ir,
+)
+from onnx_migrate.spec.schema import is_onnx
+
+from .functions import merge_overloads, write_defaults
+from .initializers import list_initializers
+from .sparse import make_dense
+
+__all__ = ["fit_ir_version", "lower_ir"]
+
+_HINTS = {
+    IrFeature.TRAINING: "--drop-training leaves it out",
+    IrFeature.OPTIONAL: "export the model without optional values, or ask for IR version 8",
+}
+
+
+def lower_ir(
+    model: Model, target: int, log: ChangeLog, *, pass_name: str = "ir_version", drop_training: bool = False
+) -> None:
+    """Write everything in a model that is newer than IR version `target` in an older form, in place.
+
+    `ir_version` itself is left to the caller. What is rewritten computes the same bits. Raises CannotMigrate, code
+    `no-such-type` for an element type that `target` does not have, else `no-such-ir`.
+    """
+    proto = model.proto
+    if proto.ir_version > NEWEST_IR:
+        raise CannotMigrate(
+            f"the model has IR version {proto.ir_version}, but the installed onnx knows only up to {NEWEST_IR}",
+            code="too-new",
+            hint="install a newer onnx",
+        )
+    step = _Step(model, target, log, pass_name)
+    if drop_training and proto.training_info:
+        del proto.training_info[:]
+        log.note(pass_name, "training-info", "removed the training information")
+    found = step.newer()
+    if not found:
+        return
+    if any(item.feature is IrFeature.OPSET for item in found):
+        step.drop_unused_imports()
+    for feature in (item.feature for item in found if item.feature.annotation):
+        count = drop_annotation(proto, feature)
+        log.note(
+            pass_name,
+            "annotations",
+            f"removed {feature.text}, from {count} places: no number depends on them",
+        )
+    step.functions({item.feature for item in found})
+    if any(item.feature is IrFeature.SPARSE for item in found):
+        for name in make_dense(model):
+            log.note(
+                pass_name,
+                "dense",
+                f"initializer {name!r} is written with its zeros, no longer as a sparse tensor",
+                subject=name,
+            )
+    left = step.newer()
+    if any(item.feature is IrFeature.UNLISTED for item in left):
+        step.refuse([item for item in left if item.feature is not IrFeature.UNLISTED])
+        listed, moved = list_initializers(proto)
+        if moved:
+            log.note(
+                pass_name, "moved-weights", f"moved {moved} initializers of sub-graphs to the main graph"
+            )
+        log.note(
+            pass_name,
+            "listed",
+            f"added {listed} initializers to the inputs, where IR version {target} wants them",
+        )
+        left = step.newer()
+    step.refuse(left)
+
+
+def fit_ir_version(model: Model, log: ChangeLog, pass_name: str) -> None:
+    """Lower the IR version of a model, in place, to the oldest that has its opsets and all that numbers depend on.
+
+    Annotations that this IR version does not have are removed. An IR version that is lower already stays.
+    """
+    before, target = model.proto.ir_version, required_ir(model.proto, annotations=False)
+    if target < before <= NEWEST_IR:
+        lower_ir(model, target, log, pass_name=pass_name)
+        model.proto.ir_version = target
+        reason = f"IR version {before} became {target}, the oldest that has all that the model needs"
+        log.note(pass_name, "ir-version", reason, subject="model")
+
+
+class _Step:
+    """One lowering: the model, the IR version to reach, and the log."""
+
+    def __init__(self, model: Model, target: int, log: ChangeLog, pass_name: str) -> None:
+        self.proto = model.proto
+        self._model = model
+        self.target = target
+        self.log = log
+        self.pass_name = pass_name
+
+    def newer(self) -> list[Found]:
+        """Return what the model has that the target does not."""
+        return [found for found in features(self.proto) if found.since > self.target]
+
+    def drop_unused_imports(self) -> None:
+        """Drop imports of opsets that were released with a newer IR version, where no node is of the domain."""
+        used = {"" if is_onnx(node.domain) else node.domain for node in all_nodes(self.proto)}
+        owners: list[ModelProto | FunctionProto] = [self.proto, *self.proto.functions]
+        for owner in owners:
+            for entry in list(owner.opset_import):
+                domain = "" if is_onnx(entry.domain) else entry.domain
+                if domain and domain not in used and minimal_ir_version(entry.version, domain) > self.target:
+                    owner.opset_import.remove(entry)
+                    self.log.note(
+                        self.pass_name,
+                        "unused-import",
+                        f"removed the import of {domain}, which no node uses",
+                        subject=domain,
+                    )
+
+    def functions(self, found: set[IrFeature]) -> None:
+        """Inline functions, or write their calls in an older form."""
+        if IrFeature.FUNCTIONS in found:
+            count = len(self.proto.functions)
+            inline_functions(self._model, code="no-such-ir")
+            self.log.note(self.pass_name, "inlined", f"inlined {count} local functions at their calls")
+            return
+        if IrFeature.ATTRIBUTE_DEFAULTS in found:
+            written = write_defaults(self.proto, self.target)
+            self.log.note(
+                self.pass_name,
+                "attribute-defaults",
+                f"wrote {written} default values of functions' attributes at calls",
+            )
+        if IrFeature.OVERLOADS in found:
+            renamed = merge_overloads(self.proto)
+            self.log.note(
+                self.pass_name,
+                "overloads",
+                f"renamed {renamed} functions, which had a name in common and overloads",
+            )
+
+    def refuse(self, left: list[Found]) -> None:
+        """Raise CannotMigrate if anything is left that the target does not have."""
+        if not left:
+            return
+        found = left[0]
+        more = f" (in {found.count} places)" if found.count > 1 else ""
+        if found.feature is IrFeature.OPSET:
+            domain = found.text.rpartition(" ")[2]
+            opset = newest_opset_of_ir(self.target, domain)
+            asked = opset if domain == "ai.onnx" else f"{domain}={opset}"
+            reason = f"it imports {found.text}, which was released with IR version {found.since}"
+            hint = f"bring it to an opset that IR version {self.target} has: --opset {asked}"
+        else:
+            reason = f"the model has {found.text}{more}, which came with IR version {found.since}"
+            hint = _HINTS.get(found.feature, f"ask for IR version {found.since}")
+        raise CannotMigrate(
+            f"{reason}, so it cannot have IR version {self.target}",
+            code="no-such-type" if found.feature in DTYPE_FEATURES.values() else "no-such-ir",
+            where=found.where if found.where.scope != "model" else None,
+            hint=hint,
+        )

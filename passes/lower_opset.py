@@ -1,0 +1,89 @@
+"""Brings every node of a model down to an older opset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.steps.lower import OLDEST, LoweringRefusal
+from onnx_migrate.engine.steps.lower_model import Lowered, body_opsets, lower_model
+from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+
+from .ir_version import fit_ir_version
+
+__all__ = ["LowerOpset"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class LowerOpset(Pass):
+    """Lower the main graph, all sub-graphs and local functions to an older ai.onnx opset; older bodies stay.
+
+    A function whose body needs types, ranks or values that only its callers know is inlined. Raises CannotMigrate,
+    naming the nearest opset that can be reached, if a node has no equal at the target.
+    """
+
+    name: ClassVar[str] = "lower_opset"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    opset: int
+    nearest: bool = False
+    """Whether the nearest opset that can be reached will do, if that is newer than `opset`; a warning says so."""
+    keep_ir: bool = False
+    """Whether the IR version stays; else it becomes the oldest that has what the model then holds."""
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Lower `model` in place; returns another one if functions were inlined."""
+        newest = max((version for _, version in body_opsets(model.proto) if version is not None), default=0)
+        if newest <= self.opset:
+            return model
+        if self.opset < OLDEST:
+            raise UsageError(
+                f"models are not lowered to opset {self.opset}: opsets below {OLDEST} cannot be run, so nothing could be"
+                " verified",
+                code="no-such-opset",
+                hint=f"ask for opset {OLDEST} or above",
+            )
+        lowered = self._lower(model, log)
+        if not self.keep_ir:
+            fit_ir_version(lowered.model, log, self.name)
+        return lowered.model
+
+    def _lower(self, model: Model, log: ChangeLog) -> Lowered:
+        """Lower to the opset, or to the nearest one where that will do."""
+        whole, trial = model.copy() if self.nearest else model, log.trial()
+        lowered = lower_model(model, self.opset, log, self.name)
+        if not lowered.refusals:
+            return lowered
+        refusal = _refusal(lowered.refusals)
+        if not self.nearest:
+            raise refusal
+        trial.roll_back()
+        reached = max(item.nearest for item in lowered.refusals)
+        log.note(
+            self.name,
+            "not-lowered",
+            f"opset {self.opset} cannot be reached, so the model has opset {reached}: {refusal}",
+            subject=refusal.where.node if refusal.where else "",
+            severity="warning",
+        )
+        return lower_model(whole, reached, log, self.name)
+
+
+def _refusal(refusals: Sequence[LoweringRefusal]) -> CannotMigrate:
+    """Return the error for the refusal that keeps the model at the newest opset."""
+    nearest = max(item.nearest for item in refusals)
+    first = next(item.error for item in refusals if item.nearest == nearest)
+    others = len(refusals) - 1
+    more = f" (refused, and {others} more node{'s' if others > 1 else ''})" if others else ""
+    hint = f"{first.hint}; " if first.hint else ""
+    return CannotMigrate(
+        f"{first.reason}{more}",
+        code=first.code,
+        where=first.where,
+        hint=f"{hint}opset {nearest} can be reached",
+    )

@@ -1,0 +1,120 @@
+"""Broadcasting: Expand begins with opset 8, and below, Max, Mean, Min and Sum take tensors of one shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+from .building import integers
+
+_MULTIPLIED = (
+    TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32,
+    TensorProto.UINT64,
+)  # fmt: skip
+"""The element types of Mul-7."""
+
+
+@lowering("Expand", leaves=8, types=LostTypes.OWN)
+def expand_8_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Expand begins with opset 8: Tile repeats the elements, or a broadcasting operator does.
+
+    What changes: where the lengths of the input are fixed, it becomes a Tile. Otherwise the input is multiplied by ones of
+    the new shape, or compared with True where it is bool.
+
+    Why equal: Tile moves elements. x · 1 is x for every x, NaN, infinities and negative zero included, and so is x and True.
+
+    Limits: the shape must be a constant, and for other types than those of Mul-7 the lengths of the input must be fixed.
+    """
+    shape = [int(size) for size in rw.need_constant(1, "shape").reshape(-1)]
+    source = rw.input(0)
+    name = rw.output(0)
+    rw.after("Identity", [broadcast(rw, source, shape)], [name])
+    rw.remove()
+
+
+def broadcast(rw: LoweringRewriter, value: str, shape: Sequence[int]) -> str:
+    """Write the value in the shape that it and `shape` broadcast to, without Expand."""
+    own = rw.shape(value)
+    if own is not None and all(size is not None for size in own):
+        return _tiled(rw, value, [size for size in own if size is not None], shape)
+    sizes = list(shape)
+    for place in range(1, min(len(own or ()), len(shape)) + 1):
+        if own is not None and own[-place] == shape[-place]:
+            sizes[-place] = 1
+    dtype = rw.need_dtype(value)
+    if dtype == TensorProto.BOOL:
+        return rw.before("And", [value, rw.constant(np.ones(sizes, bool), "true")])
+    if dtype not in _MULTIPLIED:
+        rw.need_static(value)
+    return rw.before("Mul", [value, rw.constant(np.ones(sizes, rw.numpy_type(value)), "ones")])
+
+
+def _tiled(rw: LoweringRewriter, value: str, own: Sequence[int], shape: Sequence[int]) -> str:
+    result = np.broadcast_shapes(tuple(own), tuple(shape))
+    if result == tuple(own):
+        return value
+    if math.prod(result) == 0:
+        return rw.constant(np.zeros(result, rw.numpy_type(value)), "empty")
+    padded = [1] * (len(result) - len(own)) + list(own)
+    if len(padded) > len(own):
+        value = rw.before("Reshape", [value, integers(rw, *padded)])
+    repeats = [new // old for new, old in zip(result, padded, strict=True)]
+    if all(repeat == 1 for repeat in repeats):
+        return value
+    return rw.before("Tile", [value, integers(rw, *repeats)])
+
+
+@lowering("Sum", "Mean", leaves=8)
+def sum_8_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Tensors of different shapes are added pair by pair.
+
+    What changes: where the shapes are not known to be equal, Sum becomes a chain of Adds, and Mean that, multiplied by the
+    reciprocal of the number of tensors.
+
+    Why equal: ONNX Runtime computes in this order; measured bit for bit.
+    """
+    if _same_shape(rw):
+        return
+    total = node.input[0]
+    for value in node.input[1:-1]:
+        total = rw.before("Add", [total, value])
+    last = [total, node.input[-1]]
+    if node.op_type == "Mean":
+        share = np.array(1, rw.numpy_type(total)) / np.array(len(node.input), rw.numpy_type(total))
+        last = [rw.before("Add", last), rw.constant(share, "share")]
+    rw.rename("Mul" if node.op_type == "Mean" else "Add")
+    node.input[:] = last
+
+
+@lowering("Max", "Min", leaves=8, exactness=Exactness.EQUIVALENT)
+def extreme_8_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Tensors of different shapes are brought to one shape first.
+
+    What changes: where the shapes are not known to be equal, each tensor is repeated to the common shape by a Tile.
+
+    Why equal: it is what broadcasting means. Of a zero and a negative zero either may be returned, and ONNX Runtime's
+    kernels for one shape and for several differ there.
+
+    Limits: all lengths must be fixed.
+    """
+    if _same_shape(rw):
+        return
+    shapes = [rw.need_static(value) for value in node.input]
+    result = np.broadcast_shapes(*shapes)
+    node.input[:] = [broadcast(rw, value, result) for value in node.input]
+
+
+def _same_shape(rw: LoweringRewriter) -> bool:
+    if len(rw.node.input) == 1:
+        return True
+    shapes = [rw.shape(value) for value in rw.node.input]
+    first = shapes[0]
+    return first is not None and None not in first and all(shape == first for shape in shapes)

@@ -1,0 +1,93 @@
+"""Reshape, for which a 0 in the shape always keeps a length below opset 14, and Flatten, of floats alone below 9."""
+
+from __future__ import annotations
+
+import math
+
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+
+@lowering("Reshape", leaves=14, types=LostTypes.EXACT)
+def reshape_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """`allowzero` goes away: a 0 in the shape keeps the input's length.
+
+    What changes: allowzero=0, the default, is dropped, and so is 1 where no 0 can be in the shape: where all of it is
+    known, where it has a -1, beside which a 0 is invalid, and where the input is known not to be empty. A known shape with
+    a 0 gives an empty tensor, which is written as a constant. Where one length alone is computed at run time, it is
+    replaced by -1, which is the same length, 0 included.
+
+    Why equal: the text of Reshape-14: allowzero says what a 0 means and nothing else.
+
+    Limits: of other shapes the report says that no tensor is assumed to be empty.
+    """
+    import numpy as np
+
+    if not rw.pop("allowzero", 0):
+        return
+    source = rw.input(0)
+    lengths = rw.partly_known(rw.input(1))
+    if lengths is not None and None not in lengths and 0 in lengths:
+        if -1 in lengths:
+            rw.refuse(f"its shape {lengths} has a 0 and a -1, which allowzero=1 forbids", code="invalid-node")
+        empty = np.zeros([length or 0 for length in lengths], rw.numpy_type(source))
+        rw.rename("Identity")
+        del node.input[1:]
+        node.input[0] = rw.constant(empty, "empty")
+        rw.note("the shape has a 0, so the result is an empty constant")
+        return
+    shape = rw.shape(source)
+    full = shape is not None and all(shape)
+    if full or (lengths is not None and (None not in lengths or -1 in lengths)):
+        return
+    if lengths is not None and lengths.count(None) == 1 and 0 not in lengths:
+        filled = [-1 if length is None else length for length in lengths]
+        rw.set_input(1, rw.constant(np.array(filled), "shape"))
+        rw.note("the length that is computed at run time is written as -1")
+        return
+    rw.note("allowzero=1 is dropped, and the tensor assumed not to be empty", Exactness.ASSUMED)
+
+
+@lowering("Flatten", leaves=9, types=LostTypes.OWN)
+def flatten_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Other types than floats are reshaped.
+
+    What changes: a Flatten of another type than float16, float and double becomes a Reshape to the two lengths, which are
+    computed from the shape where they are not fixed.
+
+    Why equal: both keep the elements in their order.
+
+    Limits: the element type must be known, and where lengths are not fixed, the tensor is assumed not to be empty.
+    """
+    import numpy as np
+
+    source, axis = rw.input(0), int(rw.get("axis", 1))
+    if rw.need_dtype(source) in (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE):
+        return
+    shape = rw.shape(source)
+    rw.drop("axis")
+    if shape is not None and None not in shape:
+        sizes = [math.prod(size or 0 for size in part) for part in (shape[:axis], shape[axis:])]
+        if 0 in sizes:
+            node.input[0] = rw.constant(np.zeros(sizes, rw.numpy_type(source)), "empty")
+            rw.rename("Identity")
+            return
+        new = rw.constant(np.array(sizes), "shape")
+    else:
+        if axis <= 1:
+            new = rw.constant(np.array([0 if axis else 1, -1]), "shape")
+        else:
+            lengths = rw.before("Shape", [source], hint="lengths")
+            first = rw.before("Gather", [lengths, rw.constant(np.array([0]), "at")], hint="first")
+            for place in range(1, axis):
+                at = rw.constant(np.array([place]), "at")
+                first = rw.before("Mul", [first, rw.before("Gather", [lengths, at], hint="length")])
+            rest = rw.constant(np.array([-1]), "rest")
+            new = rw.before("Concat", [first, rest], hint="shape", axis=0)
+        rw.note("a Reshape to two lengths, if the tensor is not empty", Exactness.ASSUMED)
+    rw.rename("Reshape")
+    rw.set_input(1, new)

@@ -1,0 +1,83 @@
+"""Split: num_outputs began with opset 18, and below 13 the lengths are an attribute."""
+
+from __future__ import annotations
+
+import onnx
+
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+
+@lowering("Split", leaves=18)
+def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """`num_outputs` is dropped, or the lengths of the parts are written out.
+
+    What changes: where the length of the axis is known and all parts have the same one, `num_outputs` is dropped. Else
+    the lengths become an input: of a length n and k parts, all are ceil(n / k) long but the last, which has the rest. They
+    are computed from the input's shape where n is not known.
+
+    Why equal: the text of Split-18; below, parts without lengths are equal.
+    """
+    import numpy as np
+
+    if rw.pop("num_outputs") is None or rw.input(1):
+        return
+    parts = len(node.output)
+    source, axis = rw.input(0), int(rw.get("axis", 0))
+    shape = rw.shape(source)
+    length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    if parts == 1 or (length is not None and length % parts == 0):
+        return
+    if length is not None:
+        part = -(-length // parts)
+        lengths = [part] * (parts - 1) + [length - part * (parts - 1)]
+        if lengths[-1] < 0:
+            rw.refuse(f"cannot cut {length} into {parts} parts of {part}", code="invalid-node")
+        rw.set_input(1, rw.constant(np.array(lengths), "lengths"))
+        return
+    at = rw.constant(np.array([axis]), "axis")
+    total = rw.before("Gather", [rw.before("Shape", [source], hint="shape"), at], hint="total", axis=0)
+    rest = rw.constant(np.array([parts - 1]), "rest")
+    count = rw.constant(np.array([parts]), "parts")
+    one = rw.before("Div", [rw.before("Add", [total, rest], hint="rounded"), count], hint="part")
+    last = rw.before("Sub", [total, rw.before("Mul", [one, rest], hint="before_last")], hint="last")
+    rw.set_input(1, rw.before("Concat", [one] * (parts - 1) + [last], hint="lengths", axis=0))
+
+
+@lowering("Split", leaves=13, types=LostTypes.EXACT)
+def split_13_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """The lengths of the parts move from an input to an attribute.
+
+    What changes: constant lengths become the attribute `split`. Lengths that are computed at run time become a Slice for
+    each part, whose bounds are their sums.
+
+    Why equal: the changelog of version 13 moves the attribute and changes nothing else.
+
+    Limits: lengths at run time that do not add up to the length of the axis are no error any more.
+    """
+    import numpy as np
+
+    lengths = rw.known(rw.input(1)) if rw.input(1) else None
+    if rw.input(1) and lengths is None:
+        _slices(node, rw)
+        return
+    rw.set_input(1, "")
+    if lengths is not None:
+        rw.set("split", [int(length) for length in np.reshape(lengths, -1)])
+
+
+def _slices(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    import numpy as np
+
+    source, lengths = rw.input(0), rw.input(1)
+    axis = rw.constant(np.array([int(rw.get("axis", 0))]), "axis")
+    start = rw.constant(np.array([0]), "start")
+    for index, name in enumerate(node.output):
+        at = rw.constant(np.array([index]), f"part_{index}")
+        length = rw.before("Gather", [lengths, at], hint=f"length_{index}", axis=0)
+        end = rw.before("Add", [start, length], hint=f"end_{index}") if index else length
+        if name:
+            rw.after("Slice", [source, start, end, axis], [name])
+        start = end
+    rw.remove()
+    rw.note("lengths at run time: each part is a Slice")

@@ -1,0 +1,60 @@
+"""Element types that an older version does not take: Casts that keep the bits, or a refusal."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import TensorProto
+
+from onnx_migrate.engine.steps.lost_types import lost_types
+from onnx_migrate.engine.steps.lowering_registry import lowering_from
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.rewrite.change_log import Exactness
+from tests.harness import model
+from tests.lowering import check_down, lower
+
+
+def text(operator: str, opset: int, dtype: str, inputs: int = 2) -> str:
+    names = ["a", "b"][:inputs]
+    ports = ", ".join(f"{dtype}[3,4] {name}" for name in names)
+    return f"""<ir_version: 10, opset_import: ["": {opset}]>
+        g ({ports}) => ({dtype}[3,4] y) {{ y = {operator}({", ".join(names)}) }}"""
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "uint16"])
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul"])
+def test_small_integers_compute_in_wider_ones_and_wrap_around(operator: str, dtype: str) -> None:
+    check_down(text(operator, 14, dtype), 13, 9)
+
+
+def test_a_step_that_loses_no_type_is_passed_over() -> None:
+    step = lowering_from("", "Conv", 11)
+    assert step is not None
+    assert not lost_types(step)
+    lost = lowering_from("", "Add", 14)
+    assert lost is not None
+    assert lost_types(lost) >= {TensorProto.INT8, TensorProto.UINT16}
+
+
+def test_a_rounded_type_is_equivalent_and_not_exact() -> None:
+    source = model(text("Sin", 22, "bfloat16", 1))
+
+    _, log = lower(source, 21)
+
+    assert [change.exactness for change in log.changes] == [Exactness.EQUIVALENT]
+
+
+@pytest.mark.parametrize(
+    ("operator", "opset", "dtype", "target", "code"),
+    [
+        ("Add", 14, "bfloat16", 12, "no-such-type"),
+        ("Sin", 22, "bfloat16", 12, "no-such-type"),
+        ("MatMul", 13, "int64", 8, "no-equal"),
+    ],
+)
+def test_refusals(operator: str, opset: int, dtype: str, target: int, code: str) -> None:
+    source = text(operator, opset, dtype, 1 if operator == "Sin" else 2)
+    if operator == "MatMul":
+        source = source.replace("int64[3,4] b", "int64[4,4] b")
+    with pytest.raises(CannotMigrate) as caught:
+        lower(model(source), target)
+    assert caught.value.code == code
