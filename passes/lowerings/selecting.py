@@ -94,7 +94,9 @@ def _gather(rw: LoweringRewriter, condition: str, then: str, other: str) -> str:
     known = None if static is None else math.prod(int(size) for size in static)
     count = reduce(rw, "ReduceProd", shape, [0]) if known is None else integers(rw, known)
     places = rw.before("Reshape", [iota(rw, count), shape], hint="places")
-    chosen = rw.before("Mul", [rw.before("Cast", [condition], to=_T.INT64), count], hint="chosen")
+    # A scalar, where the size is known: an axis of 1 would be added to a scalar condition.
+    number = count if known is None else rw.constant(np.array(known, np.int64), "count")
+    chosen = rw.before("Mul", [rw.before("Cast", [condition], to=_T.INT64), number], hint="chosen")
     return rw.before("Gather", [both, rw.before("Add", [places, chosen])], hint="selected", axis=0)
 
 
