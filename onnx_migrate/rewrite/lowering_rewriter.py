@@ -131,6 +131,20 @@ class LoweringRewriter(Rewriter):
                 self.scope.record_type(raw, ValueType(wide, self.shape(name)))
                 self._casts_after.append((raw, name, narrow))
 
+    def constant(self, array: np.ndarray[Any, Any], hint: str) -> str:
+        """Add a constant to the body, as `Rewriter.constant`.
+
+        Refuses integers in a function with code `needs-value`, so that it is inlined, for a target below 9: a function has
+        no initializers, and the Constant of those opsets holds floats alone.
+        """
+        if self.scope.function is not None and self.target < 9 and array.dtype.kind != "f":
+            self.refuse(
+                f"a function cannot hold the constant {hint!r} of {array.dtype} below opset 9",
+                code="needs-value",
+                hint="inline the function first: onnx.inliner.inline_local_functions",
+            )
+        return super().constant(array, hint)
+
     def finish(self) -> None:
         """Write what was left for the end, and infer the types of the node's new outputs and of those written after it."""
         for raw, name, narrow in self._casts_after:
