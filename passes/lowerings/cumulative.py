@@ -26,9 +26,9 @@ _LARGEST_STATE = 4096
 def cum_sum_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """CumSum begins with opset 11: a Scan adds along the axis.
 
-    What changes: a Scan whose state is the sum so far, along the axis; or along the second of three axes to which the input is
-    reshaped, where the axis is computed at run time or the rank is unknown. It begins with -0, which keeps the sign of a zero; with 0 where
-    `exclusive` is set, since that is then the first result.
+    What changes: a Scan whose state is the sum so far, along the axis; or along the second of three axes to which the
+    input is reshaped, where the axis is computed at run time or the rank is unknown. It begins with -0, which keeps the
+    sign of a zero; with 0 where `exclusive` is set, since that is then the first result.
 
     Why equal: the text. ONNX Runtime adds in the same order: bit for bit.
 
@@ -42,7 +42,8 @@ def cum_sum_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def cum_prod_26_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """CumProd begins with opset 26: a Scan multiplies along the axis.
 
-    What changes: a Scan as of CumSum, whose state is the product so far, and begins with 1. bfloat16 is multiplied in float32 between Casts.
+    What changes: a Scan as of CumSum, whose state is the product so far, and begins with 1. bfloat16 is multiplied in
+    float32 between Casts.
 
     Why equal: the text; 1 times the first element is that element.
 
