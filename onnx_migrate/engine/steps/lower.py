@@ -26,6 +26,10 @@ OLDEST = 7
 """ONNX Runtime has no kernels below opset 7 for Add, Mul, Gemm and many more, so nothing there could be verified."""
 
 
+_FOLLOWED = OPERATORS | {"Size"}
+"""The operators whose outputs are computed where their inputs are known."""
+
+
 @dataclass(frozen=True)
 class LoweringRefusal:
     """The error for a node, the function it stands in (None in the main graph), and the oldest opset that it can have."""
@@ -59,7 +63,7 @@ class Lower(Visitor):
     def enter(self, scope: Scope) -> None:
         """Compute the constants of a body before any of its nodes is rewritten."""
         outer = self._values.get(id(scope.parent.body)) if scope.parent else None
-        values = KnownValues(scope, self._producers, followed=OPERATORS, outer=outer)
+        values = KnownValues(scope, self._producers, followed=_FOLLOWED, outer=outer)
         values.find_all()
         self._values[id(scope.body)] = values
 
