@@ -6,8 +6,11 @@ import os
 from collections.abc import Callable
 
 from onnx_migrate import files
+from onnx_migrate.engine.validity import check_original
+from onnx_migrate.errors import InvalidModel
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.model import Model
 from onnx_migrate.verify import Kind, Verdict
 from onnx_migrate.verify.prover import Prover
 
@@ -34,13 +37,26 @@ def compare(
     ONNX Runtime runs both without optimisations. `progress` is called with how far it has come, as in "input 2 of 3, run
     5 of 8". The other arguments are those of `migrate`.
 
-    Raises LoadError if one cannot be read, UsageError for `input_data` that does not fit the models. Any failure of
-    running them is in the verdict: verified, differs, or unverified with a reason.
+    Raises LoadError if one cannot be read or is not a valid model, UsageError for `input_data` that does not fit the
+    models. Any failure of running them is in the verdict: verified, differs, or unverified with a reason.
     """
-    before, after = files.load(original), files.load(other)
+    before, after = _valid(original), _valid(other)
     difference = Interface.of(before.proto).difference(Interface.of(after.proto))
     if difference:
         return Verdict(Kind.DIFFERS, difference)
     limits = Limits.of(timeout, memory_limit)
     with Prover(before, input_data, rtol, atol, seed, limits, isolated, progress) as prover:
         return prover.verify(after, after if exact else None, after, strict=exact, by_value=True)
+
+
+def _valid(source: files.Source) -> Model:
+    """Load a model. Raises InvalidModel, whose text begins with the model's name, for one that is not valid."""
+    model = files.load(source)
+    try:
+        check_original(model)
+    except InvalidModel as error:
+        place = f"{error.where}: " if error.where else ""
+        raise InvalidModel(
+            f"{model.name}: {place}{error.reason}", code=error.code, hint=error.hint
+        ) from error
+    return model

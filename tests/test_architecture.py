@@ -18,7 +18,7 @@ ARROWS = """
     cli        -> batching comparison inspection migration engine report files rewrite model spec
     batching   -> migration engine report files model
     inspection -> migration engine report files rewrite model spec
-    comparison -> verify files model
+    comparison -> engine verify files model
     migration  -> verification engine verify report files rewrite model spec
     verification -> engine verify rewrite model spec
     passes     -> engine files rewrite analysis model spec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import onnx
@@ -9,7 +10,7 @@ import onnx.parser
 import pytest
 
 from onnx_migrate.comparison import compare
-from onnx_migrate.errors import LoadError
+from onnx_migrate.errors import InvalidModel, LoadError
 from onnx_migrate.verify import Kind
 from onnx_migrate.verify.prover import Prover
 
@@ -59,3 +60,20 @@ def test_the_runs_are_told_as_they_begin() -> None:
     places: list[str] = []
     compare(model(), model(), isolated=False, progress=places.append)
     assert places[0] == "input 1, run 1"
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_model_that_is_not_valid_is_refused_by_its_name(place: int, tmp_path: Path) -> None:
+    broken = model()
+    broken.graph.node[1].input[0] = "nowhere"
+    paths = [tmp_path / "a.onnx", tmp_path / "b.onnx"]
+    for index, path in enumerate(paths):
+        onnx.save(broken if index == place else model(), path)
+
+    with pytest.raises(InvalidModel) as caught:
+        compare(*paths)
+
+    assert caught.value.code == "undefined-name"
+    assert str(caught.value).startswith(
+        f"{paths[place]}: 'y' (Relu): not a valid ONNX model: it reads 'nowhere'"
+    )

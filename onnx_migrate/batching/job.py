@@ -11,6 +11,7 @@ from onnx_migrate.report.report import SCHEMA_VERSION
 
 __all__ = [
     "FAILED",
+    "INVALID",
     "MIGRATED",
     "NOT_VERIFIED",
     "REFUSED",
@@ -22,7 +23,9 @@ __all__ = [
     "Summary",
 ]
 
-MIGRATED, UNCHANGED, REFUSED, FAILED = "migrated", "unchanged", "refused", "failed"
+MIGRATED, UNCHANGED, REFUSED, INVALID, FAILED = "migrated", "unchanged", "refused", "invalid", "failed"
+"""How a job can end. "invalid": the source can be read, and is not a valid ONNX model."""
+
 VERIFIED, UNVERIFIED, NOT_VERIFIED = "verified", "unverified", "not verified"
 """What is known of a result; "not verified" is one whose verification was turned off."""
 
@@ -47,7 +50,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: "migrated", "unchanged", "refused" or "failed".
+    """How a job ended: "migrated", "unchanged", "refused", "invalid" or "failed".
 
     `code` and `reason` say why it was refused or failed. `report` is the report's dict, or the failure's. `cached`
     says that an earlier run wrote the result already. `record` is what the journal keeps. `verification` is "verified",
@@ -127,7 +130,7 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json-lines` writes as its last line."""
-        kinds = (MIGRATED, UNCHANGED, REFUSED, FAILED)
+        kinds = (MIGRATED, UNCHANGED, REFUSED, INVALID, FAILED)
         return {
             "kind": "totals",
             "schema_version": SCHEMA_VERSION,

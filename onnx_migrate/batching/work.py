@@ -12,6 +12,7 @@ from typing import Any
 from onnx_migrate import files
 from onnx_migrate.batching.job import (
     FAILED,
+    INVALID,
     MIGRATED,
     NOT_VERIFIED,
     REFUSED,
@@ -21,7 +22,7 @@ from onnx_migrate.batching.job import (
     Outcome,
 )
 from onnx_migrate.batching.journal import content, key, whole, written
-from onnx_migrate.errors import MigrateError, SaveError
+from onnx_migrate.errors import InvalidModel, MigrateError, SaveError
 from onnx_migrate.migration import Migration, migrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.failure import exit_code, failure
@@ -69,6 +70,8 @@ def run_job(job: Job) -> Outcome:
 def refused(job: Job, error: MigrateError, seconds: float = 0.0) -> Outcome:
     """Return the outcome of a job that ended with an error."""
     kind = REFUSED if exit_code(error) in (1, 2) and error.code not in _FAILURES else FAILED
+    if isinstance(error, InvalidModel):
+        kind = INVALID
     report = {**failure(error, job.source), "outcome": kind}
     return Outcome(job.source, job.output, kind, error.code, str(error), seconds, report=report)
 

@@ -16,6 +16,7 @@ from onnx_migrate.model.validity.fault import Fault
 from onnx_migrate.model.validity.ir_features import Found, features
 from onnx_migrate.model.validity.node_types import type_faults
 from onnx_migrate.model.validity.structure import name_faults, structure_faults
+from onnx_migrate.model.validity.tensors import Array, IntArray
 from onnx_migrate.model.validity.tolerated import tolerated
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.ir_versions import IrFeature
@@ -52,7 +53,7 @@ def check_original(model: Model) -> None:
 
 def note_tolerated(model: Model, log: ChangeLog) -> None:
     """Note what onnx.checker refuses of a model and runtimes run all the same."""
-    for subject, reason in tolerated(model.proto):
+    for subject, reason in tolerated(model.proto, _reader(model)):
         log.note(
             "load", "tolerated", f"{reason}; onnx.checker refuses that, and runtimes run it", subject=subject
         )
@@ -147,4 +148,15 @@ def _structure_faults(model: Model) -> Iterator[Fault]:
     def length(tensor: TensorProto) -> int | None:
         return None if weights.is_absent(tensor) else weights.payload(tensor).length
 
-    return structure_faults(model.proto, length)
+    return structure_faults(model.proto, length, _reader(model))
+
+
+def _reader(model: Model) -> Array:
+    weights = model.weights
+
+    def array(tensor: TensorProto) -> IntArray | None:
+        if tensor.data_location == TensorProto.EXTERNAL and weights.is_absent(tensor):
+            return None
+        return weights.array(tensor)
+
+    return array

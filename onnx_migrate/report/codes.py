@@ -19,7 +19,7 @@ CODES = {
     # Models that are not valid: the file can be read, and contradicts itself or the ONNX standard
     "bad-attribute": "An attribute of a node has no type, an unknown one, or a value of another type than it says. Runtimes refuse such a model. Write the attribute with onnx.helper.make_attribute, which sets both.",
     "bad-dims": "The dims of a tensor are not valid: each must be 0 or more, and all together must not make more elements than 64 bits can count. Correct the dims, or export the model again.",
-    "bad-sparse": "A sparse tensor is not valid: its values must have one axis, and its INT64 indices one row or number for each value. Write it with onnx.helper.make_sparse_tensor.",
+    "bad-sparse": "A sparse tensor is not valid: its values must have one axis, and its INT64 indices one row or number for each value, inside the tensor and each once. Write it with onnx.helper.make_sparse_tensor.",
     "cycle": "The nodes of a graph depend on each other in a circle, so that no runtime can run the model. Correct the node that the message names.",
     "data-size": "A tensor holds more or less data than its dims and type need. The file is damaged, or was written by a program with a fault: export or download the model again.",
     "domain-not-imported": "A node is of a domain that the model, or the function it is in, does not import. Without the version of the domain it is not known what the node means. Add the domain and its version to opset_import.",
@@ -140,7 +140,7 @@ CODES = {
     "simplified": "onnxsim folded constants and fused nodes; the note has the operators whose number changed. --no-simplify leaves the nodes as they are.",
     "not-folded": "onnxsim was given the weights of this large model by type and shape, and the values of only as many as its limit allows, so some nodes that compute with weights alone, or scale those of a convolution, stay. The model is right; the runtime folds them when it loads it.",
     "sorted": "The nodes of a graph were not in topological order, which ONNX requires, and were sorted.",
-    "tolerated": "onnx.checker refuses something in the model that runtimes run all the same: a graph without a name, an output without a type or shape, an input without a shape, or initializers that are not listed as inputs before IR version 4. The model was migrated; nothing has to be done.",
+    "tolerated": "onnx.checker refuses something in the model that runtimes run all the same: a graph without a name, an output without a type or shape, an input without a shape, initializers that are not listed as inputs before IR version 4, or indices of a sparse initializer that are not in ascending order. The model was migrated; nothing has to be done.",
     "unlisted": "Initializers that were also listed as inputs are no longer listed. From IR version 4 on this is not required, and runtimes can treat them as constants only if they are not listed. --keep-initializers-as-inputs keeps them listed, so that callers can override them.",
     "unused-import": "Imports of domains that no node uses were removed from opset_import. They change nothing, but a runtime that does not know such a domain, or its version, refuses the model for them.",
     "user-pass": "Your own pass, given with --pass, was run.",

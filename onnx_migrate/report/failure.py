@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnx_migrate.errors import LoadError, MigrateError, UsageError, VerificationFailed
+from onnx_migrate.errors import InvalidModel, LoadError, MigrateError, UsageError, VerificationFailed
 from onnx_migrate.report.partial_report import PartialReport
 from onnx_migrate.report.report import SCHEMA_VERSION
 
@@ -16,12 +16,18 @@ _NOTHING: dict[str, Any] = {"before": None, "changes": [], "notes": [], "seconds
 
 
 def exit_code(error: MigrateError) -> int:
-    """Return 4 for a model that cannot be read, 3 for numbers that differ, 2 for a wrong argument, else 1."""
+    """Return 4 for a model that cannot be read or is not valid, 3 for numbers that differ, 2 for a wrong argument, else 1."""
     if isinstance(error, LoadError):
         return 4
     if isinstance(error, VerificationFailed):
         return 3
     return 2 if isinstance(error, UsageError) else 1
+
+
+def _outcome(error: MigrateError) -> str:
+    if isinstance(error, InvalidModel):
+        return "invalid"
+    return "refused" if exit_code(error) in (1, 2) else "failed"
 
 
 def failure(error: MigrateError, model: str) -> dict[str, Any]:
@@ -31,7 +37,7 @@ def failure(error: MigrateError, model: str) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "model": model,
-        "outcome": "refused" if exit_code(error) in (1, 2) else "failed",
+        "outcome": _outcome(error),
         "error": {
             "code": error.code,
             "kind": type(error).__name__,

@@ -168,11 +168,16 @@ class Driver:
         pending = [(node, version)]
         while pending:
             current, version = pending.pop()
+            read = list(current.input)
             rewriter = visitor.rewrite(current, scope, version)
             if rewriter is None:
                 new.nodes.append(current)
                 continue
             rewriters.append(rewriter)
+            if (
+                current is not node or len(rewriters) > 1
+            ):  # what an earlier rewrite wrote may have lost its reader
+                self.dead_values.update(name for name in read if name)
             for fact in rewriter.facts:
                 visitor.log.record_fact(scope.path, rewriter.first_output, fact)
             new.superseded.update(rewriter.superseded)

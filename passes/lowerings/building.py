@@ -22,6 +22,7 @@ __all__ = [
     "integers",
     "iota",
     "reduce",
+    "replace",
     "scalar",
     "shape_of",
     "size_of",
@@ -52,6 +53,14 @@ def integers(rw: LoweringRewriter, *numbers: int) -> str:
 def cast(rw: LoweringRewriter, value: str, to: int, *, hint: str = "cast") -> str:
     """Return the value in an element type: itself where it has that type already."""
     return value if rw.dtype(value) == to else rw.before("Cast", [value], hint=hint, to=to)
+
+
+def replace(rw: LoweringRewriter, result: str) -> None:
+    """Let the node give `result`: it becomes an Identity."""
+    rw.rename("Identity")
+    rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
+    del rw.node.input[1:]
+    rw.set_input(0, result)
 
 
 # Operators whose form depends on the opset

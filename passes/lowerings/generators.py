@@ -14,7 +14,7 @@ from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from .building import FLOATS, cast, integers, iota, scalar, size_of, unsqueeze
+from .building import FLOATS, cast, integers, iota, replace, scalar, size_of, unsqueeze
 from .selecting import select
 
 _T = TensorProto
@@ -65,10 +65,10 @@ def range_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if all(array is not None and array.size == 1 for array in known):
         values = _counted(*(array.reshape(-1)[0] for array in known if array is not None))
         if values is not None:
-            _replace(rw, rw.constant(values, "range"))
+            replace(rw, rw.constant(values, "range"))
             return
     if dtype in FLOATS:
-        _replace(rw, _added(rw, dtype))
+        replace(rw, _added(rw, dtype))
         return
     start, limit, delta = (cast(rw, value, _T.INT64) for value in node.input)
     one, zero = (rw.constant(np.array(number, np.int64), "number") for number in (1, 0))
@@ -83,7 +83,7 @@ def range_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     positive = cast(rw, rw.before("Greater", [count, zero]), _T.INT64)
     count = rw.before("Reshape", [rw.before("Mul", [count, positive]), integers(rw, 1)], hint="count")
     steps = rw.before("Mul", [iota(rw, count), delta])
-    _replace(rw, cast(rw, rw.before("Add", [start, steps], hint="range"), dtype))
+    replace(rw, cast(rw, rw.before("Add", [start, steps], hint="range"), dtype))
 
 
 def _counted(start: Any, limit: Any, delta: Any) -> np.ndarray[Any, Any] | None:
@@ -166,7 +166,7 @@ def trilu_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
             place = rw.before("Add", [place, k], hint="diagonal")
         column = unsqueeze(rw, iota(rw, size_of(rw, x, -1)), [0])
         outside = rw.before("Less" if upper else "Greater", [column, place], hint="outside")
-    _replace(rw, select(rw, outside, scalar(rw, 0, x), x))
+    replace(rw, select(rw, outside, scalar(rw, 0, x), x))
 
 
 @lowering("EyeLike", leaves=9)
@@ -187,7 +187,7 @@ def eye_like_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if shape is not None and None not in shape and math.prod(s or 0 for s in shape) <= _LARGEST_MASK:
         rows, columns = (size or 0 for size in shape)
         kind = helper.tensor_dtype_to_np_dtype(dtype)
-        _replace(rw, rw.constant(np.eye(rows, columns, k, dtype=np.int64).astype(kind), "eye"))
+        replace(rw, rw.constant(np.eye(rows, columns, k, dtype=np.int64).astype(kind), "eye"))
         return
     place = unsqueeze(rw, iota(rw, size_of(rw, x, 0)), [1])
     if k:
@@ -215,10 +215,3 @@ def bernoulli_15_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     rw.set_input(0, rw.before("Less", [drawn, x]))
     rw.rename("Cast")
     rw.set("to", rw.need_dtype(x) if dtype is None else dtype)
-
-
-def _replace(rw: LoweringRewriter, result: str) -> None:
-    rw.rename("Identity")
-    rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
-    del rw.node.input[1:]
-    rw.set_input(0, result)

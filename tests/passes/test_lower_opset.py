@@ -48,3 +48,20 @@ def test_an_older_model_stays_as_it_is() -> None:
     result, log = lower(source, 11)
     assert result.SerializeToString() == source.SerializeToString()
     assert not log.changes
+
+
+def test_what_a_step_writes_and_a_later_one_drops_is_not_left_behind() -> None:
+    """Shape-15 writes a Slice with constant inputs, which are attributes below opset 10."""
+    source = """<ir_version: 8, opset_import: ["": 15]> graph (float[2, N] x) => (int64[] y) { y = Shape <start = 1> (x) }"""
+    assert len(lower(source, 14)[0].graph.initializer) == 3
+    assert not lower(source, 9)[0].graph.initializer
+
+
+def test_a_function_for_which_a_step_writes_integers_is_inlined_below_opset_9() -> None:
+    """Below, integers are initializers, which a function has none of."""
+    source = """<ir_version: 8, opset_import: ["": 9, "local": 1]>
+        graph (int64[2, N, 4] x) => (int64[] y) { y = local.F (x) }
+        <domain: "local", opset_import: ["": 9]> F (a) => (b) { b = Flatten <axis = 2> (a) }"""
+    result, _ = lower(source, 8)
+    assert not result.functions
+    assert [node.op_type for node in result.graph.node][-1] == "Reshape"

@@ -9,6 +9,7 @@ import pytest
 from onnx_migrate.errors import (
     CannotMigrate,
     IllegalModel,
+    InvalidModel,
     LoadError,
     MigrateError,
     PassError,
@@ -48,6 +49,11 @@ def test_the_place_and_the_hint_are_fields_of_their_own() -> None:
     }
     assert (entry["model"], entry["outcome"]) == ("m.onnx", "refused")
     assert json.loads(json.dumps(entry)) == entry
+
+
+def test_a_model_that_is_not_valid_has_an_outcome_of_its_own() -> None:
+    error = InvalidModel("not a valid ONNX model: …", code="bad-dims")
+    assert (failure(error, "m.onnx")["outcome"], exit_code(error)) == ("invalid", 4)
 
 
 def test_a_model_that_was_not_loaded_has_no_partial_report() -> None:

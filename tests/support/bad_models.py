@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -216,6 +217,18 @@ def external(**entries: str) -> Callable[[ModelProto], None]:
     return change
 
 
+def at_places(indices: list[Any], dims: Sequence[int] = (2,)) -> Callable[[ModelProto], object]:
+    """Return a change that gives the sparse initializer these indices, and ones as values."""
+
+    def change(proto: ModelProto) -> None:
+        found = proto.graph.sparse_initializer[0]
+        found.dims[:] = dims
+        found.values.CopyFrom(numpy_helper.from_array(np.ones(len(indices), np.float32), "sparse"))
+        found.indices.CopyFrom(numpy_helper.from_array(np.array(indices, np.int64), "places"))
+
+    return change
+
+
 def sparse(change: Callable[[onnx.SparseTensorProto], object]) -> Callable[[ModelProto], object]:
     return lambda proto: change(proto.graph.sparse_initializer[0])
 
@@ -332,6 +345,13 @@ OTHERS: dict[str, tuple[str, str, str, Callable[[ModelProto], object]]] = {
     ),
     "sparse indices that do not fit": (
         "data-size", MAIN, "sparse", sparse(lambda item: item.indices.dims.__setitem__(0, 3)),
+    ),
+    "a sparse index past the end": ("bad-sparse", MAIN, "sparse", at_places([2])),
+    "a negative sparse index": ("bad-sparse", MAIN, "sparse", at_places([-1])),
+    "sparse coordinates outside one axis": ("bad-sparse", MAIN, "sparse", at_places([[1, 2]], dims=[2, 2])),
+    "a sparse index that is given twice": ("bad-sparse", MAIN, "sparse", at_places([1, 1])),
+    "sparse coordinates that are given twice": (
+        "bad-sparse", MAIN, "sparse", at_places([[1, 0], [0, 1], [1, 0]], dims=[2, 2]),
     ),
     "no graph": ("not-onnx", "", "graph", lambda proto: proto.ClearField("graph")),
     "no IR version": ("not-onnx", "", "ir_version", lambda proto: proto.ClearField("ir_version")),

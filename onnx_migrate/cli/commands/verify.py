@@ -46,7 +46,7 @@ def verify(**options: Any) -> int:
         1  it could not be determined
         2  wrong usage
         3  they differ
-        4  not a readable ONNX model
+        4  not a readable or not a valid ONNX model
     """
     from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.comparison import compare

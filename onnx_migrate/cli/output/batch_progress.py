@@ -36,7 +36,7 @@ __all__ = ["BatchProgress"]
 _SHOWN = 8
 """Number of running models shown."""
 
-_COLOURS = {"migrated": "green", "unchanged": "", "refused": "yellow", "failed": "red"}
+_COLOURS = {"migrated": "green", "unchanged": "", "refused": "yellow", "invalid": "red", "failed": "red"}
 
 
 class BatchProgress(Watcher):

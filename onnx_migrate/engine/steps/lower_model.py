@@ -12,17 +12,21 @@ from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.lower import Lower, LoweringRefusal
 from onnx_migrate.engine.steps.widened_constants import widen_constants
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.graphs import FunctionKey
+from onnx_migrate.model.graphs import FunctionKey, function_key, nested_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.spec.opsets import onnx_opset, set_onnx_opset
+from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["Lowered", "body_opsets", "lower_model"]
 
 _NEEDS_CALLER = frozenset(("needs-constant", "needs-type", "needs-rank", "needs-shape", "needs-value"))
 """Codes of refusals that inlining a function may resolve, since a call knows more than the function."""
+
+
+_FLOATS = (onnx.TensorProto.FLOAT16, onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,10 @@ def lower_model(model: Model, target: int, log: ChangeLog, pass_name: str) -> Lo
             for item in refusals
             if item.function is not None and item.error.code in _NEEDS_CALLER
         }
+        if not refusals and target < 9:
+            wanting = {
+                function_key(function) for function in model.proto.functions if _holds_integers(function)
+            }
         if not wanting:
             return Lowered(model, tuple(refusals))
         trial.roll_back()
@@ -74,6 +82,16 @@ def _lower(model: Model, target: int, log: ChangeLog) -> list[LoweringRefusal]:
     if not lower.refusals:
         remove_dead_values(proto, driver.dead_values)
     return lower.refusals
+
+
+def _holds_integers(function: onnx.FunctionProto) -> bool:
+    """Return whether a function has a constant that is no float: Constant-1 takes none, and only graphs have initializers."""
+    return any(
+        node.op_type == "Constant"
+        and is_onnx(node.domain)
+        and any(a.name == "value" and a.t.data_type not in _FLOATS for a in node.attribute)
+        for node in nested_nodes(function.node)
+    )
 
 
 def _inline(model: Model, functions: set[FunctionKey], log: ChangeLog, pass_name: str) -> Model:

@@ -1,6 +1,6 @@
 """Everything that makes a model valid but for the schemas of its operators: tensors, attributes, names, functions.
 
-The cost is linear in the size of the graph; no weight is read.
+The cost is linear in the size of the graph; no weight is read, but for the indices of sparse tensors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onnx_migrate.model.validity.attributes import attribute_fault
 from onnx_migrate.model.validity.declared_types import declared_type_faults
 from onnx_migrate.model.validity.fault import Fault, Problem, where_of
 from onnx_migrate.model.validity.functions import function_faults, import_faults
-from onnx_migrate.model.validity.tensors import sparse_fault, tensor_fault
+from onnx_migrate.model.validity.tensors import Array, array_of, sparse_fault, tensor_fault
 from onnx_migrate.model.validity.values import definitions, value_faults
 
 __all__ = ["name_faults", "structure_faults"]
@@ -34,9 +34,11 @@ Length = Callable[[TensorProto], int | None]
 """Returns the bytes of data that a tensor marked EXTERNAL refers to; None if that is not known."""
 
 
-def structure_faults(proto: onnx.ModelProto, length: Length = lambda tensor: None) -> Iterator[Fault]:
+def structure_faults(
+    proto: onnx.ModelProto, length: Length = lambda tensor: None, array: Array = array_of
+) -> Iterator[Fault]:
     """Yield what is not valid in a model, apart from what the schemas of operators say."""
-    yield from _faults(proto, _Check(untyped=proto.ir_version < 2, length=length))
+    yield from _faults(proto, _Check(untyped=proto.ir_version < 2, length=length, array=array))
 
 
 def name_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
@@ -54,11 +56,17 @@ def _faults(proto: onnx.ModelProto, check: _Check) -> Iterator[Fault]:
 
 class _Check:
     def __init__(
-        self, *, untyped: bool = False, length: Length = lambda tensor: None, contents: bool = True
+        self,
+        *,
+        untyped: bool = False,
+        length: Length = lambda tensor: None,
+        array: Array = array_of,
+        contents: bool = True,
     ) -> None:
         self._contents = contents
         self._untyped = untyped
         self._length = length
+        self._array = array
 
     def body(self, body: Body, path: str, outer: tuple[Set[str], ...]) -> Iterator[Fault]:
         """Yield the faults of a body and of the sub-graphs in it."""
@@ -92,7 +100,7 @@ class _Check:
                     Where(path, tensor.name),
                 )
         for sparse in graph.sparse_initializer:
-            problem = sparse_fault(sparse, self._bytes(sparse.values))
+            problem = self._sparse(sparse)
             if problem:
                 name = sparse.values.name
                 yield Fault(
@@ -113,15 +121,18 @@ class _Check:
                 found = (tensor_fault(tensor, self._bytes(tensor)) for tensor in attribute.tensors)
                 problem = next(filter(None, found), None)
             elif kind == AttributeProto.SPARSE_TENSOR and not attribute.ref_attr_name:
-                problem = sparse_fault(attribute.sparse_tensor)
+                problem = self._sparse(attribute.sparse_tensor)
             elif kind == AttributeProto.SPARSE_TENSORS:
-                problem = next(filter(None, map(sparse_fault, attribute.sparse_tensors)), None)
+                problem = next(filter(None, map(self._sparse, attribute.sparse_tensors)), None)
             if problem:
                 yield Fault(
                     problem.code,
                     f"the tensor in its attribute {attribute.name!r} is not valid: {problem.reason}",
                     where_of(path, node),
                 )
+
+    def _sparse(self, sparse: onnx.SparseTensorProto) -> Problem | None:
+        return sparse_fault(sparse, self._bytes(sparse.values), self._array)
 
     def _bytes(self, tensor: TensorProto) -> int | None:
         return self._length(tensor) if tensor.data_location == TensorProto.EXTERNAL else None

@@ -1,20 +1,34 @@
 """Whether a tensor is valid: its dims, its element type, and the one form in which it holds its data.
 
-Source: onnx.proto, comments of TensorProto and SparseTensorProto. Payloads are not read: their lengths suffice.
+Source: onnx.proto, comments of TensorProto and SparseTensorProto. Payloads are not read, but for the
+indices of sparse tensors: their lengths suffice.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import onnx
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import byte_size
 from onnx_migrate.model.validity.fault import Problem
 
-__all__ = ["ELEMENT_TYPES", "dims_fault", "dtype_fault", "sparse_fault", "tensor_fault"]
+__all__ = [
+    "ELEMENT_TYPES",
+    "Array",
+    "IntArray",
+    "array_of",
+    "dims_fault",
+    "dtype_fault",
+    "sparse_fault",
+    "tensor_fault",
+    "unordered",
+]
 
 ELEMENT_TYPES = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}
 """The element types that the installed onnx knows."""
@@ -30,6 +44,16 @@ _FIELD |= {12: "uint64_data", 13: "uint64_data", 8: "string_data"}
 """The field for the elements of each element type where they are not in raw_data (onnx.proto)."""
 
 _COMPLEX = (TensorProto.COMPLEX64, TensorProto.COMPLEX128)
+
+
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
+Array = Callable[[TensorProto], "IntArray | None"]
+"""Reads the indices of a sparse tensor; None where they are in a file that is not known."""
+
+
+def array_of(tensor: TensorProto) -> IntArray | None:
+    """Return the indices of a sparse tensor that the model itself holds."""
+    return None if tensor.data_location == TensorProto.EXTERNAL else numpy_helper.to_array(tensor)
 
 
 def tensor_fault(tensor: TensorProto, length: int | None = None) -> Problem | None:
@@ -64,10 +88,13 @@ def tensor_fault(tensor: TensorProto, length: int | None = None) -> Problem | No
     return _count_fault(tensor, len(getattr(tensor, forms[0])))
 
 
-def sparse_fault(sparse: onnx.SparseTensorProto, length: int | None = None) -> Problem | None:
+def sparse_fault(
+    sparse: onnx.SparseTensorProto, length: int | None = None, array: Array = array_of
+) -> Problem | None:
     """Return what is not valid in a sparse tensor: in its dims, values, indices, or how these fit.
 
-    `length` is the bytes of data of values that are EXTERNAL.
+    `length` is the bytes of data of values that are EXTERNAL; `array` reads the indices. Their order is not judged, as
+    ONNX Runtime takes any (see `unordered`).
     """
     problem = dims_fault(sparse.dims)
     if problem:
@@ -90,7 +117,45 @@ def sparse_fault(sparse: onnx.SparseTensorProto, length: int | None = None) -> P
             code="bad-sparse",
             reason=f"its indices have the shape {indices} for {values[0]} values of a tensor {list(sparse.dims)}",
         )
+    return _places_fault(sparse, array)
+
+
+def unordered(sparse: onnx.SparseTensorProto, array: Array = array_of) -> bool:
+    """Return whether the indices of a valid sparse tensor are not in ascending order, as onnx.proto wants them."""
+    places = _places(sparse, array)
+    return places is not None and bool((np.diff(places) < 0).any())
+
+
+def _places_fault(sparse: onnx.SparseTensorProto, array: Array) -> Problem | None:
+    """Return the problem of an index that is out of range, or given twice."""
+    indices = array(sparse.indices)
+    if indices is None or not indices.size:
+        return None
+    limits = np.array(sparse.dims if indices.ndim == 2 else [math.prod(sparse.dims)], np.int64)
+    rows = indices.reshape(len(indices), -1)
+    outside = ((rows < 0) | (rows >= limits)).any(axis=1)
+    if outside.any():
+        place = int(outside.argmax())
+        return Problem(
+            code="bad-sparse",
+            reason=f"its index {place} is {indices[place].tolist()}, which is outside a tensor {list(sparse.dims)}",
+        )
+    places = _places(sparse, array)
+    if places is not None and (np.diff(places) <= 0).any() and len(np.unique(places)) < len(places):
+        return Problem(code="bad-sparse", reason="two of its values have the same index")
     return None
+
+
+def _places(sparse: onnx.SparseTensorProto, array: Array) -> IntArray | None:
+    """Return the positions in the flat tensor; None where the indices cannot be read, or are none."""
+    indices = array(sparse.indices)
+    if indices is None or not indices.size:
+        return None
+    if indices.ndim == 1:
+        return indices
+    steps = [math.prod(sparse.dims[axis + 1 :]) for axis in range(len(sparse.dims))]
+    places: IntArray = indices @ np.array(steps, np.int64)
+    return places
 
 
 def dims_fault(dims: object) -> Problem | None:

@@ -10,13 +10,17 @@ from collections.abc import Iterator
 import onnx
 
 from onnx_migrate.model.graphs import initializer_names
+from onnx_migrate.model.validity.tensors import Array, array_of, unordered
 from onnx_migrate.spec.ir_versions import IrFeature
 
 __all__ = ["tolerated"]
 
 
-def tolerated(proto: onnx.ModelProto) -> Iterator[tuple[str, str]]:
-    """Yield the name of what is concerned, and what onnx.checker refuses of it, one for each kind in a model."""
+def tolerated(proto: onnx.ModelProto, array: Array = array_of) -> Iterator[tuple[str, str]]:
+    """Yield the name of what is concerned, and what onnx.checker refuses of it, one for each kind in a model.
+
+    `array` reads the indices of sparse tensors.
+    """
     graph = proto.graph
     if not graph.name:
         yield "graph", "the graph has no name"
@@ -34,6 +38,13 @@ def tolerated(proto: onnx.ModelProto) -> Iterator[tuple[str, str]]:
             unshaped[0],
             f"{unshaped[0]}{_more(unshaped)} {'are' if len(unshaped) > 1 else 'is'} declared without a shape",
         )
+    for sparse in graph.sparse_initializer:
+        if unordered(sparse, array):
+            yield (
+                sparse.values.name,
+                f"the indices of sparse initializer {sparse.values.name!r} are not in ascending order",
+            )
+            break
     if proto.ir_version < IrFeature.UNLISTED.since:
         unlisted = sorted(initializer_names(graph) - {value.name for value in graph.input})
         if unlisted:

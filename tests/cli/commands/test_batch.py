@@ -65,7 +65,21 @@ def test_failures_are_one_line_each_and_do_not_stop_the_batch(process: Run, mode
     assert by_model["in/a.onnx"]["output"] == "out/a.onnx"
     assert totals["kind"] == "totals"
     assert (totals["models"], totals["ended"], totals["complete"]) == (5, 5, True)
-    assert totals["outcomes"] == {"migrated": 2, "unchanged": 0, "refused": 1, "failed": 2}
+    assert totals["outcomes"] == {"migrated": 2, "unchanged": 0, "refused": 1, "invalid": 0, "failed": 2}
+
+
+def test_a_model_that_is_not_valid_has_an_outcome_of_its_own(process: Run, models: Path) -> None:
+    bad = onnx.load(models / "small.onnx")
+    bad.graph.node[0].input[0] = "nowhere"
+    onnx.save(bad, models / "in" / "bad.onnx")
+
+    ended = process("batch", "in", "--out-dir", "out", "--json-lines", "log.jsonl", *FAST)
+
+    assert ended.code == 1
+    assert ["1", "invalid", "undefined-name"] in [line.split() for line in ended.out.splitlines()]
+    *entries, totals = map(json.loads, (models / "log.jsonl").read_text(encoding="utf-8").splitlines())
+    assert {entry["outcome"] for entry in entries if entry["model"] == "in/bad.onnx"} == {"invalid"}
+    assert totals["outcomes"] == {"migrated": 2, "unchanged": 0, "refused": 0, "invalid": 1, "failed": 0}
 
 
 def test_stdout_has_only_json_lines_if_asked(process: Run, models: Path) -> None:

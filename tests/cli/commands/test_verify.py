@@ -115,3 +115,21 @@ def test_the_file_that_is_no_model_is_named(cli: Run, folder: Path, broken: str)
     assert (ended.code, ended.out) == (4, "")
     assert ended.err.startswith("onnx-migrate: not-onnx: text.onnx is not an ONNX model")
     assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("order", [("small.onnx", "bad.onnx"), ("bad.onnx", "small.onnx")])
+def test_a_model_that_is_not_valid_is_named(cli: Run, folder: Path, order: tuple[str, str]) -> None:
+    proto = onnx.load(folder / "small.onnx")
+    proto.graph.node[0].input[0] = "nowhere"
+    onnx.save(proto, folder / "bad.onnx")
+
+    ended = cli("verify", *order)
+
+    assert ended.code == 4
+    assert ended.err.startswith("onnx-migrate: undefined-name: bad.onnx: ")
+    entry = json.loads(cli("verify", *order, "--json").out)
+    assert (entry["model"], entry["outcome"], entry["error"]["code"]) == (
+        "bad.onnx",
+        "invalid",
+        "undefined-name",
+    )

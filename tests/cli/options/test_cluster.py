@@ -153,7 +153,7 @@ def test_a_killed_worker_loses_no_model_and_repeats_none(
     assert sorted(name for _, name in entries("end")) == names
     *log, totals = map(json.loads, lines_of(folder / "log.jsonl"))
     assert sorted(entry["model"] for entry in log) == [f"many/{name}" for name in names]
-    assert totals["outcomes"] == {"migrated": 16, "unchanged": 0, "refused": 0, "failed": 1}
+    assert totals["outcomes"] == {"migrated": 16, "unchanged": 0, "refused": 0, "invalid": 0, "failed": 1}
     assert process(*ARGS, "local", "--jobs", "1").code == 1
     assert snapshot(folder / "out") == snapshot(folder / "local")
 

@@ -13,6 +13,7 @@ from onnx_migrate.model.validity.tensors import (
     dtype_fault,
     sparse_fault,
     tensor_fault,
+    unordered,
 )
 
 
@@ -72,3 +73,27 @@ def test_sparse_tensors_with_flat_and_with_full_indices() -> None:
     )
     assert fault is not None
     assert fault.code == "bad-sparse"
+
+
+@pytest.mark.parametrize(
+    ("indices", "dims", "ordered"),
+    [([0, 3], [4], True), ([3, 0], [4], False), ([[0, 1], [1, 0]], [2, 2], True), ([[1, 0], [0, 1]], [2, 2], False),
+     ([[0, 2], [1, 0]], [2, 3], True)],
+)  # fmt: skip
+def test_the_order_of_sparse_indices_is_no_fault(
+    indices: list[object], dims: list[int], ordered: bool
+) -> None:
+    values = numpy_helper.from_array(np.ones(len(indices), np.float32), "w")
+    places = numpy_helper.from_array(np.array(indices, np.int64), "i")
+    tensor = helper.make_sparse_tensor(values, places, dims)
+
+    assert sparse_fault(tensor) is None
+    assert unordered(tensor) is not ordered
+
+
+def test_indices_in_a_file_that_is_not_known_are_not_judged() -> None:
+    tensor = helper.make_sparse_tensor(
+        numpy_helper.from_array(np.ones(1, np.float32), "w"), numpy_helper.from_array(np.array([9]), "i"), [4]
+    )
+    assert sparse_fault(tensor) is not None
+    assert sparse_fault(tensor, None, lambda tensor: None) is None

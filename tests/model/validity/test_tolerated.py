@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import onnx
 import pytest
+from onnx import helper
 
 from onnx_migrate.model.validity.tolerated import tolerated
 from tests.harness import loads, model
@@ -24,6 +25,13 @@ CHANGES: dict[str, Callable[[onnx.ModelProto], object]] = {
     ),
     "1 initializers are not listed as inputs, as IR version 3 asks": lambda proto: setattr(
         proto, "ir_version", 3
+    ),
+    "the indices of sparse initializer 's' are not in ascending order": lambda proto: (
+        proto.graph.sparse_initializer.append(
+            helper.make_sparse_tensor(
+                helper.make_tensor("s", 1, [2], [1.0, 2.0]), helper.make_tensor("i", 7, [2], [1, 0]), [2]
+            )
+        )
     ),
 }
 

@@ -33,7 +33,7 @@ DRAWN = """(() => {
 
 
 def write_batch(entries: list[dict[str, Any]], folder: Path) -> Path:
-    kinds = ("migrated", "unchanged", "refused", "failed")
+    kinds = ("migrated", "unchanged", "refused", "invalid", "failed")
     totals = {
         "ended": len(entries),
         "models": len(entries),

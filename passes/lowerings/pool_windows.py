@@ -1,0 +1,176 @@
+"""The windows of a pooling operator with fixed spatial lengths, and how to write them without ceil_mode and dilations.
+
+Sources: the standard's text of version 22, and ONNX Runtime's core/providers/cpu/nn/pool_attributes.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+__all__ = ["Windows", "dilates", "gather_windows", "is_odd_mode", "max_of_windows", "pad", "windows"]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The lengths of each spatial axis: of the input, the kernel, strides, dilations, padding at both ends and output."""
+
+    lengths: list[int]
+    kernel: list[int]
+    strides: list[int]
+    dilations: list[int]
+    heads: list[int]
+    tails: list[int]
+    sizes: list[int]
+
+    @property
+    def pads(self) -> list[int]:
+        """The padding as the attribute `pads` has it."""
+        return [*self.heads, *self.tails]
+
+    def pads_for_floor(self) -> list[int]:
+        """Return `pads` with which as many windows fit without ceil_mode."""
+        tails = []
+        for axis, tail in enumerate(self.tails):
+            have = self.lengths[axis] + self.heads[axis] + tail
+            tails.append(tail + max(0, self._reach(axis) - have))
+        return [*self.heads, *tails]
+
+    def _reach(self, axis: int) -> int:
+        """Return where the last window ends, counted from the start of the padding."""
+        extent = (self.kernel[axis] - 1) * self.dilations[axis] + 1
+        return (self.sizes[axis] - 1) * self.strides[axis] + extent if self.sizes[axis] else 0
+
+    def places(self, axis: int) -> npt.NDArray[np.int64]:
+        """Return the indices of the elements of each window, counted from the start of the padding."""
+        starts = np.arange(self.sizes[axis], dtype=np.int64) * self.strides[axis]
+        steps = np.arange(self.kernel[axis], dtype=np.int64) * self.dilations[axis]
+        return np.asarray(starts[:, None] + steps)
+
+    def counts(self, *, include: bool) -> npt.NDArray[np.float64]:
+        """Return how many elements of each window count, those in the given padding if `include`."""
+        total = np.ones((), np.float64)
+        for axis, length in enumerate(self.lengths):
+            first = 0 if include else self.heads[axis]
+            end = self.heads[axis] + length + (self.tails[axis] if include else 0)
+            places = self.places(axis)
+            count = ((places >= first) & (places < end)).sum(axis=1)
+            total = total[..., None] * count
+        return np.maximum(total, 1)
+
+
+def dilates(rw: LoweringRewriter) -> bool:
+    """Return whether a dilation is above 1."""
+    return any(item != 1 for item in rw.get("dilations", []))
+
+
+def is_odd_mode(rw: LoweringRewriter) -> bool:
+    """Return whether ceil_mode may count other windows than older versions do; with auto_pad SAME_* it does not."""
+    return bool(rw.get("ceil_mode", 0)) and not str(rw.get("auto_pad", "NOTSET")).startswith("SAME")
+
+
+def windows(rw: LoweringRewriter) -> Windows:
+    """Return the windows of a node; refuses spatial lengths that are not fixed with `needs-shape`."""
+    kernel = list(rw.get("kernel_shape"))
+    count = len(kernel)
+    source = rw.input(0)
+    lengths = _spatial_lengths(rw, source, count)
+    strides = list(rw.get("strides", [1] * count))
+    dilations = list(rw.get("dilations", [1] * count))
+    pads = list(rw.get("pads", [0] * 2 * count))
+    auto = str(rw.get("auto_pad", "NOTSET"))
+    heads, tails, sizes = [], [], []
+    for axis, length in enumerate(lengths):
+        extent = (kernel[axis] - 1) * dilations[axis] + 1
+        head, tail = pads[axis], pads[count + axis]
+        if auto.startswith("SAME") and dilations[axis] != 1:
+            rw.refuse(
+                f"auto_pad={auto} with dilations {dilations}: runtimes pad differently, and older versions have no dilations",
+                code="no-equal",
+                hint="write the padding out in the attribute pads",
+            )
+        if auto.startswith("SAME"):
+            steps = -(-length // strides[axis])
+            needed = max(0, (steps - 1) * strides[axis] + extent - length)
+            head = needed // 2 if auto == "SAME_UPPER" else needed - needed // 2
+            tail = needed - head
+        elif auto == "VALID":
+            head = tail = 0
+        free = length + head + tail - extent
+        size = free // strides[axis] + 1
+        if rw.get("ceil_mode", 0):
+            size = -(-free // strides[axis]) + 1
+            if (size - 1) * strides[axis] >= length + head:  # it would start in the padding at the end
+                size -= 1
+        heads.append(head)
+        tails.append(tail)
+        sizes.append(max(size, 0))
+    return Windows(lengths, kernel, strides, dilations, heads, tails, sizes)
+
+
+def _spatial_lengths(rw: LoweringRewriter, source: str, count: int) -> list[int]:
+    shape = rw.shape(source)
+    spatial = [] if shape is None else [size for size in shape[2:] if size is not None]
+    if len(spatial) != count:
+        what = "dilations above 1" if dilates(rw) else "ceil_mode=1"
+        rw.refuse(
+            f"{what} does not exist below opset {rw.version + 1}, and to write it otherwise the lengths of {source!r} must"
+            f" be fixed; they are {'unknown' if shape is None else list(shape)}",
+            code="needs-shape",
+            hint="fix the dims of the model's inputs with --fix",
+        )
+    return spatial
+
+
+def pad(rw: LoweringRewriter, value: str, heads: list[int], tails: list[int], filler: float) -> str:
+    """Write a Pad of the spatial axes with a number."""
+    pads = [0, 0, *heads, 0, 0, *tails]
+    if not any(pads):
+        return value
+    if rw.version < 11:
+        return rw.before("Pad", [value], hint="padded", pads=pads, value=filler)
+    number = rw.constant(np.array(filler, rw.numpy_type(value)), "filler")
+    return rw.before("Pad", [value, rw.constant(np.array(pads, np.int64), "pads"), number], hint="padded")
+
+
+def gather_windows(rw: LoweringRewriter, given: Windows, filler: float) -> None:
+    """Give the node an input of windows side by side, and the stride of its kernel."""
+    pads = given.pads_for_floor()
+    count = len(given.kernel)
+    value = pad(rw, rw.input(0), pads[:count], pads[count:], filler)
+    for axis in range(count):
+        places = rw.constant(given.places(axis).reshape(-1), "windows")
+        value = rw.before("Gather", [value, places], hint="windows", axis=axis + 2)
+    rw.node.input[0] = value
+    rw.set("strides", given.kernel)
+    rw.drop("dilations", "pads", "auto_pad", "ceil_mode")
+    rw.note("the elements of its windows are gathered side by side, for these lengths alone")
+
+
+def max_of_windows(rw: LoweringRewriter, given: Windows) -> None:
+    """Replace a MaxPool by the Max of what is gathered from each place of its windows, one axis after the other."""
+    pads = given.pads_for_floor()
+    count = len(given.kernel)
+    value = pad(rw, rw.input(0), pads[:count], pads[count:], -np.inf)
+    for axis in range(count):
+        places = given.places(axis)
+        taken = [
+            rw.before(
+                "Gather",
+                [value, rw.constant(np.ascontiguousarray(column), "place")],
+                hint="taken",
+                axis=axis + 2,
+            )
+            for column in places.T
+        ]
+        value = rw.before("Max", taken, hint="largest") if len(taken) > 1 else taken[0]
+    rw.preceding[-1].output[0] = rw.output(0)
+    rw.remove()
+    rw.note(
+        "the largest of each window is taken of its elements, for these lengths alone", Exactness.EQUIVALENT
+    )
