@@ -6,6 +6,7 @@ A value may be known in part: of the shape [N, 3, 5, 7] all elements but the fir
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,9 +93,14 @@ class KnownValues:
         self._found_all = False
         self._written: dict[str, onnx.NodeProto] = {}
 
-    def find_all(self) -> None:
-        """Compute the values of all nodes of the body, so that they stay known while a rewrite changes the nodes."""
+    def find_all(self, visit: Callable[[onnx.NodeProto], None] | None = None) -> None:
+        """Compute the values of all nodes of the body, so that they stay known while a rewrite changes the nodes.
+
+        `visit` is called for each node when the values of the nodes before it are known.
+        """
         for node in self.scope.body.node:
+            if visit is not None:
+                visit(node)
             if len(node.output) == 1 and (node.op_type == "Shape" or node.op_type in self.followed):
                 self.partial(node.output[0])
         self._found_all = True

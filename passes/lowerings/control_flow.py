@@ -44,8 +44,8 @@ def loop_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def if_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Both branches return values of one shape.
 
-    What changes: where a value has other known lengths in one branch than in the other, each branch reshapes it to the
-    shape that it has, so that the shape is known at run time alone.
+    What changes: where a value is not known to have one shape in both branches, each branch reshapes it to the shape that
+    it has, so that the shape is known at run time alone.
 
     Why equal: a Reshape to its own shape leaves a tensor as it is. Version 11 allows different shapes, and runtimes always
     did.
@@ -64,22 +64,16 @@ def if_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
             scope.value_type(graph.output[place].name).shape
             for scope, graph in zip(scopes, branches, strict=True)
         ]
-        if not _differ(*shapes):
+        if shapes[0] == shapes[1]:
             continue
         for graph in branches:
             _hide_shape(graph, place, rw)
-        rw.note("values whose lengths differ between the branches are reshaped to the shape that they have")
+        rw.note(
+            "a value whose shape may differ between the branches is reshaped there to the shape that it has"
+        )
 
 
 _BRANCHES = ("then_branch", "else_branch")
-
-
-def _differ(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> bool:
-    if one is None or other is None:
-        return False
-    return len(one) != len(other) or any(
-        a != b for a, b in zip(one, other, strict=True) if None not in (a, b)
-    )
 
 
 def _hide_shape(graph: onnx.GraphProto, place: int, rw: LoweringRewriter) -> None:
