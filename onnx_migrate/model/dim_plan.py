@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Any
@@ -47,9 +47,12 @@ class DimPlan:
         return cls.of_axes(named_axes(request, interface), interface)
 
     @classmethod
-    def of_axes(cls, axes: Axes, interface: Interface) -> DimPlan:
-        """Return the plan that gives axes these symbols. Raises UsageError for one symbol of two lengths."""
-        dims = _dims(axes, interface)
+    def of_axes(cls, axes: Axes, interface: Interface, batch: Set[str] = frozenset()) -> DimPlan:
+        """Return the plan that gives axes these symbols, of which `batch` are a batch whatever they are called.
+
+        Raises UsageError for one symbol of two lengths.
+        """
+        dims = _dims(axes, interface, batch)
         _require_one_length(dims)
         return cls(dims, {port.name: axes[port.name] for port in interface.outputs if port.name in axes})
 
@@ -84,12 +87,12 @@ class DimPlan:
             for axis in symbols
         )
 
-    def with_axes(self, axes: Axes, interface: Interface) -> DimPlan:
-        """Return this plan with more axes of inputs; an input that this plan names keeps the axes it has here.
+    def with_batch(self, axes: Axes, interface: Interface, symbol: str) -> DimPlan:
+        """Return this plan with `symbol`, a batch, on more inputs; an input that this plan names keeps its axes.
 
         Raises UsageError for one symbol of two lengths.
         """
-        return DimPlan.of_axes({**axes, **self.output_names, **self.axes}, interface)
+        return DimPlan.of_axes({**axes, **self.output_names, **self.axes}, interface, {symbol})
 
     def with_one_symbol(self, interface: Interface) -> tuple[DimPlan, dict[str, str]]:
         """Return this plan with one symbol for all axes of the same index and length, and the symbols replaced.
@@ -137,10 +140,10 @@ class DimPlan:
         ]
 
 
-def _dims(axes: Axes, interface: Interface) -> tuple[DynamicDim, ...]:
+def _dims(axes: Axes, interface: Interface, known_batch: Set[str] = frozenset()) -> tuple[DynamicDim, ...]:
     """Return the entries of a plan, in the order of the inputs."""
     inputs = [port for port in interface.inputs if port.name in axes]
-    batch = batch_symbols({port.name: axes[port.name] for port in inputs})
+    batch = batch_symbols({port.name: axes[port.name] for port in inputs}) | known_batch
     dims = []
     for port in inputs:
         for axis, symbol in axes[port.name].items():
@@ -174,7 +177,7 @@ def plans_for_batch(plan: DimPlan, interface: Interface, symbol: str) -> Iterato
     yielded if the first axes are open already. Raises UsageError if no input has a batch.
     """
     for axes in _batch_axes(interface, symbol):
-        yield plan.with_axes(axes, interface)
+        yield plan.with_batch(axes, interface, symbol)
 
 
 def _batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[int, str]]]:

@@ -14,6 +14,7 @@ from onnx_migrate.analysis.value_types import ValueType
 from onnx_migrate.analysis.written_types import record_outputs
 from onnx_migrate.errors import Where
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.schema import is_onnx
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +39,7 @@ class LoweringRewriter(Rewriter):
     ) -> None:
         super().__init__(node, scope, version, target, where)
         self._values = values
+        self._of_onnx = is_onnx(node.domain)
         self._casts_after: list[tuple[str, str, int]] = []
 
     # What is known of values
@@ -136,7 +138,7 @@ class LoweringRewriter(Rewriter):
         for raw, name, narrow in self._casts_after:
             self.after("Cast", [raw], [name], to=narrow)
         for item in (*(() if self.removed else (self.node,)), *self.following):
-            record_outputs(self.scope, item, self.version)
+            self._record(item)
         if not self.removed:
             self._values.add(self.node)
 
@@ -149,9 +151,13 @@ class LoweringRewriter(Rewriter):
         attributes: dict[str, Any],
     ) -> onnx.NodeProto:
         node = super()._node(operator, inputs, outputs, domain, attributes)
-        record_outputs(self.scope, node, self.version)
+        self._record(node)
         self._values.add(node)
         return node
+
+    def _record(self, node: onnx.NodeProto) -> None:
+        if is_onnx(node.domain) == self._of_onnx:  # `version` is of the domain that is lowered
+            record_outputs(self.scope, node, self.version)
 
     def numpy_type(self, value: str) -> np.dtype[Any]:
         """Return the NumPy dtype of a value's element type, or refuse with code `needs-type`."""

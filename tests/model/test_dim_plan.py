@@ -60,6 +60,15 @@ def test_axes_that_the_user_named_are_kept_beside_the_batch() -> None:
     assert plan.axes == {"x0": {0: "N"}, "x1": {1: "T"}}
 
 
+@pytest.mark.parametrize("symbol", ["N", "items", "T"])
+def test_the_batch_asked_for_is_a_batch_whatever_it_is_called(symbol: str) -> None:
+    """Both inputs have it on axis 1, where a name alone would not say so."""
+    (plan, *_) = plans_for_batch(DimPlan(), interface((4, 1, 3), (5, 1, 3)), symbol)
+
+    assert plan.axes == {"x0": {1: symbol}, "x1": {1: symbol}}
+    assert plan.batch == {symbol}
+
+
 @pytest.mark.parametrize(
     ("symbols", "batch"),
     [

@@ -1,4 +1,4 @@
-"""What a model declares of the shapes of its inputs and outputs, and whether its outputs have the shapes declared."""
+"""What a model declares of the shapes of its inputs and outputs: items of a batch by it, and outputs held against it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ __all__ = [
     "axes_with_symbol",
     "batch_axes_of",
     "common_first_axis",
+    "copies_of",
     "inputs_with_sizes",
+    "item_of",
     "shape_warnings",
     "undeclared_shape",
 ]
@@ -55,6 +57,26 @@ def batch_axes_of(a: tuple[int, ...], b: tuple[int, ...], few: int, many: int) -
     if len(a) != len(b):
         return []
     return [axis for axis in range(len(a)) if a[axis] == few and b[axis] == many]
+
+
+def item_of(model: onnx.ModelProto, feed: Mapping[str, Any], item: int, batch: Set[str]) -> dict[str, Any]:
+    """Return the inputs of one item of a feed: a batch of one, on every axis that is one of the symbols `batch`."""
+    alone = dict(feed)
+    for value in fed_inputs(model.graph):
+        for axis in axes_with_symbol(value, batch):
+            alone[value.name] = np.take(alone[value.name], [item], axis)
+    return alone
+
+
+def copies_of(
+    model: onnx.ModelProto, alone: Mapping[str, Any], count: int, batch: Set[str]
+) -> dict[str, Any]:
+    """Return the inputs of a batch that has one item, given as a batch of one, `count` times."""
+    copies = dict(alone)
+    for value in fed_inputs(model.graph):
+        for axis in axes_with_symbol(value, batch):
+            copies[value.name] = np.repeat(copies[value.name], count, axis)
+    return copies
 
 
 def shape_warnings(printed: str) -> dict[str, list[str]]:

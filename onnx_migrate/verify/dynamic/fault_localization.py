@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
 import onnx
@@ -12,9 +13,10 @@ from onnx import AttributeProto, numpy_helper
 
 from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import all_nodes, initializer_types, names_read, nested_nodes
+from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.compare.comparison import compare
-from onnx_migrate.verify.dynamic.batch_items import item_of
-from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis
+from onnx_migrate.verify.compare.rounding import share_of_noise
+from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis, item_of
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model, with_extra_outputs
 from onnx_migrate.verify.verdict import Blocker
@@ -54,7 +56,8 @@ def find_blocker(runner: SizedRunner, violation: RequirementViolated) -> Blocker
 class _Search:
     """All values upstream of an output, at two sizes (`_first`, `_second`) of what varied when the run failed.
 
-    If that is a batch, `_single` holds the values of its second item by itself. If another dim merges into the batch,
+    If that is a batch, `_alone` holds the values of each item of the first by itself: of two items, one may be as it is
+    in the batch, as the one with the largest number is where a scale is taken of all. If another dim merges into the batch,
     `_merged` holds the values with that dim larger, and `_unmerged` with that dim frozen.
     """
 
@@ -77,15 +80,16 @@ class _Search:
         batches = [dict.fromkeys(batch, size) for size in (_FEW, _MANY)]
         pair = batches if self._batched else larger
         self._first, self._second = run(pair[0]), run(pair[1])
-        self._single: Values = {}
+        self._alone: list[Values] = []
         self._merged: Values = {}
         if violation.merged_at:
             usual = batches[0] if self._batched else {}
             self._unmerged = self._first if self._batched else run(usual)
             self._merged = run({**violation.merged_at, **usual})
         elif self._batched:
-            alone = item_of(runner.model, runner.feed(runner.symbols | batches[0]), 1, batch)
-            self._single = alone | exposed.run(alone)
+            feed = runner.feed(runner.symbols | batches[0])
+            items = [item_of(runner.model, feed, item, batch) for item in range(_FEW)]
+            self._alone = [item | exposed.run(item) for item in items]
 
     def is_cause(self, node: onnx.NodeProto) -> bool:
         """Whether a node is the cause, provided that no node upstream of it is."""
@@ -106,14 +110,28 @@ class _Search:
         return bool(batch_axes_of(a.shape, b.shape, _FEW, _MANY)) if self._batched else a.shape != b.shape
 
     def _mixes(self, name: str) -> bool:
-        """Whether the second item of a batch is something else by itself, along every axis that can be the batch."""
-        value, alone = self._first[name], self._single.get(name)
-        if not isinstance(value, np.ndarray) or not isinstance(alone, np.ndarray) or alone.dtype.kind != "f":
+        """Whether an item of a batch is something else by itself, along every axis that can be the batch."""
+        value = self._first[name]
+        if not isinstance(value, np.ndarray) or not self._alone:
             return False
         axes = batch_axes_of(value.shape, np.shape(self._second[name]), _FEW, _MANY)
+        return bool(axes) and all(
+            any(
+                self._differs(alone.get(name), np.take(value, [item], axis))
+                for item, alone in enumerate(self._alone)
+            )
+            for axis in axes
+        )
+
+    def _differs(self, alone: Any, part: Array) -> bool:
+        if not isinstance(alone, np.ndarray):
+            return False
+        if alone.dtype in (np.int8, np.uint8):
+            return alone.shape != part.shape or share_of_noise(alone, part) > 0
+        if alone.dtype.kind != "f":
+            return False
         loose = replace(self._tolerance, rtol=1e-2, atol=1e-2 * float(np.max(np.abs(alone), initial=0.0)))
-        parts = [np.take(value, [1], axis) for axis in axes]
-        return bool(parts) and all(compare("", alone, part, loose).problem for part in parts)
+        return bool(compare("", alone, part, loose).problem)
 
     def _merges(self, name: str) -> bool:
         """Whether the batch axis of a value has another length when the other dim is larger."""

@@ -180,6 +180,8 @@ def _mixing_axes(context: NodeContext, rank: int) -> list[int]:
         return list(range(rank)) if known and not attributes.get("noop_with_empty_axes") else []
     if kind in _SPATIAL:
         return list(range(1, rank))
+    if kind == "MeanVarianceNormalization":
+        return list(attributes.get("axes", (0, 2, 3)))
     if kind in ("InstanceNormalization", "GroupNormalization"):
         return list(range(2, rank))
     if kind == "LayerNormalization":

@@ -32,6 +32,8 @@ from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.schema import is_onnx
 
+from .control_flow.branches import BranchConflict, branch_of_length, branch_taken, inlining_of
+from .control_flow.loop_bodies import iteration_of
 from .coverage import Coverage
 from .domain import Assignments, Dim, Dims, Value
 from .domain.initial_values import (
@@ -44,8 +46,7 @@ from .domain.initial_values import (
 from .domain.value import join
 from .graph_state import GraphState, LoopState
 from .hypotheses import Hypotheses
-from .loop_bodies import iteration_of
-from .node_context import BatchMerged, NodeContext
+from .node_context import BatchMerged, NodeContext, UnrepairableNode
 from .node_evaluation import evaluate, record_emitted, removed_batch
 
 __all__ = ["Interpreter"]
@@ -55,7 +56,8 @@ class Interpreter:
     """One interpretation of a model, which is edited in place, under the hypotheses chosen so far.
 
     `run` raises UnrepairableNode at the first node in conflict: BatchMixed unless the node's label is in
-    `tolerated`, LoopStateConflict unless the state is among `expanded_states`, whose initial values are expanded.
+    `tolerated`, LoopStateConflict unless the state is among `expanded_states`, whose initial values are expanded, and
+    BranchConflict unless the If's label is in `kept_branches`.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Interpreter:
         pass_name: str,
         tolerated: Set[str] = frozenset(),
         expanded_states: Collection[tuple[LoopState, int, Dim]] = (),
+        kept_branches: Set[str] = frozenset(),
     ) -> None:
         proto = model.proto
         self.log = log
@@ -79,6 +82,7 @@ class Interpreter:
         """The dims of the graph's outputs, after `run`."""
         self._tolerated = tolerated
         self._expanded_states = expanded_states
+        self._kept_branches = kept_branches
         self._model = model
         self._assignments = assignments
         self._hypotheses = hypotheses
@@ -216,6 +220,8 @@ class Interpreter:
         imports: Mapping[str, int],
     ) -> list[Value]:
         """Interpret the sub-graphs of an If, Loop, Scan or foreign node; an If's outputs join those of its branches."""
+        if context.node.op_type == "If" and is_onnx(context.node.domain) and len(graphs) == 2:
+            return self._interpret_branches(context, index, graphs, imports)
         results: list[list[Value]] = []
         for attribute, number, graph in graphs:
             scope = context.graph_state.scope.inner(context.node, index, attribute, number, graph)
@@ -230,9 +236,41 @@ class Interpreter:
             results.append([state.value(name) for name in output_names(graph)])
             if iteration is not None:
                 return iteration.outputs(results[0])
-        if context.node.op_type == "If" and is_onnx(context.node.domain) and len(results) == 2:
-            return [join(a, b) for a, b in zip(*results, strict=True)]
         return [Value() for _ in context.node.output]
+
+    def _interpret_branches(
+        self,
+        context: NodeContext,
+        index: int,
+        graphs: list[tuple[str, int, onnx.GraphProto]],
+        imports: Mapping[str, int],
+    ) -> list[Value]:
+        """Interpret both branches of an If. One that a known condition never takes is left as it is if it conflicts."""
+        inlines = context.label not in self._kept_branches
+        taken = branch_taken(context.input(0))
+        results: dict[str, list[Value]] = {}
+        for attribute, number, graph in graphs:
+            untouched = onnx.GraphProto()
+            untouched.CopyFrom(graph)
+            scope = context.graph_state.scope.inner(context.node, index, attribute, number, graph)
+            try:
+                state = self._interpret_body(graph, scope, {}, context.graph_state, imports)
+            except UnrepairableNode as error:
+                frozen = branch_of_length(context) if inlines else None
+                if frozen is not None:
+                    raise BranchConflict(context, frozen) from error
+                if taken in (None, attribute):
+                    raise
+                graph.CopyFrom(untouched)
+                continue
+            results[attribute] = [state.value(name) for name in output_names(graph)]
+        if len(results) == 1:
+            return next(iter(results.values()))
+        then, other = results["then_branch"], results["else_branch"]
+        inlining = inlining_of(context, then, other) if inlines else None
+        if inlining is not None:
+            raise BranchConflict(context, inlining)
+        return [join(a, b) for a, b in zip(then, other, strict=True)]
 
 
 class _BodyVisitor(Visitor):

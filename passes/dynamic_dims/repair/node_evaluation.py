@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from dataclasses import replace
 
 from onnx_migrate.spec.schema import is_onnx
 
 from .conflicts import batch_mixing, broadcast_conflict, operand_conflict
 from .domain import Value
 from .domain.node_inference import ShapeConflict, infer
+from .domain.runtime_substitutes import SUBSTITUTES_OPSET, substitute
 from .domain.value import known_value
 from .graph_state import GraphState
 from .node_context import BatchMixed, NodeContext, UnrepairableNode
 from .rules.squeezed_batch import BATCH_REMOVERS
-from .rules.table import APPLIED_TO_CONSTANTS, RULES
+from .rules.table import APPLIED_TO_CONSTANTS, RULES, RUNTIME_RULES
 
 __all__ = ["evaluate", "record_emitted", "removed_batch"]
 
@@ -25,8 +27,13 @@ def evaluate(
 
     Raises UnrepairableNode for a conflict, but for BatchMixed of a node whose label is in `tolerated`.
     """
+    node = context.node
     outputs = _apply_rule(context)
     record_emitted(context, imports, ir_version)
+    stand_in = substitute(context.node, context.inputs, context.assignments)
+    if stand_in is not None:
+        context = replace(context, node=stand_in.node, inputs=stand_in.inputs)
+        imports = {**imports, "": max(imports.get("", 1), SUBSTITUTES_OPSET)}
     try:
         if outputs is None:
             outputs = infer(context.node, context.inputs, imports, ir_version, context.assignments)
@@ -39,16 +46,17 @@ def evaluate(
     mixed = batch_mixing(context)
     if mixed and context.label not in tolerated:
         raise BatchMixed(context, mixed)
-    return outputs
+    return stand_in.spread(outputs, len(node.output)) if stand_in is not None else outputs
 
 
 def _apply_rule(context: NodeContext) -> list[Value] | None:
     """Apply the repair rule of a node's operator; return the values of its outputs if the rule knows them."""
     node = context.node
     varying = any(value is not None and (value.varies or value.dims is None) for value in context.inputs)
-    if not is_onnx(node.domain) or not (varying or node.op_type in APPLIED_TO_CONSTANTS):
+    rules = RULES if is_onnx(node.domain) else RUNTIME_RULES if node.domain == "com.microsoft" else {}
+    if not varying and node.op_type not in APPLIED_TO_CONSTANTS:
         return None
-    rule = RULES.get(node.op_type)
+    rule = rules.get(node.op_type)
     return rule(context) if rule is not None else None
 
 

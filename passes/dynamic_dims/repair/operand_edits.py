@@ -9,7 +9,7 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from .domain import Dim, Value
 from .node_context import LoopStateConflict, NodeContext
 
-__all__ = ["emit_range", "expand_operand", "tile_operand"]
+__all__ = ["emit_range", "expand_operand", "keep_one_row", "tile_operand"]
 
 
 def expand_operand(context: NodeContext, index: int, axis: int, dim: Dim) -> None:
@@ -51,6 +51,23 @@ def expand_operand(context: NodeContext, index: int, axis: int, dim: Dim) -> Non
     dims = tuple(dim if position == axis else other for position, other in enumerate(value.dims))
     reason = f"{old!r} is expanded along axis {axis} to {context.name_of(dim)}"
     context.replace_input(index, expanded, Value(value.dtype, dims), reason)
+
+
+def keep_one_row(context: NodeContext, index: int, axis: int) -> None:
+    """Replace a constant whose rows along an axis are equal by one of them."""
+    name = context.rw.input(index)
+    array = context.rw.constant_value(name)
+    value = context.input(index)
+    if array is None or value is None or value.dims is None:
+        return
+    row = np.take(array, [0], axis)
+    if not np.array_equal(array, np.repeat(row, array.shape[axis], axis)):
+        return
+    dims = tuple(
+        context.assignments.fixed(1) if position == axis else dim for position, dim in enumerate(value.dims)
+    )
+    reason = f"{name!r} has equal rows along axis {axis}: one row, which broadcasts to any length"
+    context.replace_input(index, context.rw.constant(row, "row"), Value(value.dtype, dims), reason)
 
 
 def tile_operand(context: NodeContext, index: int, axis: int, dim: Dim, repeats: Dim) -> None:

@@ -16,11 +16,12 @@ function, run once for each assignment.
    again on a fresh copy of the model. This ends when no node is in conflict, or no hypothesis is left: then the
    model is refused for the conflict before which the most nodes were interpreted.
 
-Two conflicts are not refusals: a loop-carried value that varies after one iteration is expanded before the first
-(LoopStateConflict), and a node that mixes items under every hypothesis is tolerated, since only running the model
+Three conflicts are not refusals: a loop-carried value that varies after one iteration is expanded before the first
+(LoopStateConflict), an If whose condition hangs on the batch is written without If, and the model searched without it
+(BranchConflict), and a node that mixes items under every hypothesis is tolerated, since only running the model
 shows whether that changes its outputs (BatchMixed).
 
-Imports inside this package point one way: search -> interpreter -> node_evaluation, loop_bodies -> rules, conflicts ->
+Imports inside this package point one way: search -> interpreter -> node_evaluation, control_flow -> rules, conflicts ->
 operand_edits, reshape_alignment -> node_context -> graph_state, hypotheses -> domain.
 """
 
@@ -37,6 +38,7 @@ from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
+from .control_flow.branches import BranchConflict, inlined
 from .domain import Assignments, Dim
 from .graph_state import LoopState
 from .hypotheses import Hypotheses, upstream_labels
@@ -167,18 +169,27 @@ def _search(model: Model, assignments: Assignments, log: ChangeLog, pass_name: s
     hypotheses, conflicts = Hypotheses(), _Conflicts()
     tolerated: set[str] = set()
     expanded_states: list[tuple[LoopState, int, Dim]] = []
+    kept_branches: set[str] = set()
     # What to report of a node downstream of one that removed the batch: the removal, which causes the conflict.
     removed_batch: dict[str, UnrepairableNode] = {}
     for _ in range(_MAX_ATTEMPTS):
         attempt = model.copy()
         interpreter = Interpreter(
-            attempt, assignments, hypotheses, log, pass_name, tolerated, expanded_states
+            attempt, assignments, hypotheses, log, pass_name, tolerated, expanded_states, kept_branches
         )
         hypotheses.restart()
         try:
             with log.trial():
                 interpreter.run()
         except UnrepairableNode as error:
+            if isinstance(error, BranchConflict):
+                try:
+                    with log.trial():
+                        model_without = inlined(model, error.inlining, log, pass_name)
+                        return _search(model_without, assignments, log, pass_name)
+                except UnrepairableNode:
+                    kept_branches.add(error.context.label)
+                    continue
             conflicts.observe(error, interpreter.coverage.visited, hypotheses)
             if isinstance(error, LoopStateConflict) and error.expansion not in expanded_states:
                 expanded_states.append(error.expansion)

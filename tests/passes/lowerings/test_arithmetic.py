@@ -110,3 +110,14 @@ def test_round(dtype: str) -> None:
             7,
             feeds={"x": x},
         )
+
+
+@pytest.mark.parametrize("operator", ["Acosh", "Asinh", "Atanh", "Cosh", "Erf", "Sinh"])
+def test_functions_that_begin_with_9_are_refused_below(operator: str) -> None:
+    source = (
+        f"""<ir_version: 7, opset_import: ["": 13]> g (float[2] x) => (float[2] y) {{ y = {operator} (x) }}"""
+    )
+    lower(source, 9)
+    with pytest.raises(CannotMigrate) as caught:
+        lower(source, 8)
+    assert caught.value.code == "no-equal"

@@ -49,7 +49,15 @@ def test_fractions() -> None:
     given = feeds(np.float32, np.float32, np.array([0, 1], np.float32))
     given["i"] = np.array([[0.5, -0.5, 1.9], [-1.5, -4.9, 4.9]], np.float32)
     expected = np.eye(5, dtype=np.float32)[given["i"].astype(int)]
-    check_down(text(None, "float", "float", "float"), 10, 9, 7, feeds=given, expected=[expected])
+    check_down(text(None, "float", "float", "float"), 10, 9, feeds=given, expected=[expected])
+    check_down(
+        text(None, "float", "float", "float"),
+        8,
+        7,
+        feeds=given,
+        expected=[expected],
+        refused={"unranked": "needs-rank"},
+    )
 
 
 def test_known_indices_and_depth() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from onnx_migrate.verify.dynamic.batch_items import item_of
-from tests.verify.harness import net, prove
+from onnx_migrate.verify.compare.tolerance import Tolerance
+from onnx_migrate.verify.dynamic.batch_items import require_independent_items
+from onnx_migrate.verify.dynamic.sized_runs import SizedRunner
+from tests.verify.harness import net, prove, runnable
 
 
 def test_the_batch_may_be_another_axis_of_an_output():
@@ -55,14 +55,28 @@ def test_two_batches_that_must_be_equal_are_one():
     assert proof.notes == ("M and N are one batch: the model runs only where they are equal",)
 
 
-def test_an_item_is_taken_from_every_batched_input():
-    model = net("(float[N,2] x, float[3,N] h, float[4] w) => (float[N,2] y) { y = Relu(x) }")
-    feed = {
-        "x": np.arange(6.0).reshape(3, 2),
-        "h": np.arange(9.0).reshape(3, 3),
-        "w": np.arange(4.0),
-    }
-    item = item_of(model, feed, 1, {"N"})
-    assert item["x"].tolist() == [[2, 3]]
-    assert item["h"].tolist() == [[1], [4], [7]]
-    assert item["w"] is feed["w"]
+def test_a_batch_that_is_rounded_differently_for_its_size_is_no_mixture():
+    """Integer inputs cannot be moved by a rounding error, so the noise of such a network must be seen otherwise."""
+    text = """(int64[N,4] x) => (float[N,4] y) { f = Cast<to=1>(x) n = Shape<end=1>(x) m = Cast<to=1>(n) l = Sub(m, one)
+      d = Mul(l, tiny) e = Mul(f, d) y = Add(f, e) }"""
+    slight, large, of_others = (
+        net(text, one=[1.0], tiny=[1e-4]),
+        net(text, one=[1.0], tiny=[0.1]),
+        net(
+            """(int64[N,4] x) => (float[N,4] y) { f = Cast<to=1>(x) k = Constant<value_ints=[0]>() s = ReduceSum(f, k)
+            d = Mul(s, tiny) y = Add(f, d) }""",
+            tiny=[1e-4],
+        ),
+    )
+    assert prove(slight, {"N": 1}).holds
+    assert not prove(large, {"N": 1}).holds
+    assert not prove(of_others, {"N": 1}).holds, "as small, but it comes of the other items"
+
+
+def test_the_batch_axis_of_each_output_is_found():
+    model = net("""(float[N,2] x, float[2] w) => (float[N,2] y, float[2,N] z, float[2] v) {
+      y = Relu(x) z = Transpose(x) v = Neg(w) }""")
+    runner = SizedRunner(runnable(model), model, {"N": 1}, {"N"}, Tolerance(), 0)
+    notes: list[str] = []
+    assert [*require_independent_items(runner, frozenset({"N"}), notes)] == [("y", 0, 1), ("z", 1, 1)]
+    assert notes == ["output 'v' does not depend on inputs that have a batch axis"]

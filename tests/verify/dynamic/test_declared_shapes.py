@@ -9,7 +9,9 @@ from onnx_migrate.verify.dynamic.declared_shapes import (
     axes_with_symbol,
     batch_axes_of,
     common_first_axis,
+    copies_of,
     inputs_with_sizes,
+    item_of,
     shape_warnings,
     undeclared_shape,
 )
@@ -66,3 +68,25 @@ def test_warnings_of_onnx_runtime_are_read():
         "... [W] Expected shape from model of {1,4} does not match actual shape of {2,4} for output y\x1b[m\n"
     )
     assert shape_warnings(text) == {"y": ["{1,4}", "{2,4}"]}
+
+
+def test_an_item_is_taken_from_every_batched_input():
+    model = net("(float[N,2] x, float[3,N] h, float[4] w) => (float[N,2] y) { y = Relu(x) }")
+    feed = {
+        "x": np.arange(6.0).reshape(3, 2),
+        "h": np.arange(9.0).reshape(3, 3),
+        "w": np.arange(4.0),
+    }
+    item = item_of(model, feed, 1, {"N"})
+    assert item["x"].tolist() == [[2, 3]]
+    assert item["h"].tolist() == [[1], [4], [7]]
+    assert item["w"] is feed["w"]
+
+
+def test_copies_of_an_item_fill_every_batched_input():
+    model = net("(float[N,2] x, float[3,N] h, float[4] w) => (float[N,2] y) { y = Relu(x) }")
+    alone = {"x": np.array([[2.0, 3.0]]), "h": np.array([[1.0], [4.0], [7.0]]), "w": np.arange(4.0)}
+    copies = copies_of(model, alone, 3, {"N"})
+    assert copies["x"].tolist() == [[2, 3]] * 3
+    assert copies["h"].tolist() == [[1] * 3, [4] * 3, [7] * 3]
+    assert copies["w"] is alone["w"]

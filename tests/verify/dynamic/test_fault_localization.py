@@ -16,6 +16,13 @@ def test_the_first_node_that_mixes_is_found_not_the_last():
     assert (blocker.node, blocker.operator, blocker.output) == ("mixes", "Softmax", "b")
 
 
+def test_a_scale_that_is_taken_of_all_items_is_found():
+    text = """(float[N,64] x) => (float[N,64] y) {
+        [spread] k = Mul(x, x) [scales] q, s, z = DynamicQuantizeLinear(k) [back] y = DequantizeLinear(q, s, z) }"""
+    blocker = prove(text, {"N": 1}).blocker
+    assert (blocker.node, blocker.operator) == ("scales", "DynamicQuantizeLinear")
+
+
 def test_the_node_is_upstream_of_the_output_at_fault():
     text = """(float[N,4] x) => (float[N,4] y, float[N,4] z) {
         [innocent] y = Relu(x) [guilty] z = Softmax<axis=0>(x) }"""

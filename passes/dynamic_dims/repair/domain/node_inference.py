@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import onnx
-from onnx import defs, helper, shape_inference
+from onnx import checker, defs, helper, shape_inference
 
 from onnx_migrate.spec.schema import is_onnx
 
@@ -17,7 +17,7 @@ from .value import Value
 
 __all__ = ["ShapeConflict", "infer"]
 
-_ERRORS = (shape_inference.InferenceError, RuntimeError, ValueError)
+_ERRORS = (shape_inference.InferenceError, checker.ValidationError, RuntimeError, ValueError)
 
 
 class ShapeConflict(Exception):
@@ -39,6 +39,9 @@ def infer(
     domain = "" if is_onnx(node.domain) else node.domain
     operator = node.op_type if domain else _INFERRED_AS.get(node.op_type, node.op_type)
     schema = _schema(domain, operator, _version(domain, imports))
+    inferred = node
+    if operator != node.op_type:  # which has no attributes that matter
+        inferred = onnx.NodeProto(op_type=operator, input=node.input, output=node.output)
     unknown = [Value() for _ in node.output]
     if schema is None or any(
         value is not None and not value.dtype and value.types is None for value in inputs
@@ -48,12 +51,12 @@ def infer(
         value is not None and (value.varies or value.types or _data_varies(value)) for value in inputs
     )
     try:
-        found = [_infer(schema, node, inputs, imports, ir_version, 0)]
+        found = [_infer(schema, inferred, inputs, imports, ir_version, 0)]
     except _ERRORS:
         return unknown  # not because of the sizes
     try:
         others = range(1, assignments.count if not invariant else 1)
-        found += [_infer(schema, node, inputs, imports, ir_version, assignment) for assignment in others]
+        found += [_infer(schema, inferred, inputs, imports, ir_version, assignment) for assignment in others]
     except _ERRORS as error:
         raise ShapeConflict(" ".join(str(error).removeprefix("[ShapeInferenceError]").split())) from error
     found = found * assignments.count if invariant else found
@@ -63,8 +66,13 @@ def infer(
     return outputs
 
 
-_INFERRED_AS = {"LessOrEqual": "Less", "GreaterOrEqual": "Greater"}
-"""Operators whose outputs onnx does not infer for a single node (their version 12, and in onnx 1.18 version 16 too)."""
+_INFERRED_AS = {
+    "LessOrEqual": "Less",
+    "GreaterOrEqual": "Greater",
+    "GroupNormalization": "InstanceNormalization",
+    "MeanVarianceNormalization": "Identity",
+}
+"""Operators whose outputs onnx does not infer for a single node, in some versions, and others of the same inference."""
 
 _LOOKS_UP_ALL = tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 18)
 """Whether the installed onnx looks up the types of inputs that are left out too, and fails."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..domain import Dim, Dims, Value
 from ..node_context import NodeContext
-from ..operand_edits import expand_operand, tile_operand
+from ..operand_edits import expand_operand, keep_one_row, tile_operand
 
 __all__ = ["broadcast", "concat", "gather_elements", "grid_sample", "matmul", "normalization"]
 
@@ -61,7 +61,7 @@ def broadcast(context: NodeContext) -> None:
                 continue
             own = dims[-back]
             if own is not None and not own.varies and own.frozen == frozen:
-                _keep_one_row(context, index, len(dims) - back)
+                keep_one_row(context, index, len(dims) - back)
     if rank:
         _tile_for_merged_batch(context, [context.dims(index) for index in range(len(context.inputs))], 1)
 
@@ -90,23 +90,6 @@ def _tile_for_merged_batch(context: NodeContext, shapes: list[Dims | None], firs
         for index, own in along.items():
             if own is not None and not own.varies and own.frozen == dim.frozen > 1 and each == dim.sizes:
                 tile_operand(context, index, len(shapes[index] or ()) - back, dim, batch)
-
-
-def _keep_one_row(context: NodeContext, index: int, axis: int) -> None:
-    """Replace a constant whose rows along an axis are equal by one of them."""
-    name = context.rw.input(index)
-    array = context.rw.constant_value(name)
-    value = context.input(index)
-    if array is None or value is None or value.dims is None:
-        return
-    row = np.take(array, [0], axis)
-    if not np.array_equal(array, np.repeat(row, array.shape[axis], axis)):
-        return
-    dims = tuple(
-        context.assignments.fixed(1) if position == axis else dim for position, dim in enumerate(value.dims)
-    )
-    reason = f"{name!r} has equal rows along axis {axis}: one row, which broadcasts to any length"
-    context.replace_input(index, context.rw.constant(row, "row"), Value(value.dtype, dims), reason)
 
 
 def grid_sample(context: NodeContext) -> None:

@@ -12,6 +12,7 @@ from ..domain import Dim
 from ..domain.value import dtype_of
 from ..graph_state import UnknownLength
 from ..node_context import NodeContext, lengths_value
+from ..operand_edits import keep_one_row
 
 __all__ = ["choose_entries", "constant_of_shape", "expand", "range_", "tile"]
 
@@ -21,12 +22,21 @@ _MAX_LENGTHS = 2
 
 
 def expand(context: NodeContext) -> None:
-    """Set the entries of varying axes of the data to 1, which keeps their length, and choose the other entries."""
-    dims, shape = context.dims(0), context.entries(1)
+    """Set the entries of varying axes of the data to 1, which keeps their length, and choose the other entries.
+
+    A constant with equal rows along an axis that is to be of a varying length becomes one row, which is stretched.
+    """
+    shape = context.entries(1)
+    dims = context.dims(0)
     if dims is None or shape is None:
         return
     entries = list(shape)
     offset = len(entries) - len(dims)
+    for axis, dim in enumerate(dims):
+        wanted = entries[axis + offset] if axis + offset >= 0 else 1
+        if isinstance(wanted, Dim) and dim is not None and not dim.varies and dim.frozen == wanted.frozen > 1:
+            keep_one_row(context, 0, axis)
+    dims = context.dims(0) or dims
     for axis, dim in enumerate(dims):
         position = axis + offset
         if position < 0 or dim is None or not dim.varies or dim.frozen == 1:

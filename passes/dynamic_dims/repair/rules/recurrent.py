@@ -25,7 +25,7 @@ def recurrent(context: NodeContext) -> None:
     batch = dims[0 if layout else 1]
     if batch is None or not batch.varies:
         return
-    for index in (5, 6) if context.node.op_type == "LSTM" else (5,):
+    for index in (5, 6) if context.node.op_type.endswith("LSTM") else (5,):
         expand_operand(context, index, 0 if layout else 1, batch)
     _read_whole_length(context, 4, dims[1 if layout else 0])
     expand_operand(context, 4, 0, batch)

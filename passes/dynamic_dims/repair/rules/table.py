@@ -22,7 +22,7 @@ from .resize import resize
 from .slice_split import slice_, split
 from .squeezed_batch import gather_item, squeeze, unsqueeze
 
-__all__ = ["APPLIED_TO_CONSTANTS", "RULES", "RepairRule"]
+__all__ = ["APPLIED_TO_CONSTANTS", "RULES", "RUNTIME_RULES", "RepairRule"]
 
 RepairRule = Callable[[NodeContext], list[Value] | None] | Callable[[NodeContext], None]
 
@@ -79,6 +79,12 @@ RULES: Mapping[str, RepairRule] = {
     **dict.fromkeys(_COMPARISONS, positions_in_any_input),
     **dict.fromkeys(("Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or"), broadcast),
 }
+
+RUNTIME_RULES: Mapping[str, RepairRule] = {
+    "FusedMatMul": matmul,
+    "DynamicQuantizeLSTM": recurrent,
+}
+"""The rules of ONNX Runtime's own operators, in the domain com.microsoft."""
 
 
 APPLIED_TO_CONSTANTS = _COMPARISONS | {

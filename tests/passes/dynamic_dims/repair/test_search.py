@@ -59,7 +59,7 @@ FLOORS = (
     {"node_context", "reshape_alignment"},
     {"operand_edits"},
     {"conflicts", "rules"},
-    {"node_evaluation", "loop_bodies"},
+    {"node_evaluation", "control_flow"},
     {"interpreter"},
     {"search"},
 )

@@ -56,3 +56,17 @@ def test_operators_that_onnx_does_not_infer_alone(operator: str, opset: int) -> 
     assert (y.dtype, y.dims) == (TensorProto.BOOL, (N, W))
     with pytest.raises(ShapeConflict):
         infer(node, [wide, narrow], {"": opset}, 8, ASSIGNMENTS)
+
+
+@pytest.mark.parametrize(
+    ("operator", "opset"), [("GroupNormalization", 21), ("MeanVarianceNormalization", 13)]
+)
+def test_operators_that_are_functions_without_inference(operator: str, opset: int) -> None:
+    inputs = ["x", "s", "b"] if operator == "GroupNormalization" else ["x"]
+    node = helper.make_node(operator, inputs, ["y"], **({"num_groups": 2} if len(inputs) > 1 else {}))
+    channels = Value(TensorProto.FLOAT, (ASSIGNMENTS.fixed(4),))
+    x = Value(TensorProto.FLOAT, (N, ASSIGNMENTS.fixed(4), W, W))
+
+    (y,) = infer(node, [x, channels, channels][: len(inputs)], {"": opset}, 8, ASSIGNMENTS)
+
+    assert (y.dtype, y.dims) == (TensorProto.FLOAT, x.dims)

@@ -39,6 +39,19 @@ def test_an_expand_keeps_the_varying_axes_of_its_data() -> None:
     np.testing.assert_array_equal(y, np.broadcast_to(x, (3, 4, 9)))
 
 
+def test_equal_rows_for_a_frozen_batch_are_stretched_to_any() -> None:
+    """A state of an LSTM that was traced with two items: zeros for two, expanded to as many as there are."""
+    source = text(
+        "float[2,3] x", "float[2,3] y",
+        """n = Shape<end=1>(x) three = Constant<value_ints=[3]>() k = Concat<axis=0>(n, three) h = Expand(rows, k)
+        y = Add(x, h)""", "float[2,3] rows = {1, 2, 3, 1, 2, 3}",
+    )  # fmt: skip
+
+    x, y = ran(source, "x:N,3", (5, 3))
+
+    np.testing.assert_array_equal(y, x + np.array([1, 2, 3], np.float32))
+
+
 def test_a_number_that_equals_a_length_by_chance_is_kept() -> None:
     source = text(
         "float[1,5,5] x", "float[1,5,5] y", "e = Expand(row, k) y = MatMul(x, w) z = Mul(e, e)",

@@ -9,12 +9,12 @@ import onnx
 
 from onnx_migrate.spec.schema import is_onnx
 
-from .domain import Dim, Value
-from .domain.value import join
-from .graph_state import LoopState
-from .node_context import LoopStateConflict, NodeContext
-from .operand_edits import expand_operand
-from .rules.trip_count import repair_trip_count
+from ..domain import Dim, Value
+from ..domain.value import join
+from ..graph_state import LoopState
+from ..node_context import LoopStateConflict, NodeContext
+from ..operand_edits import expand_operand
+from ..rules.trip_count import repair_trip_count
 
 __all__ = ["Iteration", "iteration_of"]
 
