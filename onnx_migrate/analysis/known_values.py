@@ -6,6 +6,7 @@ A value may be known in part: of the shape [N, 3, 5, 7] all elements but the fir
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,17 +93,22 @@ class KnownValues:
         self._found_all = False
         self._written: dict[str, onnx.NodeProto] = {}
 
-    def find_all(self) -> None:
-        """Compute the values of all nodes of the body, so that they stay known while a rewrite changes the nodes."""
+    def find_all(self, visit: Callable[[onnx.NodeProto], None] | None = None) -> None:
+        """Compute the values of all nodes of the body, so that they stay known while a rewrite changes the nodes.
+
+        `visit` is called for each node when the values of the nodes before it are known.
+        """
         for node in self.scope.body.node:
-            if len(node.output) == 1 and (node.op_type in self.followed or node.op_type == "Shape"):
+            if visit is not None:
+                visit(node)
+            if len(node.output) == 1 and (node.op_type == "Shape" or node.op_type in self.followed):
                 self.partial(node.output[0])
         self._found_all = True
 
     def add(self, node: onnx.NodeProto) -> None:
         """Compute the value of a node that a rewrite has written."""
         self._written.update((name, node) for name in node.output if name)
-        if len(node.output) == 1 and (node.op_type in self.followed or node.op_type == "Shape"):
+        if len(node.output) == 1 and (node.op_type == "Shape" or node.op_type in self.followed):
             found = self._computed(node)
             if found is not None:
                 self._found[node.output[0]] = found
@@ -153,6 +159,10 @@ class KnownValues:
         attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
         if node.op_type == "Shape":
             return self._shape(node, attributes)
+        if node.op_type == "Size" and "Size" in self.followed:
+            shape = self._shape(node, {})
+            sizes = None if shape is None else shape.complete
+            return None if sizes is None else PartialArray.of(np.array(np.prod(sizes), np.int64))
         if node.op_type not in self.followed:
             return None
         given = [self.partial(value) if value else None for value in node.input]

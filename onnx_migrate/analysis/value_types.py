@@ -36,6 +36,8 @@ class ValueType:
 
     dtype: int | None = None
     shape: tuple[int | None, ...] | None = None
+    container: str = ""
+    """Of a sequence or an optional, the type as schemas write it, such as "seq(tensor(float))"; the rest is unknown."""
 
     @property
     def rank(self) -> int | None:
@@ -44,6 +46,8 @@ class ValueType:
 
     def meet(self, other: ValueType) -> ValueType:
         """Return what is known of a value that may be of either type."""
+        if self.container or other.container:
+            return self if self == other else UNKNOWN
         dtype = self.dtype if self.dtype == other.dtype else None
         if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
             return ValueType(dtype, None)
@@ -196,14 +200,27 @@ def _declared(graph: onnx.GraphProto) -> Iterable[onnx.ValueInfoProto]:
 
 
 def value_type_of(type_: onnx.TypeProto) -> ValueType:
-    """Return what is known of a tensor's type; nothing for a sequence, an optional or a map."""
+    """Return what is known of a value's type; nothing for a map or a sparse tensor."""
     if type_.WhichOneof("value") != "tensor_type":
-        return UNKNOWN
+        return ValueType(container=_text(type_))
     tensor = type_.tensor_type
     shape = None
     if tensor.HasField("shape"):
         shape = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
     return ValueType(tensor.elem_type or None, shape)
+
+
+def _text(type_: onnx.TypeProto) -> str:
+    """Return a type as schemas write it, "" for one that is not known in full or is no tensor, sequence or optional."""
+    kind = type_.WhichOneof("value")
+    if kind == "tensor_type":
+        dtype = type_.tensor_type.elem_type
+        return f"tensor({onnx.TensorProto.DataType.Name(dtype).lower()})" if dtype else ""
+    if kind in ("sequence_type", "optional_type"):
+        inner = _text(getattr(type_, kind).elem_type)
+        name = "seq" if kind == "sequence_type" else "optional"
+        return f"{name}({inner})" if inner else ""
+    return ""
 
 
 def _bind(nodes: Iterable[onnx.NodeProto], bound: dict[str, AttributeProto]) -> None:

@@ -36,7 +36,9 @@ def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int) -> None:
     except (defs.SchemaError, shape_inference.InferenceError):
         return
     for name in missing:
-        if name in found:
+        if name in found and (
+            found[name].tensor_type.HasField("shape") or scope.value_type(name).dtype is None
+        ):
             scope.record_type(name, value_type_of(found[name]))
 
 

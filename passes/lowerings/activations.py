@@ -161,13 +161,10 @@ def relu_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     Why equal: the text, max(0, x). Bit for bit.
 
-    Limits: an unknown element type is assumed to be a float.
+    Limits: the element type must be known.
     """
     x = rw.input(0)
-    dtype = rw.dtype(x)
-    if dtype is None:
-        rw.need_dtype(x)
-    if dtype in (_T.FLOAT, _T.DOUBLE, *_HALVES):
+    if rw.need_dtype(x) in (_T.FLOAT, _T.DOUBLE, *_HALVES):
         return
     rw.rename("Max")
     rw.set_input(1, scalar(rw, 0, x))

@@ -116,7 +116,7 @@ def _write_out(rw: LoweringRewriter) -> None:
         zero = rw.constant(np.array(0, _numpy(dtype)), "zero")
         weights = rw.before("Where", [hidden, zero, weights], hint="weights")
     taken.append(weights)
-    _finish(rw, rw.before("MatMul", [weights, value], hint="result"), flat)
+    _finish(rw, weights, value, flat)
     mode = rw.get("qk_matmul_output_mode", 0)
     if rw.output(3):
         rw.after("Identity", [taken[mode]], [rw.output(3)])
@@ -185,10 +185,12 @@ def _softmax(rw: LoweringRewriter, scores: str, dtype: int) -> str:
     return cast(rw, weights, dtype, hint="weights")
 
 
-def _finish(rw: LoweringRewriter, result: str, flat: bool) -> None:
+def _finish(rw: LoweringRewriter, weights: str, value: str, flat: bool) -> None:
+    """Write the product of the weights and V, with the heads side by side if the inputs have them so."""
     if not flat:
-        rw.after("Identity", [result], [rw.output(0)])
+        rw.after("MatMul", [weights, value], [rw.output(0)])
         return
+    result = rw.before("MatMul", [weights, value], hint="result")
     shape = rw.shape(result)
     sizes = shape[1::2] if shape is not None else ()
     hidden = sizes[0] * sizes[1] if len(sizes) == 2 and None not in sizes else -1  # type: ignore[operator]

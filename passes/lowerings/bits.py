@@ -26,7 +26,7 @@ _SAME_BITS: list[set[int]] = [
 
 @lowering("BitCast", leaves=26)
 def bit_cast_26_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """BitCast begins with opset 26: between integers of one width it is a Cast.
+    """BitCast begins with opset 26: between integers of one width, and from bool to uint8, it is a Cast.
 
     What changes: the node becomes a Cast with the same `to`.
 
@@ -35,7 +35,11 @@ def bit_cast_26_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Limits: other types are refused: no older operator reads the bits of a float. The element type must be known.
     """
     source, to = rw.need_dtype(rw.input(0)), rw.get("to")
-    if source == to or any({source, to} <= same for same in _SAME_BITS):
+    if (
+        source == to
+        or (source, to) == (_T.BOOL, _T.UINT8)
+        or any({source, to} <= same for same in _SAME_BITS)
+    ):
         rw.rename("Cast")
         return
     rw.refuse(

@@ -1,4 +1,4 @@
-"""Loop: below opset 11 it carries at least one value."""
+"""Loop and If: below opset 11 a Loop carries at least one value, and the branches of an If return one shape."""
 
 from __future__ import annotations
 
@@ -38,3 +38,49 @@ def loop_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         node.input.append("")
     node.input.append(rw.constant(np.zeros(1, np.float32), "idle"))
     node.output.insert(0, rw.fresh("idle_result"))
+
+
+@lowering("If", leaves=11, types=LostTypes.OWN)
+def if_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Both branches return values of one shape.
+
+    What changes: where a value is not known to have one shape in both branches, each branch reshapes it to the shape that
+    it has, so that the shape is known at run time alone.
+
+    Why equal: a Reshape to its own shape leaves a tensor as it is. Version 11 allows different shapes, and runtimes always
+    did.
+    """
+    branches = [attribute.g for name in _BRANCHES for attribute in node.attribute if attribute.name == name]
+    index = next(
+        (place for place, item in enumerate(rw.scope.body.node) if item is node or item == node), None
+    )
+    if len(branches) < 2 or index is None:
+        return
+    scopes = [
+        rw.scope.inner(node, index, name, 0, graph) for name, graph in zip(_BRANCHES, branches, strict=True)
+    ]
+    for place in range(len(node.output)):
+        shapes = [
+            scope.value_type(graph.output[place].name).shape
+            for scope, graph in zip(scopes, branches, strict=True)
+        ]
+        if shapes[0] == shapes[1]:
+            continue
+        for graph in branches:
+            _hide_shape(graph, place, rw)
+        rw.note(
+            "a value whose shape may differ between the branches is reshaped there to the shape that it has"
+        )
+
+
+_BRANCHES = ("then_branch", "else_branch")
+
+
+def _hide_shape(graph: onnx.GraphProto, place: int, rw: LoweringRewriter) -> None:
+    """Reshape an output of a branch to its own shape, and declare it without one."""
+    output = graph.output[place]
+    shape, result = rw.fresh("shape"), rw.fresh("result")
+    graph.node.append(helper.make_node("Shape", [output.name], [shape], name=rw.fresh("shape_of")))
+    graph.node.append(helper.make_node("Reshape", [output.name, shape], [result], name=rw.fresh("reshape")))
+    output.name = result
+    output.type.tensor_type.ClearField("shape")

@@ -13,7 +13,8 @@ from onnx_migrate.engine.steps.lowering_registry import lowering
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from .building import FLOATS, cast, integers, replace, size_of, slice_axes
+from .building import FLOATS, cast, integers, iota, reduce, replace, size_of, slice_axes
+from .selecting import select
 
 _T = TensorProto
 
@@ -25,13 +26,14 @@ _LARGEST_STATE = 4096
 def cum_sum_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """CumSum begins with opset 11: a Scan adds along the axis.
 
-    What changes: a Scan whose state is the sum so far. It begins with -0, which keeps the sign of a zero; with 0 where
-    `exclusive` is set, since that is then the first result.
+    What changes: a Scan whose state is the sum so far, along the axis; or along the second of three axes to which the
+    input is reshaped, where the axis is computed at run time or the rank is unknown. It begins with -0, which keeps the
+    sign of a zero; with 0 where `exclusive` is set, since that is then the first result.
 
     Why equal: the text. ONNX Runtime adds in the same order: bit for bit.
 
-    Limits: the axis must be a constant, and where it is negative the rank must be known. The element type must be known. A
-    tensor that is empty at run time fails in ONNX Runtime, unless its shape says so.
+    Limits: the element type must be known. A tensor that is empty at run time fails in ONNX Runtime, unless its shape says
+    so.
     """
     _scan(rw, "Add", -0.0)
 
@@ -40,12 +42,13 @@ def cum_sum_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def cum_prod_26_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """CumProd begins with opset 26: a Scan multiplies along the axis.
 
-    What changes: a Scan whose state is the product so far, and begins with 1. bfloat16 is multiplied in float32 between Casts.
+    What changes: a Scan as of CumSum, whose state is the product so far, and begins with 1. bfloat16 is multiplied in
+    float32 between Casts.
 
     Why equal: the text; 1 times the first element is that element.
 
-    Limits: the axis must be a constant, and where it is negative the rank must be known. The element type must be known. A
-    tensor that is empty at run time fails in ONNX Runtime, unless its shape says so.
+    Limits: the element type must be known. A tensor that is empty at run time fails in ONNX Runtime, unless its shape says
+    so.
     """
     _scan(rw, "Mul", 1)
 
@@ -56,12 +59,13 @@ def _scan(rw: LoweringRewriter, operator: str, neutral: float) -> None:
     if 0 in (rw.shape(x) or ()):
         replace(rw, x)  # empty, as the result is
         return
-    axis = int(rw.need_constant(1, "axis").reshape(-1)[0])
-    (axis,) = rw.need_axes([axis], x)
-    source, along = x, axis
-    if rw.rank(x) is None:
-        source, along = _three_axes(rw, x, axis), 1
-    rank = rw.need_rank(source)
+    known, rank = rw.known(rw.input(1)), rw.rank(x)
+    source, along = x, 1
+    folded = known is None or not rank
+    if known is None or not rank:
+        source, rank = _three_axes(rw, x, rw.input(1)), 3
+    else:
+        along = int(known.reshape(-1)[0]) % rank
     exclusive, reverse = bool(rw.get("exclusive", 0)), int(rw.get("reverse", 0))
     kind = dtype
     if dtype == _T.BFLOAT16:
@@ -102,15 +106,24 @@ def _scan(rw: LoweringRewriter, operator: str, neutral: float) -> None:
     output = rw.preceding[-1].output[1]
     rw.scope.record_type(output, ValueType(kind, shape))
     result = cast(rw, output, dtype)
-    if rw.rank(x) is None:
+    if folded:
         result = rw.before("Reshape", [result, rw.before("Shape", [x])])
     replace(rw, result)
 
 
-def _three_axes(rw: LoweringRewriter, x: str, axis: int) -> str:
-    """Return a value of unknown rank with three axes, of which the second is `axis`: a Scan needs the rank."""
-    shape = rw.before("Concat", [integers(rw, 0), size_of(rw, x, axis), integers(rw, -1)], axis=0)
-    three = rw.before("Reshape", [rw.before("Flatten", [x], axis=axis), shape], hint="three_axes")
+def _three_axes(rw: LoweringRewriter, x: str, axis: str) -> str:
+    """Return a value with three axes: those before `axis` as one, `axis`, and those behind it as one."""
+    shape = rw.before("Shape", [x])
+    rank = size_of(rw, shape, 0)
+    place = rw.before("Reshape", [cast(rw, axis, _T.INT64), integers(rw, 1)], hint="axis")
+    negative = cast(rw, rw.before("Less", [place, integers(rw, 0)]), _T.INT64)
+    place = rw.before("Add", [place, rw.before("Mul", [negative, rank])], hint="axis")
+    places, one = iota(rw, rank), integers(rw, 1)
+    sizes = []
+    for side in ("Less", "Equal", "Greater"):
+        chosen = rw.before(side, [places, place], hint="chosen")
+        sizes.append(reduce(rw, "ReduceProd", select(rw, chosen, shape, one), [0]))
+    three = rw.before("Reshape", [x, rw.before("Concat", sizes, axis=0)], hint="three_axes")
     rw.scope.record_type(three, ValueType(rw.need_dtype(x), (None, None, None)))
     return three
 

@@ -24,6 +24,8 @@ def dropout_12_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     ratio = rw.known(rw.input(1)) if rw.input(1) else None
     if rw.input(2):
         training = rw.need_constant(2, "training_mode")
+        if training.any() and rw.input(1):
+            ratio = rw.need_constant(1, "ratio")
         nothing = ratio is not None and ratio.size == 1 and ratio.item() == 0
         if training.any() and not nothing:
             rw.refuse(

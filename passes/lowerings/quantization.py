@@ -65,7 +65,9 @@ def dequantize_linear_21_down(node: onnx.NodeProto, rw: LoweringRewriter) -> Non
     """
     if _dequantize_widened(rw):
         return
-    if rw.need_dtype(rw.input(0)) in _WORDS or rw.get("block_size", 0):
+    # Behind an operator of a runtime only the type of the zero point is known, which is the same.
+    dtype = rw.dtype(rw.input(2)) if rw.input(2) else None
+    if (dtype or rw.need_dtype(rw.input(0))) in _WORDS or rw.get("block_size", 0):
         _dequantize_by_arithmetic(rw)
     else:
         rw.drop("block_size")

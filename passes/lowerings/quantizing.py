@@ -9,6 +9,7 @@ from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.spec.element_types import FIRST_OPSET, type_name
 
 from .building import cast, integers, iota, size_of
+from .selecting import select_without_where
 
 __all__ = [
     "dequantize",
@@ -87,8 +88,18 @@ def saturate(rw: LoweringRewriter, value: str, dtype: int, output: str) -> None:
     info = np.iinfo(helper.tensor_dtype_to_np_dtype(dtype))
     low, high = (rw.constant(np.array(end, np.float32), "end") for end in (info.min, info.max))
     above = rw.before("Less", [low, value], hint="above")
-    value = rw.before("Where", [above, value, low], hint="raised")
-    rw.after("Cast", [rw.before("Min", [value, high], hint="saturated")], [output], to=dtype)
+    if rw.target >= 9:
+        value = rw.before("Where", [above, value, low], hint="raised")
+        rw.after("Cast", [rw.before("Min", [value, high], hint="saturated")], [output], to=dtype)
+        return
+    # Below there is no Where. Integers are selected by products, which need no fixed shape, and hide what NaN is cast to.
+    if rw.version >= 11:
+        value = rw.before("Clip", [value, low, high], hint="clipped")
+    else:
+        value = rw.before("Clip", [value], hint="clipped", min=float(info.min), max=float(info.max))
+    whole = rw.before("Cast", [value], hint="whole", to=int(_T.INT32))
+    lowest = rw.constant(np.array(info.min, np.int32), "end")
+    rw.after("Cast", [select_without_where(rw, above, whole, lowest)], [output], to=dtype)
 
 
 def round_to_even(rw: LoweringRewriter, value: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import onnx
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
 from onnx_migrate.rewrite.change_log import Exactness
@@ -18,8 +18,9 @@ def reshape_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     What changes: allowzero=0, the default, is dropped, and so is 1 where no 0 can be in the shape: where all of it is
     known, where it has a -1, beside which a 0 is invalid, and where the input is known not to be empty. A known shape with
-    a 0 gives an empty tensor, which is written as a constant. Where one length alone is computed at run time, it is
-    replaced by -1, which is the same length, 0 included.
+    a 0 gives an empty tensor, which is written as a constant. An input that is known to be empty gives one too, of the
+    shape that is computed at run time. Where one length alone is computed at run time, it is replaced by -1, which is the
+    same length, 0 included.
 
     Why equal: the text of Reshape-14: allowzero says what a 0 means and nothing else.
 
@@ -42,6 +43,12 @@ def reshape_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         return
     shape = rw.shape(source)
     full = shape is not None and all(shape)
+    if shape is not None and 0 in shape and rw.numpy_type(source).kind in "fiub":
+        rw.rename("ConstantOfShape")
+        node.input[:] = [rw.input(1)]
+        rw.set("value", helper.make_tensor("", rw.need_dtype(source), [1], [0]))
+        rw.note("the tensor is empty, so the result is as well")
+        return
     if full or (lengths is not None and (None not in lengths or -1 in lengths)):
         return
     if lengths is not None and lengths.count(None) == 1 and 0 not in lengths:

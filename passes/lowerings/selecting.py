@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from .building import FLOATS, INTEGERS, cast, integers, iota, reduce, scalar, shape_of
+from .building import FLOATS, INTEGERS, cast, integers, iota, reduce, scalar, shape_of, squeeze
 
 __all__ = ["select", "select_without_where"]
 
@@ -85,39 +85,44 @@ def select_without_where(rw: LoweringRewriter, condition: str, then: str, other:
 
 
 def _gather(rw: LoweringRewriter, condition: str, then: str, other: str) -> str:
-    shape = _common_shape(rw, condition, then, other)
+    shape, truth = _common_shape(rw, condition, then, other)
     static = rw.known(shape)
     if static is not None and 0 in static:
         return rw.constant(np.zeros(tuple(static), rw.numpy_type(then)), "empty")
-    flat = [rw.before("Reshape", [_spread(rw, value, shape), integers(rw, -1)]) for value in (other, then)]
+    flat = [
+        rw.before("Reshape", [_spread(rw, value, shape, truth), integers(rw, -1)]) for value in (other, then)
+    ]
     both = rw.before("Concat", flat, hint="both", axis=0)
     known = None if static is None else math.prod(int(size) for size in static)
     count = reduce(rw, "ReduceProd", shape, [0]) if known is None else integers(rw, known)
     places = rw.before("Reshape", [iota(rw, count), shape], hint="places")
-    # A scalar, where the size is known: an axis of 1 would be added to a scalar condition.
-    number = count if known is None else rw.constant(np.array(known, np.int64), "count")
+    # A scalar: an axis of 1 would be added to a scalar condition.
+    number = squeeze(rw, count, [0]) if known is None else rw.constant(np.array(known, np.int64), "count")
     chosen = rw.before("Mul", [rw.before("Cast", [condition], to=_T.INT64), number], hint="chosen")
     return rw.before("Gather", [both, rw.before("Add", [places, chosen])], hint="selected", axis=0)
 
 
-def _common_shape(rw: LoweringRewriter, condition: str, then: str, other: str) -> str:
-    """Return the shape to which the three are broadcast, as an int64 value."""
+def _common_shape(rw: LoweringRewriter, condition: str, then: str, other: str) -> tuple[str, str]:
+    """Return the shape to which the three are broadcast, as an int64 value; and a bool value of that shape, "" if it is known."""
     shapes = [rw.shape(value) for value in (condition, then, other)]
     if all(shape is not None and None not in shape for shape in shapes):
         known = np.broadcast_shapes(*(tuple(size or 0 for size in shape or ()) for shape in shapes))
-        return integers(rw, *known)
+        return integers(rw, *known), ""
     if rw.dtype(then) not in FLOATS:
         for value in (condition, then, other):
             rw.need_static(value)
     truth = condition
     for value in (then, other):
         truth = rw.before("Or", [truth, rw.before("Less", [value, value])])
-    return shape_of(rw, truth)
+    return shape_of(rw, truth), truth
 
 
-def _spread(rw: LoweringRewriter, value: str, shape: str) -> str:
+def _spread(rw: LoweringRewriter, value: str, shape: str, truth: str) -> str:
     """Broadcast a value to a shape."""
     known, own = rw.known(shape), rw.shape(value)
     if known is not None and own == tuple(known.tolist()):
         return value
-    return rw.before("Expand", [value, shape])
+    if rw.target >= 8 or not truth:
+        return rw.before("Expand", [value, shape])
+    ones = rw.before("Cast", [rw.before("Or", [truth, rw.before("Not", [truth])])], to=rw.need_dtype(value))
+    return rw.before("Mul", [value, ones], hint="spread")

@@ -32,7 +32,7 @@ def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         part = -(-length // parts)
         lengths = [part] * (parts - 1) + [length - part * (parts - 1)]
         if lengths[-1] < 0:
-            rw.refuse(f"cannot cut {length} into {parts} parts of {part}", code="invalid-node")
+            rw.refuse(f"{length} elements cannot be cut into {parts} parts of {part}", code="no-equal")
         rw.set_input(1, rw.constant(np.array(lengths), "lengths"))
         return
     at = rw.constant(np.array([axis]), "axis")

@@ -199,7 +199,6 @@ unchanged("Dropout", 22, reason="the version before takes fewer element types", 
 unchanged("DepthToSpace", 28, reason="version 28 is a function of the same meaning")
 unchanged("ReduceLogSum", 28, reason="the version before takes more element types")
 unchanged("ReduceLogSumExp", 28, reason="the version before takes more element types")
-unchanged("If", 11, reason="version 11 lets the branches return different shapes, which runtimes always did")
 unchanged(
     "BatchNormalization", 9, reason="the version before has the attribute spatial, which is 1 by default"
 )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import onnx
 import onnxruntime as ort
 from onnx import numpy_helper
@@ -112,7 +113,10 @@ def _fed(model: onnx.ModelProto, inputs: Sequence[Any]) -> dict[str, Any]:
 
 
 def _array(value: Any) -> Any:
-    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+    """Return a recorded value as an array; ONNX Runtime is fed no scalars of NumPy."""
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def _bind(model: onnx.ModelProto, name: str, value: Any) -> None:

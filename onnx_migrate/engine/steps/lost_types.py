@@ -23,6 +23,13 @@ _HALVES = frozenset(("tensor(float16)", "tensor(bfloat16)"))
 @cache
 def lost_types(step: Lowering) -> frozenset[int]:
     """Return the element types that the version a step leaves takes somewhere and the version before does not there."""
+    names = TensorProto.DataType.items()
+    return frozenset(dtype for name, dtype in names if f"tensor({name.lower()})" in _lost_texts(step))
+
+
+@cache
+def _lost_texts(step: Lowering) -> frozenset[str]:
+    """Return the types that the older version does not take somewhere, as schemas write them."""
     new, old = _forms(step)
     if new is None or old is None or step.types is LostTypes.OWN:
         return frozenset()
@@ -31,16 +38,17 @@ def lost_types(step: Lowering) -> frozenset[int]:
         for index, formal in enumerate(formals):
             older = old.formal(index, output=output)
             lost |= formal.allowed - (older.allowed if older else frozenset())
-    names = TensorProto.DataType.items()
-    return frozenset(dtype for name, dtype in names if f"tensor({name.lower()})" in lost)
+    return frozenset(lost)
 
 
 def has_lost_types(step: Lowering, node: onnx.NodeProto, scope: Scope) -> bool:
     """Return whether a value of the node has a type that the older version does not take in its place."""
     lost = lost_types(step)
-    if not lost:
+    if not _lost_texts(step):
         return False
     names = (*node.input, *node.output)
+    if any(scope.value_type(name).container for name in names if name):
+        return next(_lost_containers(step, node, scope), None) is not None
     return any(_dtype(scope, name) in lost for name in names if name) and any(_lost(step, node, scope))
 
 
@@ -53,6 +61,13 @@ def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
     _, old = _forms(step)
     if old is None:
         return
+    for kind in _lost_containers(step, rw.node, rw.scope):
+        rw.refuse(
+            f"{step.operator} takes no {'optional' if kind.startswith('optional') else 'sequence'} ({kind}) below opset"
+            f" {step.leaves}",
+            code="no-equal",
+            hint="let the model pass on tensors alone",
+        )
     found = {(formal.variable, dtype): formal for formal, dtype in _lost(step, rw.node, rw.scope)}
     for (_, dtype), formal in found.items():
         name = type_name(dtype)
@@ -104,6 +119,17 @@ def _forms(step: Lowering) -> tuple[Constraints | None, Constraints | None]:
         constraints(step.domain, step.operator, step.leaves),
         constraints(step.domain, step.operator, step.to_version) if step.to_version else None,
     )
+
+
+def _lost_containers(step: Lowering, node: onnx.NodeProto, scope: Scope) -> Iterator[str]:
+    """Yield the type of each sequence or optional that the older version does not take."""
+    _, old = _forms(step)
+    for output, names in ((False, node.input), (True, node.output)):
+        for index, name in enumerate(names):
+            kind = scope.value_type(name).container if name else ""
+            formal = old.formal(index, output=output) if old and kind else None
+            if formal and kind not in formal.allowed:
+                yield kind
 
 
 def _lost(step: Lowering, node: onnx.NodeProto, scope: Scope) -> Iterator[tuple[Formal, int]]:

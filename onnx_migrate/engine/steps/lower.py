@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import onnx
@@ -10,6 +11,7 @@ import onnx
 from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.analysis.shape_arithmetic import OPERATORS
+from onnx_migrate.analysis.shape_refinement import refine_outputs
 from onnx_migrate.engine.steps.lost_types import fit_types, has_lost_types
 from onnx_migrate.engine.steps.lowering_registry import Lowering, lowering_from
 from onnx_migrate.engine.steps.node_steps import apply_adapter, is_of_domain, node_name, true_version
@@ -18,12 +20,17 @@ from onnx_migrate.model.graphs import FunctionKey, called, function_key
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import signature_at
 
 __all__ = ["OLDEST", "Lower", "LoweringRefusal"]
 
 OLDEST = 7
 """ONNX Runtime has no kernels below opset 7 for Add, Mul, Gemm and many more, so nothing there could be verified."""
+
+
+_FOLLOWED = OPERATORS | {"Size"}
+"""The operators whose outputs are computed where their inputs are known."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +62,22 @@ class Lower(Visitor):
         self._functions: set[FunctionKey] = {function_key(function) for function in self.proto.functions}
         self._values: dict[int, KnownValues] = {}
         self._producers = Producers()
+        owners: list[onnx.ModelProto | onnx.FunctionProto] = [self.proto, *self.proto.functions]
+        keys = [None, *map(function_key, self.proto.functions)]
+        self._opsets = {
+            key: onnx_opset(owner.opset_import, ir_version=self.proto.ir_version)
+            for key, owner in zip(keys, owners, strict=True)
+        }
 
     def enter(self, scope: Scope) -> None:
         """Compute the constants of a body before any of its nodes is rewritten."""
         outer = self._values.get(id(scope.parent.body)) if scope.parent else None
-        values = KnownValues(scope, self._producers, followed=OPERATORS, outer=outer)
-        values.find_all()
+        values = KnownValues(scope, self._producers, followed=_FOLLOWED, outer=outer)
+        opset = self._opsets.get(scope.function)
+        visit = (
+            partial(refine_outputs, scope, opset=opset, values=values) if opset and not self.domain else None
+        )
+        values.find_all(visit)
         self._values[id(scope.body)] = values
 
     def leave(self, scope: Scope) -> None:

@@ -132,12 +132,13 @@ def test_bit_shift_11(dtype: str, direction: str) -> None:
 
 
 CASTS = [("int32", "uint32", 12), ("uint8", "int8", 3), ("int64", "int64", 7), ("uint64", "int64", 7), ("int16", "uint16", 4),
-         ("float", "float", 1)]  # fmt: skip
+         ("float", "float", 1), ("bool", "uint8", 2)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("source", "target", "to"), CASTS)
 def test_bit_cast_of_integers(source: str, target: str, to: int) -> None:
-    x = pool(source) if source != "float" else special_values(np.dtype(np.float32))
+    plain = {"float": np.float32, "bool": np.bool_}.get(source)
+    x = pool(source) if plain is None else special_values(np.dtype(plain))
     check_down(
         f"""<ir_version: 13, opset_import: ["": 26]> g ({source}[{x.size}] x) => ({target}[{x.size}] y)
         {{ y = BitCast <to = {to}> (x) }}""",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.errors import CannotMigrate
-from tests.lowering import check_down, lower
+from tests.lowering import check_down, special_values
 
 FLAGS = ["", "<exclusive = 1>", "<reverse = 1>", "<exclusive = 1, reverse = 1>"]
 
@@ -19,7 +18,6 @@ def test_cum_sum_along_every_axis(flags: str, axis: int) -> None:
         {{ y = CumSum {flags} (x, axis) }}""",
         10,
         9,
-        refused={"unranked": "needs-rank"} if axis < 0 else None,
     )
 
 
@@ -58,14 +56,19 @@ def test_empty_tensors() -> None:
         )
 
 
-def test_an_axis_at_run_time_is_refused() -> None:
-    with pytest.raises(CannotMigrate) as caught:
-        lower(
-            """<ir_version: 7, opset_import: ["": 11]> g (float[2,3] x, int64 axis) => (float[2,3] y)
-            { y = CumSum (x, axis) }""",
-            10,
-        )
-    assert caught.value.code == "needs-constant"
+@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("axis", [0, 1, -1, -3])
+def test_an_axis_at_run_time(flags: str, axis: int) -> None:
+    check_down(
+        f"""<ir_version: 7, opset_import: ["": 11]> g (float[2,3,4] x, int64 axis) => (float[2,3,4] y)
+        {{ y = CumSum {flags} (x, axis) }}""",
+        10,
+        9,
+        feeds={
+            "x": np.resize(special_values(np.dtype(np.float32)), (2, 3, 4)),
+            "axis": np.array(axis, np.int64),
+        },
+    )
 
 
 @pytest.mark.parametrize("flags", FLAGS)

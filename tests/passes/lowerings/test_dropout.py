@@ -59,3 +59,9 @@ def test_the_mask_of_version_10(mask: bool) -> None:
 def test_training_without_dropping_has_a_mask() -> None:
     source = text(", r, t", "float r = {0}, bool t = {1}", mask=True)
     check_down(source, 11, feeds={"x": np.eye(2, 3, dtype=np.float32)})
+
+
+def test_training_with_a_ratio_at_run_time_needs_the_ratio() -> None:
+    feeds = {"x": np.eye(2, 3, dtype=np.float32), "r": np.array(0, np.float32)}
+    source = text(", r, t", "bool t = {1}", inputs=", float r")
+    check_down(source, 11, feeds=feeds, expected=[], refused=dict.fromkeys(EVERYWHERE, "needs-constant"))

@@ -105,13 +105,20 @@ def test_dequantize_output_dtype(dtype: str, wanted: str, number: int) -> None:
     check(source, 22, 18, 12, variants=("plain", "symbolic", "if"))
 
 
+def test_the_zero_point_tells_the_type() -> None:
+    source = """<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]> graph (uint8[2,3] a, uint8[2,3] b) => (float[2,3] y)
+        <float s = {0.5}, uint8 z = {3}>
+        { q = com.microsoft.QLinearAdd (a, s, z, b, s, z, s, z) y = DequantizeLinear(q, s, z) }"""
+    check_down(source, 20, 13, 9, variants=("plain", "if"))
+
+
 def test_dequantize_half_scale() -> None:
     check(dequantize(19, "int8", dtype="float16"), 18, 13)
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8"])
 def test_quantize_per_tensor(kind: str) -> None:
-    check(quantize(10, kind), 9)
+    check(quantize(10, kind), 9, 8, 7)
     check(quantize(13, kind), 12, 11, 9, refused=NO_RANK)
     check(quantize(21, kind, scale="[1]", x="[30]"), 20, 17, 10, variants=("plain", "symbolic", "if"))
 

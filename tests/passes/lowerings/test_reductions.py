@@ -108,3 +108,10 @@ def test_the_default_needs_no_slice() -> None:
     source = """<ir_version: 7, opset_import: ["": 12]> graph (float[4] x) => (int64[] y)
         { y = ArgMax <select_last_index = 0> (x) }"""
     assert [node.op_type for node in lower(source, 11)[0].graph.node] == ["ArgMax"]
+
+
+def test_axes_that_are_counted_from_the_rank() -> None:
+    source = """<ir_version: 8, opset_import: ["": 18]> graph (float[2, 3, 4] x) => (float[] y)
+        <int64 start = {1}, int64 step = {1}> {
+        s = Shape (x)  rank = Size (s)  axes = Range (start, rank, step)  y = ReduceMean (x, axes) }"""
+    check_down(source, 17, 11, variants=("plain", "symbolic", "if", "function"))

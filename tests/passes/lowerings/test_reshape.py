@@ -70,3 +70,10 @@ def test_flatten(axis: int, dtype: str) -> None:
 def test_flatten_of_an_empty_tensor() -> None:
     source = """<ir_version: 4, opset_import: ["": 9]> graph (int64[2, 0, 4] x) => (int64[] y) { y = Flatten (x) }"""
     check_down(source, 8, variants=("plain",))
+
+
+def test_an_input_that_is_known_to_be_empty() -> None:
+    source = """<ir_version: 8, opset_import: ["": 14]> graph (int64[0, 3, 4] x, int64[3] s) => (int64[] y)
+        { y = Reshape <allowzero = 1> (x, s) }"""
+    feeds = {"x": np.zeros((0, 3, 4), np.int64), "s": np.array([3, 4, 0])}
+    check_down(source, 13, 9, feeds=feeds, variants=("plain", "if", "function"))
