@@ -84,7 +84,8 @@ def test_the_masks_of_windows_are_tiled_where_the_batch_is_merged_with_the_windo
     source = text(
         "float[1,6,4] x", "float[1,6,4] y",
         "a = Reshape(x, k) b = Attention(a, a, a, masks) c = Transpose<perm=[0,2,1,3]>(b) y = Reshape(c, j)",
-        "int64[4] k = {2, 1, 3, 4}, int64[3] j = {1, 6, 4}, float[2,1,3,3] masks = {0,0,-9,0,0,-9,0,0,-9,-9,0,0,-9,0,0,-9,0,0}", opset=23,
+        "int64[4] k = {2, 1, 3, 4}, int64[3] j = {1, 6, 4},"
+        " float[2,1,3,3] masks = {0,0,-9,0,0,-9,0,0,-9,-9,0,0,-9,0,0,-9,0,0}", opset=23,
     )  # fmt: skip
 
     _, reasons = check_items(source, {"x": 0}, [0], rtol=1e-6)
