@@ -162,7 +162,7 @@ def sequence_map_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     inner.input.append(helper.make_tensor_value_info(go, TensorProto.BOOL, []))
     inner.output.append(helper.make_tensor_value_info(going, TensorProto.BOOL, []))
     starts, inserts = [], []
-    for place, result in enumerate(results):
+    for result in results:
         dtype = result.type.tensor_type.elem_type or rw.dtype(result.name)
         if not dtype:
             rw.refuse(f"the element type of {result.name!r} in its body is unknown", code="needs-type")
