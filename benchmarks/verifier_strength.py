@@ -401,7 +401,7 @@ def claim_for(base: str, original: Runnable, result: Runnable) -> dict[str, Any]
 
 def verify_with_few_runs(original: Runnable, result: Runnable, **claim: Any) -> Verdict:
     """Verify as if every run took long; in this process, as a child would measure the time."""
-    feed_search._DEAR = -1.0
+    feed_search.DEAR = -1.0
     return verify_in_child(original, result, **claim, isolated=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -26,6 +27,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.spec.runtimes import Lower
 from onnx_migrate.verification import Policy, Verifying, policy_of
+from onnx_migrate.verify import ready_worker
 from onnx_migrate.verify.prover import Prover
 
 __all__ = ["Migration", "convert_version", "migrate"]
@@ -191,33 +193,35 @@ def migrate(
             original = files.load(source)
     clock.seconds["load"] = original.load_seconds
     log, proof = ChangeLog(), None
-    try:
-        result = pipeline.run(original, log, require_optional=simplify == "require", stage=clock)
-        if policy != "off":
-            prover_of = partial(
-                Prover,
-                input_data=input_data,
-                rtol=rtol,
-                atol=atol,
-                seed=seed,
-                limits=limits,
-                isolated=isolated,
-                listen=proof_progress,
-            )
-            with clock("verify"):
-                verifying = Verifying(pipeline, prover_of, policy == "require", simplify == "require")
-                result, proof = verifying(original, result, log)
-        elif any(ModelProperty.DYNAMIC_DIMS in item.ensures for item in pipeline):
-            log.note(
-                "dynamic_dims",
-                "not-proved",
-                "verification was left out, so the model was not run at other sizes. Only that shows whether its"
-                " dynamic dims work",
-                severity="warning",
-            )
-    except MigrateError as error:
-        error.partial_report = PartialReport.of(original, log, error.where, clock.seconds)
-        raise
+    with ready_worker(limits) if isolated and policy != "off" else nullcontext() as worker:
+        try:
+            result = pipeline.run(original, log, require_optional=simplify == "require", stage=clock)
+            if policy != "off":
+                prover_of = partial(
+                    Prover,
+                    input_data=input_data,
+                    rtol=rtol,
+                    atol=atol,
+                    seed=seed,
+                    limits=limits,
+                    isolated=isolated,
+                    listen=proof_progress,
+                    worker=worker,
+                )
+                with clock("verify"):
+                    verifying = Verifying(pipeline, prover_of, policy == "require", simplify == "require")
+                    result, proof = verifying(original, result, log)
+            elif any(ModelProperty.DYNAMIC_DIMS in item.ensures for item in pipeline):
+                log.note(
+                    "dynamic_dims",
+                    "not-proved",
+                    "verification was left out, so the model was not run at other sizes. Only that shows whether its"
+                    " dynamic dims work",
+                    severity="warning",
+                )
+        except MigrateError as error:
+            error.partial_report = PartialReport.of(original, log, error.where, clock.seconds)
+            raise
     report = Report(
         model=original.name,
         before=ModelSummary.of(original.proto),

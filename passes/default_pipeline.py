@@ -14,6 +14,7 @@ from .declared_shapes import DeclaredShapes
 from .dynamic_dims import DynamicDims
 from .fix_dims import FixDims
 from .ir_version import IrVersion
+from .lower_ml import LowerMl
 from .lower_opset import LowerOpset
 from .migrate_ml import DOMAIN as ML
 from .migrate_ml import MigrateMl
@@ -86,24 +87,35 @@ def _migrations(options: PipelineOptions) -> list[Pass]:
     if main is not None:
         opset, at_least = main
         unlist = not options.keep_initializers_as_inputs
-        newer: Newer = "keep" if at_least else "lower" if options.lower else "refuse"
+        newer = _newer(options, at_least)
         passes.append(MigrateOpset(opset=opset, newer=newer, unlist=unlist, keep=options.keep))
     if ML in targets:
         opset, at_least = targets[ML]
         passes.append(
-            MigrateMl(opset=opset, at_least=at_least)
+            MigrateMl(opset=opset, newer=_newer(options, at_least))
             if main is None
-            else MigrateMl(opset=opset, at_least=at_least, beside=main[0])
+            else MigrateMl(opset=opset, newer=_newer(options, at_least), beside=main[0])
         )
     return passes
 
 
+def _newer(options: PipelineOptions, at_least: bool) -> Newer:
+    """Return what happens to models that are newer than the opset asked for."""
+    return "keep" if at_least else "lower" if options.lower else "refuse"
+
+
 def _lowerings(options: PipelineOptions) -> list[Pass]:
     """Return the passes that bring nodes of newer opsets down, which must see the symbols of dims."""
-    main = _targets(_asked(options)).get("ai.onnx")
-    if main is None or main[1] or not options.lower:
-        return []
-    return [LowerOpset(opset=main[0], nearest=options.lower == "nearest", keep_ir=options.keep_ir)]
+    targets = _targets(_asked(options))
+    main, of_ml = targets.get("ai.onnx"), targets.get(ML)
+    passes: list[Pass] = []
+    if not options.lower:
+        return passes
+    if of_ml is not None and not of_ml[1]:
+        passes.append(LowerMl(opset=of_ml[0]) if main is None else LowerMl(opset=of_ml[0], beside=main[0]))
+    if main is not None and not main[1]:
+        passes.append(LowerOpset(opset=main[0], nearest=options.lower == "nearest", keep_ir=options.keep_ir))
+    return passes
 
 
 def _asked(options: PipelineOptions) -> Opset:

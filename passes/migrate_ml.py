@@ -22,6 +22,8 @@ from onnx_migrate.spec.ir_versions import minimal_ir_version
 from onnx_migrate.spec.opsets import imported, onnx_opset, set_onnx_opset
 from onnx_migrate.spec.schema import is_onnx, newest_opset
 
+from .migrate_opset import Newer
+
 __all__ = ["DOMAIN", "MigrateMl"]
 
 DOMAIN = "ai.onnx.ml"
@@ -33,14 +35,14 @@ class MigrateMl(Pass):
     """Migrate the ai.onnx.ml nodes of the main graph, all sub-graphs and local functions to an opset, each from its own.
 
     What they become in ai.onnx is written in forms that no opset from 13 on has changed. Raises CannotMigrate for
-    a model that is newer than the target, unless `at_least` is set, and for every node that has no equal there.
+    a model that is newer than the target, unless `newer` says otherwise, and for every node that has no equal there.
     """
 
     name: ClassVar[str] = "migrate_ml"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     opset: int
-    at_least: bool = False
-    """Whether a model of a newer opset stays at that opset; else it is refused."""
+    newer: Newer = "refuse"
+    """What happens to a model of a newer opset: it is refused, stays at its opset, or waits for the pass lower_ml."""
     beside: int = 21
     """The ai.onnx opset for a body that imports none and gets ai.onnx nodes; 21 was released with ai.onnx.ml 5."""
 
@@ -59,14 +61,15 @@ class MigrateMl(Pass):
         own = max((version for version in versions if version is not None), default=None)
         if own is None:
             return model
-        target = max(self.opset, own) if self.at_least else self.opset
-        if own > target:
+        target = max(self.opset, own) if self.newer == "keep" else self.opset
+        if own > target and self.newer == "refuse":
             raise CannotMigrate(
-                f"the model has opset {own} of {DOMAIN}, which is newer than the target {target}",
+                f"the model has opset {own} of {DOMAIN}, which is newer than the target {target}, and lowering was not asked"
+                " for",
                 code="downgrade",
-                hint=f"models are only migrated to newer opsets: ask for {own} or above, or for {target}+ to keep newer ones",
+                hint=f"leave --no-lower out, or ask for {target}+ to keep newer models as they are",
             )
-        if all(version in (None, target) for version in versions):
+        if all(version is None or version >= target for version in versions):
             return model
         for path in sort_model(proto):
             log.note(self.name, "sorted", f"sorted the nodes of {path} topologically", subject=path)
@@ -74,7 +77,7 @@ class MigrateMl(Pass):
         driver = Driver(Lift(proto, target, log, domain=DOMAIN, pass_name=self.name))
         bodies = scopes(proto, model.weights, result_ir_version=ir_version)
         for scope, owner, version in zip(bodies, owners, versions, strict=True):
-            if version is None or version == target:
+            if version is None or version >= target:
                 continue
             driver.body(scope, version)
             for entry in owner.opset_import:
@@ -84,7 +87,8 @@ class MigrateMl(Pass):
             if none and any(is_onnx(node.domain) for node in scope.body.node):
                 set_onnx_opset(owner, self.beside)
                 ir_version = max(ir_version, minimal_ir_version(self.beside))
-        log.note(self.name, "ml-opset", f"{DOMAIN} {own} became {target}", subject="model")
+        if own <= target:
+            log.note(self.name, "ml-opset", f"{DOMAIN} {own} became {target}", subject="model")
         if ir_version != proto.ir_version:
             log.note(
                 self.name, "ir-version", f"IR version {proto.ir_version} became {ir_version}", subject="model"

@@ -25,6 +25,7 @@ from onnx_migrate import (
     files,
     migrate,
 )
+from onnx_migrate.isolate import Worker
 from onnx_migrate.migration import Migration
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.codes import CODES
@@ -145,6 +146,26 @@ def test_progress_is_called_as_stages_begin() -> None:
     assert stages[0] == "load"
     assert stages[-1] == "verify"
     assert "migrate_opset" in stages
+
+
+def test_the_process_that_verifies_is_started_before_the_passes_and_ended_with_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[Worker] = []
+    start = Worker.__init__
+    monkeypatch.setattr(
+        Worker, "__init__", lambda self, *given: (started.append(self), start(self, *given))[1]
+    )
+    seen: list[tuple[str, int]] = []
+
+    migrate(small(), simplify=False, progress=lambda stage: seen.append((stage, len(started))))
+
+    assert seen[0] == ("load", 0)
+    assert {count for _, count in seen[1:]} == {1}, "before the first pass, and no other to verify"
+    assert not started[0].alive
+    migrate(small(), simplify=False, verify=False)
+    migrate(small(), simplify=False, **HERE)
+    assert len(started) == 1
 
 
 def test_the_runs_of_the_verification_are_told_as_they_begin() -> None:

@@ -6,6 +6,7 @@ either stream, goes to the log that the parent made stderr. The child never outl
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import pickle
@@ -37,8 +38,8 @@ __all__ = [
     "serve",
 ]
 
-BOOT = "import sys; sys.path[:] = sys.argv[3:]; from onnx_migrate.isolate.child import serve; serve(*sys.argv[1:3])"
-"""What the interpreter of a child runs, with the parent's process id, the memory limit and the entries of sys.path.
+BOOT = "import sys; sys.path[:] = sys.argv[4:]; from onnx_migrate.isolate.child import serve; serve(*sys.argv[1:4])"
+"""What the interpreter of a child runs: the parent's process id, the memory limit, modules to import and sys.path follow.
 
 `__main__` of the parent is not imported, so scripts need no guard."""
 
@@ -101,8 +102,11 @@ def pack(request: tuple[Function, tuple[Any, ...], Mapping[str, Any]]) -> bytes:
     return _LENGTH.pack(len(data)) + data
 
 
-def serve(parent: str, memory: str) -> None:
-    """Take calls until the parent ends this process; `memory` is its limit in bytes, "" for none."""
+def serve(parent: str, memory: str, modules: str) -> None:
+    """Take calls until the parent ends this process; `memory` is its limit in bytes, "" for none.
+
+    `modules`, separated by commas, are imported first, so that the call which needs them need not wait for that.
+    """
     _die_with(int(parent))
     requests = os.fdopen(os.dup(0), "rb")
     messages = os.fdopen(os.dup(1), "wb")
@@ -120,6 +124,9 @@ def serve(parent: str, memory: str) -> None:
 
     _current.send = send
     send(READY, None)
+    for module in filter(None, modules.split(",")):
+        with contextlib.suppress(Exception):  # the call that needs it raises it again
+            importlib.import_module(module)
     while True:
         data = waiting.get()
         _current.stage = ""

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,16 +38,20 @@ def run(
     limits: Limits | None = None,
     isolated: bool = True,
     listen: Listener | None = None,
+    worker: Worker | None = None,
 ) -> Ending:
     """Call `function` ("package.module:name") with `args` in a child process of its own and return how it ended.
 
     Arguments and the returned value must pickle. With `isolated=False` the call is made in this process: the same
     endings, without the limits and without protection from crashes. KeyboardInterrupt kills the child and propagates.
-    `listen` gets what the function says on the way (`say`).
+    `listen` gets what the function says on the way (`say`). If `worker` is alive, it takes the call, under its own limit of
+    memory.
     """
     if not isolated:
         return call(function, args, {}, listen)
     limits = limits or Limits()
+    if worker is not None and worker.alive:
+        return worker.call(function, *args, seconds=limits.seconds, listen=listen)
     with Worker(limits.memory) as worker:
         return worker.call(function, *args, seconds=limits.seconds, listen=listen)
 
@@ -54,10 +59,11 @@ def run(
 class Worker:
     """A child process for one call after another, until it is closed, or ends because of one.
 
-    `memory` limits its private writable memory in bytes. Must be closed by the thread that made it.
+    `memory` limits its private writable memory in bytes. `modules` are imported before the first call. Must be closed by
+    the thread that made it.
     """
 
-    def __init__(self, memory: int | None = None) -> None:
+    def __init__(self, memory: int | None = None, modules: Sequence[str] = ()) -> None:
         self.started = False
         """Whether the child has begun to take calls."""
         self._memory = memory
@@ -67,7 +73,7 @@ class Worker:
         search = [entry or os.getcwd() for entry in sys.path]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", BOOT, str(os.getpid()), str(memory or ""), *search],
+                [sys.executable, "-c", BOOT, str(os.getpid()), str(memory or ""), ",".join(modules), *search],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

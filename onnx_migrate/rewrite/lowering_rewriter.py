@@ -14,6 +14,7 @@ from onnx_migrate.analysis.value_types import ValueType
 from onnx_migrate.analysis.written_types import record_outputs
 from onnx_migrate.errors import Where
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.schema import is_onnx
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +39,7 @@ class LoweringRewriter(Rewriter):
     ) -> None:
         super().__init__(node, scope, version, target, where)
         self._values = values
+        self._of_onnx = is_onnx(node.domain)
         self._casts_after: list[tuple[str, str, int]] = []
 
     # What is known of values
@@ -131,26 +133,12 @@ class LoweringRewriter(Rewriter):
                 self.scope.record_type(raw, ValueType(wide, self.shape(name)))
                 self._casts_after.append((raw, name, narrow))
 
-    def constant(self, array: np.ndarray[Any, Any], hint: str) -> str:
-        """Add a constant to the body, as `Rewriter.constant`.
-
-        Refuses integers in a function with code `needs-value`, so that it is inlined, for a target below 9: a function has
-        no initializers, and the Constant of those opsets holds floats alone.
-        """
-        if self.scope.function is not None and self.target < 9 and array.dtype.kind != "f":
-            self.refuse(
-                f"a function cannot hold the constant {hint!r} of {array.dtype} below opset 9",
-                code="needs-value",
-                hint="inline the function first: onnx.inliner.inline_local_functions",
-            )
-        return super().constant(array, hint)
-
     def finish(self) -> None:
         """Write what was left for the end, and infer the types of the node's new outputs and of those written after it."""
         for raw, name, narrow in self._casts_after:
             self.after("Cast", [raw], [name], to=narrow)
         for item in (*(() if self.removed else (self.node,)), *self.following):
-            record_outputs(self.scope, item, self.version)
+            self._record(item)
         if not self.removed:
             self._values.add(self.node)
 
@@ -163,9 +151,13 @@ class LoweringRewriter(Rewriter):
         attributes: dict[str, Any],
     ) -> onnx.NodeProto:
         node = super()._node(operator, inputs, outputs, domain, attributes)
-        record_outputs(self.scope, node, self.version)
+        self._record(node)
         self._values.add(node)
         return node
+
+    def _record(self, node: onnx.NodeProto) -> None:
+        if is_onnx(node.domain) == self._of_onnx:  # `version` is of the domain that is lowered
+            record_outputs(self.scope, node, self.version)
 
     def numpy_type(self, value: str) -> np.dtype[Any]:
         """Return the NumPy dtype of a value's element type, or refuse with code `needs-type`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.dynamic.proof import prove_dynamic
-from onnx_migrate.verify.equivalence.verifier import verify
+from onnx_migrate.verify.equivalence.verifier import ready_worker, verify
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds
 from onnx_migrate.verify.verdict import (
@@ -32,5 +32,6 @@ __all__ = [
     "Trial",
     "Verdict",
     "prove_dynamic",
+    "ready_worker",
     "verify",
 ]

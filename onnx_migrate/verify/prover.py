@@ -11,7 +11,7 @@ from pathlib import Path
 
 from onnx_migrate import files
 from onnx_migrate.errors import CannotMigrate, VerificationFailed, Where
-from onnx_migrate.isolate import Limits, Listener
+from onnx_migrate.isolate import Limits, Listener, Worker
 from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
@@ -52,6 +52,8 @@ class Prover:
     isolated: bool
     listen: Listener | None = None
     """What gets how far a verification has come."""
+    worker: Worker | None = None
+    """A child process that is ready for the verification."""
     _temporary: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __enter__(self) -> Prover:
@@ -97,6 +99,7 @@ class Prover:
             limits=self.limits,
             isolated=self.isolated,
             listen=self.listen,
+            worker=self.worker,
         )
         if not proof.determined:
             return Proof(_not_proved(verdict, proof), proof)
@@ -142,6 +145,7 @@ class Prover:
             limits=self.limits,
             isolated=self.isolated,
             listen=self.listen,
+            worker=self.worker,
         )
 
     def require_loadable(self, result: Model, verdict: Verdict) -> Verdict:

@@ -85,6 +85,9 @@ def resize_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     policy = str(rw.get("keep_aspect_ratio_policy", "stretch"))
     f = Folding(rw)
     if modes.antialias and not _grows(rw, modes):
+        for index, what in ((2, "scales"), (3, "sizes")):
+            if rw.input(index):
+                rw.need_constant(index, what)
         _write_antialiased(rw, f, read_given(rw, modes))
         return
     if modes.antialias:
@@ -93,6 +96,8 @@ def resize_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if policy != "stretch" and rw.input(3):
         given = read_given(rw, modes)
         if write_scales(given):
+            scales = [given.scales[place] for place in given.places]
+            rw.set_input(2, rw.constant(np.array(scales, np.float32), "scales"))
             rw.set_input(3, "")
         elif all(
             kept or (length is not None and size is not None and scale_of_size(length, size) == scale)
@@ -100,17 +105,11 @@ def resize_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
                 given.kept, given.shape, given.sizes, given.scales, strict=True
             )
         ):
-            rw.set_input(
-                3, rw.constant(np.array([given.sizes[place] for place in given.places], np.int64), "sizes")
-            )
-            rw.drop("keep_aspect_ratio_policy")
-            spread_axes(rw)
-            return
+            sizes = [given.sizes[place] for place in given.places]
+            rw.set_input(3, rw.constant(np.array(sizes, np.int64), "sizes"))
         else:
             _write(rw, f, given, given.axes(f))
             return
-        rw.drop("axes", "keep_aspect_ratio_policy")
-        return
     rw.drop("keep_aspect_ratio_policy")
     spread_axes(rw)
 
@@ -149,8 +148,8 @@ def resize_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     an axis of unknown length stays as it is beside one that is resized, 2.4e-7 of the largest element. NaN and
     infinities reach what they reach in the kernel. Integers and halves are computed in float32, as in the kernel.
 
-    Limits: the rank must be known; for tf_crop_and_resize also the roi; for linear and cubic of four axes, which axes
-    are resized. ONNX Runtime copies the input where no length changes although a scale is above 1; the Gathers of
+    Limits: the rank must be known. Of four axes in linear and cubic of which nothing is known, all but the first are
+    resampled. ONNX Runtime copies the input where no length changes although a scale is above 1; the Gathers of
     lengths that are unknown sample then, as the standard's text says.
     """
     modes = modes_of(rw)
@@ -256,7 +255,7 @@ def _write_antialiased(rw: LoweringRewriter, f: Folding, given: Given) -> None:
     axes = given.axes(f)
     if not all(axis.fixed for axis in axes):
         rw.refuse(
-            "antialias=1 does not exist below opset 18, and its filter depends on lengths or scales known only at run time",
+            "antialias=1 does not exist below opset 18, and its filter depends on lengths known only at run time",
             code="needs-shape",
             hint="fix the dims of the model's inputs with --fix",
         )

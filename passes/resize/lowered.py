@@ -74,7 +74,7 @@ class Given:
         return [self._axis(f, axis) for axis in sorted(changed)]
 
     def _axis(self, f: Folding, place: int) -> Axis:
-        rw, source = self.rw, self.rw.input(0)
+        rw = self.rw
         known, size, scale = self.shape[place], self.sizes[place], self.scales[place]
         length = _vector(known) if known is not None else self._lengths([place])
         at = self.places.index(place) if place in self.places else 0
@@ -99,18 +99,28 @@ class Given:
                     f("Floor", f("Mul", f.cast(length, TensorProto.FLOAT), scale_is)), TensorProto.INT64
                 )
             )
-        return Axis(place, length, size_is, scale_is, self._roi(place, at, source))
+        return Axis(place, length, size_is, scale_is, self._roi(place, at))
 
     def _lengths(self, axes: list[int]) -> str:
         shape = self.rw.before("Shape", [self.rw.input(0)], hint="lengths")
         return self.rw.before("Gather", [shape, self.rw.constant(np.array(axes, np.int64), "axes")], axis=0)
 
-    def _roi(self, place: int, at: int, source: str) -> tuple[Array, Array]:
-        start, end = np.zeros(1, np.float32), np.ones(1, np.float32)
-        if self.modes.coordinates != "tf_crop_and_resize" or not self.rw.input(1) or place not in self.places:
-            return start, end
-        roi = self.rw.need_constant(1, "roi").astype(np.float32).reshape(-1)
-        return (roi[at : at + 1], roi[len(self.places) + at :][:1]) if roi.size else (start, end)
+    def _roi(self, place: int, at: int) -> tuple[Operand, Operand]:
+        """Return the start and end of the region along an axis, as float32."""
+        rw, whole = self.rw, (np.zeros(1, np.float32), np.ones(1, np.float32))
+        crops = self.modes.coordinates == "tf_crop_and_resize" and bool(rw.input(1))
+        if not crops or place not in self.places:
+            return whole
+        roi = rw.known(rw.input(1))
+        if roi is not None:
+            if not roi.size:
+                return whole
+            real = roi.astype(np.float32).reshape(-1)
+            return real[at : at + 1], real[len(self.places) + at :][:1]
+        value = rw.input(1)
+        if rw.need_dtype(value) != TensorProto.FLOAT:
+            value = rw.before("Cast", [value], hint="roi", to=TensorProto.FLOAT)
+        return _element(rw, value, at), _element(rw, value, len(self.places) + at)
 
 
 def _vector(value: int) -> Array:
@@ -193,10 +203,11 @@ def _apply_policy(
     policy = rw.get("keep_aspect_ratio_policy")
     lengths = [shape[place] for place in places]
     if any(size is None for size in elements) or any(length is None for length in lengths):
-        what = "sizes" if any(size is None for size in elements) else "lengths of its input"
+        if any(size is None for size in elements):
+            rw.need_constant(3, f"sizes, which keep_aspect_ratio_policy={policy} applies to,")
         rw.refuse(
-            f"keep_aspect_ratio_policy is {policy!r}, and below opset 18 the {what} must be known to apply it",
-            code="needs-constant" if what == "sizes" else "needs-shape",
+            f"keep_aspect_ratio_policy is {policy!r}, and below opset 18 the lengths of its input must be known to apply it",
+            code="needs-shape",
             hint="fix the dims of the model's inputs with --fix",
         )
     pairs = [(length or 0, size or 0) for length, size in zip(lengths, elements, strict=True)]

@@ -43,12 +43,12 @@ class Axis:
     length: Operand
     size: Operand
     scale: Operand
-    roi: tuple[Array, Array]
+    roi: tuple[Operand, Operand]
 
     @property
     def fixed(self) -> bool:
         """Whether lengths and scale are constants."""
-        return not any(isinstance(item, str) for item in (self.length, self.size, self.scale))
+        return not any(isinstance(item, str) for item in (self.length, self.size, self.scale, *self.roi))
 
 
 def _real(f: Folding, operand: Operand) -> Operand:
@@ -84,10 +84,13 @@ def coordinates(f: Folding, axis: Axis, kind: str) -> Operand:
         return f("Div", f("Mul", place, last), steps)
     if kind == "tf_crop_and_resize":
         start, end = axis.roi
-        grid = f("Div", f("Mul", f("Mul", place, end - start), last), steps)
+        grid = f("Div", f("Mul", f("Mul", place, f("Sub", end, start)), last), steps)
         many = f("Add", f("Mul", start, last), grid)
-        one = f("Mul", _HALF * (start + end), last)
-        return f("Where", f("Greater", _real(f, axis.size), _ONE), many, one)
+        one = f("Mul", f("Mul", _HALF, f("Add", start, end)), last)
+        cropped = f("Where", f("Greater", _real(f, axis.size), _ONE), many, one)
+        if not isinstance(scale, str):
+            return cropped
+        return f("Where", f("Or", f("Less", scale, _ONE), f("Greater", scale, _ONE)), cropped, place)
     half_pixel = f("Sub", f("Div", middle, scale), _HALF)
     if kind == "pytorch_half_pixel":
         return f("Mul", half_pixel, _real(f, f("Greater", _real(f, axis.size), _ONE)))

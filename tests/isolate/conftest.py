@@ -37,6 +37,12 @@ def count():
     tell("two")
     return 2
 
+def pid():
+    return os.getpid()
+
+def loaded(name):
+    return name in sys.modules
+
 def leave():
     os._exit(3)
 

@@ -170,3 +170,14 @@ def test_what_a_function_says_is_heard_before_it_ends(module, isolated):
     assert isolate.run(f"{module}:count", isolated=isolated, listen=heard.append) == Returned(2)
     assert heard == ["one", "two"]
     assert isolate.run(f"{module}:count", isolated=isolated) == Returned(2)
+
+
+def test_a_worker_that_is_ready_takes_the_call_and_one_that_has_ended_does_not(module):
+    with Worker(modules=["wave", "no.such.module"]) as worker:
+        first = isolate.run(f"{module}:pid", worker=worker)
+        assert first == Returned(worker._process.pid)
+        assert isolate.run(f"{module}:loaded", "wave", worker=worker) == Returned(True)
+        assert isolate.run(f"{module}:loaded", "wave") == Returned(False)
+        worker.kill()
+        worker._process.wait()
+        assert isolate.run(f"{module}:pid", worker=worker) != first

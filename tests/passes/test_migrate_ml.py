@@ -145,7 +145,7 @@ def test_an_older_target_and_one_that_does_not_exist() -> None:
     with pytest.raises(CannotMigrate) as caught:
         migrate_ml(model(ENCODER.replace('"ai.onnx.ml": 1', '"ai.onnx.ml": 4')), opset=3)
     assert caught.value.code == "downgrade"
-    kept, _ = migrate_ml(model(ENCODER.replace('"ai.onnx.ml": 1', '"ai.onnx.ml": 4')), opset=3, at_least=True)
+    kept, _ = migrate_ml(model(ENCODER.replace('"ai.onnx.ml": 1', '"ai.onnx.ml": 4')), opset=3, newer="keep")
     assert [entry.version for entry in kept.opset_import if entry.domain == "ai.onnx.ml"] == [4]
     with pytest.raises(UsageError) as usage:
         migrate_ml(model(ENCODER), opset=99)

@@ -71,6 +71,21 @@ class Noise:
                 if array is not None and other is not None and array.shape == other.shape:
                     self._proved[part, index] = rounding_between(array, other)
 
+    def assume(self, run: Mapping[str, Any]) -> None:
+        """Take another feed's run into account that was made once: what rounding changes in it is in proportion.
+
+        It is as large, relative to the scale, as on the feed before.
+        """
+        index = len(self._runs)
+        for name, value in run.items():
+            for part, array in flatten(name, value):
+                scale, before = scale_of(array), self._scales.get(part, 0.0)
+                ratio = scale / before if before else 1.0
+                for known in (self._observed, self._typical):
+                    if (part, index - 1) in known:
+                        known[part, index] = known[part, index - 1] * ratio
+                self._scales[part] = max(before, scale)
+
     def undetermined(self) -> dict[str, float]:
         """Return the discrete outputs that rounding changes throughout on every feed, with the share that changes.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
-from onnx_migrate.isolate import Limits, Listener, mark
+from onnx_migrate.isolate import Limits, Listener, Worker, mark
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps
 from onnx_migrate.verify.dynamic.batch_items import independent_batches, require_independent_items
@@ -43,17 +43,18 @@ def prove_dynamic(
     limits: Limits | None = None,
     isolated: bool = True,
     listen: Listener | None = None,
+    worker: Worker | None = None,
 ) -> DynamicProof:
     """Run `result` in a child process at the frozen sizes (`symbols`: name to size) and at two others of each symbol.
 
     Of the symbols in `batch` it is also required that every item of a batch equals its own run; of the others, that
     they leave the batch unchanged. Raises UsageError for a symbol that no input has; whatever the model does is in the
     proof, which does not hold where the model cannot be run, and is not determined where time or memory ran out.
-    `listen` gets how far it has come.
+    `listen` gets how far it has come. `worker` is a child process that is ready for this, if there is one.
     """
     start = time.perf_counter()
     arguments = result, dict(symbols), frozenset(batch), tolerance or _ITEM_TOLERANCE, seed
-    ending = isolate.run(PROVE, *arguments, limits=limits, isolated=isolated, listen=listen)
+    ending = isolate.run(PROVE, *arguments, limits=limits, isolated=isolated, listen=listen, worker=worker)
     seconds = time.perf_counter() - start
     if isinstance(ending, isolate.Returned):
         proof: DynamicProof = ending.value

@@ -84,7 +84,7 @@ def run_exact(exact: Runnable, findings: Findings) -> list[Values]:
     mark("result before its inexact changes: running")
     reference = findings.reference
     names = reference.inner_names(exact.proto())
-    return list(run_recorded(exact, names, reference.hidden, [feed.inputs for feed in reference.feeds])[1])
+    return list(run_recorded(exact, names, reference.hidden, reference.inputs(reference.first))[1])
 
 
 def run_recorded(

@@ -60,7 +60,7 @@ class CandidateRun:
                     self._findings.compare_recorded(index, values)
 
     def _runs(self, configuration: str, *, first: bool) -> Iterator[Values]:
-        inputs = [feed.inputs for feed in self._reference.feeds]
+        inputs = self._reference.inputs(configuration)
         if self._reference.nearest and self._pairs is None and configuration in LEVELS:
             inner = self._with_inner_values(configuration, inputs, self._hidden if first else ())
             self.evaluator = inner.evaluator.name

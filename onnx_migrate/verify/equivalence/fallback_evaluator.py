@@ -51,9 +51,10 @@ def verify_in_reference(
     trusted = True
     try:
         model = open_model(result, REFERENCE)
-        for index, feed in enumerate(findings.reference.feeds):
-            begin_run(f"input {index + 1} of {len(findings.reference.feeds)} in onnx.reference")
-            values = model.run(feed.inputs)
+        inputs = findings.reference.inputs(findings.reference.first)
+        for index, feed in enumerate(inputs):
+            begin_run(f"input {index + 1} of {len(inputs)} in onnx.reference")
+            values = model.run(feed)
             trusted = _observe_original(original, findings, index) and trusted
             findings.compare(findings.reference.first, index, values)
             if time.perf_counter() - start > _PATIENCE:

@@ -18,7 +18,7 @@ from onnx_migrate.verify.inputs.sizes import SizeChoice, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
 from onnx_migrate.verify.run_count import begin_run
 
-__all__ = ["SIZES_STAGE", "FeedSearch", "Values"]
+__all__ = ["DEAR", "SIZES_STAGE", "FeedSearch", "Values"]
 
 SIZES_STAGE = "original: running, sizes"
 """The stage in which sizes are tried, for `isolate.mark`; the index of the choice of sizes follows."""
@@ -27,7 +27,7 @@ _DISTRIBUTIONS = ("normal", "wide")
 _FURTHER_DISTRIBUTIONS = ("uniform", "pixels", "small")
 _PATIENCE = 2.0
 """Seconds after which no further distribution is tried."""
-_DEAR = 0.1
+DEAR = 0.1
 """Seconds that one run may take; of a model that takes longer, less is run (docs/verification.md)."""
 
 _LONGEST_SEARCH = 30.0
@@ -42,7 +42,8 @@ class FeedSearch:
 
     `before` and `after` are original and result: where the original leaves a dim open that is fixed in the result, the
     inputs have the result's size. `hidden` are inner values that `model` outputs as well, and then what they are on the
-    first feed. `dear` is whether one run takes so long that less is run; never, if `thorough`. `notes` are what the
+    first feed. `dear` is whether one run takes so long that less is run; never, if `thorough`. `seconds` is how long the
+    first one took. `notes` are what the
     report says of the feeds that do not run.
     """
 
@@ -64,7 +65,7 @@ class FeedSearch:
         self._hidden, self._thorough = hidden, thorough
         self._start = time.perf_counter()
         self.hidden: Values = {}
-        self.dear = False
+        self.dear, self.seconds = False, 0.0
         self.feeds: list[Feed] = []
         self.outputs: list[Values] = []
         self.notes: list[str] = []
@@ -134,6 +135,21 @@ class FeedSearch:
         self._kept = [*self.outputs[0], *inner]
         self._model, self.outputs = model, [{name: run[name] for name in self._kept} for run in runs]
 
+    def further(self) -> Feed | None:
+        """Return a feed of the second distribution, which is not run; None if the inputs are the user's, or too large."""
+        if self._choice is None:
+            return None
+        run = {feed.name for feed in self.feeds}
+        distribution = next(
+            name for name in (*_DISTRIBUTIONS, *_FURTHER_DISTRIBUTIONS, "") if name not in run
+        )
+        if not distribution:
+            return None
+        values = generate_feed(
+            self._before, self._after, self._choice, distribution, self._seed, self._corrections
+        )
+        return None if values is None else Feed(distribution, values)
+
     def keep_hidden(self, inner: Sequence[str]) -> None:
         """Count these of the hidden values among the outputs from now on; there is one feed so far."""
         self._kept += inner
@@ -155,10 +171,10 @@ class FeedSearch:
         start = time.perf_counter()
         outputs = self._model.run(inputs)
         if not self.outputs:
-            seconds = time.perf_counter() - start
-            if not self._thorough and seconds > _DEAR:
+            self.seconds = time.perf_counter() - start
+            if not self._thorough and self.seconds > DEAR:
                 self.dear = True
-                self.notes.append(f"fewer runs were made, because one takes {seconds:.1f} s")
+                self.notes.append(f"fewer runs were made, because one takes {self.seconds:.1f} s")
             self.hidden = {name: outputs[name] for name in self._hidden}
         return {name: outputs[name] for name in self._kept}
 

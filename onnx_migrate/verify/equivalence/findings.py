@@ -28,7 +28,7 @@ class Findings:
     bit-identity is claimed is bit for bit the original, as far as compared; None before. `own_rounding` is whether the
     runtime's own rounding explains that it is not. `differing` are the positions of the feeds on which an output of the
     result is not bit for bit the original's without optimisation. `compared` are the names of the inner values that were
-    recorded with the outputs and compared bit for bit.
+    recorded with the outputs and compared bit for bit; `differs_inside` is whether one of them differs, and no output.
     """
 
     def __init__(self, reference: ReferenceRun, tolerance: Tolerance, random: Mapping[str, str]) -> None:
@@ -37,6 +37,7 @@ class Findings:
         self.exact: bool | None = None
         self.own_rounding = False
         self.compared: set[str] = set()
+        self.differs_inside = False
         self.differing: set[int] = set()
         self._tolerance = tolerance
         self._random = random

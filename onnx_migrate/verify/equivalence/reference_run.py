@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import onnx
@@ -12,7 +15,7 @@ from onnx_migrate.isolate import mark
 from onnx_migrate.verify.compare.arrays import flatten, is_float
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise, perturbed_by_ulp
-from onnx_migrate.verify.equivalence.feed_search import FeedSearch, Values
+from onnx_migrate.verify.equivalence.feed_search import DEAR, FeedSearch, Values
 from onnx_migrate.verify.equivalence.inner_values import Nearest, expose_inner_values, nearest_among
 from onnx_migrate.verify.evaluators import (
     LEVELS,
@@ -31,6 +34,11 @@ from onnx_migrate.verify.verdict import FeedNote
 
 __all__ = ["ReferenceRun", "run_original"]
 
+_LONG = 1.0
+"""Seconds, of a run with optimisation, from which on fewer such runs are affordable."""
+_AFFORDABLE, _AFFORDABLE_LONG = 3.5, 1.5
+"""How many such runs the first run, without optimisation, may have taken for a second input to be run."""
+
 
 @dataclass(frozen=True)
 class ReferenceRun:
@@ -38,7 +46,8 @@ class ReferenceRun:
 
     `seed` is that of random feeds, None for the user's. `runs` holds the outputs of every feed for each configuration
     of a runtime (evaluators), in the order they ran, the unoptimised one first; an output that ONNX Runtime's
-    optimiser changes in the original itself is missing at that level. `noise` is how far the outputs move by rounding.
+    optimiser changes in the original itself is missing at that level, and the last feed may have run at that level
+    only. `noise` is how far the outputs move by rounding.
     `nearest` holds, for each output that does not vary, the nearest inner values upstream that do (inner_values.py);
     `runs` holds those too. `notes` are weaknesses of the proof, for the report. `hidden` are further inner values,
     without optimisation, on the first feed. `depth` is how many nodes upstream of their outputs the `nearest` are.
@@ -66,9 +75,13 @@ class ReferenceRun:
         first, *others = self.runs.values()
         recorded = any(feed.expected for feed in self.feeds)
         return not recorded and any(
-            all(run.keys() >= before.keys() for before, run in zip(first, runs, strict=True))
+            all(run.keys() >= before.keys() for before, run in zip(first, runs, strict=False))
             for runs in others
         )
+
+    def inputs(self, configuration: str) -> list[Mapping[str, Any]]:
+        """Return the values of each feed that was run in this configuration."""
+        return [feed.inputs for feed in self.feeds[: len(self.runs[configuration])]]
 
     @property
     def inner(self) -> frozenset[str]:
@@ -106,11 +119,13 @@ def run_original(
     hidden: Collection[str] = (),
     *,
     thorough: bool = False,
+    once_more: bool = False,
 ) -> ReferenceRun:
     """Run the original (`before` is its structure, `after` the result's) in every configuration in which it runs.
 
     Without `feeds` the inputs are random, at the sizes from the choice `first_choice` on (inputs/sizes.py). The inner
-    values `hidden` are recorded on the way. If `thorough`, all is run, however long it takes.
+    values `hidden` are recorded on the way. If `thorough`, all is run, however long it takes. Where less is run, and
+    `once_more`, a second input is run with optimisation, where a run costs least.
     Raises EvaluationError where the original runs in none, UsageError for `feeds` that do not fit it.
     """
     mark("original: loading")
@@ -150,7 +165,7 @@ def run_original(
         for configuration in configurations[1:]:
             mark(f"original: running, {configuration}")
             runnable = with_extra_outputs(original, search.outputs[0]) if upstream.names else original
-            runs[configuration] = _run_again(runnable, configuration, search, noise)
+            runs[configuration] = _run_again(runnable, configuration, search, noise, once_more=once_more)
     except EvaluationError as error:
         runs = {configurations[0]: search.outputs}
         search.notes.append(
@@ -212,10 +227,17 @@ def _look_upstream(original: Runnable, search: FeedSearch, outputs: list[str]) -
     return found
 
 
-def _run_again(original: Runnable, configuration: str, search: FeedSearch, noise: Noise) -> list[Values]:
-    """Run the feeds in another configuration, observe the noise, and leave out what differs by more than rounding."""
+def _run_again(
+    original: Runnable, configuration: str, search: FeedSearch, noise: Noise, *, once_more: bool
+) -> list[Values]:
+    """Run the feeds in another configuration, observe the noise, and leave out what differs by more than rounding.
+
+    One more input than without optimisation is run if `once_more`, less was run before, and it costs little beside that.
+    """
     model = open_model(original, configuration)
+    start = time.perf_counter()
     again = list(run_each(model, search.inputs))
+    once_more = once_more and search.dear and _affordable(search, (time.perf_counter() - start) / len(again))
     beyond = set().union(*(noise.outputs_beyond_noise(index, run) for index, run in enumerate(again)))
     for output in sorted(beyond):
         search.notes.append(
@@ -225,4 +247,18 @@ def _run_again(original: Runnable, configuration: str, search: FeedSearch, noise
     kept = [{name: value for name, value in run.items() if name not in beyond} for run in again]
     for index, run in enumerate(kept):
         noise.observe(index, run)
+    feed = search.further() if once_more else None
+    if feed is not None:
+        with suppress(EvaluationError):  # these inputs may not fit
+            begin_run(f"input {len(kept) + 1}")
+            run = {name: value for name, value in model.run(feed.inputs).items() if name in kept[0]}
+            noise.assume(run)
+            search.feeds.append(feed)
+            kept.append(run)
     return kept
+
+
+def _affordable(search: FeedSearch, seconds: float) -> bool:
+    """Whether two more runs with optimisation, of so many seconds each, add little to what is run anyway."""
+    allowed = _AFFORDABLE if seconds <= _LONG else _AFFORDABLE_LONG
+    return search.seconds <= max(DEAR, allowed * seconds)

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from onnx_migrate import isolate
-from onnx_migrate.isolate import Limits, Listener
+from onnx_migrate.isolate import Limits, Listener, Worker
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.equivalence.check import Task
 from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE
@@ -17,13 +17,18 @@ from onnx_migrate.verify.interruption import interruption
 from onnx_migrate.verify.load_check import check_loads, with_load_failure
 from onnx_migrate.verify.verdict import Kind, Verdict
 
-__all__ = ["CHECK", "verify"]
+__all__ = ["CHECK", "ready_worker", "verify"]
 
 CHECK = "onnx_migrate.verify.equivalence.check:check"
 """What runs in the child process."""
 
 _CRASHES = 6
 """How often the original may crash, as on lengths that are too short for it, before the verification gives up."""
+
+
+def ready_worker(limits: Limits) -> Worker:
+    """Start a child process that gets ready to verify, on another core if one is free: its imports take a third of a second."""
+    return Worker(limits.memory, [CHECK.partition(":")[0], "onnxruntime"])
 
 
 def verify(
@@ -40,6 +45,7 @@ def verify(
     limits: Limits | None = None,
     isolated: bool = True,
     listen: Listener | None = None,
+    worker: Worker | None = None,
 ) -> Verdict:
     """Run both models on the same inputs, in one child process, and compare every output.
 
@@ -51,10 +57,11 @@ def verify(
     With `by_value` and without `exact`, a result that keeps the names of all values is compared value by value as well.
     Without `feeds` the inputs are random (inputs/generate.py). Raises UsageError for `feeds` that do not fit the
     original; whatever the models do is in the verdict. `listen` gets how far the verification has come (run_count.py).
+    `worker` is a child process that is ready for this, if there is one.
     """
     start = time.perf_counter()
     task = Task(original, result, exact, lifted, strict, by_value, feeds, tolerance or Tolerance(), seed)
-    ending = isolate.run(CHECK, task, limits=limits, isolated=isolated, listen=listen)
+    ending = isolate.run(CHECK, task, limits=limits, isolated=isolated, listen=listen, worker=worker)
     for _ in range(_CRASHES):
         if not isinstance(ending, isolate.Crashed) or not ending.stage.startswith(SIZES_STAGE):
             break
@@ -63,7 +70,7 @@ def verify(
         if following == len(choices):
             break
         task = replace(task, first_choice=following)
-        ending = isolate.run(CHECK, task, limits=limits, isolated=isolated, listen=listen)
+        ending = isolate.run(CHECK, task, limits=limits, isolated=isolated, listen=listen, worker=worker)
     seconds = time.perf_counter() - start
     if isinstance(ending, isolate.Returned):
         verdict: Verdict = ending.value

@@ -227,6 +227,16 @@ def test_crop(scales: list[float], roi: list[float], mode: str) -> None:
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 @pytest.mark.parametrize("sizes", [[8, 9], [3, 9], [10, 14], [4, 5]])
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+def test_policy_needs_constant_sizes(mode: str, sizes: list[int], policy: str) -> None:
+    proto = resize(sizes=sizes, mode=mode, opset=18, axes=[2, 3], keep_aspect_ratio_policy=policy, fed=True)
+    with pytest.raises(CannotMigrate, match="make 'sizes' an initializer") as caught:
+        lower(proto, 17)
+    assert caught.value.code == "needs-constant"
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@pytest.mark.parametrize("sizes", [[8, 9], [3, 9], [10, 14], [4, 5]])
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
 def test_policy(mode: str, sizes: list[int], policy: str) -> None:
     proto = resize(sizes=sizes, mode=mode, opset=18, axes=[2, 3], keep_aspect_ratio_policy=policy)
     refused = {**UNRANKED, "symbolic": "needs-shape"}
@@ -249,6 +259,37 @@ def test_axes(mode: str, fed: bool, axes: list[int]) -> None:
                 for name, value in given.items()
             }
         check_down(proto, 17, 13, feeds=feeds, refused=UNRANKED)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+def test_everything_fed(mode: str) -> None:
+    """Sizes and a region of interest that the caller sets."""
+    text = f"""<ir_version: 8, opset_import: ["": 18]>
+        graph (float[1, 2, 5, 7] x, float[4] roi, int64[2] sizes) => (float[a, b, c, d] y) {{
+          y = Resize <mode = "{mode}", axes = [2, 3], coordinate_transformation_mode = "tf_crop_and_resize",
+            extrapolation_value = 3.5> (x, roi, , sizes)
+        }}"""
+    x = np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32)
+    for roi in ([0.1, 0.2, 0.9, 0.8], [-0.3, 0.5, 1.2, 0.6]):
+        for sizes in ([8, 4], [1, 9], [5, 3], [5, 1]):
+            feeds = {"x": x, "roi": np.array(roi, np.float32), "sizes": np.array(sizes, np.int64)}
+            check_down(
+                text, 17, 13, 10, 9, feeds=feeds, variants=("plain", "symbolic", "if"), rtol=CLOSE, atol=CLOSE
+            )
+
+
+def test_policy_and_roi() -> None:
+    for policy in ("not_larger", "not_smaller"):
+        proto = resize(
+            opset=18,
+            mode="linear",
+            axes=[3, 2],
+            roi=[0.1, 0.2, 0.9, 0.8],
+            sizes=[4, 6],
+            coordinate_transformation_mode="tf_crop_and_resize",
+            keep_aspect_ratio_policy=policy,
+        )
+        check_down(proto, 17, 10, variants=("plain", "if", "function"))
 
 
 def test_axes_and_roi() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from onnx_migrate.verify.compare.noise import Noise, perturbed_by_ulp
 from onnx_migrate.verify.compare.tolerance import Tolerance
@@ -100,3 +101,13 @@ def test_a_proved_run_allows_twice_its_difference_beyond_the_ceiling():
     noise.observe_proved(0, {"y": X + np.float32(0.02)})
     assert problems(noise, off) == []
     assert problems(noise, X + np.float32(0.05))
+
+
+def test_of_a_feed_that_ran_once_the_noise_is_assumed_in_proportion():
+    noise = Noise([{"y": np.float32([1, 2, 4])}])
+    noise.observe(0, {"y": np.float32([1, 2, 4.01])})
+    noise.assume({"y": np.float32([10, 20, 40])})
+    entry = noise.compare("y", np.float32([10, 20, 40]), np.float32([10, 20, 40.2]), 1, Tolerance())[0]
+    assert entry.allowed == pytest.approx(0.4)
+    assert not entry.problem
+    assert noise.compare("y", np.float32([10, 20, 40]), np.float32([10, 20, 41]), 1, Tolerance())[0].problem

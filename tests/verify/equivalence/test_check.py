@@ -218,7 +218,7 @@ def test_a_changed_attribute_or_table_row_is_found(text, old, new):
 @pytest.fixture
 def runs(monkeypatch):
     """How many times a model was run in ONNX Runtime, where every run counts as one that takes long."""
-    monkeypatch.setattr(feed_search, "_DEAR", -1.0)
+    monkeypatch.setattr(feed_search, "DEAR", -1.0)
     counted, run = [], OnnxRuntime.run
     monkeypatch.setattr(OnnxRuntime, "run", lambda *args: (counted.append(args[0]), run(*args))[1])
     return counted
@@ -234,16 +234,61 @@ def test_four_runs_prove_a_result_of_which_each_run_takes_long(runs):
     assert "fewer runs were made" in found.notes[0]
     renamed = net(FOLDED.replace("a =", "c =").replace("(a,", "(c,"), w=[1.0, 2, 3], v=0.5)
     assert check(model, renamed, Kind.VERIFIED, exact=model).exact is True
-    assert len(runs) == 8, "the simplified model is only loaded without optimisation"
+    assert len(runs) == 4 + 6, "the simplified model is run with optimisation only, there on a second input"
 
 
-def test_four_runs_prove_it_where_the_outputs_do_not_vary_too(runs):
+def test_a_second_input_finds_what_the_first_one_does_not_show(runs):
+    """A simplified model is run with optimisation, where a run costs least, on two inputs."""
+    text = "(float[2,99] x) => (float[2,99] y) { a = Clip(x, low, high) b = Mul(a, w) y = Add(b, w) }"
+    before = net(text, low=-6.0, high=6.0, w=0.5)
+    found = check(
+        before,
+        net(text.replace("a =", "c =").replace("(a,", "(c,"), low=-6.0, high=6.0, w=0.5),
+        Kind.VERIFIED,
+        exact=before,
+    )
+    assert [feed.name for feed in found.feeds] == ["normal", "wide"]
+    assert len(runs) == 6
+    check(before, net(text, low=-6.0, high=7.0, w=0.5), Kind.DIFFERS, "'y'", exact=before)
+
+
+def test_a_second_input_reads_more_rows_of_a_table_whatever_is_claimed(runs):
+    text = "(int64[2,6] ids) => (float[2,6,1] y) { y = Gather (w, ids) }"
+    rows = np.arange(20.0)[:, None]
+    before = net(text, w=rows)
+    check(before, before, Kind.VERIFIED, exact=before)
+    assert len(runs) == 6
+    for row in range(20):
+        other = rows.copy()
+        other[row] = -1
+        check(before, net(text, w=other), Kind.DIFFERS, exact=net(text, w=other))
+
+
+def test_what_outputs_hide_is_found_by_few_runs_without_a_claim(runs):
+    dead = "(float[2,3] x) => (float[2,3] y) { a = Mul(x, w) b = Sub(a, v) c = Relu(b) y = Add(c, x) }"
+    before = net(dead, w=[1.0, 2, 3], v=100.0)
+    check(before, before, Kind.VERIFIED, lifted=before, by_value=True)
+    wrong = net(dead, w=[1.0, 2, 4], v=100.0)
+    check(before, wrong, Kind.DIFFERS, "computes another 'a'", lifted=wrong, by_value=True)
+
+
+def test_a_second_input_is_not_run_where_that_costs_much(runs, monkeypatch):
+    monkeypatch.setattr("onnx_migrate.verify.equivalence.reference_run._LONG", 0.0)
+    monkeypatch.setattr("onnx_migrate.verify.equivalence.reference_run.DEAR", 0.0)
+    monkeypatch.setattr("onnx_migrate.verify.equivalence.reference_run._AFFORDABLE_LONG", 0.0)
+    model = net(FOLDED, w=[1.0, 2, 3], v=0.5)
+    renamed = net(FOLDED.replace("a =", "c =").replace("(a,", "(c,"), w=[1.0, 2, 3], v=0.5)
+    assert [feed.name for feed in check(model, renamed, Kind.VERIFIED, exact=model).feeds] == ["normal"]
+    assert len(runs) == 4
+
+
+def test_as_few_runs_prove_it_where_the_outputs_do_not_vary_too(runs):
     """What the output is computed from is recorded with it, and of the simplified model compared where it is optimised."""
     before = net(CONSTANT)
     renamed = CONSTANT.replace("a = ", "b = ").replace("(a, a)", "(b, b)")
     found = check(before, renamed, Kind.VERIFIED, exact=before)
     assert {entry.output for entry in found.comparisons} == {"y", "a (inner)"}
-    assert (found.exact, len(runs)) == (True, 4)
+    assert (found.exact, len(runs)) == (True, 6), "two of them on a second input"
     wrong = mutated(renamed, operators={"Relu": "Abs"})
     check(before, wrong, Kind.UNVERIFIED, "'b', from which the result does, differ", exact=before)
     check(before, mutated(CONSTANT, operators={"Relu": "Abs"}), Kind.DIFFERS, "'a' differs", exact=before)
@@ -262,7 +307,7 @@ def test_where_few_runs_find_a_difference_that_rounding_may_explain_all_are_made
     found = check(net(text, big=1e3), net(text, big=1e3 * (1 + ULP)), Kind.VERIFIED)
     assert [feed.name for feed in found.feeds] == ["normal", "wide"]
     assert not any("fewer runs" in note for note in found.notes)
-    assert len(runs) == 4 + 10
+    assert len(runs) == 6 + 10
 
 
 def test_it_runs_in_whatever_process_it_is_called():

@@ -77,7 +77,7 @@ def test_the_users_inputs_are_checked_and_run():
 
 
 def test_a_model_whose_first_run_takes_long_is_run_on_one_distribution(monkeypatch):
-    monkeypatch.setattr(feed_search, "_DEAR", -1.0)
+    monkeypatch.setattr(feed_search, "DEAR", -1.0)
     dear = search(RELU)
     dear.generate(0)
     assert dear.dear
