@@ -30,9 +30,7 @@ def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         return
     if length is not None:
         part = -(-length // parts)
-        lengths = [part] * (parts - 1) + [length - part * (parts - 1)]
-        if lengths[-1] < 0:
-            rw.refuse(f"{length} elements cannot be cut into {parts} parts of {part}", code="no-equal")
+        lengths = [min(part, max(0, length - part * place)) for place in range(parts)]
         rw.set_input(1, rw.constant(np.array(lengths), "lengths"))
         return
     at = rw.constant(np.array([axis]), "axis")
