@@ -28,11 +28,9 @@ def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
     if parts == 1 or (length is not None and length % parts == 0):
         return
-    if length is not None:
-        part = -(-length // parts)
+    part = -(-length // parts) if length is not None else 0
+    if length is not None and part * (parts - 1) <= length:
         lengths = [part] * (parts - 1) + [length - part * (parts - 1)]
-        if lengths[-1] < 0:
-            rw.refuse(f"{length} elements cannot be cut into {parts} parts of {part}", code="no-equal")
         rw.set_input(1, rw.constant(np.array(lengths), "lengths"))
         return
     at = rw.constant(np.array([axis]), "axis")
@@ -58,7 +56,7 @@ def split_13_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     import numpy as np
 
     lengths = rw.known(rw.input(1)) if rw.input(1) else None
-    if rw.input(1) and lengths is None:
+    if rw.input(1) and (lengths is None or (lengths < 0).any()):
         _slices(node, rw)
         return
     rw.set_input(1, "")
