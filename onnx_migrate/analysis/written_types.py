@@ -33,7 +33,7 @@ def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int) -> None:
             {name: tensor for name in node.input if name and (tensor := _constant(scope, name)) is not None},
             opset_imports=[helper.make_opsetid(node.domain, opset)],
         )
-    except (defs.SchemaError, shape_inference.InferenceError):
+    except (defs.SchemaError, shape_inference.InferenceError, ValueError):  # ValueError: of sequences, say
         return
     for name in missing:
         if name in found and (

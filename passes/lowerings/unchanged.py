@@ -28,7 +28,7 @@ MOVED_OR_COMPARED = {
     "GlobalMaxPool": (22,),
     "Greater": (13,),
     "GreaterOrEqual": (16,),
-    "Identity": (13, 14, 16, 19, 21, 23, 24, 25),
+    "Identity": (13, 19, 21, 23, 24, 25),
     "IsInf": (20,),
     "IsNaN": (13, 20),
     "Less": (13,),
