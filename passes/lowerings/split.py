@@ -14,7 +14,8 @@ def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     What changes: where the length of the axis is known and all parts have the same one, `num_outputs` is dropped. Else
     the lengths become an input: of a length n and k parts, all are ceil(n / k) long but the last, which has the rest. They
-    are computed from the input's shape where n is not known.
+    are computed from the input's shape where n is not known. Where n is known and too small, the last parts are empty;
+    ONNX Runtime fails on such a node of version 18.
 
     Why equal: the text of Split-18; below, parts without lengths are equal.
     """
@@ -28,9 +29,9 @@ def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
     if parts == 1 or (length is not None and length % parts == 0):
         return
-    part = -(-length // parts) if length is not None else 0
-    if length is not None and part * (parts - 1) <= length:
-        lengths = [part] * (parts - 1) + [length - part * (parts - 1)]
+    if length is not None:
+        part = -(-length // parts)
+        lengths = [min(part, max(0, length - part * place)) for place in range(parts)]
         rw.set_input(1, rw.constant(np.array(lengths), "lengths"))
         return
     at = rw.constant(np.array([axis]), "axis")
@@ -56,7 +57,7 @@ def split_13_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     import numpy as np
 
     lengths = rw.known(rw.input(1)) if rw.input(1) else None
-    if rw.input(1) and (lengths is None or (lengths < 0).any()):
+    if rw.input(1) and lengths is None:
         _slices(node, rw)
         return
     rw.set_input(1, "")

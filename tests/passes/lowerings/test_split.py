@@ -58,7 +58,7 @@ def test_equal_parts_of_a_known_length_stay_equal_parts() -> None:
 
 
 def test_a_branch_that_is_never_taken_and_could_not_be() -> None:
-    """5 elements cannot be cut into 4 parts of 2: the branch fails when it is taken."""
+    """5 elements cannot be cut into 4 parts of 2: the branch would fail if it were taken."""
     source = """<ir_version: 8, opset_import: ["": 18]> graph (float[5] x, bool c) => (float[] y) { y = If (c) <
         then_branch = a () => (p) { p = Relu (x) },
         else_branch = b () => (q) { q, r, s, t = Split <num_outputs = 4> (x) }> }"""
