@@ -21,7 +21,6 @@ def test_bit_cast_of_integers(source: str, target: str, to: int) -> None:
     x = pool(source) if plain is None else special_values(np.dtype(plain))
     check_down(
         f"""<ir_version: 13, opset_import: ["": 26]> g ({source}[{x.size}] x) => ({target}[{x.size}] y)
-        
                 {{ y = BitCast <to = {to}> (x) }}""",
         25,
         13,
@@ -102,7 +101,7 @@ def test_other_types_are_refused(source: str, to: int) -> None:
     result = {9: "bool", 16: "bfloat16"}[to]
     with pytest.raises(CannotMigrate) as caught:
         lower(
-            f"""<ir_version: 13, opset_import: ["": 26]> g ({source}[2] x) => ({result}[2] y) 
+            f"""<ir_version: 13, opset_import: ["": 26]> g ({source}[2] x) => ({result}[2] y)
                 {{ y = BitCast <to = {to}> (x) }}""",
             25,
         )
