@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import signal
 import sys
 from typing import Any, NoReturn
 
@@ -18,6 +17,7 @@ from onnx_migrate.cli.commands.inspect import inspect
 from onnx_migrate.cli.commands.migrate import migrate
 from onnx_migrate.cli.commands.passes import passes
 from onnx_migrate.cli.commands.verify import verify
+from onnx_migrate.cli.stop_signals import STOPS, code_of_stop, stop_on_signals
 from onnx_migrate.signals import blocked
 
 __all__ = ["app", "run"]
@@ -85,7 +85,7 @@ def _with_native_modules(callback: Any) -> Any:
 
     @functools.wraps(callback)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with blocked(signal.SIGINT, signal.SIGTERM):
+        with blocked(*STOPS):
             import onnx  # noqa: F401
         return callback(*args, **kwargs)
 
@@ -99,7 +99,7 @@ for command in (migrate, batch, inspect, verify, explain, passes):
 
 def run(args: list[str] | None = None) -> NoReturn:
     """Run the command line, with the arguments of the process by default, and exit."""
-    signal.signal(signal.SIGTERM, _terminate)
+    stop_on_signals(PROGRAM)
     try:
         code: Any = app.main(args, prog_name=PROGRAM, standalone_mode=False)
     except click.Abort:
@@ -114,10 +114,4 @@ def run(args: list[str] | None = None) -> NoReturn:
         # The reader of stdout has closed it; keep the interpreter from reporting that at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _terminate(number: int, frame: object) -> NoReturn:
-    """Exit by an exception, so that `finally` blocks run and temporary files are removed."""
-    os.write(2, f"{PROGRAM}: terminated\n".encode())
-    sys.exit(128 + number)
+    sys.exit((code if isinstance(code, int) else 0) or code_of_stop())

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import onnx
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from .building import integers
+from .building import cast, integers, replace
 
 _MULTIPLIED = (
     TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32,
@@ -21,23 +21,42 @@ _MULTIPLIED = (
 )  # fmt: skip
 """The element types of Mul-7."""
 
+_SMALL = (TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16)
+
 
 @lowering("Expand", leaves=8, types=LostTypes.OWN)
 def expand_8_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Expand begins with opset 8: Tile repeats the elements, or a broadcasting operator does.
 
-    What changes: where the lengths of the input are fixed, it becomes a Tile. Otherwise the input is multiplied by ones of
-    the new shape, or compared with True where it is bool.
+    What changes: where the new shape is a constant and the lengths of the input are fixed, it becomes a Tile. Otherwise the
+    input is multiplied by ones of the new shape, which a Tile makes at run time, or compared with True where it is bool.
 
     Why equal: Tile moves elements. x · 1 is x for every x, NaN, infinities and negative zero included, and so is x and True.
 
-    Limits: the shape must be a constant, and for other types than those of Mul-7 the lengths of the input must be fixed.
+    Limits: for types that are not multiplied, such as strings, the shape must be a constant and the lengths of the input
+    must be fixed. Else the element type must be known.
     """
-    shape = [int(size) for size in rw.need_constant(1, "shape").reshape(-1)]
     source = rw.input(0)
-    name = rw.output(0)
-    rw.after("Identity", [broadcast(rw, source, shape)], [name])
-    rw.remove()
+    shape = rw.known(rw.input(1))
+    if shape is not None:
+        replace(rw, broadcast(rw, source, [int(size) for size in shape.reshape(-1)]))
+    else:
+        replace(rw, _multiplied(rw, source, rw.input(1)))
+
+
+def _multiplied(rw: LoweringRewriter, value: str, shape: str) -> str:
+    """Return the product of a value and ones of a shape that is computed at run time."""
+    dtype = rw.need_dtype(value)
+    kind = TensorProto.INT32 if dtype in _SMALL else dtype
+    if dtype not in (*_MULTIPLIED, *_SMALL, TensorProto.BOOL):
+        rw.need_constant(1, "shape")
+    one = rw.constant(np.ones(1, helper.tensor_dtype_to_np_dtype(kind)), "one")
+    zeros = rw.before("Mul", [shape, integers(rw, 0)])
+    single = rw.before("Reshape", [one, rw.before("Add", [zeros, integers(rw, 1)])])
+    ones = rw.before("Tile", [single, shape], hint="ones")
+    if dtype == TensorProto.BOOL:
+        return rw.before("And", [value, ones])
+    return cast(rw, rw.before("Mul", [cast(rw, value, kind), ones]), dtype)
 
 
 def broadcast(rw: LoweringRewriter, value: str, shape: Sequence[int]) -> str:
@@ -52,9 +71,11 @@ def broadcast(rw: LoweringRewriter, value: str, shape: Sequence[int]) -> str:
     dtype = rw.need_dtype(value)
     if dtype == TensorProto.BOOL:
         return rw.before("And", [value, rw.constant(np.ones(sizes, bool), "true")])
-    if dtype not in _MULTIPLIED:
+    if dtype not in (*_MULTIPLIED, *_SMALL):
         rw.need_static(value)
-    return rw.before("Mul", [value, rw.constant(np.ones(sizes, rw.numpy_type(value)), "ones")])
+    kind = TensorProto.INT32 if dtype in _SMALL else dtype
+    ones = rw.constant(np.ones(sizes, helper.tensor_dtype_to_np_dtype(kind)), "ones")
+    return cast(rw, rw.before("Mul", [cast(rw, value, kind), ones]), dtype)
 
 
 def _tiled(rw: LoweringRewriter, value: str, own: Sequence[int], shape: Sequence[int]) -> str:
@@ -98,18 +119,28 @@ def sum_8_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def extreme_8_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Tensors of different shapes are brought to one shape first.
 
-    What changes: where the shapes are not known to be equal, each tensor is repeated to the common shape by a Tile.
+    What changes: where the shapes are not known to be equal, each tensor is repeated to the common shape by a Tile; or
+    multiplied by ones of that shape, where a length is only known at run time.
 
     Why equal: it is what broadcasting means. Of a zero and a negative zero either may be returned, and ONNX Runtime's
     kernels for one shape and for several differ there.
 
-    Limits: all lengths must be fixed.
+    Limits: where a length is not fixed, the element type must be known.
     """
     if _same_shape(rw):
         return
-    shapes = [rw.need_static(value) for value in node.input]
-    result = np.broadcast_shapes(*shapes)
-    node.input[:] = [broadcast(rw, value, result) for value in node.input]
+    shapes = [rw.shape(value) for value in node.input]
+    if all(shape is not None and None not in shape for shape in shapes):
+        result = np.broadcast_shapes(*(tuple(size or 0 for size in shape or ()) for shape in shapes))
+        node.input[:] = [broadcast(rw, value, result) for value in node.input]
+        return
+    truth = ""
+    for value in node.input:
+        part = rw.before("Less", [value, value])
+        truth = rw.before("Or", [truth, part]) if truth else part
+    everywhere = rw.before("Or", [truth, rw.before("Not", [truth])])
+    ones = rw.before("Cast", [everywhere], hint="ones", to=rw.need_dtype(node.input[0]))
+    node.input[:] = [rw.before("Mul", [value, ones]) for value in node.input]
 
 
 def _same_shape(rw: LoweringRewriter) -> bool:

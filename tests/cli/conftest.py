@@ -35,8 +35,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def cli(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
     """Run the command line in this process, for tests that do not depend on the process."""
     from onnx_migrate.cli.app import run
+    from onnx_migrate.cli.stop_signals import STOPS
 
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in STOPS}
+    hook = sys.unraisablehook
 
     def invoke(*args: object) -> Ended:
         capsys.readouterr()
@@ -47,7 +49,9 @@ def cli(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
         return Ended(code, *capsys.readouterr())
 
     yield invoke
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    sys.unraisablehook = hook
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from onnx_migrate.batching.job import MIGRATED, UNVERIFIED
 from onnx_migrate.cli.options.path_conflicts import check_replaceable
 from onnx_migrate.cli.output.failure import line
 from onnx_migrate.cli.output.html import BatchPage
+from onnx_migrate.cli.stop_signals import check_stopped
 from onnx_migrate.errors import UsageError, saving
 
 __all__ = ["BatchProgress"]
@@ -86,7 +87,8 @@ class BatchProgress(Watcher):
         self._progress.update(self._task, total=total)
 
     def started(self, job: Job) -> None:
-        """Show a model as running."""
+        """Show a model as running. Ends the command here if a signal asked for that and was lost."""
+        check_stopped()
         self._running[job.source] = None
 
     def ended(self, outcome: Outcome) -> None:

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import Any
 
+from onnx_migrate.cli.stop_signals import check_stopped
+
 __all__ = ["Progress"]
 
 _PATIENCE = 2.0
@@ -36,8 +38,9 @@ class Progress:
         self("")
 
     def __call__(self, stage: str) -> None:
-        """Show a stage; erase the line if `stage` is ""."""
+        """Show a stage; erase the line if `stage` is "". Ends the command here if a signal asked for that and was lost."""
         if stage:
+            check_stopped()
             self._stage, self._place, self._start = stage, "", time.monotonic()
         elif self._status is not None:
             self._status.stop()
