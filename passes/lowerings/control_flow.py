@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
@@ -81,7 +83,7 @@ def _hide_shape(graph: onnx.GraphProto, place: int, rw: LoweringRewriter) -> Non
     """Reshape an output of a branch to its own shape, and declare it without one."""
     output, condition = graph.output[place], rw.input(0)
 
-    def write(operator: str, *inputs: str, **attributes: int) -> str:
+    def write(operator: str, *inputs: str, **attributes: Any) -> str:
         name = rw.fresh(operator.lower())
         graph.node.append(
             helper.make_node(operator, list(inputs), [name], name=f"{name}_{operator}", **attributes)
