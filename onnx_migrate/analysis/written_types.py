@@ -53,7 +53,13 @@ def _known(scope: Scope, name: str) -> ValueType:
 def _type(known: ValueType) -> onnx.TypeProto:
     if known.dtype is None:
         return onnx.TypeProto()
-    return helper.make_tensor_type_proto(known.dtype, known.shape)
+    if known.shape is None or not known.symbols:
+        return helper.make_tensor_type_proto(known.dtype, known.shape)
+    dims = [
+        size if size is not None else name or None
+        for size, name in zip(known.shape, known.symbols, strict=True)
+    ]
+    return helper.make_tensor_type_proto(known.dtype, dims)
 
 
 def _constant(scope: Scope, name: str) -> TensorProto | None:

@@ -14,7 +14,8 @@ def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     What changes: where the length of the axis is known and all parts have the same one, `num_outputs` is dropped. Else
     the lengths become an input: of a length n and k parts, all are ceil(n / k) long but the last, which has the rest. They
-    are computed from the input's shape where n is not known.
+    are computed from the input's shape where n is not known. Where n is known and too small, the last parts are empty;
+    ONNX Runtime fails on such a node of version 18.
 
     Why equal: the text of Split-18; below, parts without lengths are equal.
     """
