@@ -83,4 +83,5 @@ def _hide_shape(graph: onnx.GraphProto, place: int, rw: LoweringRewriter) -> Non
     graph.node.append(helper.make_node("Shape", [output.name], [shape], name=rw.fresh("shape_of")))
     graph.node.append(helper.make_node("Reshape", [output.name, shape], [result], name=rw.fresh("reshape")))
     output.name = result
-    output.type.tensor_type.ClearField("shape")
+    if output.type.HasField("tensor_type"):
+        output.type.tensor_type.ClearField("shape")

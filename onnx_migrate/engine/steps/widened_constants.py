@@ -74,7 +74,8 @@ def widen_constants(model: Model, target: int, log: ChangeLog, pass_name: str) -
         log.note(
             pass_name,
             "widened",
-            f"widened {len(names)} constants of {type_name(narrow)}, which begins with opset {FIRST_OPSET[narrow]}, to"
+            f"widened {len(names)} constant{'s' if len(names) > 1 else ''} of {type_name(narrow)}, which begins with"
+            f" opset {FIRST_OPSET[narrow]}, to"
             f" {type_name(wider)}, with equal values",
             subject=names[0],
         )
