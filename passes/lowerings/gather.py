@@ -73,8 +73,8 @@ def gather_nd_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Why equal: an index of q numbers selects a row of the first q axes (onnx/defs/tensor/defs.cc). Values are moved, never
     computed with.
 
-    Limits: the rank of the data, and the rank and the last dim of the indices must be known. Data in which an axis after the
-    first q is empty are refused by Reshape when the model runs.
+    Limits: the rank of the data, the rank of the indices, and their last dim or the rank of the result must be known. Data in
+    which an axis after the first q is empty are refused by Reshape when the model runs.
     """
     data = rw.input(0)
     count = index_length(rw, rw.input(1))
@@ -115,11 +115,17 @@ def element_numbers(rw: LoweringRewriter, axis: int) -> str:
 
 
 def index_length(rw: LoweringRewriter, indices: str) -> int:
-    """Return how many numbers an index has: the last dim of the indices, which must be known."""
+    """Return how many axes of the first input an index selects in: the last dim of the indices, or what the ranks say of it.
+
+    The rows that ScatterND is given as updates, and those that GatherND returns, have one axis for each of the others.
+    """
     rank = rw.need_rank(indices)
     shape = rw.shape(indices)
     count = shape[rank - 1] if shape and rank else None
-    if not count:
+    rows = rw.rank(rw.input(2) or rw.output(0))
+    if count is None and rows is not None:
+        count = rw.need_rank(rw.input(0)) + rank - 1 - rows
+    if not count or count < 0:
         rw.refuse(
             f"the last dim of {indices!r}, which says how many axes are indexed, must be known below opset"
             f" {rw.version + 1}, and the shape is {list(shape or ())}",
