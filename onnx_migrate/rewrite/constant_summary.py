@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import onnx
 from onnx import TensorProto
 
 from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.model.tensors import numbers
 
 __all__ = ["constant_summaries", "values_text"]
 
@@ -45,25 +44,9 @@ def values_text(summary: TensorProto) -> str | None:
     """Return the values of a summary as short text, as in "[1, 0.5]"; None if it has none."""
     if summary.data_location == TensorProto.EXTERNAL:
         return None
-    array = _array(summary)
+    array = numbers(onnx.numpy_helper.to_array(summary))
     texts = [_element_text(value) for value in array.reshape(-1)]
     return f"[{', '.join(texts)}]" if summary.dims else texts[0]
-
-
-def _array(summary: TensorProto) -> np.ndarray[Any, Any]:
-    """Return the values of a summary; onnx before 1.19 gives those of types that NumPy lacks as bits."""
-    array = np.asarray(onnx.numpy_helper.to_array(summary))
-    marks = array.dtype.names  # such as ("bfloat16",), on an array of integers
-    if marks == ("bfloat16",):
-        return (array.astype(np.uint32) << 16).view(np.float32)
-    if marks and marks[0].startswith(("e4m3", "e5m2")):
-        convert = getattr(onnx.numpy_helper, f"float8{marks[0][:4]}_to_float32")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # from onnx 1.18, which has no other way
-            return np.asarray(
-                convert(array.astype(np.uint8), fn="fn" in marks[0], uz=marks[0].endswith("uz"))
-            )
-    return array
 
 
 def _element_text(value: Any) -> str:
