@@ -130,7 +130,8 @@ def run(proto: onnx.ModelProto, feeds: Feeds) -> list[Any]:
                 ) from error
             return reference(proto, feeds, error)
         # Copies: ONNX Runtime's training BatchNormalization behind a Reshape writes into what it is fed (1.31).
-        return list(session.run(None, {name: np.array(value) for name, value in feeds.items()}))
+        given = {name: value if isinstance(value, list) else np.array(value) for name, value in feeds.items()}
+        return list(session.run(None, given))
     return reference(proto, feeds, None)
 
 

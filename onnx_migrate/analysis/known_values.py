@@ -92,6 +92,7 @@ class KnownValues:
         self._found: dict[str, PartialArray | None] = {}
         self._found_all = False
         self._written: dict[str, onnx.NodeProto] = {}
+        self._elements: dict[str, tuple[str, ...]] = {}
 
     def find_all(self, visit: Callable[[onnx.NodeProto], None] | None = None) -> None:
         """Compute the values of all nodes of the body, so that they stay known while a rewrite changes the nodes.
@@ -121,6 +122,16 @@ class KnownValues:
                 return at._written[name]
             at = at.outer
         return self.producers.find(self.scope, name)
+
+    def elements(self, name: str) -> tuple[str, ...] | None:
+        """Return the values that a sequence or optional holds if a rewrite has recorded them."""
+        if name not in self._elements and self.outer is not None:
+            return self.outer.elements(name)
+        return self._elements.get(name)
+
+    def record_elements(self, name: str, elements: tuple[str, ...]) -> None:
+        """Record the values that a sequence or optional holds, which a rewrite takes out of the body."""
+        self._elements[name] = elements
 
     def value(self, name: str) -> Array | None:
         """Return a value of which all elements are known, else None."""

@@ -38,6 +38,8 @@ class ValueType:
     shape: tuple[int | None, ...] | None = None
     container: str = ""
     """Of a sequence or an optional, the type as schemas write it, such as "seq(tensor(float))"; the rest is unknown."""
+    symbols: tuple[str, ...] = ()
+    """The name of each symbolic dim, "" for all others; empty where no dim has a name."""
 
     @property
     def rank(self) -> int | None:
@@ -52,7 +54,10 @@ class ValueType:
         if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
             return ValueType(dtype, None)
         dims = tuple(a if a == b else None for a, b in zip(self.shape, other.shape, strict=True))
-        return ValueType(dtype, dims)
+        symbols = (self.symbols or ("",) * len(dims), other.symbols or ("",) * len(dims))
+        return ValueType(
+            dtype, dims, symbols=_named(a if a == b else "" for a, b in zip(*symbols, strict=True))
+        )
 
 
 UNKNOWN = ValueType()
@@ -207,7 +212,15 @@ def value_type_of(type_: onnx.TypeProto) -> ValueType:
     shape = None
     if tensor.HasField("shape"):
         shape = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
-    return ValueType(tensor.elem_type or None, shape)
+    return ValueType(
+        tensor.elem_type or None, shape, symbols=_named(dim.dim_param for dim in tensor.shape.dim)
+    )
+
+
+def _named(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of dims, nothing where none has one."""
+    given = tuple(names)
+    return given if any(given) else ()
 
 
 def _text(type_: onnx.TypeProto) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import onnx
-from onnx import AttributeProto, TensorProto, defs, helper, shape_inference
+from onnx import AttributeProto, TensorProto, checker, defs, helper, shape_inference
 
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.analysis.value_types import ValueType, value_type_of
@@ -33,7 +33,12 @@ def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int) -> None:
             {name: tensor for name in node.input if name and (tensor := _constant(scope, name)) is not None},
             opset_imports=[helper.make_opsetid(node.domain, opset)],
         )
-    except (defs.SchemaError, shape_inference.InferenceError):
+    except (
+        defs.SchemaError,
+        shape_inference.InferenceError,
+        checker.ValidationError,  # of a deprecated operator
+        ValueError,  # of sequences, say
+    ):
         return
     for name in missing:
         if name in found and (
@@ -53,7 +58,13 @@ def _known(scope: Scope, name: str) -> ValueType:
 def _type(known: ValueType) -> onnx.TypeProto:
     if known.dtype is None:
         return onnx.TypeProto()
-    return helper.make_tensor_type_proto(known.dtype, known.shape)
+    if known.shape is None or not known.symbols:
+        return helper.make_tensor_type_proto(known.dtype, known.shape)
+    dims = [
+        size if size is not None else name or None
+        for size, name in zip(known.shape, known.symbols, strict=True)
+    ]
+    return helper.make_tensor_type_proto(known.dtype, dims)
 
 
 def _constant(scope: Scope, name: str) -> TensorProto | None:

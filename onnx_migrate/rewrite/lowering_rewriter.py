@@ -68,6 +68,15 @@ class LoweringRewriter(Rewriter):
         node = self._values.producer(value)
         return node if node is not None and value in node.output else None
 
+    def elements(self, value: str) -> tuple[str, ...] | None:
+        """Return the values that a sequence or optional holds, if its node was dissolved."""
+        return self._values.elements(value)
+
+    def dissolve(self, elements: Sequence[str]) -> None:
+        """Drop the node, whose output is a sequence or optional that holds `elements`; its readers take these."""
+        self._values.record_elements(self.output(0), tuple(elements))
+        self.remove()
+
     def need_constant(self, index: int, what: str) -> np.ndarray[Any, Any]:
         """Return the array of input `index`, or refuse with code `needs-constant`; `what` names the input, as "axes"."""
         value = self.input(index)

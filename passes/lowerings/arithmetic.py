@@ -83,9 +83,7 @@ def mod_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """
     dtype = rw.need_dtype(rw.input(0))
     if dtype not in INTEGERS:
-        rw.refuse(
-            "Mod of floats has no exact form below opset 10", code="no-equal", hint="make opset 10 the target"
-        )
+        rw.refuse("Mod of floats has no exact form below opset 10", code="no-equal")
     wide = _T.INT32 if dtype in _SMALL else dtype
     a, b = (cast(rw, value, wide) for value in node.input)
     rest = rw.before("Sub", [a, rw.before("Mul", [rw.before("Div", [a, b]), b])], hint="rest")

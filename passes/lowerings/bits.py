@@ -8,7 +8,6 @@ from onnx import TensorProto
 
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.spec.element_types import type_name
 
 from .building import cast, reduce, replace, scalar, squeeze, unsqueeze
 from .selecting import select
@@ -19,33 +18,6 @@ _WIDTHS: dict[int, int] = {
     _T.INT8: 8, _T.UINT8: 8, _T.INT16: 16, _T.UINT16: 16, _T.INT32: 32, _T.UINT32: 32, _T.INT64: 64, _T.UINT64: 64,
 }  # fmt: skip
 _UNSIGNED: dict[int, int] = {8: _T.UINT8, 16: _T.UINT16, 32: _T.UINT32, 64: _T.UINT64}
-_SAME_BITS: list[set[int]] = [
-    {dtype for dtype, width in _WIDTHS.items() if width == bits} for bits in (8, 16, 32, 64)
-]
-
-
-@lowering("BitCast", leaves=26)
-def bit_cast_26_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """BitCast begins with opset 26: between integers of one width, and from bool to uint8, it is a Cast.
-
-    What changes: the node becomes a Cast with the same `to`.
-
-    Why equal: Cast keeps the low bits of integers (the text of Cast since version 13).
-
-    Limits: other types are refused: no older operator reads the bits of a float. The element type must be known.
-    """
-    source, to = rw.need_dtype(rw.input(0)), rw.get("to")
-    if (
-        source == to
-        or (source, to) == (_T.BOOL, _T.UINT8)
-        or any({source, to} <= same for same in _SAME_BITS)
-    ):
-        rw.rename("Cast")
-        return
-    rw.refuse(
-        f"no operator below opset 26 reads the bits of {type_name(source)} as {type_name(to)}",
-        code="no-equal",
-    )
 
 
 @lowering("BitShift", leaves=28, types=LostTypes.OWN)

@@ -9,7 +9,7 @@ from onnx_migrate.analysis.value_types import ValueType
 from onnx_migrate.engine.steps.lowering_registry import lowering
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from .building import integers, squeeze
+from .building import integers, reduce, squeeze
 from .flat_index import Dims, along, non_negative, to_int64
 
 
@@ -24,25 +24,9 @@ def gather_elements_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     Limits: the rank of the data must be known.
     """
-    data, axis = rw.input(0), int(rw.get("axis", 0))
-    sizes = Dims(rw, data)
-    rank = sizes.rank
-    axis %= max(rank, 1)
-    indices = non_negative(rw, to_int64(rw, rw.input(1)), sizes.some([axis]))
-    number = indices
-    if rank > 1:
-        places = Dims(rw, rw.input(1))
-        offset = ""
-        for other in range(rank):
-            if other == axis:
-                continue
-            part = along(rw, places.places(other), other, rank)
-            if other < rank - 1:
-                part = rw.before("Mul", [part, sizes.product(range(other + 1, rank))], hint="offset")
-            offset = rw.before("Add", [offset, part], hint="offset") if offset else part
-        if axis < rank - 1:
-            number = rw.before("Mul", [number, sizes.product(range(axis + 1, rank))], hint="number")
-        number = rw.before("Add", [number, offset], hint="number")
+    data = rw.input(0)
+    number = element_numbers(rw, int(rw.get("axis", 0)))
+    if rw.need_rank(data) > 1:
         data = rw.before("Reshape", [data, integers(rw, -1)], hint="flat")
     rw.rename("Gather")
     rw.set("axis", 0)
@@ -89,8 +73,8 @@ def gather_nd_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Why equal: an index of q numbers selects a row of the first q axes (onnx/defs/tensor/defs.cc). Values are moved, never
     computed with.
 
-    Limits: the rank of the data, and the rank and the last dim of the indices must be known. Data in which an axis after the
-    first q is empty are refused by Reshape when the model runs.
+    Limits: the rank of the data, the rank of the indices, and their last dim or the rank of the result must be known. Data in
+    which an axis after the first q is empty are refused by Reshape when the model runs.
     """
     data = rw.input(0)
     count = index_length(rw, rw.input(1))
@@ -108,12 +92,40 @@ def gather_nd_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     rw.set_input(1, number)
 
 
+def element_numbers(rw: LoweringRewriter, axis: int) -> str:
+    """Return the number in the flattened first input of the element that each index, the second input, selects."""
+    sizes = Dims(rw, rw.input(0))
+    rank = sizes.rank
+    axis %= max(rank, 1)
+    number = non_negative(rw, to_int64(rw, rw.input(1)), sizes.some([axis]))
+    if rank == 1:
+        return number
+    places = Dims(rw, rw.input(1))
+    offset = ""
+    for other in range(rank):
+        if other == axis:
+            continue
+        part = along(rw, places.places(other), other, rank)
+        if other < rank - 1:
+            part = rw.before("Mul", [part, sizes.product(range(other + 1, rank))], hint="offset")
+        offset = rw.before("Add", [offset, part], hint="offset") if offset else part
+    if axis < rank - 1:
+        number = rw.before("Mul", [number, sizes.product(range(axis + 1, rank))], hint="number")
+    return rw.before("Add", [number, offset], hint="number")
+
+
 def index_length(rw: LoweringRewriter, indices: str) -> int:
-    """Return how many numbers an index has: the last dim of the indices, which must be known."""
+    """Return how many axes of the first input an index selects in: the last dim of the indices, or what the ranks say of it.
+
+    The rows that ScatterND is given as updates, and those that GatherND returns, have one axis for each of the others.
+    """
     rank = rw.need_rank(indices)
     shape = rw.shape(indices)
     count = shape[rank - 1] if shape and rank else None
-    if not count:
+    rows = rw.rank(rw.input(2) or rw.output(0))
+    if count is None and rows is not None:
+        count = rw.need_rank(rw.input(0)) + rank - 1 - rows
+    if not count or count < 0:
         rw.refuse(
             f"the last dim of {indices!r}, which says how many axes are indexed, must be known below opset"
             f" {rw.version + 1}, and the shape is {list(shape or ())}",
@@ -130,4 +142,4 @@ def row_numbers(rw: LoweringRewriter, indices: str, count: int, sizes: Dims) -> 
     if count == 1:
         return squeeze(rw, indices, [last])
     parts = rw.before("Mul", [indices, sizes.strides(count)], hint="parts")
-    return rw.before("ReduceSum", [parts], hint="numbers", axes=[last], keepdims=0)
+    return reduce(rw, "ReduceSum", parts, [last], keepdims=False)

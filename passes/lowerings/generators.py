@@ -158,14 +158,14 @@ def trilu_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         and math.prod(s or 0 for s in sizes) <= _LARGEST_MASK
     ):
         rows, columns = (np.arange(size or 0) for size in sizes)
-        distance = columns[None, :] - rows[:, None] - int(offset.reshape(-1)[0])
-        outside = rw.constant(distance < 0 if upper else distance > 0, "outside")
+        distance, diagonal = columns[None, :] - rows[:, None], offset.reshape(-1)[0]
+        outside = rw.constant(distance < diagonal if upper else distance > diagonal, "outside")
     else:
-        place = unsqueeze(rw, iota(rw, size_of(rw, x, -2)), [1])
-        if k:
-            place = rw.before("Add", [place, k], hint="diagonal")
+        row = unsqueeze(rw, iota(rw, size_of(rw, x, -2)), [1])
         column = unsqueeze(rw, iota(rw, size_of(rw, x, -1)), [0])
-        outside = rw.before("Less" if upper else "Greater", [column, place], hint="outside")
+        distance_value = rw.before("Sub", [column, row], hint="distance")
+        diagonal_value = k or rw.constant(np.array(0, np.int64), "diagonal")
+        outside = rw.before("Less" if upper else "Greater", [distance_value, diagonal_value], hint="outside")
     replace(rw, select(rw, outside, scalar(rw, 0, x), x))
 
 

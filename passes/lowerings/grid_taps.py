@@ -17,13 +17,13 @@ from .building import cast, integers, iota, size_of, slice_axes, squeeze
 from .folding import Folding, Operand
 from .selecting import select
 
-__all__ = ["write_grid_taps"]
+__all__ = ["Axis", "Sampler", "channel_rows", "length_of", "write_grid_taps"]
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
 @dataclass
-class _Axis:
+class Axis:
     """A spatial axis: its coordinates in the input, its length minus 1, and how many elements one step of it is."""
 
     at: str
@@ -39,77 +39,46 @@ class _Place:
     inside: str
 
 
-class _Sampler:
-    """Writes the samples of one node."""
+class Sampler:
+    """Samples images, whose elements are rows of channels, at coordinates that have a last axis of length 1."""
 
-    def __init__(self, rw: LoweringRewriter, kind: str) -> None:
+    def __init__(
+        self,
+        rw: LoweringRewriter,
+        real: int,
+        rows: str,
+        *,
+        rank: int,
+        padding: str = "zeros",
+        corners: bool = False,
+        by_corner: bool = True,
+    ) -> None:
+        """Begin with the images' elements; `rank` is that of the coordinates, `real` their element type.
+
+        `by_corner`: a linear sample is the sum of each corner by the product of its weights, else it is nested.
+        """
         self.rw, self.f = rw, Folding(rw)
-        self.kind = kind
-        self.padding = str(rw.get("padding_mode", "zeros"))
-        self.corners = bool(rw.get("align_corners", 0))
-        self.rank = rw.need_rank(rw.input(0))
-        dtype = rw.need_dtype(rw.input(0))
-        if dtype not in (*_FLOATS, TensorProto.FLOAT16, TensorProto.BFLOAT16) and kind != "nearest":
-            rw.refuse(
-                f"GridSample does not exist below opset {rw.version + 1}, and mode {kind} is computed of floats alone",
-                code="no-equal",
-                hint="cast its input to float in the model",
-            )
-        self.narrow = dtype
-        self.real = dtype if dtype in _FLOATS else TensorProto.FLOAT
-        if kind == "nearest" and self.rw.dtype(rw.input(1)) in _FLOATS:
-            self.real = self.rw.need_dtype(rw.input(1))
-        self.numpy = np.float64 if self.real == TensorProto.DOUBLE else np.float32
-        moved = dtype if kind == "nearest" else self.real
-        channels = [0, *range(2, self.rank), 1]
-        last = rw.before("Transpose", [cast(rw, rw.input(0), moved)], hint="channels_last", perm=channels)
-        count = size_of(rw, rw.input(0), 1)
-        rows = rw.before("Concat", [integers(rw, -1), count], hint="rows", axis=0)
-        self.rows = rw.before("Reshape", [last, rows], hint="rows")
-        self.zero = rw.constant(np.zeros(1, rw.numpy_type(self.rows)), "zero")
-        self.axes = self._axes()
-        self.batch = self._batch()
+        self.real, self.rows, self.rank = real, rows, rank
+        self.padding, self.corners, self.by_corner = padding, corners, by_corner
+        self.numpy = np.float64 if real == TensorProto.DOUBLE else np.float32
+        self.zero = rw.constant(np.zeros(1, rw.numpy_type(rows)), "zero")
+        self.axes: list[Axis] = []
+        """The spatial axes, the outermost first."""
+        self.batch = ""
+        """The number of the first element of each image, "" for one image."""
 
     def number(self, value: float) -> Operand:
+        """Return a number of the coordinates' type."""
         return np.array([value], self.numpy)
 
-    def _length(self, axis: int) -> Operand:
-        shape = self.rw.shape(self.rw.input(0)) or ()
-        known = shape[axis]
-        return np.array([known], np.int64) if known is not None else size_of(self.rw, self.rw.input(0), axis)
+    def set_images(self, count: str, plane: Operand) -> None:
+        """Say how many images there are, and how many elements each has."""
+        first = self.rw.before("Mul", [iota(self.rw, count), self.f.name(plane)], hint="batch")
+        self.batch = self.rw.before(
+            "Reshape", [first, integers(self.rw, -1, *[1] * (self.rank - 1))], hint="batch"
+        )
 
-    def _axes(self) -> list[_Axis]:
-        """Return the spatial axes, the outermost first. The grid has the coordinates of the innermost first."""
-        rw, f = self.rw, self.f
-        grid = cast(rw, rw.input(1), self.real)
-        found: list[_Axis] = []
-        stride: Operand | None = None
-        for number in range(self.rank - 2):
-            axis = self.rank - 1 - number
-            at: Operand = slice_axes(rw, grid, [number], [number + 1], [self.rank - 1])
-            length = self._length(axis)
-            real = f.cast(length, self.real)
-            last = f("Sub", real, self.number(1))
-            at = f("Add", at, self.number(1))
-            if self.corners:
-                at = f("Mul", f("Div", at, self.number(2)), last)
-            else:
-                at = f("Div", f("Sub", f("Mul", at, real), self.number(1)), self.number(2))
-            found.append(_Axis(f.name(at), last, stride))
-            stride = length if stride is None else f("Mul", stride, length)
-        self.plane = stride
-        return found[::-1]
-
-    def _batch(self) -> str:
-        """Return the number of the first element of each batch, "" for a batch of one."""
-        shape = self.rw.shape(self.rw.input(0)) or ()
-        if shape[0] == 1 or self.plane is None:
-            return ""
-        count = iota(self.rw, size_of(self.rw, self.rw.input(0), 0))
-        first = self.rw.before("Mul", [count, self.f.name(self.plane)], hint="batch")
-        return self.rw.before("Reshape", [first, integers(self.rw, -1, *[1] * (self.rank - 1))], hint="batch")
-
-    def place(self, axis: _Axis, at: Operand) -> _Place:
+    def place(self, axis: Axis, at: Operand) -> _Place:
         """Return the elements at whole coordinates; those outside are, by padding mode, others or marked as outside."""
         f, rw = self.f, self.rw
         if self.padding == "reflection":
@@ -129,7 +98,7 @@ class _Sampler:
             )
         return _Place(f.name(number), inside)
 
-    def _reflected(self, axis: _Axis, at: Operand) -> Operand:
+    def _reflected(self, axis: Axis, at: Operand) -> Operand:
         """Mirror coordinates at both borders until they lie inside."""
         f = self.f
         edge = self.number(0) if self.corners else self.number(0.5)
@@ -162,13 +131,14 @@ class _Sampler:
         return select(rw, rw.before("Not", [inside], hint="outside"), self.zero, taken)
 
     def nearest(self) -> str:
+        """Return the elements nearest to the coordinates."""
         return self.pixel(
             [self.place(axis, self.rw.before("Round", [axis.at], hint="nearest")) for axis in self.axes]
         )
 
     def linear(self) -> str:
+        """Return the elements around the coordinates, by their distance."""
         f, rw = self.f, self.rw
-        by_corner = self.rank == 4 and self.padding == "zeros" and not self.corners
         sides: list[list[tuple[_Place, Operand]]] = []
         for axis in self.axes:
             at = axis.at
@@ -180,7 +150,7 @@ class _Sampler:
                     (self.place(axis, second), f("Sub", at, first)),
                 ]
             )
-        if not by_corner:
+        if not self.by_corner:
             return f.name(self._nested(sides, []))
         total = ""
         for row, by_row in sides[0]:
@@ -200,6 +170,7 @@ class _Sampler:
         return total if total is not None else ""
 
     def cubic(self) -> str:
+        """Return the elements around the coordinates, four along each axis, by the cubic weights of their distance."""
         f = self.f
         sides: list[list[tuple[_Place, Operand]]] = []
         for axis in self.axes:
@@ -235,11 +206,62 @@ class _Sampler:
         ]
 
 
+def channel_rows(rw: LoweringRewriter, value: str, rank: int, count: str) -> str:
+    """Return the elements of images as rows of their channels, of which there are `count` (int64 of shape [1])."""
+    last = rw.before("Transpose", [value], hint="channels_last", perm=[0, *range(2, rank), 1])
+    rows = rw.before("Concat", [integers(rw, -1), count], hint="rows", axis=0)
+    return rw.before("Reshape", [last, rows], hint="rows")
+
+
 def write_grid_taps(rw: LoweringRewriter, kind: str) -> None:
     """Replace a GridSample of mode `kind` (nearest, linear or cubic) by Gathers, weights and sums."""
-    sampler = _Sampler(rw, kind)
+    source = rw.input(0)
+    rank, dtype = rw.need_rank(source), rw.need_dtype(source)
+    padding, corners = str(rw.get("padding_mode", "zeros")), bool(rw.get("align_corners", 0))
+    if dtype not in (*_FLOATS, TensorProto.FLOAT16, TensorProto.BFLOAT16) and kind != "nearest":
+        rw.refuse(
+            f"GridSample does not exist below opset {rw.version + 1}, and mode {kind} is computed of floats alone",
+            code="no-equal",
+            hint="cast its input to float in the model",
+        )
+    real = dtype if dtype in _FLOATS else TensorProto.FLOAT
+    if kind == "nearest" and rw.dtype(rw.input(1)) in _FLOATS:
+        real = rw.need_dtype(rw.input(1))
+    moved = cast(rw, source, dtype if kind == "nearest" else real)
+    rows = channel_rows(rw, moved, rank, size_of(rw, source, 1))
+    by_corner = rank == 4 and padding == "zeros" and not corners
+    sampler = Sampler(rw, real, rows, rank=rank, padding=padding, corners=corners, by_corner=by_corner)
+    plane = _add_axes(sampler, cast(rw, rw.input(1), real))
+    if (rw.shape(source) or (None,))[0] != 1:
+        sampler.set_images(size_of(rw, source, 0), plane)
     value = {"nearest": sampler.nearest, "linear": sampler.linear, "cubic": sampler.cubic}[kind]()
-    value = cast(rw, value, sampler.narrow)
-    rank = sampler.rank
+    value = cast(rw, value, dtype)
     rw.after("Transpose", [value], [rw.output(0)], perm=[0, rank - 1, *range(1, rank - 1)])
     rw.remove()
+
+
+def length_of(rw: LoweringRewriter, value: str, axis: int) -> Operand:
+    """Return the length of an axis, int64 of shape [1]."""
+    shape = rw.shape(value)
+    known = None if shape is None else shape[axis]
+    return np.array([known], np.int64) if known is not None else size_of(rw, value, axis)
+
+
+def _add_axes(sampler: Sampler, grid: str) -> Operand:
+    """Add the spatial axes; the grid has the coordinates of the innermost first. Returns the elements of an image."""
+    rw, f = sampler.rw, sampler.f
+    one, two = sampler.number(1), sampler.number(2)
+    stride: Operand | None = None
+    for number in range(sampler.rank - 2):
+        length = length_of(rw, rw.input(0), sampler.rank - 1 - number)
+        real = f.cast(length, sampler.real)
+        last = f("Sub", real, one)
+        place = f("Add", slice_axes(rw, grid, [number], [number + 1], [sampler.rank - 1]), one)
+        if sampler.corners:
+            at = f("Div", place, two)
+            at = f("Mul", at, last)
+        else:
+            at = f("Div", f("Sub", f("Mul", place, real), one), two)
+        sampler.axes.insert(0, Axis(f.name(at), last, stride))
+        stride = length if stride is None else f("Mul", stride, length)
+    return stride if stride is not None else np.ones(1, np.int64)

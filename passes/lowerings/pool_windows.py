@@ -13,7 +13,16 @@ import numpy.typing as npt
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-__all__ = ["Windows", "dilates", "gather_windows", "is_odd_mode", "max_of_windows", "pad", "windows"]
+__all__ = [
+    "Windows",
+    "dilates",
+    "gather_windows",
+    "has_fixed_lengths",
+    "is_odd_mode",
+    "max_of_windows",
+    "pad",
+    "windows",
+]
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,16 @@ class Windows:
     def pads(self) -> list[int]:
         """The padding as the attribute `pads` has it."""
         return [*self.heads, *self.tails]
+
+    @property
+    def counts_too_many(self) -> bool:
+        """Whether rounding up alone counts a window more, along an axis, than there are."""
+        for axis, size in enumerate(self.sizes):
+            extent = (self.kernel[axis] - 1) * self.dilations[axis] + 1
+            free = self.lengths[axis] + self.heads[axis] + self.tails[axis] - extent
+            if -(-free // self.strides[axis]) + 1 != size:
+                return self.pads_for_floor() == self.pads
+        return False
 
     def pads_for_floor(self) -> list[int]:
         """Return `pads` with which as many windows fit without ceil_mode."""
@@ -111,6 +130,12 @@ def windows(rw: LoweringRewriter) -> Windows:
         tails.append(tail)
         sizes.append(max(size, 0))
     return Windows(lengths, kernel, strides, dilations, heads, tails, sizes)
+
+
+def has_fixed_lengths(rw: LoweringRewriter) -> bool:
+    """Return whether the spatial lengths are known."""
+    shape = rw.shape(rw.input(0))
+    return shape is not None and len(shape) > 2 and None not in shape[2:]
 
 
 def _spatial_lengths(rw: LoweringRewriter, source: str, count: int) -> list[int]:

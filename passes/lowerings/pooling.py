@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from onnx_migrate.engine.steps.lowering_registry import impossible, lowering
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, impossible, lowering
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from .pool_windows import dilates, gather_windows, is_odd_mode, max_of_windows, pad, windows
+from .pool_windows import (
+    dilates,
+    gather_windows,
+    has_fixed_lengths,
+    is_odd_mode,
+    max_of_windows,
+    pad,
+    windows,
+)
 
 impossible(
     "MaxUnpool",
@@ -17,6 +25,39 @@ impossible(
     why="no operator below opset 9 puts elements at given places",
     hint="do the unpooling after the model",
 )
+
+
+def _leave_windows_out(rw: LoweringRewriter) -> None:
+    """Drop a ceil_mode by which no window is added: it would start in the padding, and shape inference counts it."""
+    if not rw.get("ceil_mode", 0) or not has_fixed_lengths(rw):
+        return
+    given = windows(rw)
+    if given.counts_too_many:
+        rw.set("pads", given.pads)
+        rw.drop("auto_pad", "ceil_mode")
+        rw.note("its ceil_mode adds no window that starts in front of the padding, so it is dropped")
+
+
+@lowering("AveragePool", leaves=22, types=LostTypes.ROUNDED)
+def average_pool_22_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Only version 22 says that with ceil_mode, windows that start in the padding at the end are left out.
+
+    What changes: where a window is left out, and lengths are fixed, ceil_mode is dropped.
+
+    Why equal: runtimes always left such windows out; onnx's shape inference of older versions counts them.
+    """
+    _leave_windows_out(rw)
+
+
+@lowering("MaxPool", leaves=22, types=LostTypes.EXACT)
+def max_pool_22_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Only version 22 says that with ceil_mode, windows that start in the padding at the end are left out.
+
+    What changes: where a window is left out, and lengths are fixed, ceil_mode is dropped.
+
+    Why equal: runtimes always left such windows out; onnx's shape inference of older versions counts them.
+    """
+    _leave_windows_out(rw)
 
 
 @lowering("AveragePool", leaves=19, exactness=Exactness.EQUIVALENT)

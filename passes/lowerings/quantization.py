@@ -10,7 +10,7 @@ from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 from .building import cast
-from .quantizing import dequantize, is_per_tensor, is_widened, quantize, refuse_missing_type
+from .quantizing import dequantize, is_per_tensor, is_widened, quantize, refuse_missing_type, spread
 
 _T = TensorProto
 _HALVES = (_T.FLOAT16, _T.BFLOAT16)
@@ -89,18 +89,30 @@ def dequantize_linear_19_down(node: onnx.NodeProto, rw: LoweringRewriter) -> Non
 
 @lowering("DequantizeLinear", leaves=13, types=LostTypes.OWN)
 def dequantize_linear_13_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """Scales along an axis are written out: subtract the zero point, multiply by the scale.
+    """Scales along an axis are multiplied behind the node, which has the scale 1.
 
-    What changes: scale and zero point are reshaped to be broadcast. A node with one scale stays, without `axis`.
+    What changes: with one zero point for all, the node gets the scale 1, and a Mul by the scales, reshaped to be broadcast,
+    follows. With several, both are written out: subtract the zero point, multiply by the scale. A node with one scale
+    stays, without `axis`.
 
-    Why equal: as for version 21. Bit for bit.
+    Why equal: as for version 21; a product with 1 is exact. Bit for bit. Constants stay dequantised by a node: ONNX
+    Runtime's optimisations quantise weights anew where they find them as floats between quantised values.
 
     Limits: the rank of the scale must be known, and that of the data for scales along an axis.
     """
-    if is_widened(rw, rw.input(0)) or not is_per_tensor(rw, rw.input(1)):
-        _dequantize_by_arithmetic(rw)
-    else:
+    if not is_widened(rw, rw.input(0)) and is_per_tensor(rw, rw.input(1)):
         rw.drop("axis")
+        return
+    zero = rw.constant_value(rw.input(2)) if rw.input(2) else np.zeros(1, np.int8)
+    if is_widened(rw, rw.input(0)) or zero is None or not zero.size or (zero != zero[0]).any():
+        _dequantize_by_arithmetic(rw)
+        return
+    factor = spread(rw, rw.input(1), rw.input(0))
+    rw.set_input(2, rw.constant(zero[:1].reshape(()), "zero_point") if rw.input(2) and zero.any() else "")
+    node.input[1] = rw.constant(np.array(1, np.float32), "one")
+    rw.drop("axis")
+    name = rw.output(0)
+    rw.after("Mul", [rw.detach_output(0, "unscaled"), factor], [name])
 
 
 @lowering("DequantizeLinear", leaves=10, types=LostTypes.OWN)

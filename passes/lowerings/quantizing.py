@@ -19,6 +19,7 @@ __all__ = [
     "refuse_missing_type",
     "round_to_even",
     "saturate",
+    "spread",
 ]
 
 _T = TensorProto
@@ -57,9 +58,12 @@ def dequantize(
         number = cast(rw, value, _T.FLOAT, hint="number")
     else:
         wide = cast(rw, value, _T.INT32, hint="wide")
-        origin = _spread(rw, cast(rw, zero_point, _T.INT32, hint="zero_point"), value)
+        origin = spread(rw, cast(rw, zero_point, _T.INT32, hint="zero_point"), value)
         number = cast(rw, rw.before("Sub", [wide, origin], hint="difference"), _T.FLOAT, hint="number")
-    factor = _spread(rw, cast(rw, scale, _T.FLOAT, hint="scale"), value)
+    factor = spread(rw, cast(rw, scale, _T.FLOAT, hint="scale"), value)
+    if (one := rw.constant_value(scale)) is not None and one.shape == () and one == 1 and dtype == _T.FLOAT:
+        rw.after("Identity", [number], [output])
+        return
     if dtype == _T.FLOAT:
         rw.after("Mul", [number, factor], [output])
         return
@@ -68,13 +72,13 @@ def dequantize(
 
 def quantize(rw: LoweringRewriter, value: str, scale: str, zero_point: str, dtype: int, output: str) -> None:
     """Write `saturate(round(value / scale) + zero_point)` after the node, computed in float32; `dtype` is an integer type."""
-    divisor = _spread(rw, cast(rw, scale, _T.FLOAT, hint="scale"), value)
+    divisor = spread(rw, cast(rw, scale, _T.FLOAT, hint="scale"), value)
     ratio = rw.before("Div", [cast(rw, value, _T.FLOAT, hint="number"), divisor], hint="ratio")
     rounded = round_to_even(rw, ratio)
     if zero_point:
         rounded = rw.before(
             "Add",
-            [rounded, _spread(rw, cast(rw, zero_point, _T.FLOAT, hint="zero_point"), value)],
+            [rounded, spread(rw, cast(rw, zero_point, _T.FLOAT, hint="zero_point"), value)],
             hint="moved",
         )
     saturate(rw, rounded, dtype, output)
@@ -120,7 +124,7 @@ def round_to_even(rw: LoweringRewriter, value: str) -> str:
     return rw.before("Add", [floor, rw.before("Mul", [up, one])], hint="rounded")
 
 
-def _spread(rw: LoweringRewriter, value: str, data: str) -> str:
+def spread(rw: LoweringRewriter, value: str, data: str) -> str:
     """Return a scale or zero point in a shape that is broadcast to the data, by the node's `axis` and `block_size`."""
     axis, block = rw.get("axis", 1), rw.get("block_size", 0)
     if block:

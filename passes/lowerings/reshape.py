@@ -20,11 +20,12 @@ def reshape_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     known, where it has a -1, beside which a 0 is invalid, and where the input is known not to be empty. A known shape with
     a 0 gives an empty tensor, which is written as a constant. An input that is known to be empty gives one too, of the
     shape that is computed at run time. Where one length alone is computed at run time, it is replaced by -1, which is the
-    same length, 0 included.
+    same length, 0 included. Where each such length is a symbolic dim of the input at the same place, a 0 keeps it. In all
+    other shapes, a 0 is replaced by -1 at run time.
 
     Why equal: the text of Reshape-14: allowzero says what a 0 means and nothing else.
 
-    Limits: of other shapes the report says that no tensor is assumed to be empty.
+    Limits: in these other shapes, one length at most is assumed to be 0, and the report says so.
     """
     import numpy as np
 
@@ -56,7 +57,25 @@ def reshape_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         rw.set_input(1, rw.constant(np.array(filled), "shape"))
         rw.note("the length that is computed at run time is written as -1")
         return
-    rw.note("allowzero=1 is dropped, and the tensor assumed not to be empty", Exactness.ASSUMED)
+    if lengths is not None and _zeros_are_kept(rw, lengths):
+        return
+    zero = rw.constant(np.zeros(1, np.int64), "zero")
+    zeros = rw.before("Cast", [rw.before("Equal", [rw.input(1), zero])], hint="zeros", to=TensorProto.INT64)
+    rw.set_input(1, rw.before("Sub", [rw.input(1), zeros], hint="shape"))
+    rw.note(
+        "a length of 0 that is computed at run time is written as -1, if there is one alone",
+        Exactness.ASSUMED,
+    )
+
+
+def _zeros_are_kept(rw: LoweringRewriter, lengths: list[int | None]) -> bool:
+    """Return whether each length that is computed at run time is that of the input at the same place, by its name."""
+    old, new = rw.scope.value_type(rw.input(0)).symbols, rw.scope.value_type(rw.output(0)).symbols
+    return all(
+        place < min(len(old), len(new)) and old[place] != "" and old[place] == new[place]
+        for place, length in enumerate(lengths)
+        if length is None
+    )
 
 
 @lowering("Flatten", leaves=9, types=LostTypes.OWN)

@@ -148,9 +148,10 @@ def resize_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     an axis of unknown length stays as it is beside one that is resized, 2.4e-7 of the largest element. NaN and
     infinities reach what they reach in the kernel. Integers and halves are computed in float32, as in the kernel.
 
-    Limits: the rank must be known. Of four axes in linear and cubic of which nothing is known, all but the first are
-    resampled. ONNX Runtime copies the input where no length changes although a scale is above 1; the Gathers of
-    lengths that are unknown sample then, as the standard's text says.
+    Limits: the rank must be known. align_corners and tf_crop_and_resize with scales are refused where these give no whole
+    length, since runtimes and the standard disagree then. Of four axes in linear and cubic of which nothing is known, all
+    but the first are resampled. ONNX Runtime copies the input where no length changes although a scale is above 1; the
+    Gathers of lengths that are unknown sample then, as the standard's text says.
     """
     modes = modes_of(rw)
     rw.drop(
@@ -181,6 +182,7 @@ def resize_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         end_with(rw, rw.input(0))
         rw.note("no length changes, so it copies its input")
         return
+    _refuse_parts_of_elements(given)
     axes = given.axes(f)
     if (
         modes.mode != "cubic"
@@ -191,6 +193,31 @@ def resize_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         _keep_scales(rw, rw.input(1))
         return
     _write(rw, f, given, axes)
+
+
+def _refuse_parts_of_elements(given: Given) -> None:
+    """Refuse scales that give no whole length, where coordinates depend on it.
+
+    ONNX Runtime computes with the length rounded down, and the standard's reference with the product.
+    """
+    rw, kind = given.rw, given.modes.coordinates
+    if given.by_sizes or kind not in ("align_corners", "tf_crop_and_resize"):
+        return
+    for kept, length, scale in zip(given.kept, given.shape, given.scales, strict=True):
+        if kept:
+            continue
+        if scale is None:
+            rw.need_constant(2, f"scales, with coordinate_transformation_mode={kind},")
+            continue
+        product = float(scale) * (1 if length is None else length)
+        if abs(product - round(product)) > 1e-3:
+            rw.refuse(
+                f"coordinate_transformation_mode={kind} must be written otherwise below opset {rw.version + 1}, and"
+                f" by the scale {scale:g} of {'an unknown length' if length is None else f'a length of {length}'} runtimes and"
+                " the standard compute different coordinates, as no whole number of elements results",
+                code="needs-shape" if length is None else "no-equal",
+                hint="give sizes in place of scales",
+            )
 
 
 def _keep_scales(rw: LoweringRewriter, scales: str) -> None:
@@ -252,6 +279,7 @@ def _grows(rw: LoweringRewriter, modes: Modes) -> bool:
 
 
 def _write_antialiased(rw: LoweringRewriter, f: Folding, given: Given) -> None:
+    _refuse_parts_of_elements(given)
     axes = given.axes(f)
     if not all(axis.fixed for axis in axes):
         rw.refuse(

@@ -32,13 +32,6 @@ impossible(
     why="no operator below opset 10 averages over regions of interest that are computed at run time",
     hint="bring the model to opset 10",
 )
-impossible(
-    "DeformConv",
-    19,
-    why="no operator below opset 19 convolves at places that are computed at run time",
-    hint="bring the model to opset 19",
-)
-
 _OLD_MODES = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
 _NEW_MODES = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
 

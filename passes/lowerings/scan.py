@@ -9,11 +9,11 @@ import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, impossible, lowering
-from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 from .building import integers, iota, size_of
+from .reading import rename_reads
 
 impossible(
     "Scan",
@@ -152,7 +152,7 @@ def _write_loop(
         at = counter
         # An input of a body may have the name of a value around it, another value may not.
         own = rw.fresh("element")
-        _rename_reads(inner, element.name, own)
+        rename_reads(inner, element.name, own)
         if directions[place]:
             count = rw.before("Reshape", [steps, _scalar_shape(rw)], hint="steps")
             last = rw.before("Sub", [count, rw.constant(np.array(1, np.int64), "one")], hint="last")
@@ -187,20 +187,6 @@ def _write_loop(
     true = rw.constant(np.array(True), "true")
     del node.input[:]
     node.input.extend([count, true, *start])
-
-
-def _rename_reads(graph: onnx.GraphProto, old: str, new: str) -> None:
-    """Let all that reads a value of a graph, in its sub-graphs too, read another one."""
-    for value in graph.output:
-        if value.name == old:
-            value.name = new
-    for node in graph.node:
-        for index, name in enumerate(node.input):
-            if name == old:
-                node.input[index] = new
-        for _, _, inner in subgraphs(node):
-            if all(value.name != old for value in inner.input):
-                _rename_reads(inner, old, new)
 
 
 def _scalar_shape(rw: LoweringRewriter) -> str:

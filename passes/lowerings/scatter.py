@@ -11,8 +11,7 @@ from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from .building import integers, size_of
 from .flat_index import Dims, non_negative, to_int64
 from .gather import index_length, row_numbers
-
-_REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+from .scatter_rounds import REDUCTIONS, reduce_in_rounds
 
 impossible(
     "Scatter",
@@ -25,11 +24,14 @@ impossible(
 def scatter_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """`reduction` cannot be max or min: the elements are gathered, compared with the updates and scattered back.
 
-    What changes: max and min become GatherElements or GatherND, Max or Min, and the node without a reduction.
+    What changes: where the indices are known to differ, max and min become GatherElements or GatherND, Max or Min, and the
+    node without a reduction. Else the updates are sorted by the element they belong to, and a Loop reduces the first, second,
+    third … update of every element; known indices give those rounds without a Loop if they are few.
 
-    Why equal: where no place is updated twice, each updated element is that of the data reduced with one update.
+    Why equal: in one round no element is updated twice, and the updates of each are taken in their order.
 
-    Limits: indices must be constants, and distinct. ONNX Runtime drops a NaN of the data here; Max and Min keep it.
+    Limits: the ranks of data and indices must be known for rounds. ONNX Runtime drops a NaN of the data here; Max and Min
+    keep it.
     """
     if rw.get("reduction", "none") in ("max", "min"):
         _reduce_apart(node, rw)
@@ -39,12 +41,13 @@ def scatter_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def scatter_16_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """`reduction` does not exist: elements are gathered, added to or multiplied, and scattered back.
 
-    What changes: none is dropped. add and mul become GatherElements or GatherND, Add or Mul, and the node without a
-    reduction.
+    What changes: none is dropped. Where the indices are known to differ, add and mul become GatherElements or GatherND, Add
+    or Mul, and the node without a reduction. Else the updates are sorted by the element they belong to, and a Loop reduces the
+    first, second, third … update of every element; known indices give those rounds without a Loop if they are few.
 
-    Why equal: where no place is updated twice, each updated element is that of the data reduced with one update.
+    Why equal: in one round no element is updated twice, and the updates of each are taken in their order.
 
-    Limits: with a reduction, indices must be constants, and distinct.
+    Limits: the ranks of data and indices must be known for rounds.
     """
     if rw.get("reduction", "none") != "none":
         _reduce_apart(node, rw)
@@ -118,25 +121,27 @@ def _reduce_apart(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     kind = str(rw.pop("reduction"))
     by_element = node.op_type == "ScatterElements"
     if not _distinct(rw, by_element):
-        rw.refuse(
-            f"reduction is {kind!r}, and the indices {rw.input(1)!r} select some element twice",
-            code="no-equal",
-            hint="use distinct indices",
-        )
+        reduce_in_rounds(rw, kind)
+        return
     axis = rw.get("axis", 0) if by_element else None
     gather = "GatherElements" if by_element else "GatherND"
     old = rw.before(gather, [rw.input(0), rw.input(1)], hint="old", axis=axis)
-    rw.set_input(2, rw.before(_REDUCTIONS[kind], [old, rw.input(2)], hint="reduced"))
+    rw.set_input(2, rw.before(REDUCTIONS[kind], [old, rw.input(2)], hint="reduced"))
     rw.note(f"reduction {kind} is computed on the gathered elements")
 
 
 def _distinct(rw: LoweringRewriter, by_element: bool) -> bool:
-    """Return whether the constant indices select no element twice; refuses indices that are not constant."""
-    indices = rw.need_constant(1, "indices")
+    """Return whether the indices are known, and select no element twice."""
+    indices = rw.known(rw.input(1))
+    if indices is None:
+        return False
     axis = int(rw.get("axis", 0)) if by_element else -1
     if bool((indices < 0).any()) and bool((indices >= 0).any()):
         # The same place may be counted from both ends.
-        sizes = np.array(rw.need_static(rw.input(0)), np.int64)
+        shape = rw.shape(rw.input(0))
+        if shape is None or any(size is None for size in shape):
+            return False
+        sizes = np.array(shape, np.int64)
         size = sizes[axis] if by_element else sizes[: indices.shape[-1]]
         indices = np.where(indices < 0, indices + size, indices)
     if by_element:

@@ -14,7 +14,8 @@ def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     What changes: where the length of the axis is known and all parts have the same one, `num_outputs` is dropped. Else
     the lengths become an input: of a length n and k parts, all are ceil(n / k) long but the last, which has the rest. They
-    are computed from the input's shape where n is not known.
+    are computed from the input's shape where n is not known. Where n is known and too small, the last parts are empty;
+    ONNX Runtime fails on such a node of version 18.
 
     Why equal: the text of Split-18; below, parts without lengths are equal.
     """
@@ -30,9 +31,7 @@ def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         return
     if length is not None:
         part = -(-length // parts)
-        lengths = [part] * (parts - 1) + [length - part * (parts - 1)]
-        if lengths[-1] < 0:
-            rw.refuse(f"{length} elements cannot be cut into {parts} parts of {part}", code="no-equal")
+        lengths = [min(part, max(0, length - part * place)) for place in range(parts)]
         rw.set_input(1, rw.constant(np.array(lengths), "lengths"))
         return
     at = rw.constant(np.array([axis]), "axis")

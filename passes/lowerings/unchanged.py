@@ -28,7 +28,7 @@ MOVED_OR_COMPARED = {
     "GlobalMaxPool": (22,),
     "Greater": (13,),
     "GreaterOrEqual": (16,),
-    "Identity": (13, 14, 16, 19, 21, 23, 24, 25),
+    "Identity": (13, 19, 21, 23, 24, 25),
     "IsInf": (20,),
     "IsNaN": (13, 20),
     "Less": (13,),
@@ -183,18 +183,6 @@ for _operator in (
     "NonMaxSuppression",
 ):
     unchanged(_operator, 11, reason="only the standard's text changed")
-unchanged(
-    "AveragePool",
-    22,
-    reason="version 22 says that windows that start in the padding at the end are left out, as runtimes always did",
-    types=LostTypes.ROUNDED,
-)
-unchanged(
-    "MaxPool",
-    22,
-    reason="version 22 says that windows that start in the padding at the end are left out, as runtimes always did",
-    types=LostTypes.EXACT,
-)
 unchanged("Dropout", 22, reason="the version before takes fewer element types", types=LostTypes.ROUNDED)
 unchanged("DepthToSpace", 28, reason="version 28 is a function of the same meaning")
 unchanged("ReduceLogSum", 28, reason="the version before takes more element types")

@@ -61,8 +61,8 @@ def test_a_sub_graph_has_its_own_types_and_those_around_it() -> None:
     )
 
     inside = (1, "then_branch", 0)
-    assert table.lookup(None, inside, "q") == ValueType(TensorProto.FLOAT, (None, 4))
-    assert table.lookup(None, inside, "a") == ValueType(TensorProto.FLOAT, (None, 2))
+    assert table.lookup(None, inside, "q") == ValueType(TensorProto.FLOAT, (None, 4), symbols=("N", ""))
+    assert table.lookup(None, inside, "a") == ValueType(TensorProto.FLOAT, (None, 2), symbols=("N", ""))
     assert table.lookup(None, (), "q") == ValueType()
     assert table.lookup(None, (1, "else_branch", 0), "q") == ValueType()
 
@@ -104,3 +104,21 @@ def test_a_model_that_onnx_cannot_infer_has_no_known_types() -> None:
     proto.graph.node[1].domain = "not.imported"
 
     assert TypeTable(proto).lookup(None, (), "a") == ValueType()
+
+
+def test_names_of_dims_that_two_calls_disagree_on_are_unknown() -> None:
+    one = ValueType(TensorProto.FLOAT, (None, None), symbols=("N", "M"))
+    other = ValueType(TensorProto.FLOAT, (None, 3), symbols=("N", ""))
+
+    assert one.meet(other) == ValueType(TensorProto.FLOAT, (None, None), symbols=("N", ""))
+    assert one.meet(ValueType(TensorProto.FLOAT, (2, 3))).symbols == ()
+
+
+def test_the_type_of_a_sequence_is_known_as_text() -> None:
+    table = TypeTable(
+        model(
+            """<ir_version: 8, opset_import: ["": 17]> g (seq(float[N]) x) => (int64 n) { n = SequenceLength(x) }"""
+        )
+    )
+
+    assert table.lookup(None, (), "x") == ValueType(container="seq(tensor(float))")

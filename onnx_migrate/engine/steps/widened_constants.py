@@ -8,7 +8,15 @@ from collections.abc import Iterator
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.model.graphs import Body, bodies, nested_bodies, output_names
+from onnx_migrate.model.graphs import (
+    Body,
+    FunctionKey,
+    bodies,
+    called,
+    function_key,
+    nested_bodies,
+    output_names,
+)
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import BufferPayload
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
@@ -46,6 +54,8 @@ _MOVERS = frozenset(
 )  # fmt: skip
 """Operators that give out elements of their first input (Concat: of all), of any type."""
 
+_Functions = dict[FunctionKey, onnx.FunctionProto]
+
 
 def widen_constants(model: Model, target: int, log: ChangeLog, pass_name: str) -> None:
     """Widen constants whose element type opset `target` does not have, in place, without rounding.
@@ -54,6 +64,7 @@ def widen_constants(model: Model, target: int, log: ChangeLog, pass_name: str) -
     stay, and the steps of their readers refuse them.
     """
     counts: dict[tuple[int, int], list[str]] = defaultdict(list)
+    functions = {function_key(function): function for function in model.proto.functions}
     for located in bodies(model.proto):
         tensors = {
             name: tensor
@@ -62,7 +73,7 @@ def widen_constants(model: Model, target: int, log: ChangeLog, pass_name: str) -
         }
         if not tensors:
             continue
-        wide = _widened_values(located.body, tensors)
+        wide = _widened_values(located.body, set(tensors), functions)
         for name, tensor in tensors.items():
             if name in wide:
                 counts[tensor.data_type, _WIDER[tensor.data_type]].append(name)
@@ -75,7 +86,8 @@ def widen_constants(model: Model, target: int, log: ChangeLog, pass_name: str) -
         log.note(
             pass_name,
             "widened",
-            f"widened {len(names)} constants of {type_name(narrow)}, which begins with opset {FIRST_OPSET[narrow]}, to"
+            f"widened {len(names)} constant{'s' if len(names) > 1 else ''} of {type_name(narrow)}, which begins with"
+            f" opset {FIRST_OPSET[narrow]}, to"
             f" {type_name(wider)}, with equal values",
             subject=names[0],
         )
@@ -94,8 +106,8 @@ def _constants(body: Body) -> Iterator[tuple[str, TensorProto]]:
                     yield node.output[0], attribute.t
 
 
-def _widened_values(body: Body, tensors: dict[str, TensorProto]) -> set[str]:
-    """Return the constants that can be widened and the values that are moved from them."""
+def _widened_values(body: Body, narrow: set[str], functions: _Functions) -> set[str]:
+    """Return those of the values `narrow` that can be widened, and the values that are moved from them."""
     readers: dict[str, list[tuple[onnx.NodeProto, int]]] = defaultdict(list)
     given_out: set[str] = set()
     for _, inner in nested_bodies(body):
@@ -104,7 +116,7 @@ def _widened_values(body: Body, tensors: dict[str, TensorProto]) -> set[str]:
             for index, name in enumerate(node.input):
                 if name:
                     readers[name].append((node, index))
-    found, pending = set(tensors), list(tensors)
+    found, pending = set(narrow), list(narrow)
     while pending:
         for node, index in readers[pending.pop()]:
             if _moves(node, index):
@@ -117,7 +129,8 @@ def _widened_values(body: Body, tensors: dict[str, TensorProto]) -> set[str]:
         kept = {
             name
             for name in found
-            if name not in given_out and all(_takes(node, index, found) for node, index in readers[name])
+            if name not in given_out
+            and all(_takes(node, index, found, functions) for node, index in readers[name])
         }
         shrinking = kept != found
         found = kept
@@ -128,8 +141,15 @@ def _moves(node: onnx.NodeProto, index: int) -> bool:
     return is_onnx(node.domain) and node.op_type in _MOVERS and (index == 0 or node.op_type == "Concat")
 
 
-def _takes(node: onnx.NodeProto, index: int, wide: set[str]) -> bool:
+def _takes(node: onnx.NodeProto, index: int, wide: set[str], functions: _Functions) -> bool:
     """Return whether a node computes the same if this input is widened, and the others of its type with it."""
+    function = functions.get(called(node))
+    if function is not None:
+        given = {name for name, value in zip(function.input, node.input, strict=False) if value in wide}
+        inner = {key: item for key, item in functions.items() if item is not function}
+        return index < len(function.input) and function.input[index] in _widened_values(
+            function, given, inner
+        )
     if _moves(node, index):
         beside = node.input if node.op_type == "Concat" else ()
         return all(name in wide for name in (*beside, *node.output) if name)

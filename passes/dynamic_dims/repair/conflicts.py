@@ -103,10 +103,22 @@ def _recurrent(context: NodeContext) -> str:
     return ""
 
 
+def _attention(context: NodeContext) -> str:
+    query = context.dims(0)
+    for index in (1, 2):
+        other = context.dims(index)
+        if not query or not other or query[0] is None or other[0] is None or query[0].sizes == other[0].sizes:
+            continue
+        first, second = context.describe(context.node.input[0]), context.describe(context.node.input[index])
+        return f"{first} has {context.name_of(query[0])} items, but {second} has {context.name_of(other[0])}"
+    return ""
+
+
 _CHECKS: dict[str, Callable[[NodeContext], str]] = {
     "Conv": _convolution,
     "ConvTranspose": _convolution,
     "Gemm": _gemm,
+    "Attention": _attention,
     "BatchNormalization": _channels,
     "InstanceNormalization": _channels,
     "LSTM": _recurrent,
@@ -190,6 +202,8 @@ def _mixing_axes(context: NodeContext, rank: int) -> list[int]:
         return [1, 2] if attributes.get("layout", 0) else [0, 2]
     if kind == "MatMul":
         return [rank - 1]
+    if kind == "Attention":
+        return [rank - 2, rank - 1]
     if kind == "Gemm":
         return [0 if attributes.get("transA") else 1]
     return []

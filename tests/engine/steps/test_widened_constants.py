@@ -122,6 +122,17 @@ def test_by_block() -> None:
     check_down(proto, 20, 17, 13, 11, specials=False, variants=("plain", "symbolic", "if"))
 
 
+def test_a_constant_that_a_call_passes_to_a_function() -> None:
+    proto = model("""<ir_version: 10, opset_import: ["": 21, "local": 1]> graph (float[2,3] x) => (float[2,4] y)
+        <float[4] s = {0.5, 1.0, 2.0, 0.25}> { d = local.Weights(w, s) y = MatMul(x, d) }
+        <domain: "local", opset_import: ["": 21]> Weights (w, s) => (d) { d = DequantizeLinear<axis = 1> (w, s) }""")
+    proto.graph.initializer.append(tensor("w", T.INT4, [number - 6 for number in range(12)], [3, 4]))
+    check_down(proto, 20, 13, specials=False, variants=("plain", "if"))
+    proto.functions[0].output.append("w")  # which is given out as it is
+    proto.graph.node[0].output.append("same")
+    assert refused(proto) == "no-such-type"
+
+
 def test_the_report_tells() -> None:
     result, log = lower(weight_only(T.INT4, 21), 20)
     assert [note.code for note in log.notes if note.code == "widened"] == ["widened"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.errors import CannotMigrate
-from tests.lowering import check_down, lower, special_values
+from tests.lowering import check_down, special_values
 
 SIGNED = ["int8", "int16", "int32", "int64"]
 UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
@@ -129,31 +128,3 @@ def test_bit_shift_11(dtype: str, direction: str) -> None:
         expected=[shifted(x, y, direction)],
         variants=ALL,
     )
-
-
-CASTS = [("int32", "uint32", 12), ("uint8", "int8", 3), ("int64", "int64", 7), ("uint64", "int64", 7), ("int16", "uint16", 4),
-         ("float", "float", 1), ("bool", "uint8", 2)]  # fmt: skip
-
-
-@pytest.mark.parametrize(("source", "target", "to"), CASTS)
-def test_bit_cast_of_integers(source: str, target: str, to: int) -> None:
-    plain = {"float": np.float32, "bool": np.bool_}.get(source)
-    x = pool(source) if plain is None else special_values(np.dtype(plain))
-    check_down(
-        f"""<ir_version: 13, opset_import: ["": 26]> g ({source}[{x.size}] x) => ({target}[{x.size}] y)
-        {{ y = BitCast <to = {to}> (x) }}""",
-        25,
-        13,
-        7,
-        feeds={"x": x},
-        expected=[x.view(np.dtype({"float": "float32"}.get(target, target)))],
-    )
-
-
-def test_bit_cast_of_floats_is_refused() -> None:
-    with pytest.raises(CannotMigrate) as caught:
-        lower(
-            """<ir_version: 13, opset_import: ["": 26]> g (float[2] x) => (int32[2] y) { y = BitCast <to = 6> (x) }""",
-            25,
-        )
-    assert caught.value.code == "no-equal"

@@ -90,7 +90,7 @@ def test_range_of_half_floats(dtype: str) -> None:
     assert caught.value.code == "no-equal"
 
 
-KS = [None, 0, 1, -1, 3, -5]
+KS = [None, 0, 1, -1, 3, -5, 2**63 - 1, 1 - 2**63]
 
 
 @pytest.mark.parametrize("upper", [0, 1])

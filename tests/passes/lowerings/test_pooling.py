@@ -176,3 +176,15 @@ def test_max_unpool_is_refused() -> None:
     with pytest.raises(CannotMigrate) as caught:
         lower(source, 8)
     assert caught.value.code == "no-equal"
+
+
+@pytest.mark.parametrize("operator", ["AveragePool", "MaxPool"])
+@pytest.mark.parametrize("shape", ["1, 1, 2, 2", "1, 2, 2, 5"])
+def test_a_window_that_is_left_out(operator: str, shape: str) -> None:
+    """Version 22 infers the output without it; the shapes declared in the model must still hold below."""
+    width = "1" if shape.endswith("2") else "2"
+    attributes = "kernel_shape = [3, 3], strides = [3, 3], pads = [1, 1, 1, 1], ceil_mode = 1"
+    source = f"""<ir_version: 10, opset_import: ["": 22]>
+        graph (float[{shape}] x) => (float[{shape[:4]}, 1, {width}] y) {{ y = {operator} <{attributes}> (x) }}"""
+    check_down(source, 21, 11, 10, variants=("plain", "if", "function"), rtol=SUMS, atol=SUMS, specials=False)
+    check_down(source, 21, 11, 10, variants=("symbolic", "unranked"), rtol=SUMS, atol=SUMS)

@@ -52,7 +52,8 @@ def check(source: str, *targets: int, **more: Any) -> None:
         feeds["x"] = np.concatenate([specials, np.ravel(feeds["x"] * 9)])[: feeds["x"].size].reshape(
             feeds["x"].shape
         )
-    feeds["s"] = (np.abs(feeds["s"]) + 0.25).astype(feeds["s"].dtype)
+    if "s" in feeds:
+        feeds["s"] = (np.abs(feeds["s"]) + 0.25).astype(feeds["s"].dtype)
     check_down(source, *targets, feeds=feeds, **more)
 
 
@@ -73,6 +74,17 @@ def test_dequantize_per_axis(kind: str, axis: int | None) -> None:
     size = {0: 2, -1: 5}.get(axis, 6)  # type: ignore[arg-type]
     attributes = "" if axis is None else f"axis = {axis}"
     check(dequantize(13, kind, scale=f"[{size}]", attributes=attributes), 12, 10, 9, refused=NO_RANK)
+
+
+@pytest.mark.parametrize("zeros", ["{0, 0, 0}", "{5, 5, 5}", "{1, 2, 3}"])
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int32"])
+def test_dequantize_per_axis_with_known_zero_points(kind: str, zeros: str) -> None:
+    if kind == "int32" and zeros != "{0, 0, 0}":
+        return
+    source = f"""<ir_version: 7, opset_import: ["": 13]> graph ({kind}[2,3,4] x) => (float[2,3,4] y)
+        <float[3] s = {{0.1, 0.7, 3.3}}, {kind}[3] z = {zeros}> {{ y = DequantizeLinear(x, s, z) }}"""
+    check(source, 12, 10, 9, 7, refused=NO_RANK)
+    check(source.replace(", z)", ")"), 12, 10, 9, 7, refused=NO_RANK)
 
 
 @pytest.mark.parametrize("kind", ["int16", "uint16"])

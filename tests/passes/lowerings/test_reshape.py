@@ -49,14 +49,25 @@ def test_one_length_at_run_time(batch: int) -> None:
     assert {change.exactness.value for change in lower(source, 13)[1].changes} == {"exact"}
 
 
-def test_a_shape_at_run_time() -> None:
+@pytest.mark.parametrize("size", [(2, 6), (0, 6), (2, 0)])
+def test_a_shape_at_run_time(size: tuple[int, int]) -> None:
     source = """<ir_version: 8, opset_import: ["": 14]> graph (float[N, M] x, int64[2] s) => (float[] y)
         { y = Reshape <allowzero = 1> (x, s) }"""
-    feeds = {"x": np.ones((2, 6), np.float32), "s": np.array([3, 4])}
-    check_down(source, 13, 7, feeds=feeds)
+    feeds = {"x": np.ones(size, np.float32), "s": np.array([3, 4] if all(size) else [5, 0])}
+    check_down(source, 13, 9, 7, feeds=feeds, variants=("plain", "unranked", "if", "function"))
     assert {change.exactness.value for change in lower(source, 13)[1].changes} == {"assumed"}
     known = source.replace("[N, M]", "[2, 6]")
     assert {change.exactness.value for change in lower(known, 13)[1].changes} == {"exact"}
+
+
+@pytest.mark.parametrize("size", [(2, 3), (0, 3), (0, 0)])
+def test_lengths_that_stay_at_their_place(size: tuple[int, int]) -> None:
+    source = """<ir_version: 8, opset_import: ["": 18]> graph (float[N, M, 6] x) => (float[N, M, 3, 2] y) <int64[2] r = {3, 2}>
+        { n = Shape <end = 1> (x)  m = Shape <start = 1, end = 2> (x)  t = Concat <axis = 0> (n, m, r)
+          y = Reshape <allowzero = 1> (x, t) }"""
+    feeds = {"x": np.random.default_rng(0).random((*size, 6)).astype(np.float32)}
+    check_down(source, 13, 11, feeds=feeds, variants=("plain", "if"))
+    assert {change.exactness.value for change in lower(source, 13)[1].changes} == {"exact"}
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])

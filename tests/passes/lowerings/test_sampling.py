@@ -171,14 +171,6 @@ def test_output_half_pixel_is_the_old_one() -> None:
             9,
             "regions",
         ),
-        (
-            """<ir_version: 9, opset_import: ["": 19]>
-            graph (float[1, 1, 4, 4] x, float[1, 1, 2, 2] w, float[1, 8, 3, 3] o) => (float[a, b, c, d] y) {
-              y = DeformConv (x, w, o)
-            }""",
-            18,
-            "convolves",
-        ),
     ],
 )
 def test_refused(source: str, to: int, words: str) -> None:

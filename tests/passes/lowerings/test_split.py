@@ -55,3 +55,12 @@ def test_equal_parts_of_a_known_length_stay_equal_parts() -> None:
     source = """<ir_version: 8, opset_import: ["": 18]> graph (float[N, 6] x) => (float[] y, float[] z)
         { y, z = Split <axis = 1, num_outputs = 2> (x) }"""
     assert [len(node.input) for node in lower(source, 17)[0].graph.node] == [1]
+
+
+def test_a_branch_that_is_never_taken_and_could_not_be() -> None:
+    """5 elements cannot be cut into 4 parts of 2: the branch would fail if it were taken."""
+    source = """<ir_version: 8, opset_import: ["": 18]> graph (float[5] x, bool c) => (float[] y) { y = If (c) <
+        then_branch = a () => (p) { p = Relu (x) },
+        else_branch = b () => (q) { q, r, s, t = Split <num_outputs = 4> (x) }> }"""
+    feeds = {"x": np.ones(5, np.float32), "c": np.array(True)}
+    check_down(source, 17, 12, 11, feeds=feeds, variants=("plain", "symbolic", "function"))

@@ -8,7 +8,7 @@ from ..domain import Dim, Dims, Value
 from ..node_context import NodeContext
 from ..operand_edits import expand_operand, keep_one_row, tile_operand
 
-__all__ = ["broadcast", "concat", "gather_elements", "grid_sample", "matmul", "normalization"]
+__all__ = ["attention", "broadcast", "concat", "gather_elements", "grid_sample", "matmul", "normalization"]
 
 
 def normalization(context: NodeContext) -> None:
@@ -71,6 +71,13 @@ def matmul(context: NodeContext) -> None:
     shapes = [context.dims(index) for index in range(len(context.inputs))]
     if len(shapes) == 2 and all(dims is not None and len(dims) > 2 for dims in shapes):
         _tile_for_merged_batch(context, shapes, 3)
+
+
+def attention(context: NodeContext) -> None:
+    """Tile the mask of an Attention that has one for each window, if the batch is merged with the windows."""
+    query, mask = context.dims(0), context.dims(3)
+    if query and mask and len(mask) == 4:
+        _tile_for_merged_batch(context, [query[:1], None, None, mask[:1]], 1)
 
 
 def _tile_for_merged_batch(context: NodeContext, shapes: list[Dims | None], first: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from ..domain import Value
 from ..node_context import NodeContext
-from .broadcast import broadcast, concat, gather_elements, grid_sample, matmul, normalization
+from .broadcast import attention, broadcast, concat, gather_elements, grid_sample, matmul, normalization
 from .expand_and_fill import constant_of_shape, expand, range_, tile
 from .gather_scatter import gather_nd, gather_rows, scatter_nd
 from .index_constants import positions, positions_in_any_input
@@ -70,6 +70,7 @@ RULES: Mapping[str, RepairRule] = {
     "GatherElements": _gather_elements,
     "ScatterElements": gather_elements,
     "MatMul": matmul,
+    "Attention": attention,
     "LSTM": recurrent,
     "GRU": recurrent,
     "RNN": recurrent,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import onnx
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
@@ -57,3 +58,19 @@ def test_weights_of_a_fixed_length_are_named() -> None:
 
     assert "Gemm" in str(caught.value)
     assert "'w'" in str(caught.value)
+
+
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 23, reason="onnx is older")
+def test_the_batch_of_an_attention_is_that_of_its_query() -> None:
+    """The keys, [1, 1, 3, 4]: were the batch taken for the axis of heads there, query and keys would not fit."""
+    source = text(
+        "float[1,3,4] x", "float[1,1,3,4] y",
+        "q = Unsqueeze(x, one) h = Reshape(x, k) y = Attention(q, h, h)",
+        "int64[1] one = {1}, int64[4] k = {-1, 1, 3, 4}", opset=23,
+    )  # fmt: skip
+    check_items(source, {"x": 0}, [0], rtol=1e-6)
+
+    other = source.replace("-1, 1, 3, 4", "1, -1, 3, 4")
+    result, reasons = check_items(other, {"x": 0}, [0], rtol=1e-6)
+    assert result.graph.node
+    assert any("axis 0 is N" in reason for reason in reasons)

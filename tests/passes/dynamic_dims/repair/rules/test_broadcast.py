@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
@@ -75,3 +76,18 @@ def test_a_constant_for_each_head_is_tiled_where_the_batch_is_merged_with_the_he
     _, reasons = check_items(source, {"x": 0}, [0])
 
     assert "'heads' is tiled along axis 0 to N × 2" in reasons
+
+
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 23, reason="onnx is older")
+def test_the_masks_of_windows_are_tiled_where_the_batch_is_merged_with_the_windows() -> None:
+    """As a Swin transformer masks each window: [1, 6, 4] becomes two windows of three."""
+    source = text(
+        "float[1,6,4] x", "float[1,6,4] y",
+        "a = Reshape(x, k) b = Attention(a, a, a, masks) c = Transpose<perm=[0,2,1,3]>(b) y = Reshape(c, j)",
+        "int64[4] k = {2, 1, 3, 4}, int64[3] j = {1, 6, 4},"
+        " float[2,1,3,3] masks = {0,0,-9,0,0,-9,0,0,-9,-9,0,0,-9,0,0,-9,0,0}", opset=23,
+    )  # fmt: skip
+
+    _, reasons = check_items(source, {"x": 0}, [0], rtol=1e-6)
+
+    assert "'masks' is tiled along axis 0 to N × 2" in reasons
