@@ -114,13 +114,13 @@ def mark_external(tensor: TensorProto, location: str, offset: int, length: int) 
         entry.key, entry.value = key, value
 
 
-def numbers(array: Any) -> np.ndarray[Any, Any]:
+def numbers(given: Any) -> np.ndarray[Any, Any]:
     """Return what `onnx.numpy_helper.to_array` gave, as numbers.
 
     Of types that NumPy lacks onnx before 1.19 gives the bits, in integers whose type has a mark such as ("bfloat16",); these
     are returned as floats.
     """
-    array = np.asarray(array)
+    array: np.ndarray[Any, Any] = np.asarray(given)
     marks = array.dtype.names
     if marks == ("bfloat16",):
         return (array.astype(np.uint32) << 16).view(np.float32)
