@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -35,12 +36,14 @@ class _Call:
 class LocalPool(Executor):
     """`jobs` workers, started when there is work. A call that crashes its worker or takes too long ends no other.
 
-    `memory_limit` is in bytes of private writable memory, for each worker; `timeout` is in seconds, for each call.
+    `memory_limit` is in bytes of private writable memory, for each worker; `timeout` is in seconds, for each call. The
+    workers divide the processor's cores.
     """
 
     def __init__(self, jobs: int, *, timeout: float | None = None, memory_limit: int | None = None) -> None:
         self.timeout = timeout
         self._memory_limit = memory_limit
+        self._threads_each = max(1, (os.cpu_count() or 1) // max(1, jobs))
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._workers: set[Worker] = set()
         self._lock = threading.Lock()  # of the fields below and of `_workers`
@@ -105,7 +108,7 @@ class LocalPool(Executor):
             self._end(worker)
 
     def _start(self) -> Worker:
-        worker = Worker(self._memory_limit)
+        worker = Worker(self._memory_limit, threads=self._threads_each)
         with self._lock:
             self._workers.add(worker)
             if self._cancelled:

@@ -59,11 +59,14 @@ def run(
 class Worker:
     """A child process for one call after another, until it is closed, or ends because of one.
 
-    `memory` limits its private writable memory in bytes. `modules` are imported before the first call. Must be closed by
-    the thread that made it.
+    `memory` limits its private writable memory in bytes. `modules` are imported before the first call. `threads`
+    is how many of them its numerical libraries shall use, unless the user says so (OMP_NUM_THREADS). Must be closed by the
+    thread that made it.
     """
 
-    def __init__(self, memory: int | None = None, modules: Sequence[str] = ()) -> None:
+    def __init__(
+        self, memory: int | None = None, modules: Sequence[str] = (), threads: int | None = None
+    ) -> None:
         self.started = False
         """Whether the child has begun to take calls."""
         self._memory = memory
@@ -71,6 +74,7 @@ class Worker:
         self._folder = tempfile.TemporaryDirectory(prefix="onnx-migrate-", ignore_cleanup_errors=True)
         self._log = Path(self._folder.name, "log")
         search = [entry or os.getcwd() for entry in sys.path]
+        threads_of = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", BOOT, str(os.getpid()), str(memory or ""), ",".join(modules), *search],
@@ -78,7 +82,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
-                env={**os.environ, "TMPDIR": self._folder.name},
+                env={**threads_of, **os.environ, "TMPDIR": self._folder.name},
             )
 
     def __enter__(self) -> Worker:

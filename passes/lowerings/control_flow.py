@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
@@ -45,10 +47,11 @@ def if_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Both branches return values of one shape.
 
     What changes: where a value is not known to have one shape in both branches, each branch reshapes it to the shape that
-    it has, so that the shape is known at run time alone.
+    it has, so that the shape is known at run time alone. To that shape a zero is added that is computed from the
+    condition, so that no optimiser computes it when it loads the model.
 
-    Why equal: a Reshape to its own shape leaves a tensor as it is. Version 11 allows different shapes, and runtimes always
-    did.
+    Why equal: a Reshape to its own shape leaves a tensor as it is. Version 11 allows different shapes; runtimes gave
+    them before, but ONNX Runtime does not load an older If whose branches have different shapes that it infers.
     """
     branches = [attribute.g for name in _BRANCHES for attribute in node.attribute if attribute.name == name]
     index = next(
@@ -78,10 +81,17 @@ _BRANCHES = ("then_branch", "else_branch")
 
 def _hide_shape(graph: onnx.GraphProto, place: int, rw: LoweringRewriter) -> None:
     """Reshape an output of a branch to its own shape, and declare it without one."""
-    output = graph.output[place]
-    shape, result = rw.fresh("shape"), rw.fresh("result")
-    graph.node.append(helper.make_node("Shape", [output.name], [shape], name=rw.fresh("shape_of")))
-    graph.node.append(helper.make_node("Reshape", [output.name, shape], [result], name=rw.fresh("reshape")))
-    output.name = result
+    output, condition = graph.output[place], rw.input(0)
+
+    def write(operator: str, *inputs: str, **attributes: Any) -> str:
+        name = rw.fresh(operator.lower())
+        graph.node.append(
+            helper.make_node(operator, list(inputs), [name], name=f"{name}_{operator}", **attributes)
+        )
+        return name
+
+    false = write("And", condition, write("Not", condition))
+    shape = write("Add", write("Shape", output.name), write("Cast", false, to=TensorProto.INT64))
+    output.name = write("Reshape", output.name, shape)
     if output.type.HasField("tensor_type"):
         output.type.tensor_type.ClearField("shape")

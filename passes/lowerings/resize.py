@@ -204,7 +204,10 @@ def _refuse_parts_of_elements(given: Given) -> None:
     if given.by_sizes or kind not in ("align_corners", "tf_crop_and_resize"):
         return
     for kept, length, scale in zip(given.kept, given.shape, given.scales, strict=True):
-        if kept or scale is None:
+        if kept:
+            continue
+        if scale is None:
+            rw.need_constant(2, f"scales, with coordinate_transformation_mode={kind},")
             continue
         product = float(scale) * (1 if length is None else length)
         if abs(product - round(product)) > 1e-3:

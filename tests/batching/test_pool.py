@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from concurrent.futures import CancelledError
+from typing import Any
 
 import pytest
 
@@ -79,8 +80,8 @@ def test_workers_start_only_for_work(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Worker] = []
 
     class Counted(Worker):
-        def __init__(self, memory: int | None = None) -> None:
-            super().__init__(memory)
+        def __init__(self, memory: int | None = None, **options: Any) -> None:
+            super().__init__(memory, **options)
             started.append(self)
 
     monkeypatch.setattr(pool_module, "Worker", Counted)
@@ -88,3 +89,17 @@ def test_workers_start_only_for_work(monkeypatch: pytest.MonkeyPatch) -> None:
         assert pool.submit(math.sqrt, 4.0).result() == 2.0
     assert len(started) == 1
     assert not started[0].alive
+
+
+@pytest.mark.parametrize(
+    ("given", "jobs", "threads"), [("", 1, "6"), ("", 4, "1"), ("", 9, "1"), ("5", 4, "5")]
+)
+def test_workers_divide_the_cores_unless_the_user_says_how_many_threads(
+    monkeypatch: pytest.MonkeyPatch, given: str, jobs: int, threads: str
+) -> None:
+    monkeypatch.setattr(pool_module.os, "cpu_count", lambda: 6)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    with LocalPool(jobs, timeout=20) as pool:
+        assert pool.submit(os.getenv, "OMP_NUM_THREADS").result() == threads

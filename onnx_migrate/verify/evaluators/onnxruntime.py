@@ -17,7 +17,7 @@ from onnx_migrate.verify.evaluators.runnable import Runnable
 __all__ = ["LEVELS", "LOADERS", "OPTIMIZED", "UNOPTIMIZED", "OnnxRuntime"]
 
 UNOPTIMIZED = "onnxruntime:off"
-"""ORT_DISABLE_ALL: every node runs as it is written."""
+"""ORT_DISABLE_ALL: every node runs as it is written, with weights as they are written."""
 OPTIMIZED = "onnxruntime:on"
 """ORT_ENABLE_ALL, with which users run models."""
 LEVELS = (UNOPTIMIZED, OPTIMIZED)
@@ -42,7 +42,7 @@ _LIMIT = re.compile(
 
 
 class OnnxRuntime(Evaluator):
-    """ONNX Runtime's CPU provider, with deterministic kernels and at most four threads."""
+    """ONNX Runtime's CPU provider, with deterministic kernels and at most four threads, or OMP_NUM_THREADS."""
 
     def __init__(self, runnable: Runnable, *, optimize: bool = False) -> None:
         import onnxruntime
@@ -51,10 +51,14 @@ class OnnxRuntime(Evaluator):
         options = onnxruntime.SessionOptions()
         levels = onnxruntime.GraphOptimizationLevel
         options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
-        options.intra_op_num_threads = min(4, os.cpu_count() or 1)
+        options.intra_op_num_threads = _threads()
         options.inter_op_num_threads = 1
         options.use_deterministic_compute = True
         options.log_severity_level = 2
+        if (
+            not optimize
+        ):  # weights are not packed for faster multiplication, which may take twice their memory again
+            options.add_session_config_entry("session.disable_prepacking", "1")
         source: str | bytes
         if runnable.path is not None:
             source = str(runnable.path)
@@ -85,6 +89,12 @@ class OnnxRuntime(Evaluator):
             return list(self._session.run(self._outputs, dict(inputs)))
         feed = {name: to_ort_value(array, self._kinds[name]) for name, array in inputs.items()}
         return [from_ort_value(value) for value in self._session.run_with_ort_values(self._outputs, feed)]
+
+
+def _threads() -> int:
+    """Return how many threads a model runs on: four, or as many as there are cores, or as OMP_NUM_THREADS allows."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    return min(4, int(given) if given.isdigit() and int(given) else os.cpu_count() or 1)
 
 
 def _evaluation_error(error: Exception, *, loading: bool) -> EvaluationError:

@@ -54,6 +54,7 @@ def test_branches_of_different_shapes(other: str) -> None:
         feeds = {"x": np.array([1, 2], np.float32), "c": np.array(value)}
         result = check_down(source, 10, 9, feeds=feeds)
     infer_shapes(result, strict_mode=True)
+    assert loads(result)
     bare = onnx.parser.parse_model(source)
     for attribute in bare.graph.node[0].attribute:
         attribute.g.output[0].ClearField("type")

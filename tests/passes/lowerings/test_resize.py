@@ -241,6 +241,15 @@ def test_crop(scales: list[float], roi: list[float], mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
 @pytest.mark.parametrize("kind", ["tf_crop_and_resize", "align_corners"])
+def test_scales_at_run_time_are_refused_where_parts_of_elements_matter(kind: str, mode: str) -> None:
+    proto = resize(scales=[1, 1, 3, 2], fed=True, mode=mode, coordinate_transformation_mode=kind)
+    with pytest.raises(CannotMigrate, match="make 'scales' an initializer") as caught:
+        lower(proto, 10)
+    assert caught.value.code == "needs-constant"
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+@pytest.mark.parametrize("kind", ["tf_crop_and_resize", "align_corners"])
 def test_whole_scales_of_any_length(kind: str, mode: str) -> None:
     roi = [0, 0, -0.2, 0.1, 1, 1, 0.8, 1.1] if kind == "tf_crop_and_resize" else None
     proto = resize(scales=[1, 1, 3, 2], roi=roi, mode=mode, coordinate_transformation_mode=kind)

@@ -49,3 +49,10 @@ def test_the_levels_are_no_optimisation_and_all_of_it():
         for configuration in (UNOPTIMIZED, OPTIMIZED)
     ]
     assert names == ["ORT_DISABLE_ALL", "ORT_ENABLE_ALL"]
+
+
+@pytest.mark.parametrize(("given", "threads"), [("", 4), ("0", 4), ("1", 1), ("3", 3), ("64", 4), ("2,1", 4)])
+def test_a_model_runs_on_four_threads_or_as_many_as_the_user_allows(monkeypatch, given, threads):
+    monkeypatch.setattr("onnx_migrate.verify.evaluators.onnxruntime.os.cpu_count", lambda: 8)
+    monkeypatch.setenv("OMP_NUM_THREADS", given)
+    assert OnnxRuntime(runnable(RELU))._session.get_session_options().intra_op_num_threads == threads
