@@ -232,7 +232,8 @@ def _cast(proto: onnx.ModelProto, values: Sequence[onnx.ValueInfoProto], dtypes:
     """Cast inputs to types in order, from one that runtimes take, and outputs to the first and then back to that one."""
     is_float = "float" in type_name(dtypes[0])
     carrier = TensorProto.FLOAT if is_float else TensorProto.INT64
-    head, tail = [], []
+    head: list[onnx.NodeProto] = []
+    tail: list[onnx.NodeProto] = []
     outputs_ = {value.name for value in proto.graph.output}
     for value in values:
         name, is_output = value.name, value.name in outputs_
