@@ -86,6 +86,11 @@ def _differences(old: OpSchema, new: OpSchema) -> list[str]:
     return found + _formal_differences(old, new)
 
 
+def _types_of(schema: OpSchema) -> dict[str, set[str]]:
+    """Return the types of each type variable; `FormalParameter.types` cannot be read with onnx 1.20."""
+    return {item.type_param_str: set(item.allowed_type_strs) for item in schema.type_constraints}
+
+
 def _formal_differences(old: OpSchema, new: OpSchema) -> list[str]:
     found = []
     if old.min_input < new.min_input or old.max_input > new.max_input:
@@ -93,6 +98,7 @@ def _formal_differences(old: OpSchema, new: OpSchema) -> list[str]:
     if old.min_output < new.min_output or old.max_output > new.max_output:
         found.append("the number of outputs")
     pairs = [*zip(old.inputs, new.inputs, strict=False), *zip(old.outputs, new.outputs, strict=False)]
+    were, are = _types_of(old), _types_of(new)
     for before, after in pairs:
         single = OpSchema.FormalParameterOption.Single
         optional = OpSchema.FormalParameterOption.Optional
@@ -100,10 +106,11 @@ def _formal_differences(old: OpSchema, new: OpSchema) -> list[str]:
             found.append(f"{before.name} was {before.option.name} and is {after.option.name}")
         if before.option.name == "Variadic" and after.is_homogeneous and not before.is_homogeneous:
             found.append(f"{before.name} must be of one type")
-        if not set(before.types) <= set(after.types):
-            found.append(f"{before.name} may not be {sorted(set(before.types) - set(after.types))}")
+        lost = were.get(before.type_str, {before.type_str}) - are.get(after.type_str, {after.type_str})
+        if lost:
+            found.append(f"{before.name} may not be {sorted(lost)}")
     for (one, one_new), (two, two_new) in combinations(pairs, 2):
-        tied = one_new.type_str == two_new.type_str and len(one_new.types) > 1
+        tied = one_new.type_str == two_new.type_str and len(are.get(one_new.type_str, ())) > 1
         if tied and one.type_str != two.type_str:
             found.append(f"{one.name} and {two.name} must be of one type")
     return found
@@ -113,6 +120,8 @@ def _formal_differences(old: OpSchema, new: OpSchema) -> list[str]:
     "step", [step for step in CLAIMS if (step.operator, step.to) not in EXPERIMENTAL | OF_RUNTIME], ids=_ids
 )
 def test_schema_allows_it(step: Step) -> None:
+    if (step.operator, step.to) == ("GlobalLpPool", 22) and onnx.__version__.startswith("1.17."):
+        pytest.skip("onnx 1.17 left bfloat16 out of GlobalLpPool-22")
     found = _differences(*_schemas(step))
     assert bool(found) == ((step.operator, step.to) in SCHEMA_DIFFERS), found
 
