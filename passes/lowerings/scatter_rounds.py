@@ -81,8 +81,35 @@ def _turns(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _loop(rw: LoweringRewriter, kind: str, state: str, number: str, updates: str, dtype: int) -> str:
-    """Write the rounds as a Loop over the updates sorted by their element, and return the state at its end."""
+    """Write the rounds as a Loop, and return the state at its end."""
+    number, updates, turn, rounds = _turns_at_run_time(rw, number, updates)
+    names = {name: rw.fresh(name) for name in ("round", "go", "going", "old_state", "new_state")}
+    body = helper.make_graph(
+        _round(rw, kind, names, number, updates, turn, dtype),
+        rw.fresh("round"),
+        [
+            helper.make_tensor_value_info(names["round"], TensorProto.INT64, []),
+            helper.make_tensor_value_info(names["go"], TensorProto.BOOL, []),
+            helper.make_tensor_value_info(names["old_state"], dtype, [None]),
+        ],
+        [
+            helper.make_tensor_value_info(names["going"], TensorProto.BOOL, []),
+            helper.make_tensor_value_info(names["new_state"], dtype, [None]),
+        ],
+    )
+    true = rw.constant(np.array(True), "true")
+    result = rw.before("Loop", [rounds, true, state], hint="state", body=body)
+    rw.scope.record_type(result, ValueType(dtype, (None,)))
+    return result
+
+
+def _turns_at_run_time(rw: LoweringRewriter, number: str, updates: str) -> tuple[str, str, str, str]:
+    """Return the elements and the updates, sorted by element, in which round each update is, and how many rounds there are."""
     size = rw.before("Shape", [number], hint="size")
+    if rw.target < 10 and rw.known(size) is None:
+        # TopK takes no computed number of elements there: each update has a round of its own.
+        rw.note("each update has a round of its own, which takes long if there are many")
+        return number, updates, iota(rw, size), squeeze(rw, size, [0])
     # As double, which TopK takes in all versions, and which holds all numbers of elements.
     wide = rw.before("Cast", [number], hint="numbers", to=int(TensorProto.DOUBLE))
     rw.before("TopK", [wide, size], hint="sorted", outputs=2, axis=0, largest=0, sorted=1)
@@ -106,24 +133,7 @@ def _loop(rw: LoweringRewriter, kind: str, state: str, number: str, updates: str
         keepdims=False,
     )
     rounds = rw.before("Add", [last, rw.constant(np.array(1, np.int64), "one")], hint="rounds")
-    names = {name: rw.fresh(name) for name in ("round", "go", "going", "old_state", "new_state")}
-    body = helper.make_graph(
-        _round(rw, kind, names, number, updates, turn, dtype),
-        rw.fresh("round"),
-        [
-            helper.make_tensor_value_info(names["round"], TensorProto.INT64, []),
-            helper.make_tensor_value_info(names["go"], TensorProto.BOOL, []),
-            helper.make_tensor_value_info(names["old_state"], dtype, [None]),
-        ],
-        [
-            helper.make_tensor_value_info(names["going"], TensorProto.BOOL, []),
-            helper.make_tensor_value_info(names["new_state"], dtype, [None]),
-        ],
-    )
-    true = rw.constant(np.array(True), "true")
-    result = rw.before("Loop", [rounds, true, state], hint="state", body=body)
-    rw.scope.record_type(result, ValueType(dtype, (None,)))
-    return result
+    return number, updates, turn, rounds
 
 
 def _round(
