@@ -20,6 +20,7 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.ir_versions import minimal_ir_version
 from onnx_migrate.spec.opsets import onnx_opset
 
 Feeds = Mapping[str, np.ndarray[Any, Any]]
@@ -76,6 +77,16 @@ def require_opset(opset: int) -> None:
         pytest.skip(f"onnx {onnx.__version__} knows opsets up to {ONNX_NEWEST}, and this needs {opset}")
 
 
+def require_ir_of(opset: int) -> None:
+    """Skip the test that runs when the installed ONNX Runtime does not load the IR version of an opset."""
+    plain = parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float x) => (float y) { y = Relu (x) }'
+    )
+    plain.ir_version = minimal_ir_version(opset)
+    if not loads(plain):
+        pytest.skip(f"ONNX Runtime {ort.__version__} does not load IR version {plain.ir_version}")
+
+
 def lift(source: onnx.ModelProto, to: int) -> tuple[onnx.ModelProto, ChangeLog]:
     """Bring a copy of a model to an opset, as convert_version does, and hold it legal."""
     require_opset(to)
@@ -128,6 +139,8 @@ def reference(proto: onnx.ModelProto, feeds: Feeds, cause: Exception | None) -> 
     """Run a model in onnx.reference."""
     from onnx.reference import ReferenceEvaluator
 
+    if cause is not None and any(node.op_type == "LpNormalization" for node in proto.graph.node):
+        pytest.skip(f"onnx.reference sums x^p without absolute values, and ONNX Runtime says: {cause}")
     try:
         return list(ReferenceEvaluator(proto).run(None, dict(feeds)))
     except Exception as error:
@@ -211,9 +224,13 @@ def same(
             assert old is new, what
             continue
         a, b = np.asarray(old), np.asarray(new)
+        if (
+            a.dtype.kind in "OU" and b.dtype.kind in "OU"
+        ):  # texts: ONNX Runtime gives objects, onnx.reference either
+            a, b = a.astype(object), b.astype(object)
         assert a.dtype == b.dtype, f"{what}: output {index} is {a.dtype} and became {b.dtype}"
         assert a.shape == b.shape, f"{what}: output {index} is {a.shape} and became {b.shape}"
-        if rtol or atol:
+        if (rtol or atol) and a.dtype.kind != "O":
             np.testing.assert_allclose(b, a, rtol=rtol, atol=atol, err_msg=f"{what}: output {index}")
         else:
             np.testing.assert_array_equal(b, a, err_msg=f"{what}: output {index}")

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.model.tensor_fields import ATTRIBUTE, MODEL, TENSOR, MessageType
 
-__all__ = ["byte_size", "data_field", "has_type", "location_of", "mark_external", "packed_bytes", "tensors"]
+__all__ = [
+    "byte_size",
+    "data_field",
+    "has_type",
+    "location_of",
+    "mark_external",
+    "numbers",
+    "packed_bytes",
+    "tensors",
+]
 
 _TYPES_OF_FIELD: dict[str, tuple[int, ...]] = {
     "float_data": (TensorProto.FLOAT, TensorProto.COMPLEX64),
@@ -101,6 +112,29 @@ def mark_external(tensor: TensorProto, location: str, offset: int, length: int) 
     for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
         entry = tensor.external_data.add()
         entry.key, entry.value = key, value
+
+
+def numbers(given: Any) -> np.ndarray[Any, Any]:
+    """Return what `onnx.numpy_helper.to_array` gave, as numbers.
+
+    Of types that NumPy lacks onnx before 1.19 gives the bits, in integers whose type has a mark such as ("bfloat16",); these
+    are returned as floats.
+    """
+    array: np.ndarray[Any, Any] = np.asarray(given)
+    marks = array.dtype.names
+    if marks == ("bfloat16",):
+        return (array.astype(np.uint32) << 16).view(np.float32)
+    if marks == ("float4e2m1",):
+        sizes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+        return np.asarray(np.where(array & 8, -sizes[array & 7], sizes[array & 7]))
+    if marks and marks[0].startswith(("e4m3", "e5m2")):
+        convert = getattr(onnx.numpy_helper, f"float8{marks[0][:4]}_to_float32")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of onnx 1.18, which has no other way
+            return np.asarray(
+                convert(array.astype(np.uint8), fn="fn" in marks[0], uz=marks[0].endswith("uz"))
+            )
+    return array
 
 
 def location_of(tensor: TensorProto) -> str:

@@ -10,6 +10,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.model.tensors import numbers
 
 __all__ = ["constant_summaries", "values_text"]
 
@@ -43,7 +44,7 @@ def values_text(summary: TensorProto) -> str | None:
     """Return the values of a summary as short text, as in "[1, 0.5]"; None if it has none."""
     if summary.data_location == TensorProto.EXTERNAL:
         return None
-    array = onnx.numpy_helper.to_array(summary)
+    array = numbers(onnx.numpy_helper.to_array(summary))
     texts = [_element_text(value) for value in array.reshape(-1)]
     return f"[{', '.join(texts)}]" if summary.dims else texts[0]
 

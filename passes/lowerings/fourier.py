@@ -97,11 +97,13 @@ def stft_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     4,096.
     """
     source, window = rw.input(0), rw.input(2)
-    parts = _parts(rw, source)
+    flat = rw.need_rank(source) == 2  # real, as ONNX Runtime takes it
+    parts = 1 if flat else _parts(rw, source)
     step = int(rw.need_constant(1, "frame_step").reshape(-1)[0])
     length = _frame_length(rw, source, window)
     dtype, wide = _types(rw, source)
     value = cast(rw, source, wide, hint="wide")
+    value = unsqueeze(rw, value, [2]) if flat else value
     table = _transform(length, length, parts, inverse=False)
     if rw.get("onesided", 1):
         table = table[:, : 2 * (length // 2 + 1)]

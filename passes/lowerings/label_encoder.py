@@ -95,7 +95,7 @@ def _default(rw: LoweringRewriter, dtype: int) -> Any:
         item = numpy_helper.to_array(tensor).reshape(-1)[0]
         return str(item).encode() if suffix == "strings" else item.item()
     single = rw.get(_SINGLE[suffix], _DEFAULTS[suffix])
-    return single.encode() if isinstance(single, str) else single
+    return single.encode("utf-8", "surrogateescape") if isinstance(single, str) else single
 
 
 @lowering("LabelEncoder", leaves=2, domain=ML, types=LostTypes.OWN)

@@ -9,7 +9,7 @@ from onnx import TensorProto
 from onnx_migrate.engine.steps.lowering_registry import lowering
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from .building import FLOATS, cast, integers, iota, unsqueeze
+from .building import cast, integers, iota, unsqueeze
 from .flat_index import along
 
 
@@ -36,7 +36,7 @@ def one_hot_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if dtype in (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64):
         return
     # Fractions are cut off before the comparison, as the operator does.
-    whole = cast(rw, indices, TensorProto.INT64) if dtype in FLOATS else indices
+    whole = indices if dtype == TensorProto.INT32 else cast(rw, indices, TensorProto.INT64)
     of_type = rw.need_dtype(whole)
     zero = rw.constant(np.array(0, rw.numpy_type(whole)), "zero")
     below = rw.before("Less", [whole, zero], hint="negative")

@@ -78,16 +78,16 @@ def resize_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Why equal: ONNX Runtime's kernel sets scale 1 for the other axes and one scale for all under a policy
     (upsamplebase.h). Bit for bit, but antialias: 7e-6 of elements up to 9 measured, since its filter has coordinates of its own.
 
-    Limits: a policy and antialias need constant sizes or scales and fixed lengths; antialias of integers is refused,
-    since the kernel computes it in fixed point. The rank must be known for axes.
+    With exclude_outside and lengths known only at run time, each axis is multiplied by a matrix of weights computed there;
+    infinities and NaN then spread along it.
+
+    Limits: a policy, and antialias without exclude_outside, need constant sizes or scales and fixed lengths. Antialias of
+    integers is refused, since the kernel computes it in fixed point. The rank must be known for axes.
     """
     modes = modes_of(rw)
     policy = str(rw.get("keep_aspect_ratio_policy", "stretch"))
     f = Folding(rw)
     if modes.antialias and not _grows(rw, modes):
-        for index, what in ((2, "scales"), (3, "sizes")):
-            if rw.input(index):
-                rw.need_constant(index, what)
         _write_antialiased(rw, f, read_given(rw, modes))
         return
     if modes.antialias:
@@ -204,7 +204,10 @@ def _refuse_parts_of_elements(given: Given) -> None:
     if given.by_sizes or kind not in ("align_corners", "tf_crop_and_resize"):
         return
     for kept, length, scale in zip(given.kept, given.shape, given.scales, strict=True):
-        if kept or scale is None:
+        if kept:
+            continue
+        if scale is None:
+            rw.need_constant(2, f"scales, with coordinate_transformation_mode={kind},")
             continue
         product = float(scale) * (1 if length is None else length)
         if abs(product - round(product)) > 1e-3:
@@ -278,7 +281,11 @@ def _grows(rw: LoweringRewriter, modes: Modes) -> bool:
 def _write_antialiased(rw: LoweringRewriter, f: Folding, given: Given) -> None:
     _refuse_parts_of_elements(given)
     axes = given.axes(f)
-    if not all(axis.fixed for axis in axes):
+    if not given.modes.exclude_outside and not all(axis.fixed for axis in axes):
+        unknown = given.sizes if given.by_sizes else given.scales
+        if any(unknown[axis.place] is None for axis in axes):
+            index = 3 if given.by_sizes else 2
+            rw.need_constant(index, ("sizes" if given.by_sizes else "scales") + ", with antialias=1,")
         rw.refuse(
             "antialias=1 does not exist below opset 18, and its filter depends on lengths known only at run time",
             code="needs-shape",

@@ -78,14 +78,15 @@ def mel_weight_matrix_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> Non
     mels = edges[0] + np.arange(count + 2) * ((edges[1] - edges[0]) / (count + 2))
     hertz = 700 * (10 ** (mels / 2595) - 1)
     points = np.floor((int(length) + 1) * hertz / int(rate)).astype(np.int64)
-    matrix = np.zeros((int(length) // 2 + 1, count))
+    bins = int(length) // 2 + 1
+    matrix = np.zeros((max(bins, int(points.max()) + 1), count))
     for band, (left, middle, right) in enumerate(zip(points, points[1:], points[2:], strict=False)):
         matrix[left : middle + 1, band] = (
             np.arange(middle - left + 1) / (middle - left) if middle > left else 1
         )
         if right > middle:
             matrix[middle:right, band] = (right - np.arange(middle, right)) / (right - middle)
-    _replace(node, rw, matrix, int(rw.get("output_datatype", TensorProto.FLOAT)))
+    _replace(node, rw, matrix[:bins], int(rw.get("output_datatype", TensorProto.FLOAT)))
 
 
 def _replace(

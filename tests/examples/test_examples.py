@@ -157,3 +157,13 @@ def test_the_action(work: Path, target: str) -> None:
     assert "2 of 2 models" in printed
     if target:
         assert opsets(work / target) == {"large.onnx": 18, "small.onnx": 18}
+
+
+def test_after_a_torch_export(work: Path) -> None:
+    """Needs PyTorch and onnxscript, which the tests do not install."""
+    pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+
+    run(work, sys.executable, ROOT / "examples" / "after_torch_export.py")
+
+    assert opsets(work) == {"model_opset13.onnx": 13}

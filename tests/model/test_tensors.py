@@ -13,6 +13,7 @@ from onnx_migrate.model.tensors import (
     has_type,
     location_of,
     mark_external,
+    numbers,
     packed_bytes,
     tensors,
 )
@@ -113,3 +114,22 @@ def test_a_reference_is_one_that_onnx_reads() -> None:
     assert (info.location, info.offset, info.length) == ("w.bin", 8, 16)
     assert location_of(made) == "w.bin"
     assert location_of(TensorProto()) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1"]
+)
+def test_numbers_of_types_that_numpy_lacks(name: str) -> None:
+    """Every onnx gives them otherwise: as bits before 1.19, then as types of ml_dtypes."""
+    kind = getattr(TensorProto, name, None)
+    if kind is None:
+        pytest.skip(f"onnx {onnx.__version__} has no {name}")
+    given = [1.5, -2.0, 0.0, 4.0, -0.5]
+    found = numbers(numpy_helper.to_array(helper.make_tensor("t", kind, [5], given)))
+
+    assert found.astype(np.float32).tolist() == given
+
+
+def test_other_numbers_are_as_they_were() -> None:
+    for array in (np.array([1, -2], np.int8), np.array(1.5), np.array(["a"], object)):
+        assert numbers(array) is array

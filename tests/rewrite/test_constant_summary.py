@@ -43,11 +43,21 @@ def test_values_are_shown_as_short_text(array: Any, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [(TensorProto.BFLOAT16, "[1, 2]"), (TensorProto.FLOAT8E4M3FN, "[1, 2]"), (TensorProto.STRING, "[a, b]")],
-    ids=["bfloat16", "float8", "text"],
+    [
+        (TensorProto.BFLOAT16, "[1.5, -2]"),
+        (TensorProto.FLOAT8E4M3FN, "[1.5, -2]"),
+        (TensorProto.FLOAT8E4M3FNUZ, "[1.5, -2]"),
+        (TensorProto.FLOAT8E5M2, "[1.5, -2]"),
+        (TensorProto.FLOAT8E5M2FNUZ, "[1.5, -2]"),
+        (TensorProto.INT4, "[1, -2]"),
+        (TensorProto.STRING, "[a, b]"),
+    ],
+    ids=["bfloat16", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "int4", "text"],
 )
 def test_element_types_that_numpy_lacks(kind: int, text: str) -> None:
-    values = [b"a", b"b"] if kind == TensorProto.STRING else [1.0, 2.0]
+    values = (
+        [b"a", b"b"] if kind == TensorProto.STRING else [1, -2] if kind == TensorProto.INT4 else [1.5, -2.0]
+    )
     (summary,) = summaries([helper.make_tensor("k", kind, [2], values)], [], "k")
 
     assert values_text(summary) == text

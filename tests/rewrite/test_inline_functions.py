@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from onnx_migrate.rewrite.inline_functions import inline_calls, other_opset
-from tests.harness import model, random_feeds, run, same
+from tests.harness import model, random_feeds, reference, run, same
 
 HEAD = '<ir_version: 10, opset_import: ["": 17, "f": 1]> g (float[2] x, bool c) => (float[2] y)'
 CASES = {
@@ -43,6 +43,10 @@ CASES = {
 }
 
 
+NOT_BY_OLD_RUNTIMES = {"outputs that are left out", "an output that is an input"}
+"""ONNX Runtime 1.21 to 1.24 crash on the source."""
+
+
 def named(proto: onnx.ModelProto) -> onnx.ModelProto:
     for nodes in (proto.graph.node, *(function.node for function in proto.functions)):
         for place, node in enumerate(nodes):
@@ -65,7 +69,10 @@ def test_the_numbers_stay(case: str, condition: bool) -> None:
     names = [node.name for node in result.graph.node]
     assert len(set(names)) == len(names)
     feeds = {**random_feeds(source), "c": np.array(condition)}
-    same(run(source, feeds), run(result, feeds), case)
+    if case in NOT_BY_OLD_RUNTIMES:
+        same(reference(source, feeds, None), run(result, feeds), case, rtol=1e-6)
+    else:
+        same(run(source, feeds), run(result, feeds), case)
 
 
 def test_a_graph_that_a_call_gives_reads_the_names_of_the_caller() -> None:

@@ -8,7 +8,7 @@ from onnx import parser
 
 import onnx_migrate
 from onnx_migrate.errors import CannotMigrate
-from tests.harness import check, lift, require_opset
+from tests.harness import check, lift, require_ir_of, require_opset
 
 CONSTANT = "<float[3] s = {1, 2, -3}, float[3] b = {0.5, 0, -1}>"
 
@@ -92,6 +92,7 @@ g (float[2,3,8] x, float[8] w) => (float[2,3,8] y) { y = SimplifiedLayerNormaliz
 )
 def test_the_runtimes_own_normalization_stays_until_the_standard_has_it(target: int, operator: str) -> None:
     require_opset(target)
+    require_ir_of(target)
     result = onnx_migrate.migrate(onnx.parser.parse_model(OWN), opset=target, simplify=False)
 
     assert [node.op_type for node in result.model.graph.node] == [operator]
@@ -103,6 +104,7 @@ def test_the_runtimes_own_normalization_stays_until_the_standard_has_it(target: 
 
 def test_the_runtimes_own_normalization_stays_where_its_second_output_is_read() -> None:
     require_opset(23)
+    require_ir_of(23)
     text = OWN.replace("=> (float[2,3,8] y)", "=> (float[2,3,8] y, float[2,3,1] i)").replace(
         "y = S", "y, i = S"
     )

@@ -13,7 +13,7 @@ import onnx_migrate
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.validity.ir_features import required_ir
 from onnx_migrate.report.codes import CODES
-from onnx_migrate.spec.ir_versions import IrFeature
+from onnx_migrate.spec.ir_versions import NEWEST_IR, IrFeature
 from tests.harness import loads, model, random_feeds, run, same
 
 TEXT = """<ir_version: {ir}, opset_import: ["": {opset}]> g (float[2,3] x) => (float[2,3] y)
@@ -58,7 +58,7 @@ def codes(migration: onnx_migrate.Migration) -> list[str]:
     return [note.code for note in migration.report.notes]
 
 
-@pytest.mark.parametrize(("source", "to"), [((10, 13), 9), ((10, 13), 7), ((8, 9), 4), ((13, 18), 8)])
+@pytest.mark.parametrize(("source", "to"), [((10, 13), 9), ((10, 13), 7), ((8, 9), 4), ((10, 18), 8)])
 def test_nothing_but_the_number_changes_where_nothing_is_newer(source: tuple[int, int], to: int) -> None:
     given = model(plain(*source))
     result = lowered(given, to)
@@ -130,7 +130,7 @@ def test_annotations_are_dropped(edit: Edit, opset: int, since: int) -> None:
 
     assert codes(result) == ["annotations", "ir-version"]
     assert list(result.model.metadata_props) == list(source.metadata_props)
-    assert lowered(source, since).model == source
+    assert onnx_migrate.migrate(source, ir_version=since, verify=False).model == source
 
 
 def test_sparse_initializers_are_made_dense() -> None:
@@ -203,13 +203,17 @@ def test_overloads_get_names_of_their_own() -> None:
     other.node[0].op_type = "Tanh"
     source.graph.node[0].output[0] = "h"
     source.graph.node.add(op_type="F", domain="f", overload="v", input=["h"], output=["y"])
-    result = lowered(source, 9)
+    # ONNX Runtime 1.21 to 1.24 read over overloads.
+    result = onnx_migrate.migrate(source, ir_version=9, verify=False)
 
     assert [(function.name, function.overload) for function in result.model.functions] == [
         ("F", ""),
         ("F_v", ""),
     ]
     assert [node.op_type for node in result.model.graph.node] == ["F", "F_v"]
+    feeds = random_feeds(source)
+    inner = feeds["x"] / (1 + np.exp(-feeds["x"]))
+    same([inner * np.tanh(inner)], run(result.model, feeds), "overloads", rtol=1e-5, atol=1e-6)
     assert codes(result) == ["overloads", "ir-version"]
 
 
@@ -277,7 +281,9 @@ def typed(kind: str) -> onnx.TypeProto:
     ],
 )
 def test_kinds_of_types_are_refused(kind: str, feature: IrFeature) -> None:
-    source = model(plain(14, 9))
+    source = model(plain(min(feature.since, NEWEST_IR), 9))
+    if feature.since > NEWEST_IR:
+        pytest.skip(f"onnx {onnx.__version__} knows IR versions up to {NEWEST_IR}")
     source.graph.value_info.append(helper.make_value_info("v", typed(kind)))
     with pytest.raises(CannotMigrate, match=rf"'v': the model has {feature.text}") as caught:
         onnx_migrate.migrate(source, ir_version=feature.since - 1, verify=False)
@@ -296,7 +302,7 @@ def test_an_attribute_that_is_a_type_is_refused() -> None:
 
 @pytest.mark.parametrize(("opset", "to", "reach"), [(13, 6, 11), (18, 7, 14), (9, 3, 8)])
 def test_an_opset_keeps_its_ir_version(opset: int, to: int, reach: int) -> None:
-    source = model(plain(13, 8))
+    source = model(plain(10, 8))
     source.opset_import[0].version = opset
     with pytest.raises(CannotMigrate, match=rf"opset {opset} of ai.onnx.*--opset {reach}\)") as caught:
         onnx_migrate.migrate(source, ir_version=to)

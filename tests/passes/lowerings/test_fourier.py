@@ -153,6 +153,12 @@ def test_open_length_of_stft() -> None:
         check_down(text, 16, 11, 9, feeds={"x": x}, atol=ATOL, variants=("plain", "if"))
 
 
+def test_a_signal_without_an_axis_of_parts() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> graph (float[2, 21] x) => (float y)
+        <int64 step = {4}, int64 n = {8}> { y = STFT (x, step, "", n) }"""
+    check_down(text, 16, 9, specials=False, atol=ATOL, variants=("plain", "symbolic", "if"))
+
+
 def test_refusals_of_stft() -> None:
     text = stft('x, step, "", n', "int64 n = {8}", given=", int64 step")
     feeds = {"x": np.ones((2, 30, 1), np.float32), "step": np.array(4)}

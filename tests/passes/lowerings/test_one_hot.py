@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.lowering import check_down
+from tests.harness import reference
+from tests.lowering import check_down, lower
 
 
 def text(axis: int | None, index: str, depth: str, value: str, shape: str = "[2, 3]") -> str:
@@ -42,6 +43,22 @@ def test_types(index: str, depth: str, value: str) -> None:
         names.get(index, index), names.get(depth, depth), np.array([7, -2], names.get(value, value))
     )
     check_down(text(None, index, depth, value), 10, 9, 7, feeds=given, variants=("plain", "symbolic", "if"))
+
+
+def test_narrow_indices() -> None:
+    """ONNX Runtime has no kernel of these types."""
+    for name in ("int8", "uint8", "int16"):
+        given = feeds(np.int64, np.int64, np.array([0, 1], np.float32))
+        given["i"] = np.array([[0, 3, 1], [4, 2, 5]]).astype(name)
+        if name != "uint8":
+            given["i"][0, 0] = -2
+        expected = np.vstack([np.eye(5, dtype=np.float32), np.zeros((1, 5), np.float32)])[given["i"] % 6]
+        if name != "uint8":
+            expected[0, 0] = np.eye(5)[3]
+        for target in (10, 9):
+            result, _ = lower(text(None, name, "int64", "float"), target)
+            [found] = reference(result, given, None)
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_fractions() -> None:

@@ -241,6 +241,15 @@ def test_crop(scales: list[float], roi: list[float], mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
 @pytest.mark.parametrize("kind", ["tf_crop_and_resize", "align_corners"])
+def test_scales_at_run_time_are_refused_where_parts_of_elements_matter(kind: str, mode: str) -> None:
+    proto = resize(scales=[1, 1, 3, 2], fed=True, mode=mode, coordinate_transformation_mode=kind)
+    with pytest.raises(CannotMigrate, match="make 'scales' an initializer") as caught:
+        lower(proto, 10)
+    assert caught.value.code == "needs-constant"
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+@pytest.mark.parametrize("kind", ["tf_crop_and_resize", "align_corners"])
 def test_whole_scales_of_any_length(kind: str, mode: str) -> None:
     roi = [0, 0, -0.2, 0.1, 1, 1, 0.8, 1.1] if kind == "tf_crop_and_resize" else None
     proto = resize(scales=[1, 1, 3, 2], roi=roi, mode=mode, coordinate_transformation_mode=kind)
@@ -356,8 +365,43 @@ def test_antialias(kind: str, scales: list[float], exclude: int, mode: str) -> N
         atol=1e-5,
         specials=False,
     )
-    if not grows:
+    if exclude:
+        check_down(proto, 17, 10, variants=("symbolic",), rtol=1e-5, atol=1e-5, specials=False)
+    elif not grows:
         check_down(proto, 17, variants=("symbolic",), refused={"symbolic": "needs-shape"})
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_antialias_of_an_open_batch(mode: str) -> None:
+    """Lengths are fixed but for the batch, whose size the model takes from the input's shape."""
+    text = f"""<ir_version: 8, opset_import: ["": 18]>
+        graph (float[n, 2, 9, 11] x) => (float[n, 2, 4, 5] y)
+        <int64[2] wanted = {{4, 5}}> {{
+          first = Shape <start = 0, end = 2> (x)
+          sizes = Concat <axis = 0> (first, wanted)
+          y = Resize <mode = "{mode}", antialias = 1> (x, , , sizes)
+        }}"""
+    x = {"x": np.random.default_rng(0).standard_normal((2, 2, 9, 11)).astype(np.float32)}
+    check_down(text, 17, 10, feeds=x, variants=("plain", "if", "function"), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("sizes", [[1, 2, 4, 5], [1, 2, 14, 3], [1, 2, 9, 4]])
+def test_antialias_of_sizes_at_run_time(sizes: list[int], mode: str) -> None:
+    """As PyTorch exports it, with exclude_outside."""
+    proto = resize(
+        (1, 2, "h", "w"), opset=18, sizes=sizes, fed=True, mode=mode, antialias=1, exclude_outside=1
+    )
+    x = np.random.default_rng(0).standard_normal((1, 2, 9, 11)).astype(np.float32)
+    feeds = {"x": x, "sizes": np.array(sizes, np.int64)}
+    check_down(proto, 17, 10, 9, feeds=feeds, variants=("plain", "if", "function"), rtol=1e-5, atol=1e-5)
+
+
+def test_antialias_needs_constant_sizes() -> None:
+    proto = resize((1, 2, 9, 11), opset=18, sizes=[1, 2, 4, 5], fed=True, mode="linear", antialias=1)
+    with pytest.raises(CannotMigrate, match="make 'sizes' an initializer") as caught:
+        lower(proto, 17)
+    assert caught.value.code == "needs-constant"
 
 
 def test_antialias_of_integers_is_refused() -> None:
