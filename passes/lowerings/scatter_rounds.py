@@ -120,8 +120,10 @@ def _turns_at_run_time(rw: LoweringRewriter, number: str, updates: str) -> tuple
     same = rw.before("Equal", [number, slice_axes(rw, padded, [0], [-1], [0])], hint="same")
     first = rw.before("Not", [same], hint="first")
     counted = rw.before("Cast", [first], hint="first", to=int(TensorProto.INT64))
+    # With an element in front, as the Scan that CumSum becomes takes no empty sequence.
+    counted = rw.before("Concat", [integers(rw, -1), counted], hint="counted", axis=0)
     group = rw.before("CumSum", [counted, rw.constant(np.array(0, np.int64), "axis")], hint="group")
-    group = rw.before("Sub", [group, integers(rw, 1)], hint="group")
+    group = slice_axes(rw, group, [1], [np.iinfo(np.int64).max], [0])
     starts = squeeze(rw, rw.before("NonZero", [first], hint="starts"), [0])
     start = rw.before("Gather", [starts, group], hint="start", axis=0)
     turn = rw.before("Sub", [iota(rw, size), start], hint="turn")
