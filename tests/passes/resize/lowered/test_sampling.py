@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx_migrate.passes.resize import sampling
+from onnx_migrate.passes.resize.lowered import sampling
 
 from tests.harness import run
 from tests.passes.lowerings.test_resize import KINDS, ROUNDINGS, resize
