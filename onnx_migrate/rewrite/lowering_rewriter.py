@@ -41,6 +41,8 @@ class LoweringRewriter(Rewriter):
         self._values = values
         self._of_onnx = is_onnx(node.domain)
         self._casts_after: list[tuple[str, str, int]] = []
+        self.used_at_run_time: list[tuple[str, str]] = []
+        """Inputs that would better be constants, with what each is; see `use_at_run_time`."""
 
     # What is known of values
 
@@ -89,6 +91,14 @@ class LoweringRewriter(Rewriter):
                 hint=f"make {value!r} an initializer that is not a graph input",
             )
         return array
+
+    def use_at_run_time(self, index: int, what: str) -> str:
+        """Return the name of input `index`, which is computed at run time and would better be a constant.
+
+        If a later step refuses what is written with it, the refusal names this input, and `what` it is.
+        """
+        self.used_at_run_time.append((self.input(index), what))
+        return self.input(index)
 
     def need_static(self, value: str) -> tuple[int, ...]:
         """Return a value's shape if all its dims are fixed, or refuse with code `needs-shape`."""

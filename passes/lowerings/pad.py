@@ -27,6 +27,8 @@ def pad_19_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if rw.get("mode", "constant") != "wrap":
         return
     axes = rw.need_constant(3, "axes").reshape(-1).tolist() if rw.input(3) else None
+    if rw.known(rw.input(1)) is None:
+        rw.use_at_run_time(1, "pads")
     gather_padded(rw, "wrap", axes)
 
 
@@ -44,6 +46,9 @@ def pad_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if not rw.input(3):
         return
     given, pads, rank = rw.known(rw.input(3)), rw.known(rw.input(1)), rw.rank(rw.input(0))
+    for place, value, what in ((1, pads, "pads"), (3, given, "axes")):
+        if value is None:
+            rw.use_at_run_time(place, what)
     if given is None or rank is None:
         _scatter_pads(rw)
     else:
@@ -97,6 +102,8 @@ def pad_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         fits = mode != "constant" or (
             value is not None and bool((value.astype(np.float32) == value).all() or np.isnan(value).all())
         )
+    if pads is None:
+        rw.use_at_run_time(1, "pads")
     if pads is None or dtype not in FLOATS or not fits:
         if mode == "constant":
             join_blocks(rw)

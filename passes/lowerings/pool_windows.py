@@ -132,6 +132,28 @@ def windows(rw: LoweringRewriter) -> Windows:
     return Windows(lengths, kernel, strides, dilations, heads, tails, sizes)
 
 
+def given_pads(rw: LoweringRewriter) -> list[int]:
+    """Return the padding of a node without auto_pad, or with auto_pad=VALID."""
+    count = len(rw.get("kernel_shape"))
+    valid = rw.get("auto_pad", "NOTSET") == "VALID"
+    return [0] * 2 * count if valid else list(rw.get("pads", [0] * 2 * count))
+
+
+def pads_without_ceil(rw: LoweringRewriter) -> list[int]:
+    """Return `pads` with which as many windows fit as with ceil_mode.
+
+    Where lengths are not fixed, padding of stride - 1 more rounds up for each length. It is not enough where a window can
+    start in the padding at the end: then refuses with `needs-shape`.
+    """
+    kernel, pads = rw.get("kernel_shape"), given_pads(rw)
+    count = len(kernel)
+    strides = rw.get("strides", [1] * count)
+    ends = [pads[count + axis] + strides[axis] - 1 for axis in range(count)]
+    if has_fixed_lengths(rw) or any(end >= size for end, size in zip(ends, kernel, strict=True)):
+        return windows(rw).pads_for_floor()
+    return [*pads[:count], *ends]
+
+
 def has_fixed_lengths(rw: LoweringRewriter) -> bool:
     """Return whether the spatial lengths are known."""
     shape = rw.shape(rw.input(0))

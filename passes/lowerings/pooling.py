@@ -12,10 +12,12 @@ from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from .pool_windows import (
     dilates,
     gather_windows,
+    given_pads,
     has_fixed_lengths,
     is_odd_mode,
     max_of_windows,
     pad,
+    pads_without_ceil,
     windows,
 )
 
@@ -99,12 +101,13 @@ def lp_pool_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     Why equal: padding adds |0|^p, and the windows hold the same elements in the same order. Bit for bit.
 
-    Limits: both need fixed spatial lengths.
+    Limits: dilations need fixed spatial lengths, and so does ceil_mode where padding at the end and stride together exceed
+    the kernel.
     """
     if dilates(rw):
         gather_windows(rw, windows(rw), 0.0)
     elif is_odd_mode(rw):
-        rw.set("pads", windows(rw).pads_for_floor())
+        rw.set("pads", pads_without_ceil(rw))
         rw.drop("auto_pad")
     rw.drop("ceil_mode", "dilations")
 
@@ -118,20 +121,17 @@ def average_pool_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     Why equal: the last window is divided by its elements within the padding that was given (ONNX Runtime's pool.cc).
 
-    Limits: ceil_mode needs fixed spatial lengths.
+    Limits: ceil_mode needs fixed spatial lengths where padding at the end and stride together exceed the kernel.
     """
     if is_odd_mode(rw):
-        given = windows(rw)
-        pads = given.pads_for_floor()
-        if rw.get("count_include_pad", 0) and any(given.heads + given.tails) and pads != given.pads:
-            node.input[0] = pad(rw, node.input[0], given.heads, given.tails, 0.0)
-            extra = [new - old for new, old in zip(pads, given.pads, strict=True)]
-            rw.set("pads", extra)
+        given, pads = given_pads(rw), pads_without_ceil(rw)
+        if pads != given:
+            if rw.get("count_include_pad", 0) and any(given):
+                half = len(given) // 2
+                node.input[0] = pad(rw, node.input[0], given[:half], given[half:], 0.0)
+                pads = [new - old for new, old in zip(pads, given, strict=True)]
             rw.drop("count_include_pad")
-        else:
-            if pads != given.pads:
-                rw.drop("count_include_pad")
-            rw.set("pads", pads)
+        rw.set("pads", pads)
         rw.drop("auto_pad")
     rw.drop("ceil_mode")
 
@@ -146,14 +146,15 @@ def max_pool_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Why equal: padding counts as the lowest number. Bit for bit; with dilations for all but NaN, which Max returns from
     everywhere, and ONNX Runtime's kernel from the first place of a window alone, and for the sign of a zero.
 
-    Limits: both need fixed spatial lengths. With dilations above 1, Indices that are read are refused.
+    Limits: dilations need fixed spatial lengths, and so does ceil_mode where padding at the end and stride together exceed
+    the kernel. With dilations above 1, Indices that are read are refused.
     """
     if dilates(rw):
         _refuse_indices(rw, "dilations above 1")
         max_of_windows(rw, windows(rw))
         return
     if is_odd_mode(rw):
-        rw.set("pads", windows(rw).pads_for_floor())
+        rw.set("pads", pads_without_ceil(rw))
         rw.drop("auto_pad")
     rw.drop("ceil_mode", "dilations")
 

@@ -12,9 +12,9 @@ from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.spec.resize import scale_of_size
 
-from ..resize.lowered import Given, modes_of, read_given, sampled_alike, spread_axes, write_scales
-from ..resize.sampling import Axis, Modes
-from ..resize.taps import end_with, write_taps
+from ..resize.lowered.given import Given, modes_of, read_given, sampled_alike, spread_axes, write_scales
+from ..resize.lowered.sampling import Axis, Modes
+from ..resize.lowered.taps import end_with, write_taps
 from .folding import Folding
 
 _TAPS = "it is written as Gathers of the elements that it samples, with their weights"
@@ -78,16 +78,16 @@ def resize_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Why equal: ONNX Runtime's kernel sets scale 1 for the other axes and one scale for all under a policy
     (upsamplebase.h). Bit for bit, but antialias: 7e-6 of elements up to 9 measured, since its filter has coordinates of its own.
 
-    Limits: a policy and antialias need constant sizes or scales and fixed lengths; antialias of integers is refused,
-    since the kernel computes it in fixed point. The rank must be known for axes.
+    With exclude_outside and lengths known only at run time, each axis is multiplied by a matrix of weights computed there;
+    infinities and NaN then spread along it.
+
+    Limits: a policy, and antialias without exclude_outside, need constant sizes or scales and fixed lengths. Antialias of
+    integers is refused, since the kernel computes it in fixed point. The rank must be known for axes.
     """
     modes = modes_of(rw)
     policy = str(rw.get("keep_aspect_ratio_policy", "stretch"))
     f = Folding(rw)
     if modes.antialias and not _grows(rw, modes):
-        for index, what in ((2, "scales"), (3, "sizes")):
-            if rw.input(index):
-                rw.need_constant(index, what)
         _write_antialiased(rw, f, read_given(rw, modes))
         return
     if modes.antialias:
@@ -281,7 +281,11 @@ def _grows(rw: LoweringRewriter, modes: Modes) -> bool:
 def _write_antialiased(rw: LoweringRewriter, f: Folding, given: Given) -> None:
     _refuse_parts_of_elements(given)
     axes = given.axes(f)
-    if not all(axis.fixed for axis in axes):
+    if not given.modes.exclude_outside and not all(axis.fixed for axis in axes):
+        unknown = given.sizes if given.by_sizes else given.scales
+        if any(unknown[axis.place] is None for axis in axes):
+            index = 3 if given.by_sizes else 2
+            rw.need_constant(index, ("sizes" if given.by_sizes else "scales") + ", with antialias=1,")
         rw.refuse(
             "antialias=1 does not exist below opset 18, and its filter depends on lengths known only at run time",
             code="needs-shape",

@@ -81,31 +81,8 @@ def _turns(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _loop(rw: LoweringRewriter, kind: str, state: str, number: str, updates: str, dtype: int) -> str:
-    """Write the rounds as a Loop over the updates sorted by their element, and return the state at its end."""
-    size = rw.before("Shape", [number], hint="size")
-    # As double, which TopK takes in all versions, and which holds all numbers of elements.
-    wide = rw.before("Cast", [number], hint="numbers", to=int(TensorProto.DOUBLE))
-    rw.before("TopK", [wide, size], hint="sorted", outputs=2, axis=0, largest=0, sorted=1)
-    order = rw.preceding[-1].output[1]
-    number = rw.before("Gather", [number, order], hint="numbers", axis=0)
-    updates = rw.before("Gather", [updates, order], hint="updates", axis=0)
-    padded = rw.before("Concat", [integers(rw, -1), number], hint="shifted", axis=0)
-    same = rw.before("Equal", [number, slice_axes(rw, padded, [0], [-1], [0])], hint="same")
-    first = rw.before("Not", [same], hint="first")
-    counted = rw.before("Cast", [first], hint="first", to=int(TensorProto.INT64))
-    group = rw.before("CumSum", [counted, rw.constant(np.array(0, np.int64), "axis")], hint="group")
-    group = rw.before("Sub", [group, integers(rw, 1)], hint="group")
-    starts = squeeze(rw, rw.before("NonZero", [first], hint="starts"), [0])
-    start = rw.before("Gather", [starts, group], hint="start", axis=0)
-    turn = rw.before("Sub", [iota(rw, size), start], hint="turn")
-    last = reduce(
-        rw,
-        "ReduceMax",
-        rw.before("Concat", [turn, integers(rw, -1)], hint="turns", axis=0),
-        [0],
-        keepdims=False,
-    )
-    rounds = rw.before("Add", [last, rw.constant(np.array(1, np.int64), "one")], hint="rounds")
+    """Write the rounds as a Loop, and return the state at its end."""
+    number, updates, turn, rounds = _turns_at_run_time(rw, number, updates)
     names = {name: rw.fresh(name) for name in ("round", "go", "going", "old_state", "new_state")}
     body = helper.make_graph(
         _round(rw, kind, names, number, updates, turn, dtype),
@@ -124,6 +101,41 @@ def _loop(rw: LoweringRewriter, kind: str, state: str, number: str, updates: str
     result = rw.before("Loop", [rounds, true, state], hint="state", body=body)
     rw.scope.record_type(result, ValueType(dtype, (None,)))
     return result
+
+
+def _turns_at_run_time(rw: LoweringRewriter, number: str, updates: str) -> tuple[str, str, str, str]:
+    """Return the elements and the updates, sorted by element, in which round each update is, and how many rounds there are."""
+    size = rw.before("Shape", [number], hint="size")
+    if rw.target < 10 and rw.known(size) is None:
+        # TopK takes no computed number of elements there: each update has a round of its own.
+        rw.note("each update has a round of its own, which takes long if there are many")
+        return number, updates, iota(rw, size), squeeze(rw, size, [0])
+    # As double, which TopK takes in all versions, and which holds all numbers of elements.
+    wide = rw.before("Cast", [number], hint="numbers", to=int(TensorProto.DOUBLE))
+    rw.before("TopK", [wide, size], hint="sorted", outputs=2, axis=0, largest=0, sorted=1)
+    order = rw.preceding[-1].output[1]
+    number = rw.before("Gather", [number, order], hint="numbers", axis=0)
+    updates = rw.before("Gather", [updates, order], hint="updates", axis=0)
+    padded = rw.before("Concat", [integers(rw, -1), number], hint="shifted", axis=0)
+    same = rw.before("Equal", [number, slice_axes(rw, padded, [0], [-1], [0])], hint="same")
+    first = rw.before("Not", [same], hint="first")
+    counted = rw.before("Cast", [first], hint="first", to=int(TensorProto.INT64))
+    # With an element in front, as the Scan that CumSum becomes takes no empty sequence.
+    counted = rw.before("Concat", [integers(rw, -1), counted], hint="counted", axis=0)
+    group = rw.before("CumSum", [counted, rw.constant(np.array(0, np.int64), "axis")], hint="group")
+    group = slice_axes(rw, group, [1], [np.iinfo(np.int64).max], [0])
+    starts = squeeze(rw, rw.before("NonZero", [first], hint="starts"), [0])
+    start = rw.before("Gather", [starts, group], hint="start", axis=0)
+    turn = rw.before("Sub", [iota(rw, size), start], hint="turn")
+    last = reduce(
+        rw,
+        "ReduceMax",
+        rw.before("Concat", [turn, integers(rw, -1)], hint="turns", axis=0),
+        [0],
+        keepdims=False,
+    )
+    rounds = rw.before("Add", [last, rw.constant(np.array(1, np.int64), "one")], hint="rounds")
+    return number, updates, turn, rounds
 
 
 def _round(

@@ -98,6 +98,9 @@ def slice_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     for index in gathered:
         at = _constant_indices(rw, source, axes[index], steps[index], index)
         if at is None:
+            for place, what in ((1, "starts"), (2, "ends")):
+                if rw.known(rw.input(place)) is None:
+                    rw.use_at_run_time(place, what)
             at = _selected_indices(rw, source, bounds, axes[index], steps[index], index)
         name = "" if plain or index != gathered[-1] else rw.output(0)
         if name:

@@ -68,7 +68,7 @@ def split_13_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def _slices(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     import numpy as np
 
-    source, lengths = rw.input(0), rw.input(1)
+    source, lengths = rw.input(0), rw.use_at_run_time(1, "lengths")
     axis = rw.constant(np.array([int(rw.get("axis", 0))]), "axis")
     start = rw.constant(np.array([0]), "start")
     for index, name in enumerate(node.output):

@@ -26,6 +26,7 @@ def axes_13_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """
     axes = rw.known(rw.input(1)) if rw.input(1) else None
     if rw.input(1) and axes is None:
+        rw.use_at_run_time(1, "axes")
         (_squeeze if node.op_type == "Squeeze" else _unsqueeze)(node, rw)
         empty = "" if _never_empty(rw) else ", if the tensor is not empty"
         rw.note(

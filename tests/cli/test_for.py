@@ -46,12 +46,16 @@ def test_a_newer_ir_version_is_lowered_or_refused(cli: Run, folder: Path) -> Non
     assert ended.err.startswith("onnx-migrate: runtime-ir: ")
 
 
-def test_a_newer_model_is_kept_with_a_warning_if_the_runtime_refuses_none(cli: Run, folder: Path) -> None:
+def test_a_newer_model_comes_down_or_is_kept_with_a_warning_if_the_runtime_tries_it(
+    cli: Run, folder: Path
+) -> None:
     proto = onnx.load(folder / "small.onnx")
     proto.opset_import[0].version = 12
     onnx.save(proto, folder / "small.onnx")
 
-    ended = cli("small.onnx", "out.onnx", "--for", "opencv==4.6", "--json", *FAST)
+    assert cli("small.onnx", "out.onnx", "--for", "opencv==4.6", *FAST).code == 0
+    assert opset(folder / "out.onnx") == 9
+    ended = cli("small.onnx", "out.onnx", "--for", "opencv==4.6", "--no-lower", "--json", *FAST)
 
     assert ended.code == 0
     assert opset(folder / "out.onnx") == 12
@@ -64,12 +68,24 @@ def test_a_newer_model_is_kept_with_a_warning_if_the_runtime_refuses_none(cli: R
     )
 
 
+def test_a_runtime_that_tries_newer_models_gets_the_nearest_opset(cli: Run, folder: Path) -> None:
+    text = '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (float[n] y) { z = Unique (x) y = Relu (z) }'
+    onnx.save(onnx.parser.parse_model(text), folder / "unique.onnx")
+
+    ended = cli("unique.onnx", "out.onnx", "--for", "opencv==4.6", "--json", *FAST)
+
+    assert ended.code == 0
+    assert opset(folder / "out.onnx") == 11
+    (note,) = [note for note in json.loads(ended.out)["notes"] if note["code"] == "not-lowered"]
+    assert "Unique-11" in note["message"]
+
+
 @pytest.mark.parametrize(
     ("args", "by_scales"),
     [
         (["--for", "opencv==4.8"], False),
-        (["--for", "opencv==4.5"], True),
-        (["--for", "opencv==4.5", "--resize-form", "auto"], False),
+        (["--for", "opencv==4.5", "--no-lower"], True),
+        (["--for", "opencv==4.5", "--no-lower", "--resize-form", "auto"], False),
         (["--for", "opencv==4.8", "--resize-form", "scales"], True),
     ],
     ids=str,

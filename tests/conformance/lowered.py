@@ -22,12 +22,13 @@ from onnx_migrate.errors import CannotMigrate, MigrateError
 from onnx_migrate.model.model import Model
 from onnx_migrate.spec.opsets import onnx_opset
 from tests.conformance import judge as judging
-from tests.conformance.judge import RANDOM, VARIANTS, Outcome, Values
+from tests.conformance.judge import RANDOM, TOOLS, VARIANTS, Outcome, Values
 from tests.conformance.survey import survey
 from tests.harness import make_variant
 
-__all__ = ["NEWEST", "TARGETS", "lowered_outcomes", "names_above"]
+__all__ = ["NEWEST", "OURS", "TARGETS", "lowered_outcomes", "names_above"]
 
+OURS = "onnx-migrate"
 TARGETS = (21, 17, 13, 11, 9)
 NEWEST = 26
 """The newest opset that ONNX Runtime runs: cases of newer opsets are left out."""
@@ -61,10 +62,15 @@ def names_above(target: int) -> list[str]:
 
 
 def lowered_outcomes(
-    names: Sequence[str], target: int, *, setting: str = "as shipped", bound: bool = True
+    names: Sequence[str],
+    target: int,
+    *,
+    setting: str = "as shipped",
+    bound: bool = True,
+    tool: str = OURS,
 ) -> dict[str, Outcome]:
-    """Judge each case at a target, in child processes."""
-    tasks: list[Any] = [(name, setting, "bound" if bound else "shipped", target) for name in names]
+    """Judge each case at a target, in child processes. Another tool than ours gets the same inputs bound."""
+    tasks: list[Any] = [(name, setting, tool, target, bound) for name in names]
     return {task[0]: outcome for task, outcome in survey(tasks, work=_judge_all).items()}  # type: ignore[comparison-overlap]
 
 
@@ -74,7 +80,7 @@ def _judge_all(tasks: Sequence[Any]) -> list[Outcome]:
     return [judge(*task) for task in tasks]
 
 
-def judge(name: str, setting: str, binding: str, target: int) -> Outcome:
+def judge(name: str, setting: str, tool: str, target: int, bound: bool) -> Outcome:
     """Lower one case in a setting, and run the result."""
     case = _cases()[name]
     base = onnx.ModelProto()
@@ -88,13 +94,21 @@ def judge(name: str, setting: str, binding: str, target: int) -> Outcome:
         try:
             result = onnx_migrate.convert_version(model, target)
         except CannotMigrate as error:
+            result = None
             wanted = re.search(r"make '([^']+)' an initializer", error.hint)
-            if binding != "bound" or wanted is None or wanted[1] not in runs[0][0] or len(runs) > 1:
+            if bound and wanted is not None and wanted[1] in runs[0][0] and len(runs) == 1:
+                _bind(base, wanted[1], runs[0][0].pop(wanted[1]))
+                continue
+            if tool == OURS:
                 return Outcome("refused", f"{error.code}: {error}")
-            _bind(base, wanted[1], runs[0][0].pop(wanted[1]))
-            continue
         except MigrateError as error:
             return Outcome("illegal", f"{error.code}: {error}")
+        if tool != OURS:
+            try:
+                result = TOOLS[tool](model, target)
+            except Exception as error:
+                return Outcome("refused", f"{type(error).__name__}: {error}")
+        assert result is not None
         try:
             check_result(Model(result), Model(model))
         except MigrateError as error:

@@ -1,6 +1,6 @@
 """Prints what becomes of the node-test cases at older opsets.
 
-python -m tests.conformance.lowered_table [--shipped] [--setting SETTING] [--list] [--only NAME] [TARGET ...]
+python -m tests.conformance.lowered_table [--shipped] [--setting SETTING] [--tool TOOL] [--list] [--only NAME] [TARGET ...]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tests.conformance.judge import SETTINGS
-from tests.conformance.lowered import TARGETS, lowered_outcomes, names_above
+from tests.conformance.lowered import OURS, TARGETS, lowered_outcomes, names_above
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -21,13 +21,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("targets", nargs="*", type=int, default=TARGETS)
     parser.add_argument("--shipped", action="store_true", help="bind nothing")
     parser.add_argument("--setting", choices=[*SETTINGS], default="as shipped")
+    parser.add_argument("--tool", choices=[OURS, "onnx.version_converter"], default=OURS)
     parser.add_argument("--list", action="store_true", help="print every case that does not pass")
     parser.add_argument("--only", default="", help="a regular expression for names of cases")
     options = parser.parse_args(argv)
     bad = 0
     for target in options.targets:
         names = [name for name in names_above(target) if re.search(options.only, name)]
-        found = lowered_outcomes(names, target, setting=options.setting, bound=not options.shipped)
+        found = lowered_outcomes(
+            names, target, setting=options.setting, bound=not options.shipped, tool=options.tool
+        )
         kinds = Counter(outcome.kind for outcome in found.values())
         print(f"to {target}: {kinds['passed']} of {len(names)} passed; {dict(kinds)}", flush=True)
         bad += kinds["wrong"] + kinds["illegal"] + kinds["crashed"] + kinds["hung"]

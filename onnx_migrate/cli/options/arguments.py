@@ -22,7 +22,7 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `onnx_migrate.migrate`, all but the source. Raises click.UsageError."""
     row = _runtime(options)
     return {
-        "opset": row.opset if row else _opset(options),
+        "opset": _runtime_opset(row, options) if row else _opset(options),
         "lower": False if options["no_lower"] else row.lower if row else True,
         "dynamic": options["dynamic"] or None,
         "dynamic_batch": options["dynamic_batch"] or False,
@@ -72,6 +72,11 @@ def _runtime(options: dict[str, Any]) -> Runtime | None:
         return runtime(options["runtime"])
     except UsageError as error:
         raise click.UsageError(str(error)) from error
+
+
+def _runtime_opset(row: Runtime, options: dict[str, Any]) -> str:
+    """Return the opset of a runtime; with --no-lower, one that tries newer models gets them as they are."""
+    return f"{row.opset}+" if options["no_lower"] and row.lower == "nearest" else str(row.opset)
 
 
 def _runtime_limits_pass(row: Runtime) -> Pass:

@@ -100,6 +100,7 @@ class Lower(Visitor):
             Where(scope.path, node_name(node), node.op_type, form.since_version, self.target),
         )
         self._leaves = form.since_version
+        self._used_at_run_time: list[tuple[str, str]] = []
         return start
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter | None:
@@ -140,7 +141,17 @@ class Lower(Visitor):
         if not isinstance(error, CannotMigrate) or isinstance(error, InvalidModel):
             raise error
         scope, where = self._origin
-        if error.where is None or (error.where.node, error.where.operator) != (where.node, where.operator):
+        unbound = next((pair for pair in self._used_at_run_time if self._is_of_model(scope, pair[0])), None)
+        if unbound is not None and self._leaves < (where.from_version or 0):
+            name, what = unbound
+            error = CannotMigrate(
+                f"its {what} ({name!r}) must be a constant below opset {self._leaves}, and {name!r} is computed at run time"
+                " or can be set by the caller",
+                code="needs-constant",
+                where=where,
+                hint=f"make {name!r} an initializer that is not a graph input",
+            )
+        elif error.where is None or (error.where.node, error.where.operator) != (where.node, where.operator):
             written = (
                 f" ({error.where.operator}-{error.where.from_version}, which its steps write)"
                 if error.where
@@ -162,8 +173,25 @@ class Lower(Visitor):
         if step.adapt is not None:
             apply_adapter(step.adapt, step.code, rewriter)
         rewriter.finish()
+        self._used_at_run_time += rewriter.used_at_run_time
         rewriter.exactness = rewriter.exactness or step.exactness
         return rewriter
+
+    def _is_of_model(self, scope: Scope, name: str) -> bool:
+        """Return whether a value is of the model itself, and was not written by a step."""
+        if self._producers.find(scope, name) is not None:
+            return True
+        at: Scope | None = scope
+        while at is not None:
+            body = at.body
+            if (
+                name in body.input
+                if isinstance(body, onnx.FunctionProto)
+                else any(v.name == name for v in body.input)
+            ):
+                return True
+            at = at.parent
+        return False
 
     def _error(self, reason: str, *, code: str, hint: str = "") -> CannotMigrate:
         return CannotMigrate(reason, code=code, where=self._origin[1], hint=hint)

@@ -42,7 +42,8 @@ class CandidateRun:
     ) -> None:
         """Run every feed in every configuration and compare; `compare_claim` gets the runs of the first one before.
 
-        With `load_first` the result is only loaded in the first one. Raises EvaluationError.
+        With `load_first` the result is only loaded in the first one. Values of the original in further ones are forgotten
+        as soon as they are compared: they may take much memory. Raises EvaluationError.
         """
         for configuration in self._reference.runs:
             mark(f"result: running, {configuration}")
@@ -54,10 +55,15 @@ class CandidateRun:
             if first and compare_claim is not None:
                 runs = list(runs)
                 compare_claim(runs)
-            for index, values in enumerate(runs):
+            index = 0  # without enumerate, which would keep the values of one run until after the next
+            for values in runs:
                 self._findings.compare(configuration, index, values, self._pairs or ())
                 if first:
                     self._findings.compare_recorded(index, values)
+                else:
+                    self._reference.runs[configuration][index].clear()
+                index += 1  # noqa: SIM113
+                del values
 
     def _runs(self, configuration: str, *, first: bool) -> Iterator[Values]:
         inputs = self._reference.inputs(configuration)

@@ -55,9 +55,9 @@ class OnnxRuntime(Evaluator):
         options.inter_op_num_threads = 1
         options.use_deterministic_compute = True
         options.log_severity_level = 2
-        if (
-            not optimize
-        ):  # weights are not packed for faster multiplication, which may take twice their memory again
+        # A value that is kept would keep the arena that it is in, with all that its session allocated.
+        options.enable_cpu_mem_arena = False
+        if not optimize:  # weights stay in their file: packing them for faster multiplication would copy them
             options.add_session_config_entry("session.disable_prepacking", "1")
         source: str | bytes
         if runnable.path is not None:

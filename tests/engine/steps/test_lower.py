@@ -139,3 +139,25 @@ def test_twice_as_many_nodes_take_about_twice_the_time() -> None:
 def test_it_is_a_visitor_that_repeats() -> None:
     """Nodes that a step writes are lowered in turn."""
     assert Lower.repeats
+
+
+@pytest.mark.parametrize(
+    ("opset", "declared", "body", "named"),
+    [
+        (13, "int64[1] a", "y = Unsqueeze (x, a)", "a"),
+        (13, "int64[2] a", "y, z = Split <axis = 1> (x, a)", "a"),
+        (18, "int64[4] a", "y = Pad (x, a)", "a"),
+        (13, "int64[1] a", "b = Identity (a)  y = Slice (x, b, e)", "b"),
+    ],
+)
+def test_a_refusal_far_down_names_the_input_that_should_be_a_constant(
+    opset: int, declared: str, body: str, named: str
+) -> None:
+    source = f"""<ir_version: 8, opset_import: ["": {opset}]> graph (float[2, N] x, {declared}) => (float[] y)
+        <int64[1] e = {{9}}> {{ {body} }}"""
+    lower(source, 9)
+    with pytest.raises(CannotMigrate) as caught:
+        lower(source, 8)
+    assert caught.value.code == "needs-constant"
+    assert f"make {named!r} an initializer" in caught.value.hint
+    assert "opset 9 can be reached" in caught.value.hint

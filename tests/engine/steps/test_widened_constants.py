@@ -8,7 +8,10 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 from onnx_migrate import convert_version
+from onnx_migrate.engine.steps.widened_constants import widen_constants
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import VARIANTS, model, random_feeds, run
 from tests.lowering import check_down, lower
 
@@ -134,6 +137,13 @@ def test_a_constant_that_a_call_passes_to_a_function() -> None:
     proto.functions[0].output.append("w")  # which is given out as it is
     proto.graph.node[0].output.append("same")
     assert refused(proto) == "no-such-type"
+
+
+def test_only_types_that_the_target_lacks() -> None:
+    for target, expected in ((21, T.INT4), (20, T.INT8)):
+        proto = weight_only(T.INT4, 21)
+        widen_constants(Model(proto), target, ChangeLog(), "lower_opset")
+        assert [item.data_type for item in proto.graph.initializer] == [expected, expected]
 
 
 def test_the_report_tells() -> None:

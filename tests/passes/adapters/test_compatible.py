@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
-import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import defs
 from onnx.defs import OpSchema
@@ -20,6 +17,7 @@ from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS
 from onnx_migrate.spec.schema import newest_opset, versions
 from tests import harness
 from tests.passes.adapters.samples import samples
+from tests.passes.claims import differences, outputs, varies
 
 REGISTERED = [step for step in steps() if not step.domain and not step.adapt and not step.refusal]
 EXISTING = [step for step in REGISTERED if step.to in versions("", step.operator)]
@@ -66,63 +64,13 @@ def _schemas(step: Step) -> tuple[OpSchema, OpSchema]:
     return defs.get_schema(step.operator, step.from_version), defs.get_schema(step.operator, step.to)
 
 
-def _differences(old: OpSchema, new: OpSchema) -> list[str]:
-    """Return what a node of `old` may have that `new` does not allow or interprets otherwise."""
-    found = ["deprecated"] if new.deprecated else []
-    for name, attribute in old.attributes.items():
-        match = new.attributes.get(name)
-        if match is None:
-            found.append(f"attribute {name} was removed")
-        elif match.type != attribute.type:
-            found.append(f"attribute {name} has another type")
-        elif match.required and not attribute.required:
-            found.append(f"attribute {name} is required")
-        elif not (attribute.required or match.required) and match.default_value != attribute.default_value:
-            found.append(f"attribute {name} has another default")
-    added = [new.attributes[name] for name in new.attributes if name not in old.attributes]
-    found.extend(
-        f"attribute {attribute.name} is new and required" for attribute in added if attribute.required
-    )
-    return found + _formal_differences(old, new)
-
-
-def _types_of(schema: OpSchema) -> dict[str, set[str]]:
-    """Return the types of each type variable; `FormalParameter.types` cannot be read with onnx 1.20."""
-    return {item.type_param_str: set(item.allowed_type_strs) for item in schema.type_constraints}
-
-
-def _formal_differences(old: OpSchema, new: OpSchema) -> list[str]:
-    found = []
-    if old.min_input < new.min_input or old.max_input > new.max_input:
-        found.append("the number of inputs")
-    if old.min_output < new.min_output or old.max_output > new.max_output:
-        found.append("the number of outputs")
-    pairs = [*zip(old.inputs, new.inputs, strict=False), *zip(old.outputs, new.outputs, strict=False)]
-    were, are = _types_of(old), _types_of(new)
-    for before, after in pairs:
-        single = OpSchema.FormalParameterOption.Single
-        optional = OpSchema.FormalParameterOption.Optional
-        if before.option != after.option and (before.option, after.option) != (single, optional):
-            found.append(f"{before.name} was {before.option.name} and is {after.option.name}")
-        if before.option.name == "Variadic" and after.is_homogeneous and not before.is_homogeneous:
-            found.append(f"{before.name} must be of one type")
-        lost = were.get(before.type_str, {before.type_str}) - are.get(after.type_str, {after.type_str})
-        if lost:
-            found.append(f"{before.name} may not be {sorted(lost)}")
-    for (one, one_new), (two, two_new) in combinations(pairs, 2):
-        tied = one_new.type_str == two_new.type_str and len(are.get(one_new.type_str, ())) > 1
-        if tied and one.type_str != two.type_str:
-            found.append(f"{one.name} and {two.name} must be of one type")
-    return found
-
-
 @pytest.mark.parametrize(
     "step", [step for step in CLAIMS if (step.operator, step.to) not in EXPERIMENTAL | OF_RUNTIME], ids=_ids
 )
 def test_schema_allows_it(step: Step) -> None:
     if (step.operator, step.to) == ("GlobalLpPool", 22) and onnx.__version__.startswith("1.17."):
         pytest.skip("onnx 1.17 left bfloat16 out of GlobalLpPool-22")
-    found = _differences(*_schemas(step))
+    found = differences(*_schemas(step))
     assert bool(found) == ((step.operator, step.to) in SCHEMA_DIFFERS), found
 
 
@@ -140,9 +88,9 @@ def test_the_numbers_are_the_same(step: Step) -> None:
             ):  # otherwise the claim can be run, and does not belong in the list
                 _compare(sample.model(opset), step)
         return
-    outputs = [output for sample in cases for output in _compare(sample.model(opset), step)]
+    computed = [output for sample in cases for output in _compare(sample.model(opset), step)]
     # Outputs that are all equal, or NaN, cannot show a difference.
-    assert step.operator in CONSTANT or any(_varies(output) for output in outputs)
+    assert step.operator in CONSTANT or any(varies(output) for output in computed)
 
 
 def _compare(source: onnx.ModelProto, step: Step) -> list[Any]:
@@ -154,22 +102,11 @@ def _compare(source: onnx.ModelProto, step: Step) -> list[Any]:
     if step.operator not in ("If", "Loop", "Scan"):  # whose bodies are lifted
         assert after == before
     feeds = harness.random_feeds(source)
-    expected, by = _outputs(source, feeds)
-    actual, by_too = _outputs(result, feeds)
+    expected, by = outputs(source, feeds)
+    actual, by_too = outputs(result, feeds)
     close = by != by_too or step.exactness is not Exactness.EXACT
     harness.same(expected, actual, step.code, rtol=1e-5 if close else 0.0, atol=1e-6 if close else 0.0)
     return expected
-
-
-def _outputs(proto: onnx.ModelProto, feeds: harness.Feeds) -> tuple[list[Any], str]:
-    """Run a model and return the outputs and the evaluator's name, since two evaluators round differently."""
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    try:
-        ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        return harness.reference(proto, feeds, error), "onnx.reference"
-    return harness.run(proto, feeds), "ONNX Runtime"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +142,7 @@ def test_the_lists_of_exceptions_name_claims_only(named: dict[tuple[str, int], s
 def test_the_schema_check_finds_a_false_claim(operator: str, to: int) -> None:
     if operator == "Erf" and harness.ONNX_NEWEST < harness.SUPPORTED:
         pytest.skip("an older onnx gives Erf-9 the types of Erf-13")
-    assert _differences(*_schemas(Step("", operator, to)))
+    assert differences(*_schemas(Step("", operator, to)))
 
 
 @pytest.mark.parametrize(("operator", "to"), [("RoiAlign", 16), ("Hardmax", 13)])
@@ -216,12 +153,7 @@ def test_the_comparison_of_numbers_finds_a_false_claim(operator: str, to: int) -
         source, result = sample.model(to - 1), sample.model(to)
         feeds = harness.random_feeds(source)
         try:
-            harness.same(_outputs(source, feeds)[0], _outputs(result, feeds)[0], operator, 1e-5, 1e-6)
+            harness.same(outputs(source, feeds)[0], outputs(result, feeds)[0], operator, 1e-5, 1e-6)
         except AssertionError as error:
             found.append(str(error))
     assert found
-
-
-def _varies(output: Any) -> bool:
-    arrays = output if isinstance(output, list) else [output]
-    return any(len(set(np.asarray(array).flatten().tolist())) > 1 for array in arrays)

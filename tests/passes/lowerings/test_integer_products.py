@@ -139,18 +139,3 @@ def test_q_linear_conv(kind: str, weights: str, channels: str, bias: bool) -> No
     if bias:
         feeds["b"] = np.array([100, -2000, 3, 0], np.int32)
     check_down(source, 9, 7, feeds=feeds, refused={"symbolic": "needs-shape", "unranked": "needs-shape"})
-
-
-def test_dynamic_quantize_linear() -> None:
-    source = """<ir_version: 6, opset_import: ["": 11]> graph (float[3,4] x) => (uint8[3,4] y, float s, uint8 z)
-        { y, s, z = DynamicQuantizeLinear(x) }"""
-    for x in (
-        None,
-        np.zeros((3, 4)),
-        np.full((3, 4), 2.5),
-        -np.arange(12).reshape(3, 4),
-        np.arange(12).reshape(3, 4) + 0.5,
-    ):
-        feeds = None if x is None else {"x": x.astype(np.float32)}
-        check_down(source, 10, 9, feeds=feeds, specials=False)
-        check_down(source, 7, feeds=feeds, variants=("plain", "if"), specials=False)

@@ -321,7 +321,7 @@ def test_policy_and_roi() -> None:
             coordinate_transformation_mode="tf_crop_and_resize",
             keep_aspect_ratio_policy=policy,
         )
-        check_down(proto, 17, 10, variants=("plain", "if", "function"))
+        check_down(proto, 17, 11, variants=("plain", "if", "function"))
 
 
 def test_axes_and_roi() -> None:
@@ -365,8 +365,43 @@ def test_antialias(kind: str, scales: list[float], exclude: int, mode: str) -> N
         atol=1e-5,
         specials=False,
     )
-    if not grows:
+    if exclude:
+        check_down(proto, 17, 10, variants=("symbolic",), rtol=1e-5, atol=1e-5, specials=False)
+    elif not grows:
         check_down(proto, 17, variants=("symbolic",), refused={"symbolic": "needs-shape"})
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_antialias_of_an_open_batch(mode: str) -> None:
+    """Lengths are fixed but for the batch, whose size the model takes from the input's shape."""
+    text = f"""<ir_version: 8, opset_import: ["": 18]>
+        graph (float[n, 2, 9, 11] x) => (float[n, 2, 4, 5] y)
+        <int64[2] wanted = {{4, 5}}> {{
+          first = Shape <start = 0, end = 2> (x)
+          sizes = Concat <axis = 0> (first, wanted)
+          y = Resize <mode = "{mode}", antialias = 1> (x, , , sizes)
+        }}"""
+    x = {"x": np.random.default_rng(0).standard_normal((2, 2, 9, 11)).astype(np.float32)}
+    check_down(text, 17, 10, feeds=x, variants=("plain", "if", "function"), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("sizes", [[1, 2, 4, 5], [1, 2, 14, 3], [1, 2, 9, 4]])
+def test_antialias_of_sizes_at_run_time(sizes: list[int], mode: str) -> None:
+    """As PyTorch exports it, with exclude_outside."""
+    proto = resize(
+        (1, 2, "h", "w"), opset=18, sizes=sizes, fed=True, mode=mode, antialias=1, exclude_outside=1
+    )
+    x = np.random.default_rng(0).standard_normal((1, 2, 9, 11)).astype(np.float32)
+    feeds = {"x": x, "sizes": np.array(sizes, np.int64)}
+    check_down(proto, 17, 10, 9, feeds=feeds, variants=("plain", "if", "function"), rtol=1e-5, atol=1e-5)
+
+
+def test_antialias_needs_constant_sizes() -> None:
+    proto = resize((1, 2, 9, 11), opset=18, sizes=[1, 2, 4, 5], fed=True, mode="linear", antialias=1)
+    with pytest.raises(CannotMigrate, match="make 'sizes' an initializer") as caught:
+        lower(proto, 17)
+    assert caught.value.code == "needs-constant"
 
 
 def test_antialias_of_integers_is_refused() -> None:

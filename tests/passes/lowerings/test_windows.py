@@ -43,13 +43,7 @@ def test_integers(operator: str) -> None:
 
 @pytest.mark.parametrize(
     ("bands", "length", "rate", "lower", "upper"),
-    [
-        (8, 16, 8192, 0, 4096),
-        (20, 400, 16000, 20, 8000),
-        (80, 400, 16000, 0, 8000),
-        (3, 64, 8000, 0, 100),
-        (4, 17, 800, 0, 400),
-    ],
+    [(8, 16, 8192, 0, 4096), (20, 400, 16000, 20, 8000), (80, 400, 16000, 0, 8000), (3, 64, 8000, 0, 100)],
 )
 @pytest.mark.parametrize("attributes", ["", "<output_datatype = 11>"])
 def test_mel_weight_matrix(

@@ -56,3 +56,17 @@ def test_a_model_runs_on_four_threads_or_as_many_as_the_user_allows(monkeypatch,
     monkeypatch.setattr("onnx_migrate.verify.evaluators.onnxruntime.os.cpu_count", lambda: 8)
     monkeypatch.setenv("OMP_NUM_THREADS", given)
     assert OnnxRuntime(runnable(RELU))._session.get_session_options().intra_op_num_threads == threads
+
+
+@pytest.mark.parametrize("level", [UNOPTIMIZED, OPTIMIZED])
+def test_memory_is_allocated_for_each_value_and_not_in_an_arena(level):
+    assert not LOADERS[level](runnable(RELU))._session.get_session_options().enable_cpu_mem_arena
+
+
+def test_without_optimisation_weights_are_not_packed():
+    entry = "session.disable_prepacking"
+    assert OnnxRuntime(runnable(RELU))._session.get_session_options().get_session_config_entry(entry) == "1"
+    with pytest.raises(RuntimeError):
+        OnnxRuntime(runnable(RELU), optimize=True)._session.get_session_options().get_session_config_entry(
+            entry
+        )

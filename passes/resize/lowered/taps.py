@@ -7,9 +7,9 @@ from onnx import TensorProto
 
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from ..lowerings.folding import Array, Folding, Operand
-from ..lowerings.selecting import select
-from .sampling import Axis, Modes, antialiased, coordinates, cubic, linear, nearest, outside
+from ...lowerings.folding import Array, Folding, Operand
+from ...lowerings.selecting import select
+from .sampling import Axis, Modes, antialias_matrix, antialiased, coordinates, cubic, linear, nearest, outside
 
 __all__ = ["end_with", "write_taps"]
 
@@ -135,6 +135,9 @@ def _antialiased(
     rw: LoweringRewriter, f: Folding, value: str, axes: list[Axis], modes: Modes, rank: int, real: int
 ) -> str:
     for axis in reversed(axes):
+        if not axis.fixed:
+            value = _by_matrix(rw, f, value, axis, modes, rank, real)
+            continue
         if bool(np.asarray(axis.length)[0] == np.asarray(axis.size)[0]):
             continue
         total = ""
@@ -145,6 +148,19 @@ def _antialiased(
             total = rw.before("Add", [total, term], hint="sum") if total else term
         value = total or value
     return _not_minus_zero(rw, f, value, real)
+
+
+def _by_matrix(
+    rw: LoweringRewriter, f: Folding, value: str, axis: Axis, modes: Modes, rank: int, real: int
+) -> str:
+    """Multiply an axis, which is exchanged with the last but one, by a matrix of weights."""
+    matrix = rw.before("Cast", [antialias_matrix(f, axis, modes)], hint="weights", to=real)
+    perm = list(range(rank))
+    perm[axis.place], perm[rank - 2] = rank - 2, axis.place
+    if axis.place != rank - 2:
+        value = rw.before("Transpose", [value], hint="exchanged", perm=perm)
+    value = rw.before("MatMul", [matrix, value], hint="weighed")
+    return value if axis.place == rank - 2 else rw.before("Transpose", [value], hint="exchanged", perm=perm)
 
 
 def _not_minus_zero(rw: LoweringRewriter, f: Folding, value: str, real: int) -> str:

@@ -12,9 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from ..lowerings.folding import Array, Folding, Operand
+from ...lowerings.building import reduce
+from ...lowerings.folding import Array, Folding, Operand
 
-__all__ = ["Axis", "Modes", "antialiased", "coordinates", "cubic", "linear", "nearest", "outside"]
+__all__ = [
+    "Axis",
+    "Modes",
+    "antialias_matrix",
+    "antialiased",
+    "coordinates",
+    "cubic",
+    "linear",
+    "nearest",
+    "outside",
+]
 
 _ONE, _TWO, _HALF, _ZERO = (np.array([value], np.float32) for value in (1, 2, 0.5, 0))
 
@@ -213,6 +224,27 @@ def antialiased(axis: Axis, modes: Modes) -> list[tuple[Array, Array]]:
         )
         for number in range(count)
     ]
+
+
+def antialias_matrix(f: Folding, axis: Axis, modes: Modes) -> str:
+    """Return the weights of all elements of the input (columns) for each of the output, which are computed at run time.
+
+    Only for exclude_outside: weights outside the input count for nothing.
+    """
+    center = f.shaped(f("Add", coordinates(f, axis, modes.coordinates), _HALF), 1)
+    places = f.iota(axis.length)
+    distance = f("Add", f("Sub", places, center), _HALF)
+    x = f("Abs", f("Mul", distance, f("Min", axis.scale, _ONE)))
+    if modes.mode == "linear":
+        weights = f("Max", f("Sub", _ONE, x), _ZERO)
+    else:
+        a = np.array([modes.cubic_coeff_a], np.float32)
+        inner = f("Mul", f("Mul", f("Sub", f("Mul", a + _TWO, x), a + np.float32(3)), x), x)
+        outer = f("Sub", f("Mul", f("Add", f("Mul", f("Sub", x, 5 * _ONE), x), 8 * _ONE), x), 4 * _ONE)
+        beyond = f("Where", f("Less", x, _TWO), f("Mul", outer, a), _ZERO)
+        weights = f("Where", f("Less", x, _ONE), f("Add", inner, _ONE), beyond)
+    name = f.name(weights, "weights")
+    return f.node("Div", name, reduce(f.rw, "ReduceSum", name, [1]), hint="weights")
 
 
 def _filter(distance: np.float32, modes: Modes) -> np.float32:
