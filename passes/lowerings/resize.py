@@ -12,9 +12,9 @@ from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.spec.resize import scale_of_size
 
-from ..resize.lowered import Given, modes_of, read_given, sampled_alike, spread_axes, write_scales
-from ..resize.sampling import Axis, Modes
-from ..resize.taps import end_with, write_taps
+from ..resize.lowered.given import Given, modes_of, read_given, sampled_alike, spread_axes, write_scales
+from ..resize.lowered.sampling import Axis, Modes
+from ..resize.lowered.taps import end_with, write_taps
 from .folding import Folding
 
 _TAPS = "it is written as Gathers of the elements that it samples, with their weights"

@@ -34,6 +34,9 @@ CASES = {
     "a call in a branch": """{ t = Neg (x)
         y = If (c) <then_branch = th () => (float[2] p) { p = f.F (t) }, else_branch = el () => (float[2] q) { q = f.F (x) }> }
         <domain: "f", opset_import: ["": 17]> F (a) => (b) { t = Sin (a)  b = Add (t, a) }""",
+    "a call in a branch, and one beside it": """{ t = f.F (x)
+        y = If (c) <then_branch = th () => (float[2] p) { p = f.F (t) }, else_branch = el () => (float[2] q) { q = f.F (x) }> }
+        <domain: "f", opset_import: ["": 17]> F (a) => (b) { t = Sin (a)  b = Add (t, a) }""",
     "a branch in a function": """{ t = Neg (x)  y = f.F <alpha: float = 0.5> (t, c) }
         <domain: "f", opset_import: ["": 17, "f": 1]> F <alpha> (a, c) => (b) { t = Sin (a)
             b = If (c) <then_branch = th () => (float[2] p) <float[2] w = {1, 2}> { u = LeakyRelu <alpha: float = @alpha> (t)

@@ -67,6 +67,7 @@ def lower_model(model: Model, target: int, log: ChangeLog, pass_name: str) -> Lo
         try:
             model = _inline(whole, wanting, log, pass_name)
         except CannotMigrate:
+            trial.roll_back()
             return Lowered(model, tuple(refusals))
         trial = log.trial()
 

@@ -57,7 +57,8 @@ class OnnxRuntime(Evaluator):
         options.log_severity_level = 2
         # A value that is kept would keep the arena that it is in, with all that its session allocated.
         options.enable_cpu_mem_arena = False
-        if not optimize:  # weights stay in their file: packing them for faster multiplication would copy them
+        if not optimize:
+            # Weights stay in their file: packing them for faster multiplication would copy them.
             options.add_session_config_entry("session.disable_prepacking", "1")
         source: str | bytes
         if runnable.path is not None:

@@ -53,3 +53,15 @@ def test_a_large_weight_is_not_read() -> None:
     listed = next(tensor for tensor in migration.structure.graph.initializer if tensor.name == "large")
     assert listed.data_location == onnx.TensorProto.EXTERNAL
     assert [value.name for value in migration.structure.graph.input][3:] == ["large", "w_1", "v_1", "w_2"]
+
+
+@pytest.mark.parametrize("inner", [True, False])
+def test_an_inner_initializer_that_hides_an_outer_one(inner: bool) -> None:
+    source = model(
+        NESTED.replace("<float[2] v = {5, 6}> { s = Mul (w, v) }", "<float[2] w = {5, 6}> { s = Mul (w, x) }")
+    )
+    result = onnx_migrate.migrate(source, ir_version=3).model
+    feeds = {**random_feeds(source), "c": np.array(True), "d": np.array(inner)}
+    w = np.array([1, 2] if inner else [5, 6], np.float32)
+
+    same([feeds["x"] + w if inner else w * feeds["x"]], run(result, feeds), "hidden")

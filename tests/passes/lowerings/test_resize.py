@@ -321,7 +321,7 @@ def test_policy_and_roi() -> None:
             coordinate_transformation_mode="tf_crop_and_resize",
             keep_aspect_ratio_policy=policy,
         )
-        check_down(proto, 17, 10, variants=("plain", "if", "function"))
+        check_down(proto, 17, 11, variants=("plain", "if", "function"))
 
 
 def test_axes_and_roi() -> None:

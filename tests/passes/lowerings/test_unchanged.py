@@ -176,6 +176,7 @@ def _of_type(sample: onnx.ModelProto, dtype: int) -> Iterator[tuple[onnx.ModelPr
             if proto is None:
                 continue
             alike = _replace(sample, replaced, dtype, outputs_too=outputs_too, rounded=is_float)
+            assert alike is not None
             yield proto, alike
             break
 

@@ -18,7 +18,7 @@ from onnx_migrate.spec.resize import (
     sizes_are_lengths,
 )
 
-from ..lowerings.folding import Array, Folding, Operand
+from ...lowerings.folding import Array, Folding, Operand
 from .sampling import Axis, Modes, antialiased, coordinates, cubic, linear, nearest
 from .traced_sizes import trace
 

@@ -7,8 +7,8 @@ from onnx import TensorProto
 
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from ..lowerings.folding import Array, Folding, Operand
-from ..lowerings.selecting import select
+from ...lowerings.folding import Array, Folding, Operand
+from ...lowerings.selecting import select
 from .sampling import Axis, Modes, antialias_matrix, antialiased, coordinates, cubic, linear, nearest, outside
 
 __all__ = ["end_with", "write_taps"]

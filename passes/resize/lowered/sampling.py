@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from ..lowerings.building import reduce
-from ..lowerings.folding import Array, Folding, Operand
+from ...lowerings.building import reduce
+from ...lowerings.folding import Array, Folding, Operand
 
 __all__ = [
     "Axis",
