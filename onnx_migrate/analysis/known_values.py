@@ -41,6 +41,17 @@ class Producers:
 
     def __init__(self) -> None:
         self._tables: dict[int, dict[str, onnx.NodeProto]] = {}
+        self._readers: dict[int, dict[str, list[onnx.NodeProto]]] = {}
+
+    def readers(self, scope: Scope, name: str) -> list[onnx.NodeProto]:
+        """Return the nodes of a body that read `name`, without those of sub-graphs, as they were at the first query."""
+        table = self._readers.get(id(scope.body))
+        if table is None:
+            table = self._readers[id(scope.body)] = {}
+            for node in scope.body.node:
+                for value in set(node.input) - {""}:
+                    table.setdefault(value, []).append(node)
+        return table.get(name, [])
 
     def find(self, scope: Scope, name: str) -> onnx.NodeProto | None:
         """Return the node that produces `name`, None for inputs and initializers."""

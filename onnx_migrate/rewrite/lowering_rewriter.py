@@ -70,6 +70,10 @@ class LoweringRewriter(Rewriter):
         node = self._values.producer(value)
         return node if node is not None and value in node.output else None
 
+    def readers(self, value: str) -> list[onnx.NodeProto]:
+        """Return the nodes of this body that read a value of the model. Those that come later have their own form yet."""
+        return self._values.producers.readers(self.scope, value)
+
     def elements(self, value: str) -> tuple[str, ...] | None:
         """Return the values that a sequence or optional holds, if its node was dissolved."""
         return self._values.elements(value)

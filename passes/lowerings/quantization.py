@@ -15,6 +15,7 @@ from .quantizing import dequantize, is_per_tensor, is_widened, quantize, refuse_
 _T = TensorProto
 _HALVES = (_T.FLOAT16, _T.BFLOAT16)
 _WORDS = (_T.INT16, _T.UINT16)
+_BYTES = (_T.INT8, _T.UINT8)
 
 
 def dequantize_linear_newest_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
@@ -56,7 +57,9 @@ def dequantize_linear_21_down(node: onnx.NodeProto, rw: LoweringRewriter) -> Non
     """Blocks and numbers of 16 bits are written out: subtract the zero point, multiply by the scale.
 
     What changes: with a `block_size`, scale and zero point are repeated by a Gather along the axis. int16 and uint16 compute in
-    int32, and in float from the difference on. Other nodes stay.
+    int32, and in float from the difference on. So do constants of 8 bits whose reader gives out values of 16 bits: ONNX Runtime
+    would take such a reader, between values that are no longer quantised, for one with quantised weights alone, and
+    round its data to 8 bits. Other nodes stay.
 
     Why equal: ONNX Runtime's kernel computes the same (onnxruntime/core/providers/cpu/quantization/quantize_linear.cc). Bit
     for bit.
@@ -67,7 +70,8 @@ def dequantize_linear_21_down(node: onnx.NodeProto, rw: LoweringRewriter) -> Non
         return
     # Behind an operator of a runtime only the type of the zero point is known, which is the same.
     dtype = rw.dtype(rw.input(2)) if rw.input(2) else None
-    if (dtype or rw.need_dtype(rw.input(0))) in _WORDS or rw.get("block_size", 0):
+    kind = dtype or rw.need_dtype(rw.input(0))
+    if kind in _WORDS or rw.get("block_size", 0) or (kind in _BYTES and _is_weight_of_words(rw)):
         _dequantize_by_arithmetic(rw)
     else:
         rw.drop("block_size")
@@ -246,6 +250,21 @@ def _dequantize_by_arithmetic(rw: LoweringRewriter) -> None:
     dtype = rw.get("output_dtype", 0) or rw.need_dtype(rw.input(1))
     dequantize(rw, rw.input(0), rw.input(1), rw.input(2), dtype, rw.output(0))
     rw.remove()
+
+
+def _is_weight_of_words(rw: LoweringRewriter) -> bool:
+    """Return whether the node's data is a constant, and the result of a reader is quantised to 16 bits."""
+    if rw.scope.constant_source(rw.input(0)) is None:
+        return False
+    return any(
+        later.op_type == "QuantizeLinear"
+        and len(later.input) > 2
+        and later.input[0] == result
+        and rw.dtype(later.input[2]) in _WORDS
+        for reader in rw.readers(rw.output(0))
+        for result in reader.output
+        for later in rw.readers(result)
+    )
 
 
 def _dequantize_in_float(node: onnx.NodeProto, rw: LoweringRewriter, dtype: int) -> None:

@@ -70,6 +70,19 @@ def test_a_function_is_lowered_from_its_own_import() -> None:
     same_bits(run(source, FEEDS), run(result, FEEDS), "function")
 
 
+def test_a_body_that_is_older_than_the_target_stays() -> None:
+    source = model(
+        IN_FUNCTION.replace('"local": 1', '"local": 1, "ai.onnx.ml": 4').replace(
+            '["": 17, "ai.onnx.ml": 4]> Names', '["": 17, "ai.onnx.ml": 2]> Names'
+        )
+    )
+
+    result, _ = lower_ml(source, opset=3)
+
+    assert imports(result)[ML] == 3
+    assert result.functions[0] == source.functions[0]
+
+
 @pytest.mark.parametrize("opset", [4, 5])
 def test_an_older_model_stays_as_it_is(opset: int) -> None:
     result, log = lower_ml(model(ENCODER), opset=opset)

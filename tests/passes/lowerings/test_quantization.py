@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
@@ -217,3 +218,30 @@ def test_a_lowered_pair_runs_where_it_should() -> None:
     check_down(source, 11, 10, 9, refused=NO_RANK)
     assert loads(lowered)
     assert run(lowered, random_feeds(model(source)))[0].shape == (1, 3, 4)
+
+
+def words_network(kind: str, weight: str = "int8") -> str:
+    """Return a network whose values are quantised to 16 bits and whose weights to 8, as quantisation tools write it."""
+    return f"""<ir_version: 10, opset_import: ["": 21]> graph (float[2,4] x) => (float[2,3] y)
+        <{weight}[4,3] w = {{90, -100, 3, 127, -128, 5, 7, 33, -77, 12, 100, -1}}, float ws = {{0.01}}, {weight} wz = {{0}},
+         float s = {{0.0001}}, {kind} z = {{0}}>
+        {{ q = QuantizeLinear (x, s, z) a = DequantizeLinear (q, s, z) b = DequantizeLinear (w, ws, wz)
+           m = MatMul (a, b) p = QuantizeLinear (m, s, z) y = DequantizeLinear (p, s, z) }}"""
+
+
+def test_weights_between_values_of_words_are_written_out() -> None:
+    """ONNX Runtime's optimisations would otherwise round the data of such a MatMul to 8 bits, as with quantised weights alone."""
+    source = model(words_network("int16"))
+    result, _ = lower(source, 17)
+    assert not [node for node in result.graph.node if node.op_type == "DequantizeLinear"]
+    feeds = {"x": np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)}
+    before = run(source, feeds)[0]
+    optimized = ort.InferenceSession(result.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(run(result, feeds)[0], before)
+    np.testing.assert_allclose(optimized.run(None, feeds)[0], before, rtol=0, atol=1.01e-4)  # one step
+
+
+def test_weights_between_values_of_bytes_stay() -> None:
+    """Weights whose neighbours stay quantised to 8 bits stay with them."""
+    result, _ = lower(model(words_network("int8")), 17)
+    assert [node.op_type for node in result.graph.node].count("DequantizeLinear") == 3
