@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnx.parser
-import onnx.parser
 import pytest
 
 import onnx_migrate

@@ -98,7 +98,9 @@ def test_limits_of_a_runtime_are_shown(cli: Run, folder: Path) -> None:
     four = onnx.helper.make_tensor("four", onnx.TensorProto.INT4, [1], [1])
     proto.graph.node.append(onnx.helper.make_node("Constant", [], ["four"], value=four))
     onnx.save(proto, "new.onnx")
-    text = '<ir_version: 9, opset_import: ["": 20]> g (string[2] x) => (string[2] y) { y = StringConcat (x, x) }'
+    text = (
+        '<ir_version: 9, opset_import: ["": 20]> g (string[2] x) => (string[2] y) { y = StringConcat (x, x) }'
+    )
     onnx.save(onnx.parser.parse_model(text), "late.onnx")
 
     entry = shown(cli("inspect", "new.onnx", "--for", "onnxruntime==1.14", "--json"))
