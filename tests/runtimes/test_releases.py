@@ -15,6 +15,7 @@ import pytest
 
 from onnx_migrate.cli.app import run as command
 from onnx_migrate.spec.runtimes import LAST, TABLE, runtime
+from tests.fixtures.test_torch_exports import NAMES, case
 from tests.runtimes.releases import Ran, Unavailable, run
 from tests.runtimes.sample import write_io
 from tests.runtimes.survey import MEASURED, best
@@ -114,6 +115,31 @@ def test_models_give_the_same_numbers_there(
     if row.name == "onnxruntime" and (1, 21) <= row.release <= (1, 24):
         expected["unet_opset9"] = "wrong"  # what the note runtime-fault tells of
     assert found.ended == expected, found.why
+
+
+@pytest.mark.runtimes
+@pytest.mark.parametrize("version", ["1.6.0", "1.9.0", "1.12.1", "1.14.1", "1.17.3"])
+def test_exports_of_pytorch_come_down_for_old_releases(version: str, tmp_path: Path) -> None:
+    """What the default exporter writes at opsets 18 and 23, with what PyTorch computed."""
+    (tmp_path / "io").mkdir()
+    names = []
+    for name in NAMES:
+        for opset in (18, 23):
+            source, feeds, outputs = case(name, opset)
+            onnx.save(source, tmp_path / "source.onnx")
+            names.append(f"{name}_{opset}")
+            target = str(tmp_path / f"{names[-1]}.onnx")
+            with pytest.raises(SystemExit) as end:
+                command(
+                    [str(tmp_path / "source.onnx"), target, "--for", f"onnxruntime=={version}", "--quiet"]
+                )
+            assert end.value.code == 0
+            write_io(tmp_path, names[-1], feeds, outputs)
+    (tmp_path / "source.onnx").unlink()
+
+    found = ran(f"onnxruntime=={version}", tmp_path, names)
+
+    assert found.ended == dict.fromkeys(names, "right"), found.why
 
 
 def test_every_row_is_tried() -> None:
