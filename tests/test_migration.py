@@ -267,7 +267,7 @@ def fail(model: onnx.ModelProto) -> None:
         (LoadError, b"<html>", FAST),
         (LoadError, "no/such/model.onnx", FAST),
         (UsageError, None, {**FAST, "dynamic": {"nobody": [0]}}),
-        (CannotMigrate, None, {**FAST, "opset": 9}),
+        (CannotMigrate, None, {**FAST, "opset": 9, "lower": False}),
         (PassError, None, {**FAST, "passes": [fail]}),
         (PassError, None, {**FAST, "passes": [illegal]}),
         (IllegalModel, None, {**FAST, "passes": [Breaks()]}),

@@ -116,26 +116,7 @@ class LoweringRewriter(Rewriter):
             )
         return tuple(size for size in shape if size is not None)
 
-    def need_axes(self, axes: Sequence[int], value: str) -> list[int]:
-        """Return axes of `value` counted from the front; refuses with code `needs-rank` for a negative axis of unknown rank."""
-        if all(axis >= 0 for axis in axes):
-            return [int(axis) for axis in axes]
-        rank = self.need_rank(value)
-        return [int(axis) % rank if rank else 0 for axis in axes]
-
     # Edits
-
-    def input_to_attribute(self, index: int, name: str) -> list[int] | None:
-        """Move a constant input of integers to an attribute of that name; return its values, None for no such input.
-
-        Refuses with code `needs-constant` where the input is computed at run time.
-        """
-        if not self.input(index):
-            return None
-        values = [int(item) for item in self.need_constant(index, name).reshape(-1)]
-        self.set_input(index, "")
-        self.set(name, values)
-        return values
 
     def cast_around(self, inputs: Sequence[int], outputs: Sequence[int], wide: int, narrow: int) -> None:
         """Cast inputs to element type `wide`, and outputs, which the node then computes in `wide`, back to `narrow`.

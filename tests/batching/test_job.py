@@ -23,7 +23,7 @@ def test_totals_count_outcomes_reasons_and_cached() -> None:
     line = summary.as_dict()
 
     assert (summary.ended, summary.ok, line["cached"]) == (4, False, 1)
-    assert line["outcomes"] == {"migrated": 1, "unchanged": 1, "refused": 1, "failed": 1}
+    assert line["outcomes"] == {"migrated": 1, "unchanged": 1, "refused": 1, "invalid": 0, "failed": 1}
     assert line["reasons"] == {"no-adapter": 1, "crashed": 1}
 
 

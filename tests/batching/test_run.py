@@ -329,6 +329,6 @@ def test_totals_add_up() -> None:
     summary.complete = True
 
     said = summary.as_dict()
-    assert said["outcomes"] == {"migrated": 1, "unchanged": 0, "refused": 0, "failed": 1}
+    assert said["outcomes"] == {"migrated": 1, "unchanged": 0, "refused": 0, "invalid": 0, "failed": 1}
     assert (said["reasons"], said["cached"]) == ({"crashed": 1}, 1)
     assert not summary.ok
