@@ -122,8 +122,10 @@ CASES = [
         "noop-0", 18, f"{_XYZ} <int64[1] a = {{1}}> {{ y = ReduceMean <noop_with_empty_axes = 0> (x, a)"
         "  z = ReduceMax <noop_with_empty_axes = 0> (x) }",
     ),
-    Case("noop-1", 18, f"{_X} {{ y = ReduceMean <noop_with_empty_axes = 1> (x) }}", feeds={"x": _FILLED}, expected=(_FILLED,)),
-    Case("reducesum-noop-1", 13, f"{_X} {{ y = ReduceSum <noop_with_empty_axes = 1> (x) }}", feeds={"x": _FILLED}, expected=(_FILLED,)),
+    Case("noop-1", 18, f"{_X} {{ y = ReduceMean <noop_with_empty_axes = 1> (x) }}",
+         feeds={"x": _FILLED}, expected=(_FILLED,)),
+    Case("reducesum-noop-1", 13, f"{_X} {{ y = ReduceSum <noop_with_empty_axes = 1> (x) }}",
+         feeds={"x": _FILLED}, expected=(_FILLED,)),
     Case(
         "cast-saturate", 19,
         "(float[2,3] x) => (float16[2,3] y) { y = Cast <saturate = 1, to = 10> (x) }",
