@@ -40,16 +40,21 @@ def axis_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     "ReduceSum", "ReduceSumSquare", "Squeeze", "Unsqueeze", leaves=11,
 )  # fmt: skip
 def axes_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`axes` are counted from the front.
+    """`axes` are counted from the front, in ascending order.
 
-    What changes: negative axes are replaced by the same ones counted from the front.
+    What changes: negative axes are replaced by the same ones counted from the front, and the axes are sorted.
 
-    Why equal: the changelog of version 11 adds negative axes and nothing else.
+    Why equal: the changelog of version 11 adds negative axes and nothing else. The order of axes has no meaning; the shape
+    inference of Squeeze-1 in older releases of onnx, which runtimes hold, is right for ascending ones alone.
 
     Limits: where the rank is unknown, negative axes stay, and the report says so; ONNX Runtime takes them at opset 10.
     """
     axes = rw.get("axes")
-    if axes is None or all(axis >= 0 for axis in axes):
+    if axes is None:
+        return
+    if all(axis >= 0 for axis in axes):
+        if axes != sorted(axes):
+            rw.set("axes", sorted(axes))
         return
     rank = rw.rank(rw.input(0))
     if rank is None:
@@ -57,4 +62,4 @@ def axes_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         return
     if node.op_type == "Unsqueeze":
         rank += len(axes)
-    rw.set("axes", [axis + rank if axis < 0 else axis for axis in axes])
+    rw.set("axes", sorted(axis + rank if axis < 0 else axis for axis in axes))

@@ -122,6 +122,8 @@ LOST = [(step, dtype) for step in CLAIMS for dtype in sorted(lost_types(step))]
     ("step", "dtype"), LOST, ids=[f"{step.code}-{type_name(dtype)}" for step, dtype in LOST]
 )
 def test_a_lost_type_computes_in_a_wider_one_or_is_refused(step: Lowering, dtype: int) -> None:
+    if (step.operator, dtype) == ("Pow", TensorProto.BFLOAT16) and harness.ONNX_NEWEST < harness.SUPPORTED:
+        pytest.skip("onnx.reference of older releases computes no bfloat16")
     cases = [sample.model(step.leaves) for sample in samples(step.operator, step.leaves)]
     pairs = [pair for sample in cases for pair in _of_type(sample, dtype) if _takes(pair[0], step, dtype)]
     if not pairs:
