@@ -73,7 +73,10 @@ def _type_of(type_: onnx.TypeProto) -> str | None:
         return f"sparse_{inner}" if inner else None
     if kind == "map_type":
         key, value = _tensor(type_.map_type.key_type), _type_of(type_.map_type.value_type)
-        return f"map({key[7:-1]},{value})" if key and value else None
+        if not key or not value:
+            return None
+        # onnx.defs writes map(int64, float), with no "tensor" for the values.
+        return f"map({key[7:-1]}, {value[7:-1] if value.startswith('tensor(') else value})"
     if kind in ("sequence_type", "optional_type"):
         inner = _type_of(getattr(type_, kind).elem_type)
         return f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})" if inner else None

@@ -62,3 +62,21 @@ def test_types_that_do_not_fit(text: str, says: str) -> None:
 
     assert len(found) == 1
     assert says in found[0]
+
+
+@pytest.mark.parametrize("key", ["int64", "string"])
+def test_maps_of_a_classifier_are_valid(key: str) -> None:
+    labels = "classlabels_int64s = [0, 1]" if key == "int64" else 'classlabels_strings = ["a", "b"]'
+    proto = model(
+        '<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]> g (float[2,2] x)'
+        f" => (seq(map({key}, float)) y) {{ y = ai.onnx.ml.ZipMap<{labels}>(x) }}"
+    )
+    assert list(type_faults(proto)) == []
+
+
+def test_maps_with_keys_of_another_type_are_not() -> None:
+    proto = model(
+        '<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]> g (float[2,2] x)'
+        " => (seq(map(int32, float)) y) { y = ai.onnx.ml.ZipMap<classlabels_int64s = [0, 1]>(x) }"
+    )
+    assert "seq(map(int32, float))" in next(type_faults(proto)).reason
