@@ -61,14 +61,19 @@ def lower_model(model: Model, target: int, log: ChangeLog, pass_name: str) -> Lo
             wanting = {
                 function_key(function) for function in model.proto.functions if _holds_integers(function)
             }
-        if not wanting:
+        # The types of what a function returns are inferred only if it has the opset of its caller.
+        hidden = _differ(whole.proto) and any(item.error.code in _NEEDS_CALLER for item in refusals)
+        if not (wanting or hidden):
             return Lowered(model, tuple(refusals))
         trial.roll_back()
         try:
-            model = _inline(whole, wanting, log, pass_name)
+            _lift_older(whole, log)
+            model = _inline(whole, wanting, log, pass_name) if wanting else whole
         except CannotMigrate:
             trial.roll_back()
-            return Lowered(model, tuple(refusals))
+            if refusals:
+                return Lowered(model, tuple(refusals))
+            raise
         trial = log.trial()
 
 
@@ -95,8 +100,13 @@ def _holds_integers(function: onnx.FunctionProto) -> bool:
     )
 
 
-def _inline(model: Model, functions: set[FunctionKey], log: ChangeLog, pass_name: str) -> Model:
-    """Inline functions; all bodies are first lifted to the newest opset of any, as the inliner takes only one opset."""
+def _differ(proto: onnx.ModelProto) -> bool:
+    """Return whether the bodies of a model import different opsets."""
+    return len({version for _, version in body_opsets(proto) if version is not None}) > 1
+
+
+def _lift_older(model: Model, log: ChangeLog) -> None:
+    """Lift all bodies in place to the newest opset of any."""
     newest = max((version for _, version in body_opsets(model.proto) if version is not None), default=0)
     driver = Driver(Lift(model.proto, newest, log))
     found = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
@@ -105,6 +115,10 @@ def _inline(model: Model, functions: set[FunctionKey], log: ChangeLog, pass_name
             driver.body(scope, version)
             set_onnx_opset(owner, newest)
     remove_dead_values(model.proto, driver.dead_values)
+
+
+def _inline(model: Model, functions: set[FunctionKey], log: ChangeLog, pass_name: str) -> Model:
+    """Inline functions of a model whose bodies have one opset, which the inliner needs."""
     names = sorted(f"{domain}:{name}" for domain, name, *_ in functions)
     log.note(
         pass_name,

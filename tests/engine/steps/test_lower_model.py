@@ -11,7 +11,7 @@ from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run
-from tests.lowering import same_bits
+from tests.lowering import lower, same_bits
 
 TWO_FUNCTIONS = """<ir_version: 8, opset_import: ["": 13, "local": 1]>
 g (float[2,3,4] x, float[3,4] m) => (float[2,3,4] y, float[3,4] z)
@@ -162,3 +162,17 @@ g (float[2,3] x) => (float[3,2] y) { y = local.Turn (x) }
     assert bool(result.functions) is stays
     if not stays:
         assert "Constant" not in [node.op_type for node in result.graph.node]
+
+
+def test_a_function_of_another_opset_does_not_hide_the_ranks_of_what_it_returns() -> None:
+    source = model("""<ir_version: 8, opset_import: ["":15, "local":1]>
+g (float[2,3,4] x) => (float[2,3,4] y) { a = local.Act(x)  y = Softmax<axis=0>(a) }
+<domain: "local", opset_import: ["":11]> Act (a) => (b) { b = Relu(a) }""")
+    feeds = random_feeds(source)
+
+    result, _ = lower(source, 11)
+
+    assert [function.name for function in result.functions] == ["Act"]
+    flat = model("""<ir_version: 7, opset_import: ["":13]>
+g (float[2,3,4] x) => (float[2,3,4] y) { a = Relu(x)  y = Softmax<axis=0>(a) }""")
+    same_bits(run(flat, feeds), run(result, feeds), "function of opset 11")
