@@ -29,7 +29,8 @@ def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int) -> None:
         found = shape_inference.infer_node_outputs(
             schema,
             node,
-            {name: _type(_known(scope, name)) for name in node.input if name},
+            # onnx before 1.17 looks up inputs that are left out too.
+            {name: _type(_known(scope, name) if name else ValueType()) for name in node.input},
             {name: tensor for name in node.input if name and (tensor := _constant(scope, name)) is not None},
             opset_imports=[helper.make_opsetid(node.domain, opset)],
         )
