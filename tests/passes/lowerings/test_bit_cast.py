@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -10,6 +9,8 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import Exactness
 from tests.lowering import check_down, lower, special_values
 from tests.passes.lowerings.test_bits import pool
+
+ml_dtypes = pytest.importorskip("ml_dtypes", reason="onnx before 1.19 does not bring it")
 
 CASTS = [("int32", "uint32", 12), ("uint8", "int8", 3), ("int64", "int64", 7), ("uint64", "int64", 7), ("int16", "uint16", 4),
          ("float", "float", 1), ("bool", "uint8", 2)]  # fmt: skip

@@ -14,7 +14,7 @@ from onnx_migrate.passes.lowerings import building
 from onnx_migrate.engine.steps import lower as engine
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowering_from
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from tests.harness import run
+from tests.harness import require_opset, run
 from tests.lowering import lower
 
 Build = Callable[[LoweringRewriter, str], str]
@@ -73,6 +73,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
 @pytest.mark.parametrize("rows", [0, 1, 5])
 @pytest.mark.parametrize("static", [True, False])
 def test_iota(written: Written, leaves: int, to: int, rows: int, static: bool) -> None:
+    require_opset(leaves)
     if to < 9 and static:
         pytest.skip("an int64 Constant, which opset 8 has as an initializer alone")
     counted = written.run(
@@ -88,6 +89,7 @@ def test_iota(written: Written, leaves: int, to: int, rows: int, static: bool) -
 @pytest.mark.parametrize(("leaves", "to"), [(22, 21), (13, 12), (10, 9)])
 @pytest.mark.parametrize("static", [True, False])
 def test_forms_by_opset(written: Written, leaves: int, to: int, static: bool) -> None:
+    require_opset(leaves)
     x = np.arange(12.0).reshape(3, 4)
     for build, expected in (
         (lambda rw, x: building.unsqueeze(rw, x, [0, 2]), x.reshape(1, 3, 1, 4)),

@@ -1,0 +1,39 @@
+"""Leaves out what an old ONNX Runtime computes otherwise than the one that the steps were measured with."""
+
+from __future__ import annotations
+
+import onnxruntime as ort
+import pytest
+
+OTHER_KERNELS = {
+    "test_col2im": ("test_blocks",),
+    "test_cumulative": ("test_cum_sum_of_every_type",),
+    "test_einsum": ("test_no_elements",),
+    "test_generators": ("test_range_of_constants", "test_trilu", "test_trilu_with_k_at_run_time"),
+    "test_integer_products": ("test_q_linear_mat_mul_of_half_scales",),
+    "test_one_hot": ("test_narrow_indices",),
+    "test_pad_forms": ("test_wrap", "test_wrap_by_pads_at_run_time"),
+    "test_pooling": (
+        "test_average_ceil", "test_average_with_dilations", "test_average_without_dilations",
+        "test_max_with_dilations_of_infinities",
+    ),
+    "test_quantization": (
+        "test_quantize_output_dtype", "test_quantize_per_axis", "test_quantize_words", "test_the_zero_point_tells_the_type",
+    ),
+    "test_reductions": ("test_an_empty_tensor", "test_nothing_is_reduced", "test_other_types"),
+    "test_resize": ("test_axes", "test_half_pixel_symmetric", "test_many_lengths"),
+    "test_sampling": ("test_grid_sample_16", "test_specials_of_the_image"),
+}  # fmt: skip
+"""Tests by file that fail with ONNX Runtime 1.21: its kernels for the sources give other numbers, or crash."""
+
+OLD = tuple(map(int, ort.__version__.split(".")[:2])) < (1, 25)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip them, with the reason."""
+    for item in items:
+        name, _, _ = item.name.partition("[")
+        if OLD and name in OTHER_KERNELS.get(item.path.stem, ()) and item.path.parent.name == "lowerings":
+            item.add_marker(
+                pytest.mark.skip(reason=f"ONNX Runtime {ort.__version__} has other kernels than 1.31")
+            )
