@@ -25,7 +25,8 @@ def layer_normalization_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> N
     """The mean is subtracted, the rest divided by its standard deviation, scaled and shifted.
 
     What changes: the node becomes ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul and Add, the form that ONNX Runtime and
-    others make one node of again. The variance is the mean of the squared deviations. Half floats compute in the type of `stash_type` between Casts, doubles in double.
+    others make one node of again. The variance is the mean of the squared deviations. Half
+    floats compute in the type of `stash_type` between Casts, doubles in double.
 
     Why equal: the equations of the standard's text. Its function body computes the variance as the difference of two means,
     which cancels: on data around 10,000 it is negative. Measured against ONNX Runtime's kernel: 2e-7 of the largest
