@@ -20,7 +20,7 @@ from .migrate_ml import DOMAIN as ML
 from .migrate_ml import MigrateMl
 from .migrate_opset import MigrateOpset, Newer
 from .open_dims import OpenDims
-from .resize import ResizeForm, ResizeIntent
+from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
 
 __all__ = ["default_pipeline"]
@@ -45,6 +45,8 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     passes += _migrations(options)
     if options.resize_intent:
         passes.append(ResizeIntent(dynamic=options.dynamic))
+    elif any(item.name == "migrate_opset" for item in passes):
+        passes.append(IntentNote(dynamic=options.dynamic))
     passes += [
         ResizeForm(form=options.resize_form, dynamic=options.dynamic),
         DeclaredShapes(),
