@@ -38,7 +38,7 @@ def distance(reference: ReferenceRun, other: Runnable) -> Distance | None:
                     if before.shape != after.shape:
                         found.append(Distance(part, float("inf"), 0.0, reshaped=True))
                     else:
-                        found.append(Distance(part, largest_difference(before, after), scale_of(before)))
+                        found.append(Distance(part, largest_difference(before, after), scale_of(after)))
     except EvaluationError:
         return None
     return max(found, key=_relative, default=None)

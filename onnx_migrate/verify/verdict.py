@@ -54,7 +54,7 @@ class Comparison:
 class Distance:
     """How far another model's outputs are from the original's, over all feeds, without optimisation.
 
-    `output` is the one that differs most for its size: by `largest`, where the original has magnitudes up to `scale`.
+    `output` is the one that differs most for its size: by `largest`, where the other model has magnitudes up to `scale`.
     `reshaped` is whether it has another shape, so that no difference could be computed.
     """
 
