@@ -6,7 +6,17 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-__all__ = ["Blocker", "Comparison", "Distance", "DynamicProof", "FeedNote", "Kind", "LoadFailure", "Trial", "Verdict"]
+__all__ = [
+    "Blocker",
+    "Comparison",
+    "Distance",
+    "DynamicProof",
+    "FeedNote",
+    "Kind",
+    "LoadFailure",
+    "Trial",
+    "Verdict",
+]
 
 
 class Kind(str, Enum):

@@ -39,7 +39,7 @@ class IntentNote(Pass):
     name: ClassVar[str] = "intent_note"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     like: str = ""
-    """The runtime that computes half_pixel in the original, and no longer in the result: then it is a warning."""
+    """The runtime that computes half_pixel for the original, and from opset 11 on what the file says: there it is a warning."""
     dynamic: DynamicAxes | None = field(default=None)
     """The axes that a later pass makes dynamic."""
 
@@ -54,14 +54,14 @@ class IntentNote(Pass):
             f"{label!r}{more}: PyTorch's linear interpolation is half_pixel, which its exporter could not write up to"
             " opset 10. The file says asymmetric, and that is what the result computes"
         )
-        if self.like:
+        if self.like and not older:
             message += f"; {self.like} computes half_pixel for the original, and asymmetric for the result"
         message += (
             "; --resize-intent writes half_pixel, at opset 11 or newer"
             if older
             else "; --resize-intent writes half_pixel"
         )
-        severity = "warning" if self.like else "info"
+        severity = "warning" if self.like and not older else "info"
         log.note(self.name, "exporter-intent", message, subject=label, severity=severity)
         note = log.notes[-1]
         intended = self._intended(model, log, older=older)
@@ -72,7 +72,10 @@ class IntentNote(Pass):
     def _intended(self, model: Model, log: ChangeLog, *, older: bool) -> Model | None:
         """Return a copy of the model as resize_intent leaves it; None where it cannot be made."""
         trial, copy = log.trial(), model.copy()
-        passes = [make_pass("resize_intent", dynamic=self.dynamic), make_pass("resize_form", dynamic=self.dynamic)]
+        passes = [
+            make_pass("resize_intent", dynamic=self.dynamic),
+            make_pass("resize_form", dynamic=self.dynamic),
+        ]
         if older:
             passes.insert(0, make_pass("migrate_opset", opset=_FIRST, newer="keep"))
         try:

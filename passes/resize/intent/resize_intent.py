@@ -48,7 +48,7 @@ class ResizeIntent(Pass):
         """Return for whom the numbers change."""
         if not self.like:
             return super().why_other_numbers()
-        return f"to what {self.like} computes for the original, whatever the file says"
+        return f"to what {self.like} computes for the original, whatever the file says (--without {self.name} leaves it)"
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Rewrite the Resizes of `model`, which migrate_opset has brought to its target; it is edited and returned."""

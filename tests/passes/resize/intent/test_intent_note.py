@@ -54,9 +54,7 @@ def test_the_distance_is_that_of_what_the_option_writes() -> None:
         migrate(SMALLEST, opset=17, resize_intent=intent, simplify=False, verify=False).model
         for intent in (False, True)
     )
-    one, other = (
-        ort.InferenceSession(m.SerializeToString()).run(None, {"x": x})[0] for m in (plain, meant)
-    )
+    one, other = (ort.InferenceSession(m.SerializeToString()).run(None, {"x": x})[0] for m in (plain, meant))
 
     assert np.abs(one - other).max() == pytest.approx(2.25, abs=0.005)
     assert np.abs(other - pytorch).max() < 1e-5
