@@ -15,6 +15,7 @@ from onnx import TensorProto
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps, is_quantized
+from onnx_migrate.verify.distance import distance
 from onnx_migrate.verify.equivalence.bit_identity import (
     compare_inner_bits,
     compare_recorded_bits,
@@ -22,7 +23,6 @@ from onnx_migrate.verify.equivalence.bit_identity import (
     run_exact,
 )
 from onnx_migrate.verify.equivalence.candidate_run import CandidateRun
-from onnx_migrate.verify.distance import distance
 from onnx_migrate.verify.equivalence.fallback_evaluator import verify_in_reference
 from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import Findings

@@ -12,10 +12,10 @@ from onnx_migrate.model.dim_requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-from .exporter_intent import is_converted, restore_before_converter, restore_coordinates, restore_pytorch
 from ..node_context import ResizeNode
 from ..pairs import pair_of
 from ..resize_nodes import ResizeTraversal, resizes
+from .exporter_intent import is_converted, restore_before_converter, restore_coordinates, restore_pytorch
 
 __all__ = ["ResizeIntent"]
 
