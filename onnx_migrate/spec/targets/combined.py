@@ -85,7 +85,7 @@ class Targets:
     @property
     def lower(self) -> Lower:
         """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
-        strict = self.refusing
+        strict = self.refusing if self.opset is not None else next((m for m in self if m.lower is True), None)
         return True if strict is not None and strict.opset == self.opset else "nearest"
 
     @property
@@ -103,6 +103,11 @@ class Targets:
     def resize_axes(self) -> bool:
         """Whether all support the attribute `axes` of Resize."""
         return all(member.row.resize_axes for member in self.members)
+
+    @property
+    def resize_intent(self) -> tuple[Target, ...]:
+        """Those that compute for a linear Resize of PyTorch's up to opset 10 what the PyTorch model computed."""
+        return tuple(member for member in self.members if member.row.resize_intent)
 
     @cached_property
     def write(self) -> frozenset[str]:
