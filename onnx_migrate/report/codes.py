@@ -131,6 +131,7 @@ CODES = {
     "overridable": "Some initializers are listed as inputs and others are not. From IR version 4 on that says that callers may override those that are listed, so they were left listed. Where all are listed, they are removed from the inputs (see unlisted). With --ir-version 3 all are listed, and none can be overridden in ONNX Runtime.",
     "other-numbers": "A pass that was asked for changed what the model computes. The model before this pass was compared with the original, and the result with the model after this pass.",
     "other-version": "A node has the form of another operator version than the model's opset selects. It was read as that version and brought to the target from there.",
+    "exporter-intent": "PyTorch's exporter could not write half_pixel up to opset 10, so its linear Upsample and Resize say asymmetric, while the PyTorch model computed half_pixel. The result computes what the file says. --resize-intent writes what the PyTorch model computed; the note says how far apart the two are. docs/resize.md has the details.",
     "fixed-dims": "Dynamic dims of an input or output were set to numbers, as asked for with --fix.",
     "one-name": "Two axes with generated names always have the same length, so they were given one name.",
     "open-dims": "A dim was declared as -1, 0, ? or None, which some exporters write for an unknown length. It was given a name; the name only says that the length is not fixed.",

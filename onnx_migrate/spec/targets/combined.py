@@ -104,6 +104,11 @@ class Targets:
         """Whether all support the attribute `axes` of Resize."""
         return all(member.row.resize_axes for member in self.members)
 
+    @property
+    def resize_intent(self) -> tuple[Target, ...]:
+        """Those that compute for a linear Resize of PyTorch's up to opset 10 what the PyTorch model computed."""
+        return tuple(member for member in self.members if member.row.resize_intent)
+
     @cached_property
     def write(self) -> frozenset[str]:
         """The forms that one of them wants, of `FORMS`."""

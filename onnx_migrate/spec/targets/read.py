@@ -112,6 +112,7 @@ def _release(given: Any, place: str) -> ReleaseRow:
             fields.choice("resize_form", ("auto", "scales", "sizes"), "auto"),
         ),
         fields.flag("resize_axes", default=True),
+        fields.flag("resize_intent"),
         frozenset(fields.texts("write", known=FORMS)),
     )
     fields.end()

@@ -59,6 +59,8 @@ class ReleaseRow:
     """The inputs of Resize that it takes: "scales", "sizes", or those that the pass `resize_form` chooses."""
     resize_axes: bool = True
     """Whether it supports the attribute `axes` of Resize, which came with opset 18."""
+    resize_intent: bool = False
+    """Whether it computes half_pixel for a linear Upsample or Resize of PyTorch's up to opset 10, which say asymmetric."""
     write: frozenset[str] = frozenset()
     """The forms that it wants, of `FORMS`."""
 
