@@ -18,7 +18,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["config_option", "configured"]
+__all__ = ["config_option", "configured", "find_own_passes"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -83,6 +83,14 @@ def config_option(command: Command) -> Command:
     ):  # fmt: skip
         command = option(command)
     return command
+
+
+def find_own_passes(options: Mapping[str, Any]) -> None:
+    """Let passes of the user's own be imported from the working folder, where a console script does not look."""
+    context = click.get_current_context(silent=True)
+    config: _Config | None = context.meta.get(_META) if context else None
+    if options["extra"] or (config is not None and config.code):
+        sys.path.append(os.getcwd())
 
 
 def _below(config: Path, model: str) -> str:
