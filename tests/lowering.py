@@ -22,6 +22,11 @@ from tests.harness import VARIANTS, Feeds, make_variant, model, random_feeds, re
 
 Outputs = Sequence[Any]
 
+NUMPY_TYPES = (
+    "float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
+)  # fmt: skip
+"""The element types of tensors that numpy has too, strings aside."""
+
 
 def lower(source: str | onnx.ModelProto, to: int) -> tuple[onnx.ModelProto, ChangeLog]:
     """Bring a copy of a model down to an opset, as convert_version does, and hold it valid there."""

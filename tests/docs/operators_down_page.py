@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import defaultdict
 from collections.abc import Iterable
 
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowerings
-from tests.docs.operators_page import _cell, _slug
+from tests.docs.step_pages import adapters_section, by_adapter, cell, kind_cell, operator_of
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "operators-down.md"
@@ -47,24 +46,18 @@ def page() -> str:
         ml=sum(bool(step.domain) for step in every),
         **{kind: kinds.count(kind) for kind in ("adapted", "unchanged", "refused")},
     )
-    return "\n".join([head, _rewritten(every), _unchanged(every), _adapters(every)])
-
-
-def _operator(step: Lowering) -> str:
-    return f"{step.domain}.{step.operator}" if step.domain else step.operator
+    adapters = adapters_section(every, lambda step: f"below {step.leaves}")
+    return "\n".join([head, _rewritten(every), _unchanged(every), adapters])
 
 
 def _rewritten(every: Iterable[Lowering]) -> str:
     lines = ["## Steps that rewrite or refuse\n", "| operator | below | | |", "|---|---|---|---|"]
-    homes = {step.adapt: own[0].code for own in _functions(every) for step in own}
+    homes: dict[object, str] = {step.adapt: own[0].code for own in by_adapter(every) for step in own}
     for step in every:
         if step.kind == "unchanged" and step.exactness.value == "exact":
             continue
-        kind = f"[adapted](#{_slug(homes[step.adapt])})" if step.adapt else step.kind
-        if step.exactness.value != "exact":
-            kind += f", {step.exactness.value}"
         text = (step.refusal or step.reason) + (f". Instead: {step.hint}" if step.hint else "")
-        lines.append(f"| {_operator(step)} | {step.leaves} | {kind} | {_cell(text)} |")
+        lines.append(f"| {operator_of(step)} | {step.leaves} | {kind_cell(step, homes)} | {cell(text)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -72,7 +65,7 @@ def _unchanged(every: Iterable[Lowering]) -> str:
     reasons: dict[tuple[str, LostTypes], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for step in every:
         if step.kind == "unchanged" and step.exactness.value == "exact":
-            reasons[step.reason, step.types][_operator(step)].append(step.leaves)
+            reasons[step.reason, step.types][operator_of(step)].append(step.leaves)
     lines = [
         "## Steps that leave the node unchanged\n",
         "| the version before | types | steps |",
@@ -80,27 +73,8 @@ def _unchanged(every: Iterable[Lowering]) -> str:
     ]
     for (reason, types), found in sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0][0])):
         names = (f"{name} {', '.join(map(str, versions))}" for name, versions in found.items())
-        lines.append(f"| {_cell(reason)} | {types.value} | {'; '.join(names)} |")
+        lines.append(f"| {cell(reason)} | {types.value} | {'; '.join(names)} |")
     return "\n".join(lines) + "\n"
-
-
-def _functions(every: Iterable[Lowering]) -> list[list[Lowering]]:
-    """Return the steps of each adapter, by the name of its first operator."""
-    found: dict[object, list[Lowering]] = defaultdict(list)
-    for step in every:
-        if step.adapt:
-            found[step.adapt].append(step)
-    return list(found.values())
-
-
-def _adapters(every: Iterable[Lowering]) -> str:
-    parts = ["## Adapters\n"]
-    for own in _functions(every):
-        adapt = own[0].adapt
-        names = ", ".join(f"{_operator(step)} below {step.leaves}" for step in own)
-        file = inspect.getfile(adapt).rpartition("/")[2] if adapt else ""
-        parts.append(f"### {own[0].code}\n\n{names}; {own[0].exactness.value}; {file}\n\n{own[0].doc}\n")
-    return "\n".join(parts)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -11,6 +9,7 @@ from onnx.defs import get_all_schemas_with_history
 
 from onnx_migrate.engine.steps.registry import Step, steps
 from onnx_migrate.spec.schema import newest_opset
+from tests.docs.step_pages import adapters_section, by_adapter, cell, kind_cell, operator_of
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "operators.md"
@@ -38,11 +37,11 @@ def main() -> None:
 
 def page() -> str:
     """Return the page for the registry as it is."""
-    every = steps()
+    every = sorted(steps(), key=lambda step: (step.domain, step.operator.lower(), step.to))
     kinds = [step.kind for step in every]
     operators: dict[str, list[Step]] = defaultdict(list)
-    for step in sorted(every, key=lambda step: (step.domain, step.operator.lower(), step.to)):
-        operators[_operator(step)].append(step)
+    for step in every:
+        operators[operator_of(step)].append(step)
     moved = [
         own
         for own in operators.values()
@@ -63,25 +62,19 @@ def page() -> str:
         other=len(every) - len(own),
         **{kind: kinds.count(kind) for kind in set(kinds)},
     )
-    return "\n".join([head, _moved(moved), _claims(claims), _adapters(every)])
+    adapters = adapters_section(every, lambda step: f"{step.from_version or 1} → {step.to}")
+    return "\n".join([head, _moved(moved, every), _claims(claims), adapters])
 
 
-def _operator(step: Step) -> str:
-    return f"{step.domain}.{step.operator}" if step.domain else step.operator
-
-
-def _moved(operators: Iterable[list[Step]]) -> str:
+def _moved(operators: Iterable[list[Step]], every: Iterable[Step]) -> str:
     lines = ["## Operators that are rewritten or refused\n", "| operator | to | | |", "|---|---|---|---|"]
-    homes = {step.adapt: own[0].code for own in _functions(steps()) for step in own}
+    homes: dict[object, str] = {step.adapt: own[0].code for own in by_adapter(every) for step in own}
     for own in operators:
-        name = _operator(own[0])
+        name = operator_of(own[0])
         for step in own:
-            kind = f"[adapted](#{_slug(homes[step.adapt])})" if step.adapt else step.kind
-            if step.exactness.value != "exact":
-                kind += f", {step.exactness.value}"
             text = step.refusal or step.reason
             text += f". Instead: {step.hint}" if step.hint else ""
-            lines.append(f"| {name} | {step.to} | {kind} | {_cell(text)} |")
+            lines.append(f"| {name} | {step.to} | {kind_cell(step, homes)} | {cell(text)} |")
             name = ""
     return "\n".join(lines) + "\n"
 
@@ -89,40 +82,12 @@ def _moved(operators: Iterable[list[Step]]) -> str:
 def _claims(claims: Iterable[Step]) -> str:
     reasons: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for step in claims:
-        reasons[step.reason][_operator(step)].append(step.to)
+        reasons[step.reason][operator_of(step)].append(step.to)
     lines = ["## Operators that only gained\n", "| what the new version changes | steps |", "|---|---|"]
     for reason, found in sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0])):
         names = (f"{name} {', '.join(map(str, versions))}" for name, versions in found.items())
-        lines.append(f"| {_cell(reason)} | {'; '.join(names)} |")
+        lines.append(f"| {cell(reason)} | {'; '.join(names)} |")
     return "\n".join(lines) + "\n"
-
-
-def _functions(every: Iterable[Step]) -> list[list[Step]]:
-    """Return the steps of each adapter, by the name of its first operator."""
-    found: dict[object, list[Step]] = defaultdict(list)
-    for step in sorted(every, key=lambda step: (step.domain, step.operator.lower(), step.to)):
-        if step.adapt:
-            found[step.adapt].append(step)
-    return list(found.values())
-
-
-def _adapters(every: Iterable[Step]) -> str:
-    parts = ["## Adapters\n"]
-    for own in _functions(every):
-        adapt = own[0].adapt
-        names = ", ".join(f"{_operator(step)} {step.from_version or 1} → {step.to}" for step in own)
-        file = inspect.getfile(adapt).rpartition("/")[2] if adapt else ""
-        parts.append(f"### {own[0].code}\n\n{names}; {own[0].exactness.value}; {file}\n\n{own[0].doc}\n")
-    return "\n".join(parts)
-
-
-def _slug(heading: str) -> str:
-    """Return the anchor of a heading, as GitHub makes it."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ import pytest
 
 from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.spec.schema import newest_opset
-from tests.docs.operators_page import PAGE, _slug, page
+from tests.docs.operators_page import PAGE, page
+from tests.docs.step_pages import slug
 from tests.harness import SUPPORTED
 
 pytestmark = pytest.mark.skipif(
@@ -30,6 +31,6 @@ def test_every_adapter_and_refusal_is_on_the_page() -> None:
 
 def test_every_link_has_a_target() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    headings = {_slug(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+    headings = {slug(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
 
     assert set(re.findall(r"\]\(#([^)]*)\)", text)) <= headings

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime as ort
+import pytest
 from onnx.defs import OpSchema
 
 from tests import harness
+from tests.passes.adapters.samples import samples
 
-__all__ = ["differences", "outputs", "varies"]
+__all__ = ["check_samples", "differences", "outputs", "varies"]
+
+CONSTANT = frozenset({"ConstantOfShape", "OptionalHasElement", "Size"})
+"""Operators whose outputs do not depend on their inputs."""
 
 
 def differences(old: OpSchema, new: OpSchema, *, types: bool = True) -> list[str]:
@@ -80,3 +86,19 @@ def varies(output: Any) -> bool:
     """Return whether an output has two different values, so that it can show a difference."""
     arrays = output if isinstance(output, list) else [output]
     return any(len(set(np.asarray(array).flatten().tolist())) > 1 for array in arrays)
+
+
+def check_samples(
+    operator: str, opset: int, compare: Callable[[onnx.ModelProto], list[Any]], *, runs: bool
+) -> None:
+    """Compare each sample of an operator by `compare`, which returns the outputs; without `runs`, hold that it fails."""
+    cases = samples(operator, opset)
+    assert cases, f"samples.py has no {operator} for opset {opset}"
+    if not runs:
+        for sample in cases:
+            with pytest.raises(AssertionError):  # otherwise the claim can be run and is listed wrongly
+                compare(sample.model(opset))
+        return
+    computed = [output for sample in cases for output in compare(sample.model(opset))]
+    # Outputs that are all equal, or NaN, cannot show a difference.
+    assert operator in CONSTANT or any(varies(output) for output in computed)

@@ -6,16 +6,14 @@ since_version that it leaves); what it writes has the form of the opset before t
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.spec.schema import is_onnx, versions
@@ -49,13 +47,14 @@ class LostTypes(Enum):
 
 
 @dataclass(frozen=True)
-class Lowering:
+class Lowering(AnyStep):
     """What a lowering does with a node of an operator whose form is version `leaves`, to bring it below that version.
 
     One of three: `adapt` rewrites the node; `refusal` says why no rewrite exists; with neither, a node of this version
     is valid in the version before and computes the same, once its types fit (see `types`).
     """
 
+    claim: ClassVar[str] = "unchanged"
     domain: str
     operator: str
     leaves: int
@@ -80,24 +79,12 @@ class Lowering:
         return known[at - 1] if at else 0
 
     @property
-    def kind(self) -> str:
-        """Which of the three the step is: "adapted", "refused" or "unchanged"."""
-        return "adapted" if self.adapt else "refused" if self.refusal else "unchanged"
-
-    @property
-    def doc(self) -> str:
-        """What the step does and why: the adapter's docstring, or the reason given for the claim or refusal."""
-        return inspect.getdoc(self.adapt) or "" if self.adapt else self.reason or self.refusal
+    def key(self) -> tuple[str, str, int]:
+        """What the registry finds the step by."""
+        return self.domain, self.operator, self.leaves
 
 
-_steps: dict[tuple[str, str, int], Lowering] = {}
-
-
-def _register(step: Lowering) -> None:
-    key = (step.domain, step.operator, step.leaves)
-    if key in _steps:
-        raise ValueError(f"{step.code} is registered twice")
-    _steps[key] = step
+_table: StepTable[Lowering] = StepTable("onnx_migrate.passes.lowerings")
 
 
 def lowering(
@@ -114,13 +101,9 @@ def lowering(
     """
 
     def register(function: LoweringAdapter) -> LoweringAdapter:
-        reason = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").rstrip(".")
-        if not reason:
-            raise ValueError(
-                f"{function.__name__} needs a docstring: its first paragraph is the reason that reports give"
-            )
+        reason = reason_of(function)
         for operator in operators:
-            _register(
+            _table.register(
                 Lowering(domain, operator, leaves, function, reason=reason, exactness=exactness, types=types)
             )
         return function
@@ -142,29 +125,20 @@ def unchanged(
     another kernel for the older version, which rounds differently.
     """
     for version in leaves:
-        _register(Lowering(domain, operator, version, reason=reason, exactness=exactness, types=types))
+        _table.register(Lowering(domain, operator, version, reason=reason, exactness=exactness, types=types))
 
 
 def impossible(operator: str, *leaves: int, why: str, hint: str = "", domain: str = "") -> None:
     """Refuse every node of an operator at the versions `leaves` for a target below; `why` and `hint` are shown."""
     for version in leaves:
-        _register(Lowering(domain, operator, version, refusal=why, hint=hint))
-
-
-@cache
-def _load() -> dict[tuple[str, str, int], Lowering]:
-    package = importlib.import_module("onnx_migrate.passes.lowerings")
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-        importlib.import_module(f"{package.__name__}.{module.name}")
-    return _steps
+        _table.register(Lowering(domain, operator, version, refusal=why, hint=hint))
 
 
 def lowerings() -> list[Lowering]:
     """Return every registered step, by domain, operator and version."""
-    return [step for _, step in sorted(_load().items())]
+    return _table.all()
 
 
-@cache
 def lowering_from(domain: str, operator: str, leaves: int) -> Lowering | None:
     """Return the step of an operator that leaves this since_version, None if none is registered."""
-    return _load().get(("" if is_onnx(domain) else domain, operator, leaves))
+    return _table.get(("" if is_onnx(domain) else domain, operator, leaves))

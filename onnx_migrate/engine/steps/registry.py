@@ -6,15 +6,14 @@ since_version that it leads to); the version it starts from follows from the sch
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.schema import is_onnx, versions
@@ -25,13 +24,14 @@ Adapter = Callable[[onnx.NodeProto, Rewriter], None]
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(AnyStep):
     """What a lift does with a node of an operator to bring it to version `to`.
 
     One of three: `adapt` rewrites the node; `refusal` says why no rewrite exists; with neither, a valid node of the
     version before is a valid node of this version and computes the same.
     """
 
+    claim: ClassVar[str] = "compatible"
     domain: str
     operator: str
     to: int
@@ -54,24 +54,12 @@ class Step:
         return known[known.index(self.to) - 1] if self.to in known else 0
 
     @property
-    def kind(self) -> str:
-        """Which of the three the step is: "adapted", "refused" or "compatible"."""
-        return "adapted" if self.adapt else "refused" if self.refusal else "compatible"
-
-    @property
-    def doc(self) -> str:
-        """What the step does and why: the adapter's docstring, or the reason given for the claim or refusal."""
-        return inspect.getdoc(self.adapt) or "" if self.adapt else self.reason or self.refusal
+    def key(self) -> tuple[str, str, int]:
+        """What the registry finds the step by."""
+        return self.domain, self.operator, self.to
 
 
-_steps: dict[tuple[str, str, int], Step] = {}
-
-
-def _register(step: Step) -> None:
-    key = (step.domain, step.operator, step.to)
-    if key in _steps:
-        raise ValueError(f"{step.code} is registered twice")
-    _steps[key] = step
+_table: StepTable[Step] = StepTable("onnx_migrate.passes.adapters")
 
 
 def adapter(
@@ -84,13 +72,9 @@ def adapter(
     """
 
     def register(function: Adapter) -> Adapter:
-        reason = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").rstrip(".")
-        if not reason:
-            raise ValueError(
-                f"{function.__name__} needs a docstring: its first paragraph is the reason that reports give"
-            )
+        reason = reason_of(function)
         for operator in operators:
-            _register(Step(domain, operator, to, function, reason=reason, exactness=exactness))
+            _table.register(Step(domain, operator, to, function, reason=reason, exactness=exactness))
         return function
 
     return register
@@ -105,26 +89,18 @@ def compatible(
     runtimes have another kernel for the new version, which rounds differently.
     """
     for version in to:
-        _register(Step(domain, operator, version, reason=reason, exactness=exactness))
+        _table.register(Step(domain, operator, version, reason=reason, exactness=exactness))
 
 
 def unsupported(operator: str, *to: int, why: str, hint: str = "", domain: str = "") -> None:
     """Refuse every node of an operator whose lift leads through one of the versions `to`; `why` and `hint` are shown."""
     for version in to:
-        _register(Step(domain, operator, version, refusal=why, hint=hint))
-
-
-@cache
-def _load() -> dict[tuple[str, str, int], Step]:
-    package = importlib.import_module("onnx_migrate.passes.adapters")
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-        importlib.import_module(f"{package.__name__}.{module.name}")
-    return _steps
+        _table.register(Step(domain, operator, version, refusal=why, hint=hint))
 
 
 def steps() -> list[Step]:
     """Return every registered step, by domain, operator and version."""
-    return [step for _, step in sorted(_load().items())]
+    return _table.all()
 
 
 @cache
@@ -133,12 +109,11 @@ def next_step(domain: str, operator: str, version: int, target: int) -> Step | i
 
     Returns None when there is none, and the since_version as an int when no step is registered for it.
     """
-    table = _load()
     name = "" if is_onnx(domain) else domain
     for to in versions(name, operator):
         if not version < to <= target:
             continue
-        step = table.get((name, operator, to))
+        step = _table.get((name, operator, to))
         if step is None:
             return to
         if step.adapt or step.refusal or step.exactness is not Exactness.EXACT:

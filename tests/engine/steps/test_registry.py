@@ -9,6 +9,7 @@ import pytest
 
 from onnx_migrate.engine.steps import registry
 from onnx_migrate.engine.steps.registry import adapter, compatible, next_step, steps, unsupported
+from onnx_migrate.engine.steps.step_table import StepTable
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 
@@ -16,8 +17,7 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 @pytest.fixture
 def empty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave the registry without steps for one test."""
-    monkeypatch.setattr(registry, "_steps", {})
-    monkeypatch.setattr(registry, "_load", lambda: registry._steps)
+    monkeypatch.setattr(registry, "_table", StepTable(None))
     next_step.cache_clear()
     yield
     next_step.cache_clear()

@@ -6,23 +6,8 @@ import numpy as np
 import pytest
 from onnx_migrate.passes.lowerings.selecting import select
 
-from tests.lowering import same_bits, special_values
+from tests.lowering import NUMPY_TYPES, same_bits, special_values
 from tests.passes.lowerings.test_building import Written
-
-TYPES = [
-    "float32",
-    "float64",
-    "float16",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bool",
-]
 
 
 @pytest.fixture
@@ -30,7 +15,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     return Written(monkeypatch)
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", NUMPY_TYPES)
 @pytest.mark.parametrize("constants", ["", "then", "other"])
 def test_every_type_keeps_all_bits(written: Written, name: str, constants: str) -> None:
     pool = special_values(np.dtype(name))

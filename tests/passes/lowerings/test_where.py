@@ -6,25 +6,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.lowering import check_down, special_values
-
-TYPES = [
-    "float32",
-    "float64",
-    "float16",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bool",
-]
+from tests.lowering import NUMPY_TYPES, check_down, special_values
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", NUMPY_TYPES)
 def test_every_type_and_all_special_values(name: str) -> None:
     dtype = np.dtype(name)
     text = onnx_type(dtype)

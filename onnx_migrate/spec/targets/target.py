@@ -1,0 +1,121 @@
+"""One runtime at one release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from onnx_migrate.spec.targets.releases import key
+from onnx_migrate.spec.targets.rows import FaultRow, Lower, OperatorRow, ReleaseRow, Table
+
+__all__ = ["Target"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a release of a runtime takes."""
+
+    table: Table
+    row: ReleaseRow
+    release: str = ""
+    """The release as it was asked for, or the installed one; "" for a runtime without releases."""
+    number: str = ""
+    """The release by which rows are chosen."""
+    request: str = ""
+    """What the user wrote."""
+    later: bool = False
+    """Whether the release is newer than all that the table was checked against, so that its last row stands for it."""
+
+    @property
+    def name(self) -> str:
+        """The name that `--for` takes."""
+        return self.table.name
+
+    @property
+    def opset(self) -> int | None:
+        """The newest opset that it takes, None if no cap is known."""
+        return self.row.opset
+
+    @property
+    def oldest(self) -> int | None:
+        """The oldest opset that it takes, None if no bound is known."""
+        return self.row.oldest
+
+    @property
+    def ir_version(self) -> int | None:
+        """The newest IR version that it loads, None if none is known."""
+        return self.row.ir_version
+
+    @property
+    def measured(self) -> bool:
+        """Whether the row was measured by running the release; else it was only read."""
+        return self.row.measured
+
+    @property
+    def lower(self) -> Lower:
+        """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
+        return True if self.table.newer == "refused" else "nearest"
+
+    def __str__(self) -> str:
+        return f"{self.table.title} {self.release}".rstrip()
+
+    @property
+    def qualified(self) -> str:
+        """The title and the release, and that what is said of it was only read, if so."""
+        return str(self) if self.measured else f"{self} (read, not measured)"
+
+    def has(self, domain: str, operator: str) -> bool:
+        """Return whether it has an operator, of whatever version. Domain "ai.onnx" is ""."""
+        rows = self.rows_of(domain, operator)
+        if any(row.lacking for row in rows):
+            return False
+        return bool(rows) or not self.table.listed
+
+    def newest_version(self, domain: str, operator: str) -> int | None:
+        """Return the newest version of an operator that it takes, None if no bound is known."""
+        versions = (row.newest for row in self.rows_of(domain, operator))
+        return min((version for version in versions if version is not None), default=None)
+
+    def rows_of(self, domain: str, operator: str) -> tuple[OperatorRow, ...]:
+        """Return the rows on an operator that hold for this release."""
+        return self._operators.get(("" if domain == "ai.onnx" else domain, operator), ())
+
+    @cached_property
+    def faults(self) -> tuple[FaultRow, ...]:
+        """What this release computes wrongly."""
+        return tuple(fault for fault in self.table.faults if self._holds(fault.since, fault.until))
+
+    def source_of(self, row: OperatorRow | FaultRow) -> str:
+        """Return where a row is from."""
+        return row.source or self.row.source
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a report says of the target, as JSON's types."""
+        return {
+            "request": self.request,
+            "name": self.name,
+            "title": self.table.title,
+            "release": self.release or None,
+            "opset": self.opset,
+            "oldest_opset": self.oldest,
+            "ir_version": self.ir_version,
+            "measured": self.measured,
+            "later_than_table": self.later,
+            "source": self.row.source,
+            "table": self.table.file,
+            "table_sha256": self.table.digest,
+        }
+
+    @cached_property
+    def _operators(self) -> dict[tuple[str, str], tuple[OperatorRow, ...]]:
+        found: dict[tuple[str, str], tuple[OperatorRow, ...]] = {}
+        for row in self.table.operators:
+            if self._holds(row.since, row.until):
+                for name in row.names:
+                    found[row.domain, name] = (*found.get((row.domain, name), ()), row)
+        return found
+
+    def _holds(self, since: str, until: str) -> bool:
+        number = key(self.number)
+        return (not since or key(since) <= number) and (not until or number < key(until))

@@ -1,0 +1,57 @@
+"""What the two pages of operators share: operators' names, adapters with their steps, and cells of tables."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from onnx_migrate.engine.steps.lowering_registry import Lowering
+from onnx_migrate.engine.steps.registry import Step
+
+__all__ = ["adapters_section", "by_adapter", "cell", "kind_cell", "operator_of", "slug"]
+
+StepT = TypeVar("StepT", Step, Lowering)
+
+
+def operator_of(step: Step | Lowering) -> str:
+    """Return the name of a step's operator, with its domain unless that is ai.onnx."""
+    return f"{step.domain}.{step.operator}" if step.domain else step.operator
+
+
+def by_adapter(ordered: Iterable[StepT]) -> list[list[StepT]]:
+    """Return the steps of each adapter, in the order of its first step."""
+    found: dict[object, list[StepT]] = defaultdict(list)
+    for step in ordered:
+        if step.adapt:
+            found[step.adapt].append(step)
+    return list(found.values())
+
+
+def adapters_section(ordered: Iterable[StepT], way: Callable[[StepT], str]) -> str:
+    """Return the section with the docstring of each adapter; `way` says what a step leads from and to."""
+    parts = ["## Adapters\n"]
+    for own in by_adapter(ordered):
+        first = own[0]
+        names = ", ".join(f"{operator_of(step)} {way(step)}" for step in own)
+        file = inspect.getfile(first.adapt).rpartition("/")[2] if first.adapt else ""
+        parts.append(f"### {first.code}\n\n{names}; {first.exactness.value}; {file}\n\n{first.doc}\n")
+    return "\n".join(parts)
+
+
+def kind_cell(step: StepT, homes: dict[object, str]) -> str:
+    """Return what a step is, with a link to its adapter, whose section is called by `homes`."""
+    kind = f"[adapted](#{slug(homes[step.adapt])})" if step.adapt else step.kind
+    return kind if step.exactness.value == "exact" else f"{kind}, {step.exactness.value}"
+
+
+def slug(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def cell(text: str) -> str:
+    """Return text for one cell of a table."""
+    return text.replace("|", "\\|").replace("\n", " ")
