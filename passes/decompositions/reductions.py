@@ -82,13 +82,13 @@ def reduce_log_sum_exp(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         rw.refuse(f"its axes ({axes!r}) must be a constant", code="needs-constant")
     keep = bool(rw.get("keepdims", 1))
     top = reduce_as(rw, "ReduceMax", x, axes, keepdims=True)
-    total = reduce_as(
-        rw, "ReduceSum", rw.before("Exp", [rw.before("Sub", [x, top])]), axes, keepdims=True
-    )
+    total = reduce_as(rw, "ReduceSum", rw.before("Exp", [rw.before("Sub", [x, top])]), axes, keepdims=True)
     whole = rw.before("Add", [rw.before("Log", [total]), top], hint="whole")
     if not keep:
         rank = rw.need_rank(x) if axes is None or any(axis < 0 for axis in axes) else 0
-        dropped = list(range(rank)) if axes is None else sorted(axis % rank if axis < 0 else axis for axis in axes)
+        dropped = (
+            list(range(rank)) if axes is None else sorted(axis % rank if axis < 0 else axis for axis in axes)
+        )
         whole = squeeze(rw, whole, dropped)
     become(rw, "Identity", whole)
 
@@ -173,7 +173,11 @@ def reduce_mean(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         rw.refuse(f"the sizes of the axes of {x!r} must be known", code="needs-shape")
     sizes = [shape[axis] for axis in (range(len(shape)) if axes is None else axes)]
     if any(size is None for size in sizes):
-        rw.refuse(f"the sizes of the axes of {x!r} must be fixed", code="needs-shape", hint="fix the dims of the model's inputs with --fix")
+        rw.refuse(
+            f"the sizes of the axes of {x!r} must be fixed",
+            code="needs-shape",
+            hint="fix the dims of the model's inputs with --fix",
+        )
     if np.dtype(rw.numpy_type(x)).kind in "iu":
         rw.refuse("the mean of integers has no equal", code="no-equal")
     count = float(np.prod([size or 0 for size in sizes], dtype=np.float64))

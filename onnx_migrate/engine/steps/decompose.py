@@ -7,6 +7,7 @@ lifted to the opset of the model again where it does not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -94,7 +95,7 @@ class Decompose(Lower):
         reason = error.reason
         if not reason.startswith(self._reason):
             operator = error.where.operator if error.where else ""
-            inner = f"{operator}: " if operator not in ("", where.operator) else ""
+            inner = f"{operator}: " if operator not in ("", where.operator) and operator not in reason else ""
             reason = f"{self._reason}, and it cannot be written with other operators: {inner}{reason}"
         refused = CannotMigrate(reason, code=error.code, where=where, hint=error.hint)
         self.refusals.append(LoweringRefusal(refused, scope.function, self._opset))
@@ -106,7 +107,7 @@ class Decompose(Lower):
         written_out = decomposition_of(node.domain, node.op_type)
         if written_out is not None:
             rewriter = LoweringRewriter(node, scope, version, version, where, self._values[id(scope.body)])
-            self._show(rewriter, f"{reason}: {_first_lower(written_out.reason)}")
+            self._show(rewriter, f"{reason}: {_clause(written_out.reason, node.op_type)}")
             apply_adapter(written_out.adapt, written_out.code, rewriter)
             rewriter.finish()
             rewriter.exactness = rewriter.exactness or written_out.exactness
@@ -119,7 +120,10 @@ class Decompose(Lower):
         while (form := signature_at(node.domain, node.op_type, version)) is not None:
             step = lowering_from(node.domain, node.op_type, form.since_version)
             if step is None or step.refusal:
-                raise self._error(step.refusal if step else reason, code="target-lacks")
+                why = step.refusal if step else f"{node.op_type} has no step down"
+                raise self._error(
+                    why if reason == self._reason else f"{reason}, and {why}", code="target-lacks"
+                )
             casts = has_lost_types(step, node, scope)
             if step.adapt or casts or step.exactness is not Exactness.EXACT:
                 return self._stepped(step, node, scope, ends_at - 1, where, casts=casts, reason=reason)
@@ -145,7 +149,7 @@ class Decompose(Lower):
             raise
         finally:
             self.target = before
-        self._show(rewriter, f"{reason}: {_first_lower(step.reason)}")
+        self._show(rewriter, f"{reason}: {_clause(step.reason, step.operator)}")
         return rewriter
 
     def _lifted(
@@ -161,9 +165,7 @@ class Decompose(Lower):
                 code="no-equal",
             )
         where = Where(scope.path, node_name(node), node.op_type, version, step.to)
-        rewriter = LoweringRewriter(
-            node, scope, step.to, self._opset, where, self._values[id(scope.body)]
-        )
+        rewriter = LoweringRewriter(node, scope, step.to, self._opset, where, self._values[id(scope.body)])
         if step.adapt is not None:
             apply_adapter(step.adapt, step.code, rewriter)
         rewriter.finish()
@@ -198,7 +200,12 @@ def _last_step(operator: str) -> int | None:
     return leaves if not older or (older == [1] and operator in _NOT_STANDARD_AT_1) else None
 
 
-def _first_lower(text: str) -> str:
-    """Return a sentence for behind a colon: in lower case unless it begins with a name."""
+def _clause(reason: str, operator: str) -> str:
+    """Return the reason of a step as a clause behind a colon, without where its operator begins."""
+    text = re.sub(rf"^{operator} begins with opset \d+[:,] ", "", reason)
     word = text.partition(" ")[0]
-    return text if word.isupper() or any(letter.isupper() for letter in word[1:]) else text[:1].lower() + text[1:]
+    return (
+        text
+        if any(letter.isupper() for letter in word[1:]) or word == operator
+        else text[:1].lower() + text[1:]
+    )

@@ -19,7 +19,9 @@ def decompose_model(model: Model, unfit: Unfit, log: ChangeLog, pass_name: str) 
     The opsets stay. The model is of no use if there are refusals; these are in the order of the nodes.
     """
     trial = log.trial()
-    while any(unfit(node, scope) for top in _scopes(model) for scope in top.nested() for node in scope.body.node):
+    while any(
+        unfit(node, scope) for top in _scopes(model) for scope in top.nested() for node in scope.body.node
+    ):
         whole = model.copy() if model.proto.functions else model
         visitor = Decompose(model.proto, 0, log, pass_name=pass_name, unfit=unfit)
         driver = Driver(visitor)
