@@ -420,6 +420,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", type=Path)
     parser.add_argument("--recent", action="store_true", help="only the nets of recent_nets.py")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only models whose name contains this")
     parser.add_argument(
         "--per-kind", type=int, default=1, help="mutants of each kind for each model and base"
     )
@@ -436,13 +437,16 @@ def main() -> int:
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        light = [] if options.recent else sorted(options.models.glob("*/onnx/backend/test/data/light/*.onnx"))
+        light = sorted(options.models.glob("*/onnx/backend/test/data/light/*.onnx"))
+        light = [] if options.recent or options.only else light
         for path in light:
             peace += 1
             verdict = verify(Runnable(path), Runnable(path), exact=Runnable(path))
             if verdict.kind is not Kind.VERIFIED:
                 alarms.append((path.name, verdict.reason))
         for title, model in recent_nets() if options.recent else subjects(options.models):
+            if options.only not in title:
+                continue
             source = folder / "original.onnx"
             onnx.save(model, source)
             original = Runnable(source)

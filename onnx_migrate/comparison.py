@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from onnx_migrate import files
 from onnx_migrate.engine.validity import check_original
@@ -13,8 +14,12 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.verify import Kind, Verdict
 from onnx_migrate.verify.prover import Prover
+from onnx_migrate.verify.weight_data import other_weights
 
 __all__ = ["compare"]
+
+_SHOWN = 5
+"""How many weights a note names."""
 
 
 def compare(
@@ -46,7 +51,19 @@ def compare(
         return Verdict(Kind.DIFFERS, difference)
     limits = Limits.of(timeout, memory_limit)
     with Prover(before, input_data, rtol, atol, seed, limits, isolated, progress) as prover:
-        return prover.verify(after, after if exact else None, after, strict=exact, by_value=True)
+        verdict = prover.verify(after, after if exact else None, after, strict=exact, by_value=True)
+    if verdict.kind is not Kind.VERIFIED:
+        return verdict
+    return replace(verdict, notes=(*verdict.notes, *_other_weights(before, after)))
+
+
+def _other_weights(before: Model, after: Model) -> Iterator[str]:
+    """Yield a note on weights that differ though the outputs agree."""
+    names = [name for name, _ in other_weights(before, after)]
+    if names:
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        which = ", ".join(map(repr, names[:_SHOWN]))
+        yield f"weights of the same name have other data in the second model, which no output shows: {which}{more}"
 
 
 def _valid(source: files.Source) -> Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 import onnx
 
 from onnx_migrate import files
-from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import default_pipeline
 from onnx_migrate.engine.reachability import Reachability, find_reachable_opsets
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
@@ -25,8 +24,8 @@ from onnx_migrate.model.weights import MEMORY, Weights
 from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.runtimes import runtime as release
 from onnx_migrate.spec.schema import signature_at
+from onnx_migrate.spec.targets import Targets, resolve
 
 __all__ = ["Inspection", "Operator", "inspect"]
 
@@ -109,15 +108,15 @@ def inspect(
     source: str | os.PathLike[str] | bytes | onnx.ModelProto,
     *,
     opset: int | str = "17+",
-    runtime: str | None = None,
+    runtime: str | Sequence[str] | Targets | None = None,
 ) -> Inspection:
     """Return a description of a model and of its migration; reads no weights and writes nothing.
 
-    With a `runtime`, as in "onnxruntime==1.14", the target is the newest opset that the release runs, and `opset` has
-    no effect. Raises LoadError if the model cannot be read, and UsageError for invalid `opset` and `runtime`.
+    With a `runtime`, as in "onnxruntime==1.14", or several, the target is the newest opset that all of them take, and
+    `opset` has no effect. Raises LoadError if the model cannot be read, and UsageError for invalid `opset` and `runtime`.
     """
-    row = None if runtime is None else release(runtime)
-    asked: int | str = opset if row is None else row.opset
+    targets = runtime if runtime is None or isinstance(runtime, Targets) else resolve(runtime)
+    asked: int | str = opset if targets is None else targets.opset or "17+"
     model, problems = _load(source)
     proto = model.proto
     found = Counter(_operators(proto))
@@ -128,14 +127,7 @@ def inspect(
     summary = ModelSummary.of(proto)
     reachability = find_reachable_opsets(model)
     log, refusal, plan = ChangeLog(), None, None
-    pipeline = default_pipeline(
-        opset=asked,
-        lower=True if row is None else row.lower,
-        simplify=False,
-        resize_form="auto" if row is None else row.resize_form,
-    )
-    if row is not None:
-        pipeline = pipeline.add(make_pass("runtime_limits", runtime=row))
+    pipeline = default_pipeline(opset=None if targets else asked, targets=targets, simplify=False)
     try:
         result = pipeline.run(model, log).model
     except UsageError:

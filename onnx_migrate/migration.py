@@ -25,7 +25,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
-from onnx_migrate.spec.runtimes import Lower
+from onnx_migrate.spec.targets import Lower, Targets, resolve
 from onnx_migrate.verification import Policy, Verifying, policy_of
 from onnx_migrate.verify import ready_worker
 from onnx_migrate.verify.prover import Prover
@@ -87,13 +87,14 @@ def migrate(
     source: files.Source | Model,
     *,
     opset: Opset | None = None,
+    runtime: str | Sequence[str] | Targets | None = None,
     lower: Lower = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
     simplify: bool | Literal["require"] = True,
     verify: bool | Policy = "auto",
-    resize_form: ResizeForm = "auto",
+    resize_form: ResizeForm | None = None,
     resize_intent: bool = False,
     keep: Collection[str] = (),
     keep_initializers_as_inputs: bool = False,
@@ -120,6 +121,9 @@ def migrate(
         opset: the ai.onnx opset to reach; "17+", the default, is 17, or the model's own where that is newer; "latest" is the
             newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of
             ai.onnx and ai.onnx.ml; what it does not name stays. With `ir_version` the default is that the opset stays.
+        runtime: what the result has to run in: "tensorrt==8.6", "onnxruntime" for the installed release, the path of a file of
+            your own ("./mychip.toml"), or several of these. It determines the opset, so `opset` may name that of ai.onnx.ml
+            only; IR version, forms and operators become those that all of them take (docs/runtimes.md).
         lower: bring a model that is newer than `opset` down to it; with "nearest" to the nearest opset that it can reach,
             with False refuse it (code `downgrade`).
         dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
@@ -131,8 +135,9 @@ def migrate(
             result at other sizes too. Where that cannot be done, "auto" returns an unverified result, which is not
             simplified, and the report says why; with "require" the migration fails. "off" compares nothing. True is
             "auto", False is "off".
-        resize_form: write each Resize with "scales" or with "sizes" wherever that is exact; "auto" writes sizes where
-            onnx infers another length from the scales than runtimes compute, so that the model would not load.
+        resize_form: write each Resize with "scales" or with "sizes" wherever that is exact; "auto", the default
+            unless a `runtime` wants another, writes sizes where onnx infers another length from the scales than runtimes
+            compute, so that the model would not load.
         resize_intent: rewrite each Resize to compute what the exporting framework did, where the file is known to say
             something else. The model's numbers change: the part before is compared with the original, and the result
             with the model after this rewriting.
@@ -164,9 +169,11 @@ def migrate(
             could not be verified with verify="require". PassError: a pass failed. All are MigrateError.
     """
     limits, policy = Limits.of(timeout, memory_limit), policy_of(verify)
+    targets = runtime if runtime is None or isinstance(runtime, Targets) else resolve(runtime)
     if pipeline is None:
         pipeline = default_pipeline(
             opset=opset,
+            targets=targets,
             lower=lower,
             dynamic=dynamic,
             dynamic_batch=dynamic_batch,
@@ -182,8 +189,9 @@ def migrate(
             limits=limits,
             isolated=isolated,
         )
+    last = next((item.name for item in pipeline if item.for_targets or item.name == "simplify"), None)
     for item in passes:
-        pipeline = pipeline.add(item, before="simplify" if "simplify" in pipeline.names else None)
+        pipeline = pipeline.add(item, before=last)
     pipeline = pipeline.without(*without)
     clock = StageClock(progress)
     if isinstance(source, Model):

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from onnx_migrate.engine.pass_infra import Pass, installed_passes, register_default_pipeline
 from onnx_migrate.engine.pipeline_options import Opset, PipelineOptions
+from onnx_migrate.engine.pipeline_options import ResizeForm as Form
 from onnx_migrate.errors import UsageError
 from onnx_migrate.spec.schema import is_onnx, newest_opset
+from onnx_migrate.spec.targets import Targets
 
 from .cleanup import Cleanup
 from .declared_shapes import DeclaredShapes
@@ -22,6 +24,7 @@ from .migrate_opset import MigrateOpset, Newer
 from .open_dims import OpenDims
 from .resize import ResizeForm, ResizeIntent
 from .simplify import Simplify
+from .targets import RuntimeLimits
 
 __all__ = ["default_pipeline"]
 
@@ -30,7 +33,7 @@ __all__ = ["default_pipeline"]
 def default_pipeline(options: PipelineOptions) -> list[Pass]:
     """Return the passes that these options ask for, and those of other distributions before the simplifier.
 
-    Raises UsageError for an opset that is none.
+    Raises UsageError for an opset that is none, and for one beside targets, which determine it.
     """
     passes: list[Pass] = []
     if options.drop_training and options.ir_version is None:
@@ -46,7 +49,7 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     if options.resize_intent:
         passes.append(ResizeIntent(dynamic=options.dynamic))
     passes += [
-        ResizeForm(form=options.resize_form, dynamic=options.dynamic),
+        ResizeForm(form=_resize_form(options), dynamic=options.dynamic),
         DeclaredShapes(),
         OpenDims(),
     ]
@@ -54,7 +57,7 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
     passes += [*_lowerings(options), *_ir_version(options)]
-    passes += [Cleanup(), *installed_passes()]
+    passes += [Cleanup(), *installed_passes(), *_fittings(options)]
     if options.simplify:
         passes.append(Simplify(limits=options.limits, isolated=options.isolated))
     return passes
@@ -62,13 +65,25 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
 
 def _asks_for_ir_version_alone(options: PipelineOptions) -> bool:
     """Return whether nothing but the IR version is to change."""
-    others = (options.opset, options.dynamic, options.fix)
+    others = (options.opset, options.targets, options.dynamic, options.fix)
     return (
         options.ir_version is not None
         and all(option is None for option in others)
         and not (options.dynamic_batch or options.resize_intent)
-        and options.resize_form == "auto"
+        and options.resize_form in (None, "auto")
     )
+
+
+def _resize_form(options: PipelineOptions) -> Form:
+    """Return the form of Resize that is asked for, or that the targets want."""
+    if options.resize_form is not None:
+        return options.resize_form
+    return options.targets.resize_form if options.targets else "auto"
+
+
+def _fittings(options: PipelineOptions) -> list[Pass]:
+    """Return the passes that make the model fit the runtimes it is for."""
+    return [RuntimeLimits(targets=options.targets)] if options.targets else []
 
 
 def _ir_version(options: PipelineOptions) -> list[Pass]:
@@ -81,14 +96,18 @@ def _ir_version(options: PipelineOptions) -> list[Pass]:
 
 def _migrations(options: PipelineOptions) -> list[Pass]:
     """Return the passes that bring the nodes to the opsets asked for."""
-    targets = _targets(_asked(options))
+    targets = _wanted(options)
     passes: list[Pass] = []
     main = targets.get("ai.onnx")
     if main is not None:
         opset, at_least = main
         unlist = not options.keep_initializers_as_inputs
         newer = _newer(options, at_least)
-        passes.append(MigrateOpset(opset=opset, newer=newer, unlist=unlist, keep=options.keep))
+        passes.append(
+            MigrateOpset(
+                opset=opset, newer=newer, unlist=unlist, keep=options.keep, targets=_bounding(options)
+            )
+        )
     if ML in targets:
         opset, at_least = targets[ML]
         passes.append(
@@ -106,16 +125,44 @@ def _newer(options: PipelineOptions, at_least: bool) -> Newer:
 
 def _lowerings(options: PipelineOptions) -> list[Pass]:
     """Return the passes that bring nodes of newer opsets down, which must see the symbols of dims."""
-    targets = _targets(_asked(options))
+    targets, bounding = _wanted(options), _bounding(options)
     main, of_ml = targets.get("ai.onnx"), targets.get(ML)
     passes: list[Pass] = []
     if not options.lower:
         return passes
     if of_ml is not None and not of_ml[1]:
         passes.append(LowerMl(opset=of_ml[0]) if main is None else LowerMl(opset=of_ml[0], beside=main[0]))
-    if main is not None and not main[1]:
-        passes.append(LowerOpset(opset=main[0], nearest=options.lower == "nearest", keep_ir=options.keep_ir))
+    if main is not None and (not main[1] or bounding):
+        lower = options.targets.lower if options.targets and options.lower is True else options.lower
+        opset = newest_opset() if main[1] else main[0]
+        passes.append(
+            LowerOpset(opset=opset, nearest=lower == "nearest", keep_ir=options.keep_ir, targets=bounding)
+        )
     return passes
+
+
+def _bounding(options: PipelineOptions) -> Targets | None:
+    """Return the targets if they take some operators only up to a version, so that each model has a newest opset of its own."""
+    return options.targets if options.targets and options.targets.bounds_versions else None
+
+
+def _wanted(options: PipelineOptions) -> dict[str, tuple[int, bool]]:
+    """Return the opset to reach by domain, and whether a newer one of the model's own is kept."""
+    targets = options.targets
+    if targets is None:
+        return _targets(_asked(options))
+    given = {} if options.opset is None else _targets(options.opset)
+    if "ai.onnx" in given:
+        raise UsageError(
+            f"the opset is determined by the runtime, {targets}, so it cannot be {options.opset} too",
+            hint=f"leave one of them out; only the opset of {ML} can be given with a runtime",
+        )
+    if targets.opset is None:
+        main = (targets.oldest or 1, True)
+    else:
+        tried = options.lower is False and targets.lower == "nearest"
+        main = (min(targets.opset, newest_opset()), tried)
+    return {"ai.onnx": main, **given}
 
 
 def _asked(options: PipelineOptions) -> Opset:

@@ -13,8 +13,10 @@ from onnx_migrate.engine.steps.lower_model import Lowered, body_opsets, lower_mo
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.targets import Targets
 
 from .ir_version import fit_ir_version
+from .targets.operator_bound import bound_opset
 
 __all__ = ["LowerOpset"]
 
@@ -35,28 +37,37 @@ class LowerOpset(Pass):
     """Whether the nearest opset that can be reached will do, if that is newer than `opset`; a warning says so."""
     keep_ir: bool = False
     """Whether the IR version stays; else it becomes the oldest that has what the model then holds."""
+    targets: Targets | None = None
+    """Runtimes that take operators only up to a version, which may want the model below `opset`."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Lower `model` in place; returns another one if functions were inlined."""
-        newest = max((version for _, version in body_opsets(model.proto) if version is not None), default=0)
-        if newest <= self.opset:
-            return model
-        if self.opset < OLDEST:
+        lowered = False
+        while _newest(model) > (opset := self._bound(model, log)):
+            model, lowered = self._lower(model, opset, log).model, True
+            if _newest(model) > opset:
+                break  # the nearest that can be reached
+        if lowered and not self.keep_ir:
+            fit_ir_version(model, log, self.name)
+        return model
+
+    def _bound(self, model: Model, log: ChangeLog) -> int:
+        """Return the opset to reach, which what a lowering writes may bound further."""
+        if self.targets is None:
+            return self.opset
+        return bound_opset(model.proto, self.targets, self.opset, log, self.name)
+
+    def _lower(self, model: Model, opset: int, log: ChangeLog) -> Lowered:
+        """Lower to an opset, or to the nearest one where that will do."""
+        if opset < OLDEST:
             raise UsageError(
-                f"models are not lowered to opset {self.opset}: opsets below {OLDEST} cannot be run, so nothing could be"
+                f"models are not lowered to opset {opset}: opsets below {OLDEST} cannot be run, so nothing could be"
                 " verified",
                 code="no-such-opset",
                 hint=f"ask for opset {OLDEST} or above",
             )
-        lowered = self._lower(model, log)
-        if not self.keep_ir:
-            fit_ir_version(lowered.model, log, self.name)
-        return lowered.model
-
-    def _lower(self, model: Model, log: ChangeLog) -> Lowered:
-        """Lower to the opset, or to the nearest one where that will do."""
         whole, trial = model.copy() if self.nearest else model, log.trial()
-        lowered = lower_model(model, self.opset, log, self.name)
+        lowered = lower_model(model, opset, log, self.name)
         if not lowered.refusals:
             return lowered
         refusal = _refusal(lowered.refusals)
@@ -67,11 +78,16 @@ class LowerOpset(Pass):
         log.note(
             self.name,
             "not-lowered",
-            f"opset {self.opset} cannot be reached, so the model has opset {reached}: {refusal}",
+            f"opset {opset} cannot be reached, so the model has opset {reached}: {refusal}",
             subject=refusal.where.node if refusal.where else "",
             severity="warning",
         )
         return lower_model(whole, reached, log, self.name)
+
+
+def _newest(model: Model) -> int:
+    """Return the newest ai.onnx opset that the model or a function of it imports, 0 if none does."""
+    return max((version for _, version in body_opsets(model.proto) if version is not None), default=0)
 
 
 def _refusal(refusals: Sequence[LoweringRefusal]) -> CannotMigrate:

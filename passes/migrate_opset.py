@@ -28,6 +28,9 @@ from onnx_migrate.spec.opsets import (
 )
 from onnx_migrate.spec.runtime_operators import is_runtime_operator
 from onnx_migrate.spec.schema import is_onnx, newest_opset, signature_at
+from onnx_migrate.spec.targets import Targets
+
+from .targets.operator_bound import bound_opset
 
 __all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
 
@@ -57,6 +60,8 @@ class MigrateOpset(Pass):
     """Whether initializers are removed from the graph's inputs, which is allowed from IR version 4 on."""
     keep: frozenset[str] = frozenset()
     """Those of `KEEPABLE` that stay in the model; nodes with others are migrated to standard values, or refused."""
+    targets: Targets | None = None
+    """Runtimes that take operators only up to a version, which may keep the model below `opset`."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Migrate `model` in place."""
@@ -72,7 +77,7 @@ class MigrateOpset(Pass):
             for function in proto.functions
         ]
         newest = max((version for _, version in bodies if version is not None), default=None)
-        target = self._target(newest)
+        target = self._target(newest, proto, log)
         for path in sort_model(proto):
             log.note(self.name, "sorted", f"sorted the nodes of {path} topologically", subject=path)
         ir_version = proto.ir_version
@@ -165,7 +170,7 @@ class MigrateOpset(Pass):
                 hint=f"give one from 1 to {newest_opset()}, the newest that the installed onnx supports",
             )
 
-    def _target(self, newest: int | None) -> int:
+    def _target(self, newest: int | None, proto: onnx.ModelProto, log: ChangeLog) -> int:
         """Return the opset to reach; `newest` is the newest that a body imports. Raises CannotMigrate for an older target."""
         if newest is not None and newest > newest_opset():
             raise CannotMigrate(
@@ -174,6 +179,8 @@ class MigrateOpset(Pass):
                 hint="install a newer onnx",
             )
         target = max(self.opset, newest or 0) if self.newer == "keep" else self.opset
+        if self.targets is not None:
+            target = bound_opset(proto, self.targets, target, log, self.name)
         if newest is not None and newest > target and self.newer == "refuse":
             raise CannotMigrate(
                 f"the model has opset {newest}, which is newer than the target {target}, and lowering was not asked for",

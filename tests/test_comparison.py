@@ -77,3 +77,19 @@ def test_a_model_that_is_not_valid_is_refused_by_its_name(place: int, tmp_path: 
     assert str(caught.value).startswith(
         f"{paths[place]}: 'y' (Relu): not a valid ONNX model: it reads 'nowhere'"
     )
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_weights_that_differ_and_show_in_no_output_are_noted_and_no_reason_to_refuse(exact: bool) -> None:
+    text = TEXT.replace("a = Add(x, x)  y = Relu(a)", "a = Min(x, w)  m = Mul(a, v)  y = Sub(x, m)")
+    text = text.replace(" y) {", " y) <float w = {-1e9}, float v = {0}> {").replace("Min(x, w)", "Max(x, w)")
+    other = text.replace("-1e9", "-2e9")
+
+    verdict = compare(model(text), model(other), exact=exact, isolated=False)
+
+    assert verdict.kind is Kind.VERIFIED
+    assert (
+        "weights of the same name have other data in the second model, which no output shows: 'w'"
+        in verdict.notes
+    )
+    assert not any("other data" in note for note in compare(model(text), model(text), isolated=False).notes)

@@ -47,6 +47,8 @@ class Pass(ABC):
     narrows: ClassVar[bool] = False
     """Whether the pass leaves the nodes alone and fixes sizes of inputs. Verification then compares the result with
     the model after the pass, as the original also takes inputs of other sizes."""
+    for_targets: ClassVar[bool] = False
+    """Whether the pass makes the model fit the runtimes it is for, so that passes of the user's own come before it."""
     optional: ClassVar[bool] = False
     """Whether the migration goes on with the model as it was before when the pass fails; a note says so."""
 

@@ -16,7 +16,7 @@ from onnx_migrate.isolate import Limits
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.runtimes import Lower
+from onnx_migrate.spec.targets import Lower, Targets
 
 __all__ = ["Pipeline", "default_pipeline"]
 
@@ -113,12 +113,13 @@ class Pipeline:
 def default_pipeline(
     *,
     opset: Opset | None = None,
+    targets: Targets | None = None,
     lower: Lower = True,
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
     simplify: bool = True,
-    resize_form: ResizeForm = "auto",
+    resize_form: ResizeForm | None = None,
     resize_intent: bool = False,
     keep: Collection[str] = (),
     keep_initializers_as_inputs: bool = False,
@@ -131,6 +132,7 @@ def default_pipeline(
     """Return the passes `migrate` runs with these arguments, installed ones included, to list, reorder or extend."""
     options = PipelineOptions(
         opset=opset,
+        targets=targets,
         lower=lower,
         dynamic=dynamic,
         dynamic_batch=dynamic_batch,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
-from onnx_migrate.spec.runtimes import Lower
+from onnx_migrate.spec.targets import Lower, Targets
 
 __all__ = ["Opset", "PipelineOptions", "ResizeForm"]
 
@@ -24,13 +24,16 @@ class PipelineOptions:
     """The options of `onnx_migrate.default_pipeline`, which `onnx_migrate.migrate` documents."""
 
     opset: Opset | None = None
-    """None is "17+"; where `ir_version` is given, the opset then stays."""
+    """None is that of `targets`, or else "17+"; where `ir_version` is given, the opset then stays."""
+    targets: Targets | None = None
+    """The runtimes that the result is for; they determine the opset, so `opset` may name that of ai.onnx.ml only."""
     lower: Lower = True
     dynamic: DynamicAxes | None = None
     dynamic_batch: bool | str = False
     fix: FixedDims | None = None
     simplify: bool = True
-    resize_form: ResizeForm = "auto"
+    resize_form: ResizeForm | None = None
+    """None is that of `targets`, or else "auto"."""
     resize_intent: bool = False
     keep: frozenset[str] = frozenset()
     keep_initializers_as_inputs: bool = False

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import onnx
 from onnx import TensorProto
 
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.payloads import Payload
+from onnx_migrate.model.payloads import BufferPayload, FilePayload, Payload
 from onnx_migrate.model.tensors import tensors
 
-__all__ = ["equal"]
+__all__ = ["equal", "same_bytes"]
+
+_PIECE = 1 << 22
+"""Bytes that are compared at a time."""
 
 
 def equal(a: Model, b: Model) -> bool:
@@ -21,7 +27,19 @@ def equal(a: Model, b: Model) -> bool:
     first, second = _structure(a), _structure(b)
     if first[0] != second[0]:
         return False
-    return all(_equal(x, y) for x, y in zip(first[1], second[1], strict=True))
+    return all(same_bytes(x, y) for x, y in zip(first[1], second[1], strict=True))
+
+
+def same_bytes(a: Payload, b: Payload) -> bool:
+    """Return whether two payloads hold the same bytes; they are not read if both are in the same place of a file.
+
+    Raises LoadError if one cannot be read.
+    """
+    if a is b or a == b:
+        return True
+    if a.length != b.length:
+        return False
+    return all(one == other for one, other in zip(_pieces(a), _pieces(b), strict=True))
 
 
 def _structure(model: Model) -> tuple[bytes, list[Payload]]:
@@ -38,5 +56,17 @@ def _structure(model: Model) -> tuple[bytes, list[Payload]]:
     return proto.SerializeToString(deterministic=True), payloads
 
 
-def _equal(a: Payload, b: Payload) -> bool:
-    return a == b or a.read() == b.read()
+def _pieces(payload: Payload) -> Iterator[bytes]:
+    for start in range(0, payload.length, _PIECE):
+        length = min(_PIECE, payload.length - start)
+        if isinstance(payload, FilePayload):
+            yield replace(payload, offset=payload.offset + start, length=length).read()
+        elif isinstance(payload, BufferPayload):
+            yield bytes(payload.buffer[start : start + length])
+        else:
+            yield from _cut(payload.read())
+            return
+
+
+def _cut(data: bytes) -> Iterator[bytes]:
+    return (data[start : start + _PIECE] for start in range(0, len(data), _PIECE))

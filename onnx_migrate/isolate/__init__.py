@@ -6,6 +6,7 @@ from onnx_migrate.isolate.child import Listener, mark, say
 from onnx_migrate.isolate.endings import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut
 from onnx_migrate.isolate.limits import Limits
 from onnx_migrate.isolate.native_output import captured_output
+from onnx_migrate.isolate.program import Program
 from onnx_migrate.isolate.worker import Worker, run
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Limits",
     "Listener",
     "OutOfMemory",
+    "Program",
     "Raised",
     "Returned",
     "TimedOut",

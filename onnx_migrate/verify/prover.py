@@ -27,6 +27,7 @@ from onnx_migrate.verify import (
     verify,
 )
 from onnx_migrate.verify.load_check import check_loads
+from onnx_migrate.verify.weight_data import other_weights
 
 __all__ = ["Proof", "Prover"]
 
@@ -127,8 +128,13 @@ class Prover:
     ) -> Verdict:
         """Compare a result with the original, at the original's sizes, and return the verdict, whatever it is.
 
-        `exact` and what follows are those of `verify.verify`.
+        `exact` and what follows are those of `verify.verify`. Where a model claims bit-identity, its weights are compared
+        with the original's first, as data; unless `strict`, which asks for the same outputs.
         """
+        if exact is not None and not strict:
+            for _, difference in other_weights(self.original, exact):
+                reason = f"bit-identity is required, but a weight has other data: {difference}"
+                return Verdict(Kind.DIFFERS, reason, exact=False)
         runnable = self._runnable(result)
         claimed = exact or lifted
         claim = runnable if claimed is result else None if claimed is None else self._runnable(claimed)

@@ -13,7 +13,7 @@ from onnx import numpy_helper
 from onnx_migrate import default_pipeline, files
 from onnx_migrate.batching.journal import NAME, Journal, content, key, whole, written
 from onnx_migrate.engine.pass_infra import make_pass
-from onnx_migrate.spec.runtimes import runtime
+from onnx_migrate.spec.targets import resolve
 from tests.support.small_model import small
 
 
@@ -56,7 +56,7 @@ def test_passes_by_path_and_of_this_package_have_a_key_and_objects_have_none(
 ) -> None:
     (tmp_path / "pass_for_key.py").write_text("def act(model): ...", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    passes = ["pass_for_key:act", make_pass("runtime_limits", runtime=runtime("onnxruntime==1.14"))]
+    passes = ["pass_for_key:act", make_pass("runtime_limits", targets=resolve(["onnxruntime==1.14"]))]
 
     before = key({"passes": passes}, external=False)
     (tmp_path / "pass_for_key.py").write_text("def act(model): pass", encoding="utf-8")

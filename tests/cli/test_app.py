@@ -160,6 +160,13 @@ def descendants(pid: int) -> list[int]:
     return []
 
 
+def never_ready(folder: Path) -> Path:
+    """Return a folder with an onnxruntime that never loads: only child processes load it, which then verify nothing."""
+    (folder / "slow").mkdir()
+    (folder / "slow" / "onnxruntime.py").write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
+    return folder / "slow"
+
+
 def wait_for(condition: object, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
@@ -177,10 +184,13 @@ def test_a_signal_leaves_no_files_and_no_processes(
     (folder / "own.py").write_text(PASSES, encoding="utf-8")
     (folder / "out.onnx").write_bytes(b"as it was")
     before = snapshot(folder)
+    path = environment["PYTHONPATH"]
+    if where == "pass_by":
+        path = f"{never_ready(folder.parent)}:{path}"  # or the command might be done before the signal comes
     child = subprocess.Popen(
         [*command, "small.onnx", "out.onnx", "--pass", f"own:{where}"],
         cwd=folder,
-        env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**environment, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -213,10 +223,11 @@ def test_a_background_job_ignores_ctrl_c_and_is_terminated_with_its_workers(
     folder: Path, command: list[str], environment: dict[str, str], args: list[str]
 ) -> None:
     (folder / "own.py").write_text(PASSES, encoding="utf-8")
+    path = f"{never_ready(folder.parent)}:{environment['PYTHONPATH']}"
     child = subprocess.Popen(
         [*command, *args, "--pass", "own:pass_by"],
         cwd=folder,
-        env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**environment, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from onnx_migrate.spec.runtimes import LAST, TABLE, Runtime
+from onnx_migrate.spec.targets import Table, shipped
 from tests.runtimes.forms import FORMS
 from tests.runtimes.survey import MEASURED, best
 from tests.support.paths import ROOT
@@ -53,8 +53,6 @@ operator as the newest version that it knows: an operator that has changed since
 any opset, and takes few of the changes between them into account.""",
 }
 
-TITLES = {"onnxruntime": "ONNX Runtime", "tensorrt": "TensorRT", "openvino": "OpenVINO", "opencv": "OpenCV"}
-
 HOW = """## How OpenVINO and OpenCV were measured
 
 About 900 models were brought to every opset from 9 to 26 by onnx-migrate, without simplification or other changes: the test
@@ -95,32 +93,29 @@ def page() -> str:
     """Return the page for the table as it is."""
     measured = json.loads(MEASURED.read_text(encoding="utf-8"))
     tables = [
-        f"## {TITLES[name]}\n\n{SOURCES[name]}\n\n{_table(rows, LAST[name])}" for name, rows in TABLE.items()
+        f"## {shipped(name).title}\n\n{source}\n\n{_table(shipped(name))}" for name, source in SOURCES.items()
     ]
     lines = [_measured(key, found) for key, found in measured.items()]
     return "\n".join([HEAD, *tables, HOW + "\n".join(lines), "", _forms(measured)]) + OPENCV
 
 
-def _table(rows: tuple[Runtime, ...], last: tuple[int, ...]) -> str:
+def _table(table: Table) -> str:
+    rows = table.releases
     versions = any(row.ir_version for row in rows)
     lines = ["| from | opset |" + (" IR version |" if versions else "") + " Resize |"]
     lines.append("|---" * (3 + versions) + "|")
     for row in rows:
         form = row.resize_form + ("" if row.resize_axes else ", all axes")
         version = f" {row.ir_version} |" if versions else ""
-        lines.append(f"| {_release(row.release)} | {row.opset} |{version} {form} |")
-    return "\n".join(lines) + f"\n\nUp to {_release(last)}.\n"
-
-
-def _release(numbers: tuple[int, ...]) -> str:
-    return ".".join(map(str, numbers))
+        lines.append(f"| {row.since} | {row.opset} |{version} {form} |")
+    return "\n".join(lines) + f"\n\nUp to {table.newest}.\n"
 
 
 def _measured(key: str, found: Mapping[str, Any]) -> str:
     opset = str(best(found))
     name, _, release = key.partition(" ")
     cells = [
-        f"{TITLES[name]} {release}", found["version"], opset, found["right"][opset], found["lost"].get(opset, 0),
+        f"{shipped(name).title} {release}", found["version"], opset, found["right"][opset], found["lost"].get(opset, 0),
         found["newest"], _next(found["newly lost"], int(opset)),
     ]  # fmt: skip
     return f"| {' | '.join(map(str, cells))} |"
@@ -149,7 +144,7 @@ def _forms(measured: Mapping[str, Any]) -> str:
         alike.setdefault((name, json.dumps(found["forms"])), []).append(release)
     for (name, text), releases in alike.items():
         span = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
-        for own, opset in zip((f"{TITLES[name]} {span}", "", ""), (11, 13, 18), strict=True):
+        for own, opset in zip((f"{shipped(name).title} {span}", "", ""), (11, 13, 18), strict=True):
             cells = (str(json.loads(text).get(f"{opset} {form}", "")) for form in FORMS)
             lines.append(f"| {own} | {opset} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Measures what releases of OpenVINO and OpenCV run, for the rows of `onnx_migrate.spec.runtimes`.
+"""Measures what releases of OpenVINO and OpenCV run, for the rows of `onnx_migrate.spec.targets`.
 
     python -m tests.runtimes.survey                        # all that is in measured.json, again
     python -m tests.runtimes.survey openvino==2023.1.0 opencv==4.8.1.78

@@ -38,9 +38,7 @@ def test_bit_identity_is_required_where_it_is_claimed():
     assert prove(original, rounded).verdict.exact is None
     assert prove(original, rounded, original).verdict.exact is True
     for result in (original, rounded):
-        with pytest.raises(
-            VerificationFailed, match=r"without optimisation 'y' differs .* report this as a bug"
-        ):
+        with pytest.raises(VerificationFailed, match=r"other data: 'b' differs .* report this as a bug"):
             prove(original, result, rounded)
     with pytest.raises(VerificationFailed, match="--rtol and --atol allow larger differences") as caught:
         prove(original, rounded, atol=0.0)
@@ -65,10 +63,26 @@ def test_inner_values_are_compared_for_weights_in_memory_too():
     weights = rng.standard_normal((64, 64)).astype(np.float32)  # too large to stay in the structure
     text = "(float[1,64] x) => (float[1,64] y) { m = MatMul(x, w) d = Sub(m, far) r = Relu(d) y = Add(r, x) }"
     models = []
-    for array in (weights, weights + 1):
-        model = net(text, w=array, far=np.full(64, 1e5))
+    for array, name in ((weights, "w"), (weights + 1, "v")):
+        model = net(text.replace("w)", f"{name})"), **{name: array, "far": np.full(64, 1e5)})
         models.append(files.load(model))
         assert models[-1].weights.memory
     assert prove(models[0], models[0], models[0]).verdict.notes == ()
     with pytest.raises(VerificationFailed, match="without optimisation 'd' differs"):
         prove(models[0], models[1], models[1])
+
+
+def test_a_weight_that_no_run_shows_is_found_where_bit_identity_is_claimed(monkeypatch):
+    text = "(float[1,4] x) => (float[1,4] y) { p = Relu(x) d = Sub(p, far) m = Mul(d, w) r = Relu(m) y = Add(r, x) }"
+    far, w = np.full(4, 1e5), np.ones(4)
+    original, other = (files.load(net(text, far=far, w=array)) for array in (w, w + ULP))
+    monkeypatch.setattr(
+        "onnx_migrate.verify.prover.verify", lambda *_, **__: pytest.fail("the models were run")
+    )
+
+    with pytest.raises(
+        VerificationFailed, match="a weight has other data: 'w' differs in 4 of 4 elements"
+    ) as caught:
+        prove(original, other, other)
+
+    assert caught.value.verification["exact"] is False

@@ -25,9 +25,9 @@ __all__ = ["inspect"]
     "higher), or latest.",
 )  # fmt: skip
 @click.option(
-    "--for", "runtime", metavar="RUNTIME==VERSION", shell_complete=runtimes,
+    "--for", "runtime", multiple=True, metavar="RUNTIME==VERSION", shell_complete=runtimes,
     help="Plan for the newest opset that this release of a runtime supports, as in onnxruntime==1.14, and show what "
-    "else would keep the model from running there.",
+    "else would keep the model from running there. Repeat it for several at once.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with one object per model.")
 @click.option(
@@ -37,7 +37,7 @@ def inspect(
     context: click.Context,
     models: tuple[str, ...],
     opset: str,
-    runtime: str | None,
+    runtime: tuple[str, ...],
     as_json: bool,
     verbose: bool,
 ) -> int:
@@ -57,14 +57,14 @@ def inspect(
     from onnx_migrate.inspection import inspect as look
     from onnx_migrate.report.failure import failure
 
-    if runtime is not None and context.get_parameter_source("opset") is ParameterSource.COMMANDLINE:
+    if runtime and context.get_parameter_source("opset") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--for determines the opset; leave --opset out")
     code = 0
     shown: list[Inspection] = []
     entries: list[dict[str, Any]] = []
     for model in models:
         try:
-            found = look(model, opset=opset, runtime=runtime)
+            found = look(model, opset=opset, runtime=runtime or None)
         except MigrateError as error:  # noqa: PERF203
             code = fail(error, model, as_json=False)
             if isinstance(error, UsageError):
@@ -82,7 +82,7 @@ def inspect(
 
         console = Console()
         if len(models) > 1 and not verbose:
-            print_overview(shown, console, to=f"for {runtime}" if runtime else f"to {opset}")
+            print_overview(shown, console, to=f"for {' and '.join(runtime)}" if runtime else f"to {opset}")
         else:
             for index, found in enumerate(shown):
                 if index:

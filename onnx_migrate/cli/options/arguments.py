@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import rich_click as click
 from click.core import ParameterSource
 
 from onnx_migrate.cli.options.comparison_options import bytes_of
-
-if TYPE_CHECKING:
-    from onnx_migrate.engine.pass_infra import Pass
-    from onnx_migrate.spec.runtimes import Runtime
 
 __all__ = ["arguments"]
 
@@ -20,23 +16,24 @@ _DEFAULT_OPSET = "17+"
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `onnx_migrate.migrate`, all but the source. Raises click.UsageError."""
-    row = _runtime(options)
+    runtime = _runtime(options)
     return {
-        "opset": _runtime_opset(row, options) if row else _opset(options),
-        "lower": False if options["no_lower"] else row.lower if row else True,
+        "opset": _ml_opset(options) if runtime else _opset(options),
+        "runtime": runtime or None,
+        "lower": not options["no_lower"],
         "dynamic": options["dynamic"] or None,
         "dynamic_batch": options["dynamic_batch"] or False,
         "fix": options["fix"] or None,
         "simplify": _simplify(options),
         "verify": _verify(options),
-        "resize_form": options["resize_form"] or (row.resize_form if row else "auto"),
+        "resize_form": options["resize_form"],
         "resize_intent": options["resize_intent"],
         "keep": options["keep"],
         "keep_initializers_as_inputs": options["keep_initializers_as_inputs"],
         "ir_version": options["ir_version"],
         "keep_ir": options["keep_ir"],
         "drop_training": options["drop_training"],
-        "passes": (*options["extra"], *([_runtime_limits_pass(row)] if row else [])),
+        "passes": options["extra"],
         "without": options["without"],
         "input_data": options["input_data"],
         "rtol": options["rtol"],
@@ -57,33 +54,30 @@ def _opset(options: dict[str, Any]) -> str | None:
     return opset
 
 
-def _runtime(options: dict[str, Any]) -> Runtime | None:
-    """Return the row of --for in the table of runtimes; None without --for, or if --opset overrides a configured one."""
-    if options["runtime"] is None:
-        return None
-    if _on_command_line("opset"):
+def _runtime(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return what --for asks for; nothing if --opset overrides a configured one. Raises click.UsageError."""
+    runtime = tuple(options["runtime"])
+    if runtime and _on_command_line("opset") and _ml_opset(options) is None:
         if _on_command_line("runtime"):
-            raise click.UsageError("--for determines the opset; leave --opset out")
-        return None
-    from onnx_migrate.errors import UsageError
-    from onnx_migrate.spec.runtimes import runtime
+            raise click.UsageError(
+                "--for determines the opset; leave --opset out, or give that of ai.onnx.ml only"
+            )
+        return ()
+    if runtime:
+        from onnx_migrate.errors import UsageError
+        from onnx_migrate.spec.targets import resolve
 
-    try:
-        return runtime(options["runtime"])
-    except UsageError as error:
-        raise click.UsageError(str(error)) from error
+        try:
+            resolve(runtime)
+        except UsageError as error:
+            raise click.UsageError(str(error)) from error
+    return runtime
 
 
-def _runtime_opset(row: Runtime, options: dict[str, Any]) -> str:
-    """Return the opset of a runtime; with --no-lower, one that tries newer models gets them as they are."""
-    return f"{row.opset}+" if options["no_lower"] and row.lower == "nearest" else str(row.opset)
-
-
-def _runtime_limits_pass(row: Runtime) -> Pass:
-    """Return the pass that checks the model against the limits of the runtime."""
-    from onnx_migrate.engine.pass_infra import make_pass
-
-    return make_pass("runtime_limits", runtime=row)
+def _ml_opset(options: dict[str, Any]) -> str | None:
+    """Return the opset asked for if it is that of ai.onnx.ml only, which --for does not determine."""
+    opset: str = options["opset"]
+    return opset if all(part.strip().startswith("ai.onnx.ml=") for part in opset.split(",")) else None
 
 
 def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:

@@ -24,8 +24,13 @@ def pass_names(_context: click.Context, _parameter: click.Parameter, typed: str)
 
 
 def runtimes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the runtimes of `--for`, and after == the releases at which the table of runtimes changes."""
-    from onnx_migrate.spec.runtimes import TABLE
+    """Return the runtimes of `--for`, and after == the releases at which their tables change."""
+    from onnx_migrate.spec.targets import known_names, shipped
 
-    releases = [str(row).replace(" ", "==") for rows in TABLE.values() for row in rows]
-    return [name for name in (releases if "==" in typed else TABLE) if name.startswith(typed)]
+    name, given, _ = typed.partition("==")
+    if not given:
+        return [known for known in known_names() if known.startswith(typed)]
+    if name not in known_names():
+        return []
+    releases = [f"{name}=={row.since}" for row in shipped(name).releases if row.since]
+    return [release for release in releases if release.startswith(typed)]

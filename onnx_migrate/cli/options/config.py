@@ -152,6 +152,11 @@ def _options(table: Mapping[str, Any], path: Path, context: click.Context) -> di
     return found
 
 
+def _target(value: Any, path: Path) -> Any:
+    """Return a value of `for`; the file of a target is relative to the config file."""
+    return str(path.parent / value) if isinstance(value, str) and ".toml" in value else value
+
+
 def _value(key: str, value: Any, parameter: click.Option, path: Path) -> Any:
     if key == "simplify" and isinstance(value, bool):
         value = "auto" if value else "no"
@@ -159,6 +164,8 @@ def _value(key: str, value: Any, parameter: click.Option, path: Path) -> Any:
         value = "auto" if value else "off"
     if key == "input-data" and isinstance(value, str):
         value = str(path.parent / value)
+    if key == "for":
+        value = [_target(item, path) for item in (value if isinstance(value, list) else [value])]
     if parameter.is_flag != isinstance(value, bool) or isinstance(value, dict):
         wanted = "true or false" if parameter.is_flag else "a text or number"
         raise click.UsageError(f"{path}: {key} must be {wanted}, not {value!r}")

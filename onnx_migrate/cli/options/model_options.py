@@ -31,9 +31,9 @@ _OPTIONS = (
         "--no-lower", is_flag=True, help="Refuse a model of a newer opset instead of bringing it down.",
     ),
     click.option(
-        "--for", "runtime", metavar="RUNTIME==VERSION", shell_complete=runtimes,
-        help="Reach the newest opset that this release of a runtime supports, and write each Resize in a form it supports: "
-        "onnxruntime==1.14, tensorrt==8.6, openvino==2023.1, opencv==4.8. Without ==VERSION: the installed release. "
+        "--for", "runtime", multiple=True, metavar="RUNTIME==VERSION", shell_complete=runtimes,
+        help="Make a model that this release of a runtime takes: onnxruntime==1.14, tensorrt==8.6, opencv==4.8. Repeat it for "
+        "several at once. Without ==VERSION: the installed release. A file of your own, ./mychip.toml, is a target too. "
         "See docs/runtimes.md.",
     ),
     click.option(

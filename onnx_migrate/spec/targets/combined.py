@@ -85,7 +85,7 @@ class Targets:
     @property
     def lower(self) -> Lower:
         """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
-        strict = self.refusing
+        strict = self.refusing if self.opset is not None else next((m for m in self if m.lower is True), None)
         return True if strict is not None and strict.opset == self.opset else "nearest"
 
     @property

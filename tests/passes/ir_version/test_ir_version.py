@@ -81,11 +81,11 @@ def test_a_later_pass_may_not_write_what_is_newer() -> None:
 
 def test_a_runtime_lowers_the_ir_version() -> None:
     from onnx_migrate.engine.pass_infra import make_pass
-    from onnx_migrate.spec.runtimes import runtime
+    from onnx_migrate.spec.targets import resolve
 
     source = model(NEW)
     source.graph.node[0].metadata_props.add(key="a", value="b")
-    limits = make_pass("runtime_limits", runtime=runtime("onnxruntime==1.14"))
+    limits = make_pass("runtime_limits", targets=resolve(["onnxruntime==1.14"]))
     result = onnx_migrate.migrate(source, opset="18", passes=[limits])
     assert result.structure.ir_version == 8
 

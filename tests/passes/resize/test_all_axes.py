@@ -10,11 +10,11 @@ from onnx_migrate import files
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
-from onnx_migrate.spec.runtimes import Runtime
+from onnx_migrate.spec.targets import resolve
 from tests.harness import model, needs_negative_axes, require_opset, run, same
 from tests.resize.shaped import feed, resizes
 
-OPENCV = Runtime("opencv", (4, 8), 19, resize_axes=False)
+OPENCV = resolve(["opencv==4.8"])
 
 
 def source(shape: str, attributes: str, given: str, opset: int) -> str:
@@ -31,7 +31,7 @@ g (float[{shape}] x) => (float[a,b,c,d] y)
 
 def named(proto: onnx.ModelProto) -> tuple[onnx.ModelProto, ChangeLog]:
     log = ChangeLog()
-    result = builtin_passes()["runtime_limits"](runtime=OPENCV).run(files.load(proto), log).proto  # type: ignore[call-arg]
+    result = builtin_passes()["runtime_limits"](targets=OPENCV).run(files.load(proto), log).proto  # type: ignore[call-arg]
     check_legal(result)
     onnx.shape_inference.infer_shapes(result, check_type=True, strict_mode=True)
     return result, log

@@ -9,14 +9,17 @@ from onnx_migrate import files
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.runtimes import Runtime
+from onnx_migrate.spec.targets import Targets, resolve
 from tests.harness import model, needs_negative_axes, random_feeds, require_opset, run, same
 from tests.resize.shaped import resizes
+from tests.support.targets import targets_of
+
+TRIES_17 = targets_of('newer = "tried"\n[[release]]\nopset = 17')
 
 
-def fitted(proto: onnx.ModelProto, row: Runtime) -> tuple[onnx.ModelProto, ChangeLog]:
+def fitted(proto: onnx.ModelProto, targets: Targets) -> tuple[onnx.ModelProto, ChangeLog]:
     log = ChangeLog()
-    return builtin_passes()["runtime_limits"](runtime=row).run(files.load(proto), log).proto, log  # type: ignore[call-arg]
+    return builtin_passes()["runtime_limits"](targets=targets).run(files.load(proto), log).proto, log  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(("ir_version", "lowered"), [(7, 7), (8, 8), (9, 8), (13, 8)])
@@ -25,7 +28,7 @@ def test_an_ir_version_that_the_release_does_not_load_is_lowered(ir_version: int
     if ir_version > onnx.IR_VERSION:
         pytest.skip(f"onnx {onnx.__version__} knows IR versions up to {onnx.IR_VERSION}")
     proto.ir_version = ir_version
-    result, log = fitted(proto, Runtime("onnxruntime", (1, 14), 18, 8))
+    result, log = fitted(proto, resolve(["onnxruntime==1.14"]))
 
     assert result.ir_version == lowered
     assert [note.code for note in log.notes] == ["ir-version"] * (ir_version > lowered)
@@ -36,9 +39,9 @@ def test_what_such_an_ir_version_does_not_have_is_refused() -> None:
     type_ = onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT4, [])
     proto.graph.value_info.append(onnx.helper.make_value_info("four", type_))
     with pytest.raises(
-        CannotMigrate, match=r"'four': onnxruntime 1\.14 loads IR versions up to 8, .*4-bit"
+        CannotMigrate, match=r"'four': ONNX Runtime 1\.14 loads IR versions up to 8, .*4-bit"
     ) as error:
-        fitted(proto, Runtime("onnxruntime", (1, 14), 18, 8))
+        fitted(proto, resolve(["onnxruntime==1.14"]))
     assert error.value.code == "runtime-ir"
 
 
@@ -46,7 +49,7 @@ def test_what_such_an_ir_version_does_not_have_is_refused() -> None:
 def test_a_newer_opset_is_said(opset: int, codes: list[str]) -> None:
     proto = model(f'<ir_version: 8, opset_import: ["": {opset}]> g (float x) => (float y) {{ y = Relu (x) }}')
 
-    _, log = fitted(proto, Runtime("openvino", (2023, 1), 17))
+    _, log = fitted(proto, TRIES_17)
 
     assert [note.code for note in log.notes] == codes
 
@@ -64,7 +67,7 @@ def test_axes_are_named_for_who_does_not_know_the_attribute(known: bool) -> None
     source = model(SOME_AXES)
     feeds = random_feeds(source)
 
-    result, log = fitted(source, Runtime("openvino", (2023, 1), 18, resize_axes=known))
+    result, log = fitted(source, targets_of(f"[[release]]\nopset = 18\nresize_axes = {str(known).lower()}"))
 
     (node,) = resizes(result)
     assert ("axes" in [attribute.name for attribute in node.attribute]) == known
@@ -79,7 +82,7 @@ def test_what_cannot_be_named_is_said() -> None:
     for value in (*proto.graph.input, *proto.graph.output):
         value.type.tensor_type.ClearField("shape")
 
-    result, log = fitted(proto, Runtime("openvino", (2023, 1), 18, resize_axes=False))
+    result, log = fitted(proto, targets_of("[[release]]\nopset = 18\nresize_axes = false"))
 
     assert [note.code for note in log.notes] == ["resize-kept"]
     assert "axes" in [attribute.name for attribute in resizes(result)[0].attribute]
@@ -88,25 +91,23 @@ def test_what_cannot_be_named_is_said() -> None:
 @pytest.mark.parametrize(
     ("attributes", "opset", "release", "wrong"),
     [
-        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, (1, 21), True),
-        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 22, (1, 24), True),
-        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 18, (1, 22), False),
-        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, (1, 25), False),
-        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, (1, 20), False),
-        ("count_include_pad = 1, pads = [1, 0, 0, 1]", 19, (1, 22), False),
-        ("count_include_pad = 0, pads = [0, 0, 1, 0]", 19, (1, 22), False),
-        ("count_include_pad = 1", 19, (1, 22), False),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, "1.21", True),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 22, "1.24", True),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 18, "1.22", False),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, "1.25", False),
+        ("count_include_pad = 1, pads = [0, 0, 1, 0]", 19, "1.20", False),
+        ("count_include_pad = 1, pads = [1, 0, 0, 1]", 19, "1.22", False),
+        ("count_include_pad = 0, pads = [0, 0, 1, 0]", 19, "1.22", False),
+        ("count_include_pad = 1", 19, "1.22", False),
     ],
 )
-def test_a_fault_of_the_runtime_is_said(
-    attributes: str, opset: int, release: tuple[int, ...], wrong: bool
-) -> None:
+def test_a_fault_of_the_runtime_is_said(attributes: str, opset: int, release: str, wrong: bool) -> None:
     proto = model(f"""<ir_version: 8, opset_import: ["": {opset}]>
 g (bool c, float[1,1,4,4] x) => (float[a,b,d,e] y) {{
     y = If <then_branch = t () => (float[a,b,d,e] p) {{ p = AveragePool <kernel_shape = [2, 2], {attributes}> (x) }},
             else_branch = e () => (float[a,b,d,e] q) {{ q = Relu (x) }}> (c)
 }}""")
 
-    _, log = fitted(proto, Runtime("onnxruntime", release, 22))
+    _, log = fitted(proto, resolve([f"onnxruntime=={release}"]))
 
     assert [note.code for note in log.notes] == ["runtime-fault"] * wrong

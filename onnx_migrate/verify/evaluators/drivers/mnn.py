@@ -1,0 +1,71 @@
+"""MNN on the CPU, by its Python package: mnnconvert's own module brings the model into MNN's format first.
+
+The program `mnnconvert` itself is not used: it installs a logging package with pip and reports each use to its makers.
+MNN has no 64-bit integers and no doubles in most operators: it is given 32-bit ones, and returns such.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import _tools  # of the same package: the converter
+import MNN
+import MNN.expr as expr
+import numpy as np
+from MNN import nn
+
+__all__ = ["load", "version"]
+
+_NARROWED = {"int64": "int32", "float64": "float32", "bool": "int32", "float16": "float32", "int16": "int32",
+             "uint16": "int32", "uint32": "int32", "uint64": "int32"}  # fmt: skip
+_TYPES = {"float32": expr.float, "int32": expr.int, "uint8": expr.uint8, "int8": expr.int8}
+
+
+def version() -> str:
+    """Return the name of the runtime and its version."""
+    return f"MNN {MNN.version()}"
+
+
+def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[dict[str, Any]], list[Any]]:
+    """Convert a model, and load it with the precision of float32."""
+    with tempfile.TemporaryDirectory() as folder:
+        converted = os.path.join(folder, "model.mnn")
+        options = ["--bizCode", "onnx-migrate", "--keepInputFormat=1"]
+        _tools.mnnconvert(
+            ["mnnconvert", "-f", "ONNX", "--modelFile", path, "--MNNModel", converted, *options]
+        )
+        if not os.path.exists(converted) or not os.path.getsize(converted):
+            raise RuntimeError("mnnconvert does not convert it")
+        names = list(example)
+        module = nn.load_module_from_file(
+            converted, names, outputs, precision_mode=expr.PrecisionMode.High, backend=expr.Backend.CPU
+        )
+    if module is None:
+        raise RuntimeError("MNN does not load what mnnconvert made of it")
+
+    def run(feed: dict[str, Any]) -> list[Any]:
+        found = module.onForward([_variable(name, feed[name]) for name in names])
+        if len(found) != len(outputs):
+            raise RuntimeError(f"MNN returns {len(found)} outputs in place of {len(outputs)}")
+        return [_array(value) for value in found]
+
+    return run
+
+
+def _variable(name: str, value: Any) -> Any:
+    wanted = _NARROWED.get(value.dtype.name, value.dtype.name)
+    if wanted not in _TYPES:
+        raise TypeError(f"input {name!r} is of {value.dtype}, which MNN does not take")
+    array = np.ascontiguousarray(value, wanted)
+    if value.dtype.kind in "iu" and not np.array_equal(array.astype(value.dtype), value):
+        raise TypeError(f"input {name!r} holds integers beyond 32 bits, which MNN does not have")
+    return expr.const(array, list(value.shape), expr.NCHW, _TYPES[wanted])
+
+
+def _array(value: Any) -> Any:
+    if value.data_format == expr.NC4HW4:
+        value = expr.convert(value, expr.NCHW)
+    return np.array(value.read()).reshape(value.shape)

@@ -1,0 +1,31 @@
+"""OpenCV's dnn module on the CPU. It drops or adds axes of tensors with fewer than two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cv2
+
+__all__ = ["load", "version"]
+
+
+def version() -> str:
+    """Return the name of the runtime and its version."""
+    if not hasattr(cv2, "dnn"):
+        raise ImportError("this build of OpenCV has no dnn module")
+    return f"OpenCV {cv2.__version__}"
+
+
+def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[dict[str, Any]], list[Any]]:
+    """Load a model; OpenCV compiles it when it first runs."""
+    net = cv2.dnn.readNetFromONNX(path)
+    net.setPreferableBackend(cv2.dnn.DNN_BACKEND_OPENCV)
+    net.setPreferableTarget(cv2.dnn.DNN_TARGET_CPU)
+
+    def run(feed: dict[str, Any]) -> list[Any]:
+        for name, value in feed.items():
+            net.setInput(value, name)
+        return [value.copy() for value in net.forward(outputs)]
+
+    return run

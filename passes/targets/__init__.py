@@ -1,0 +1,8 @@
+"""The passes that make a model fit the runtimes it is for."""
+
+from __future__ import annotations
+
+from .operator_bound import OpsetBound, bound_opset
+from .runtime_limits import RuntimeLimits
+
+__all__ = ["OpsetBound", "RuntimeLimits", "bound_opset"]

@@ -1,0 +1,56 @@
+"""The opset that a model can have in runtimes that take some of its operators only up to a version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import onnx
+
+from onnx_migrate.model.graphs import all_nodes, called, function_key
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.schema import is_onnx, versions
+from onnx_migrate.spec.targets import Targets
+
+__all__ = ["OpsetBound", "bound_opset"]
+
+
+@dataclass(frozen=True)
+class OpsetBound:
+    """The fact that the newest opset of a model is bound by an operator that it uses."""
+
+    opset: int
+
+
+def bound_opset(proto: onnx.ModelProto, targets: Targets, opset: int, log: ChangeLog, pass_name: str) -> int:
+    """Return the newest opset up to `opset` at which the targets take every ai.onnx operator of a model.
+
+    A note says which operator keeps it below `opset`, once. An operator that has no version that a target takes does not count.
+    """
+    bound, why = opset, None
+    for operator in _operators(proto):
+        found = targets.newest_version("", operator)
+        if found is None:
+            continue
+        version, target = found
+        newer = [since for since in versions("", operator) if since > version]
+        if newer and newer[0] <= bound and version >= versions("", operator)[0]:
+            bound, why = newer[0] - 1, (operator, version, target)
+    known = log.fact(OpsetBound, "", "")
+    if why is not None and (known is None or bound < known.opset):
+        operator, version, target = why
+        log.record_fact("", "", OpsetBound(bound))
+        log.note(
+            pass_name,
+            "operator-bound",
+            f"opset {bound} is the newest for {targets} here, because {target} takes {operator} up to version {version}",
+            subject=operator,
+        )
+    return bound
+
+
+def _operators(proto: onnx.ModelProto) -> list[str]:
+    """Return the ai.onnx operators that a model uses, sorted, so that a note names the same one every time."""
+    functions = {function_key(function) for function in proto.functions}
+    return sorted(
+        {node.op_type for node in all_nodes(proto) if is_onnx(node.domain) and called(node) not in functions}
+    )

@@ -1,0 +1,139 @@
+"""Checks a model against the limits of the runtimes it is for, and writes its Resizes in a form that they support."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import onnx
+
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.validity import IrLimit
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.graphs import node_label
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.targets import Target, Targets
+
+from ..ir_version import lower_ir
+from ..resize.all_axes import name_all_axes
+from ..resize.node_context import ResizeNode
+from ..resize.resize_nodes import ResizeTraversal, resizes
+from .faults import faulty_nodes
+
+__all__ = ["RuntimeLimits"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class RuntimeLimits(Pass):
+    """Lower the IR version to one that the runtimes load, and refuse a newer opset, or warn where they try it.
+
+    A model that holds what such an IR version does not have is refused. If one does not support the attribute `axes` of
+    Resize, scales and sizes are written for all axes instead. Notes warn of each node that one computes wrongly, and of
+    releases newer than what is known of them.
+    """
+
+    name: ClassVar[str] = "runtime_limits"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
+    for_targets: ClassVar[bool] = True
+    targets: Targets
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Rewrite the Resizes of `model` in place. Raises CannotMigrate, codes `runtime-ir` and `runtime-opset`."""
+        proto = model.proto
+        for target in self.targets:
+            self._warn_if_later(target, log)
+        loader = _loads_least(self.targets, proto.ir_version)
+        if loader is not None:
+            self._lower_ir(model, loader, log)
+        opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 0
+        for target in self.targets:
+            self._check_opset(target, opset, log)
+            self._warn_of_faults(target, proto, opset, log)
+        if not self.targets.resize_axes and any(
+            attribute.name == "axes" for node in resizes(model) for attribute in node.attribute
+        ):
+            traversal = ResizeTraversal(self.name, model, log, None)
+            traversal.visit_all(lambda node: self._name_all_axes(traversal, node))
+            traversal.end()
+        return model
+
+    def _warn_if_later(self, target: Target, log: ChangeLog) -> None:
+        if target.later:
+            newest = target.table.newest or target.row.since
+            log.note(
+                self.name,
+                "later-release",
+                f"{target} is newer than {newest}, the newest release of {target.table.title} that is known, and was"
+                " taken to support at least what that does",
+                subject=target.name,
+                severity="warning",
+            )
+
+    def _lower_ir(self, model: Model, loader: tuple[int, Target], log: ChangeLog) -> None:
+        (newest, target), before = loader, model.proto.ir_version
+        try:
+            lower_ir(model, newest, log, pass_name=self.name)
+        except CannotMigrate as error:
+            raise CannotMigrate(
+                f"{target} loads IR versions up to {newest}, and the model has {before}: {error.reason}",
+                code="runtime-ir",
+                where=error.where,
+                hint=error.hint,
+            ) from error
+        reason = f"IR version {before} became {newest}, the newest that {target} loads"
+        log.note(self.name, "ir-version", reason, subject="model")
+        model.proto.ir_version = newest
+        log.record_fact("", "", IrLimit(newest))
+
+    def _check_opset(self, target: Target, opset: int, log: ChangeLog) -> None:
+        if target.opset is None or opset <= target.opset:
+            return
+        if target.lower is True:
+            raise CannotMigrate(
+                f"the model could not be brought below opset {opset}, and {target} takes models only up to opset"
+                f" {target.opset}",
+                code="runtime-opset",
+                hint="make a model for each runtime" if len(self.targets) > 1 else "leave --no-lower out",
+            )
+        log.note(
+            self.name,
+            "runtime-opset",
+            f"the model stays at its opset {opset}, but {target} is known to run models only up to opset"
+            f" {target.opset}",
+            severity="warning",
+        )
+
+    def _warn_of_faults(self, target: Target, proto: onnx.ModelProto, opset: int, log: ChangeLog) -> None:
+        for node, fault in faulty_nodes(target, proto, opset):
+            text = f"{node_label(node)}: {target} {fault.text}"
+            log.note(
+                self.name,
+                "runtime-fault",
+                f"{text}. {fault.help[:1].upper()}{fault.help[1:]}" if fault.help else text,
+                subject=node.name,
+                severity="warning",
+            )
+
+    def _name_all_axes(self, traversal: ResizeTraversal, node: ResizeNode) -> None:
+        rw = node.rw
+        if rw.node.op_type == "Resize" and rw.attribute("axes") is not None:
+            kept = name_all_axes(rw, node.shape)
+            without = ", ".join(str(target) for target in self.targets if not target.row.resize_axes)
+            does = "does" if sum(not target.row.resize_axes for target in self.targets) == 1 else "do"
+            if kept is None:
+                rw.note(
+                    f"scales or sizes are of all axes, as {without} {does} not support the attribute axes"
+                )
+            else:
+                reason = f"keeps the attribute axes, which {without} {does} not support: {kept}"
+                traversal.warn(node, reason, code="resize-kept")
+
+
+def _loads_least(targets: Targets, ir_version: int) -> tuple[int, Target] | None:
+    """Return the newest IR version that all targets load, and the one that bounds it, if that is below `ir_version`."""
+    bounds = [(t.ir_version, t) for t in targets if t.ir_version is not None and t.ir_version < ir_version]
+    return min(bounds, key=lambda item: item[0], default=None)
