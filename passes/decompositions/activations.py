@@ -110,7 +110,7 @@ def softsign(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     What changes: Abs, Add and Div.
 
-    Why equal: the text; bit for bit in ONNX Runtime but for infinite X, which gives NaN in both.
+    Why equal: the text; 6e-8 seen. Infinite X gives NaN in both.
 
     Limits: the element type must be known.
     """

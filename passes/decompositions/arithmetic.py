@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 from onnx import TensorProto
 
@@ -252,8 +253,11 @@ def limits(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if rw.version < 8:
         rw.refuse("Max and Min do not broadcast below opset 8", code="no-equal")
     x = value = rw.input(0)
-    for index, name, operator in ((1, "min", "Max"), (2, "max", "Min")):
-        given = rw.get(name) if rw.version < 11 else None
+    largest = float(
+        np.finfo(np.float32).max
+    )  # below opset 11 a limit that is left out is this, also where X is infinite
+    for index, name, operator, default in ((1, "min", "Max", -largest), (2, "max", "Min", largest)):
+        given = rw.get(name, default) if rw.version < 11 else None
         bound = rw.input(index) if given is None else number(rw, given, x)
         if bound:
             value = rw.before(operator, [value, bound], hint="limited")

@@ -37,7 +37,7 @@ def clip(rw: LoweringRewriter, value: str, low: float, high: float) -> str:
     """Limit floats to low … high."""
     if rw.version >= 11:
         return rw.before("Clip", [value, scalar(rw, low, value), scalar(rw, high, value)])
-    return rw.before("Clip", [value], min=low, max=high)
+    return rw.before("Clip", [value], min=float(low), max=float(high))
 
 
 def positive(rw: LoweringRewriter, value: str) -> str:

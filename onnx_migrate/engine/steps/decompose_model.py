@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from onnx_migrate.analysis.scope import scopes
+from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.engine.steps.decompose import Decompose, Unfit
 from onnx_migrate.engine.steps.lower_model import NEEDS_CALLER, Lowered, body_opsets, inline_refused
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
+from onnx_migrate.spec.opsets import onnx_opset
 
 __all__ = ["decompose_model"]
 
@@ -44,5 +45,9 @@ def decompose_model(model: Model, unfit: Unfit, log: ChangeLog, pass_name: str) 
     return Lowered(model, ())
 
 
-def _scopes(model: Model):  # type: ignore[no-untyped-def]
-    return scopes(model.proto, model.weights, result_ir_version=max(4, model.proto.ir_version))
+def _scopes(model: Model) -> list[Scope]:
+    proto = model.proto
+    opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version)
+    # Below opset 9, Constant nodes hold floats only, so that the others become initializers.
+    version = proto.ir_version if (opset or 0) >= 9 else max(4, proto.ir_version)
+    return scopes(proto, model.weights, result_ir_version=version)

@@ -32,6 +32,7 @@ class FitOperators(Pass):
     requires: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.SORTED, ModelProperty.TARGET_OPSET}
     )
+    for_targets: ClassVar[bool] = True
     targets: Targets
 
     def run(self, model: Model, log: ChangeLog) -> Model:
