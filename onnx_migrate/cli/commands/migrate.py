@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from onnx_migrate.cli.options.arguments import arguments
-from onnx_migrate.cli.options.config import config_option, configured
+from onnx_migrate.cli.options.config import config_option, configured, find_own_passes
 from onnx_migrate.cli.options.dynamic_batch_option import DynamicBatchCommand
 from onnx_migrate.cli.options.model_options import model_options
 from onnx_migrate.cli.options.path_conflicts import check_path_conflicts
@@ -99,8 +99,7 @@ def migrate(**options: Any) -> int:
     from onnx_migrate.migration import migrate as run
     from onnx_migrate.url import is_url, resolve_file_url
 
-    if options["extra"]:
-        sys.path.append(os.getcwd())  # unlike `python -m`, a console script does not import from there
+    find_own_passes(options)
     piped, page = target == STREAM, None
     with Progress(options["quiet"] or options["as_json"]) as progress:
         try:

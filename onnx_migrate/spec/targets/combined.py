@@ -115,6 +115,11 @@ class Targets:
         return frozenset().union(*(member.row.write for member in self.members))
 
     @property
+    def without_functions(self) -> tuple[Target, ...]:
+        """The targets that take no local functions."""
+        return tuple(member for member in self.members if not member.row.functions)
+
+    @property
     def measured(self) -> bool:
         """Whether the rows of all were measured."""
         return all(member.measured for member in self.members)
