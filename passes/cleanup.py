@@ -9,12 +9,11 @@ import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.model.graphs import Body, all_nodes, bodies, initializer_names, names_read, output_names
+from onnx_migrate.model.graphs import Body, bodies, initializer_names, names_read, output_names
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
 from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["Cleanup"]
 

@@ -165,7 +165,9 @@ def test_a_higher_ir_version_is_loaded() -> None:
 
     assert result.report.header_only
     notes = (result.report.verification or {})["notes"]
-    assert notes == ["the graph and the weights are those of the original, so the result was loaded and not run"]
+    assert notes == [
+        "the graph and the weights are those of the original, so the result was loaded and not run"
+    ]
 
 
 def test_imports_that_something_uses_stay() -> None:

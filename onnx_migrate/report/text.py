@@ -58,9 +58,7 @@ def _header(report: Report, arrow: str, writer: _Writer) -> None:
 
 def _notes(notes: Iterable[Note], writer: _Writer) -> None:
     for note in notes:
-        writer.line(
-            f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{_safe(note.message)}"
-        )
+        writer.line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{_safe(note.message)}")
 
 
 def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str, other: str) -> None:

@@ -37,7 +37,9 @@ def differ_in_header_alone(one: Model, other: Model) -> bool:
         return False
     if len(mine.graph.node) != len(its.graph.node):
         return False  # to spare the copies
-    if any(held is not as_held for held, as_held in zip(one.weights.memory, other.weights.memory, strict=False)):
+    if any(
+        held is not as_held for held, as_held in zip(one.weights.memory, other.weights.memory, strict=False)
+    ):
         return False
     return _drops_unused_imports(mine, its) and _bare(mine) == _bare(its)
 
@@ -49,9 +51,7 @@ def unused_imports(proto: onnx.ModelProto) -> list[str]:
     used = {node.domain for node in all_nodes(proto)}
     used.update(function.domain for function in proto.functions)
     return [
-        entry.domain
-        for entry in proto.opset_import
-        if not is_onnx(entry.domain) and entry.domain not in used
+        entry.domain for entry in proto.opset_import if not is_onnx(entry.domain) and entry.domain not in used
     ]
 
 
