@@ -129,7 +129,8 @@ class PipelineRun:
                 if item.changes_numbers:
                     self._change_numbers(item)
                 elif item.optional and not self._require_optional:
-                    self._try(item)
+                    if item.is_wanted(self._original, self._model):
+                        self._try(item)
                 else:
                     self._run(item)
                     if item.narrows:
@@ -155,7 +156,7 @@ class PipelineRun:
         self._log.note(
             item.name,
             "other-numbers",
-            f"{item.name} changed what the model computes, as it was asked to. The verification therefore compares"
+            f"{item.name} changed what the model computes, {item.why_other_numbers()}. The verification therefore compares"
             f" the result with the model after {item.name}, not with the original",
             severity="warning",
         )
