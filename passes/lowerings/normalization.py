@@ -39,10 +39,7 @@ def layer_normalization_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> N
     axes = _axes_from(rw, rw.pop("axis", -1))
     mean = _mean(rw, source, axes)
     deviation = rw.before("Sub", [source, mean], hint="deviation")
-    if _is_cast(rw, source):
-        square = rw.before("Mul", [deviation, deviation], hint="square")
-    else:
-        square = _square(rw, deviation, wide)
+    square = _square(rw, deviation, wide, as_product=_is_cast(rw, source))
     std = _root(rw, _mean(rw, square, axes), wide)
     outputs = [rw.output(index) for index in range(3)]
     inverse = ""
@@ -163,10 +160,10 @@ def _mean(rw: LoweringRewriter, value: str, axes: list[int]) -> str:
     return reduce(rw, "ReduceMean", value, axes)
 
 
-def _square(rw: LoweringRewriter, value: str, dtype: int) -> str:
-    """Square with Pow, the form by which runtimes know the whole as one normalisation."""
-    two = rw.constant(np.array(2, helper.tensor_dtype_to_np_dtype(dtype)), "two")
-    return rw.before("Pow", [value, two], hint="square")
+def _square(rw: LoweringRewriter, value: str, dtype: int, *, as_product: bool = False) -> str:
+    """Square with Pow, the form by which runtimes know the whole as one normalisation, or with Mul."""
+    two = rw.constant(np.array(2, helper.tensor_dtype_to_np_dtype(dtype)), "two") if not as_product else ""
+    return rw.before("Pow" if two else "Mul", [value, two or value], hint="square")
 
 
 def _is_cast(rw: LoweringRewriter, value: str) -> bool:
