@@ -22,9 +22,9 @@ from .migrate_ml import DOMAIN as ML
 from .migrate_ml import MigrateMl
 from .migrate_opset import MigrateOpset, Newer
 from .open_dims import OpenDims
-from .resize import ResizeForm, ResizeIntent
+from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
-from .targets import RuntimeLimits
+from .targets import FitOperators, RuntimeLimits
 
 __all__ = ["default_pipeline"]
 
@@ -46,8 +46,8 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     if options.fix is not None:
         passes.append(FixDims(fix=options.fix))
     passes += _migrations(options)
-    if options.resize_intent:
-        passes.append(ResizeIntent(dynamic=options.dynamic))
+    if options.resize_intent or any(item.name == "migrate_opset" for item in passes):
+        passes.append(_exporter_intent(options))
     passes += [
         ResizeForm(form=_resize_form(options), dynamic=options.dynamic),
         DeclaredShapes(),
@@ -59,7 +59,8 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     passes += [*_lowerings(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes(), *_fittings(options)]
     if options.simplify:
-        passes.append(Simplify(limits=options.limits, isolated=options.isolated))
+        always = options.ir_version is None  # a model whose header alone was wrong is left as it is
+        passes.append(Simplify(limits=options.limits, isolated=options.isolated, always=always))
     return passes
 
 
@@ -81,9 +82,25 @@ def _resize_form(options: PipelineOptions) -> Form:
     return options.targets.resize_form if options.targets else "auto"
 
 
+def _exporter_intent(options: PipelineOptions) -> Pass:
+    """Return the pass for Resizes that PyTorch could not write: it restores them, or tells of them.
+
+    Runtimes that compute for the original what PyTorch meant get it written, if all of them do. Else the result computes what
+    the file says, as the others do for the original, and there is a warning.
+    """
+    targets, dynamic = options.targets, options.dynamic
+    like = targets.resize_intent if targets is not None else ()
+    if options.resize_intent:
+        return ResizeIntent(dynamic=dynamic)
+    if targets is not None and len(like) == len(targets):
+        return ResizeIntent(dynamic=dynamic, like=str(targets))
+    return IntentNote(dynamic=dynamic, like=" and ".join(map(str, like)))
+
+
 def _fittings(options: PipelineOptions) -> list[Pass]:
     """Return the passes that make the model fit the runtimes it is for."""
-    return [RuntimeLimits(targets=options.targets)] if options.targets else []
+    targets = options.targets
+    return [FitOperators(targets=targets), RuntimeLimits(targets=targets)] if targets else []
 
 
 def _ir_version(options: PipelineOptions) -> list[Pass]:

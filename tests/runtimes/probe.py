@@ -7,6 +7,7 @@ DRIVERS is the folder of onnx_migrate.verify.evaluators.drivers. Converters cras
 ncnn and RKNN has a process of its own, and may also end in "crashes" or "times out".
 """
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -26,8 +27,12 @@ ANY_SHAPE = ("opencv", "ncnn")  # OpenCV has neither scalars nor vectors, and nc
 def onnxruntime(path, feeds, outputs):
     import onnxruntime as ort
 
-    ort.set_default_logger_severity(4)
-    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    if hasattr(ort, "set_default_logger_severity"):
+        ort.set_default_logger_severity(4)
+    try:
+        session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    except TypeError:  # before 1.3
+        session = ort.InferenceSession(path)
     return lambda feeds: session.run(None, feeds)
 
 
@@ -81,11 +86,11 @@ def tolerance(expected):
 def apart(expected, given):
     """Say in a few words how a result differs."""
     if given.size != expected.size or given.shape != expected.shape:
-        return "%s in place of %s" % (given.shape, expected.shape)
+        return "{} in place of {}".format(given.shape, expected.shape)
     if not given.size or given.dtype.kind not in "fiub":
         return ""
     difference = np.abs(given.astype(float) - expected.astype(float))
-    return "%.2g of %.2g" % (np.max(difference), np.max(np.abs(expected.astype(float))))
+    return "{:.2g} of {:.2g}".format(np.max(difference), np.max(np.abs(expected.astype(float))))
 
 
 def judge(load, name):
@@ -117,10 +122,8 @@ def isolated(load, name):
     with os.fdopen(reader, "rb") as file:
         text = file.read()
     _, status = os.waitpid(child, 0)
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # a converter that it left behind
-    except ProcessLookupError:
-        pass
     if text:
         return json.loads(text.decode())
     late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM

@@ -43,17 +43,20 @@ _DATA = {
 }  # fmt: skip
 """Operators of which all inputs are data; of others, the first is, and models have the rest as weights or constants."""
 
+_NO_DATA = {"BlackmanWindow", "ConstantOfShape", "HammingWindow", "HannWindow", "MelWeightMatrix", "Range"}
+"""Operators of which no input is data."""
+
 
 @dataclass(frozen=True)
 class Sampled:
     """A case: what its model is called at each opset at which it may run otherwise than at the one before.
 
     It may where the standard changed one of its operators, or a step wrote others. The name is empty where the model cannot
-    be brought to the opset. `operator` is the operator that a case of the standard is of, "" for a fixture.
+    be brought to the opset. `operators` has the operators of each model.
     """
 
-    operator: str
     names: Mapping[int, str]
+    operators: Mapping[str, frozenset[str]]
 
 
 def build(folder: Path, *, small: bool = False) -> dict[str, Sampled]:
@@ -73,6 +76,7 @@ def build(folder: Path, *, small: bool = False) -> dict[str, Sampled]:
         _few(_cases(_RELEASES + _MORE)) if small else _cases(_RELEASES)
     ):
         found: dict[int, str] = {}
+        operators: dict[str, frozenset[str]] = {}
         before = b""
         own = onnx_opset(model.opset_import, ir_version=model.ir_version) or 1
         for opset in OPSETS if small else range(max(own, 9), OPSETS.stop):
@@ -83,15 +87,17 @@ def build(folder: Path, *, small: bool = False) -> dict[str, Sampled]:
                 before = b""
                 continue
             bodies = [result.graph, *result.functions]
-            anew = any(opset in changed[name] for body in bodies for name in _operators(body))
+            used = frozenset(name for body in bodies for name in _operators(body))
+            anew = any(opset in changed[name] for name in used)
             written = b"".join(body.SerializeToString(deterministic=True) for body in bodies)
             if anew or written != before:
                 found[opset] = f"opset{opset}/{case}"
+                operators[found[opset]] = used
                 (folder / f"opset{opset}").mkdir(exist_ok=True)
                 onnx.save(result, folder / f"{found[opset]}.onnx")
             before = written
-        sampled[case] = Sampled(operator, found)
-        write_io(folder, case, feeds, [value.name for value in model.graph.output], expected)
+        sampled[case] = Sampled(found, operators)
+        write_io(folder, case, feeds, expected, [value.name for value in model.graph.output])
     return sampled
 
 
@@ -103,9 +109,12 @@ def _at(model: onnx.ModelProto, opset: int) -> onnx.ModelProto | None:
 
 
 def write_io(
-    folder: Path, case: str, feeds: dict[str, Any], names: Sequence[str], expected: Sequence[Any]
+    folder: Path, case: str, feeds: Mapping[str, Any], expected: Sequence[Any], names: Sequence[str] = ()
 ) -> None:
-    """Write what a case is fed, and the names and values of its outputs, as probe.py reads it."""
+    """Write what a case is fed and what must come of it, as probe.py reads it.
+
+    All but ONNX Runtime want the names of the outputs.
+    """
     given = {f"i:{name}": value for name, value in feeds.items()}
     wanted = {f"o:{index:02}": value for index, value in enumerate(expected)}
     np.savez(folder / "io" / f"{case}.npz", names=np.array(names), **given, **wanted)
@@ -127,6 +136,8 @@ def _few(loaded: Iterable[Loaded]) -> Iterator[Loaded]:
     for case, operator, model, feeds, expected in loaded:
         if not operator:
             yield case, operator, model, feeds, expected
+        elif operator in _NO_DATA:
+            continue
         elif operator in _DATA:
             kept[operator].append((case, operator, model, feeds, expected))
         else:

@@ -69,7 +69,7 @@ def identities(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (ir_version, opset) in names.items():
         text = f'<ir_version: {ir_version}, opset_import: ["": {opset}]> g (float[2] x) => (float[2] y) {{ y = Identity (x) }}'
         (folder / f"{name}.onnx").write_bytes(onnx.parser.parse_model(text).SerializeToString())
-        write_io(folder, name, {"x": x}, ["y"], [x])
+        write_io(folder, name, {"x": x}, [x], ["y"])
     return folder
 
 
@@ -107,7 +107,7 @@ def test_models_give_the_same_numbers_there(
         with np.load(source.with_suffix(".io.npz")) as recorded:
             feeds = {value.name: recorded[value.name] for value in session.get_inputs()}
         outputs = [value.name for value in session.get_outputs()]
-        write_io(tmp_path, name, feeds, outputs, session.run(None, feeds))
+        write_io(tmp_path, name, feeds, session.run(None, feeds), outputs)
 
     found = ran(requirement, tmp_path, list(models))
 
@@ -134,7 +134,7 @@ def test_exports_of_pytorch_come_down_for_old_releases(version: str, tmp_path: P
                     [str(tmp_path / "source.onnx"), target, "--for", f"onnxruntime=={version}", "--quiet"]
                 )
             assert end.value.code == 0
-            write_io(tmp_path, names[-1], feeds, [value.name for value in source.graph.output], outputs)
+            write_io(tmp_path, names[-1], feeds, outputs)
     (tmp_path / "source.onnx").unlink()
 
     found = ran(f"onnxruntime=={version}", tmp_path, names)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.cli.options.cluster import cluster
-from onnx_migrate.cli.options.config import config_option, configured
+from onnx_migrate.cli.options.config import config_option, configured, find_own_passes
 from onnx_migrate.cli.options.dynamic_batch_option import DynamicBatchCommand
 from onnx_migrate.cli.options.model_options import model_options
 from onnx_migrate.cli.options.path_conflicts import check_path_conflicts
@@ -99,8 +97,7 @@ def batch(**options: Any) -> int:
     from onnx_migrate.cli.output.batch_progress import BatchProgress
     from onnx_migrate.errors import SaveError, UsageError
 
-    if options["extra"]:
-        sys.path.append(os.getcwd())  # unlike `python -m`, a console script does not import from there
+    find_own_passes(options)
     interrupted = False
     try:
         check_path_conflicts(

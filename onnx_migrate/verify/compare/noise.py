@@ -15,6 +15,9 @@ from onnx_migrate.verify.verdict import Comparison
 
 __all__ = ["Noise", "perturbed_by_ulp"]
 
+_RARE = 100
+"""One of so many elements of a quantised model may be another whole number."""
+
 
 class Noise:
     """The largest difference observed between runs of the original, per feed and output, and each output's scale.
@@ -104,16 +107,18 @@ class Noise:
                 found[name] = min(parts)
         return found
 
-    def outputs_beyond_noise(self, index: int, again: Mapping[str, Any]) -> set[str]:
-        """Return the outputs of which another run differs by more than any rounding explains.
+    def outputs_beyond(self, share: float, index: int, again: Mapping[str, Any]) -> set[str]:
+        """Return the outputs of which another run on feed `index` differs by more than a share of the output's scale.
 
-        That is more than a hundredth of the output's scale: the largest noise that a tolerance accepts.
+        No rounding explains more than a hundredth, the largest noise that a tolerance accepts (`Tolerance.ceiling`).
         """
         return {
             name
             for name, value in self._runs[index].items()
             for (part, a), (_, b) in zip(flatten(name, value), flatten(name, again[name]), strict=False)
-            if compare(part, a, b, Tolerance(), float("inf"), self._scales[part], discrete_noise=True).problem
+            if compare(
+                part, a, b, Tolerance(ceiling=share), float("inf"), self._scales[part], discrete_noise=True
+            ).problem
         }
 
     def compare(
@@ -145,6 +150,17 @@ class Noise:
                 )
             )
         return entries
+
+    def are_rare_steps(self, output: str, before: Any, after: Any) -> bool:
+        """Whether a run differs in a hundredth of an output's elements at most, and there by a hundredth of its scale."""
+        here, there = flatten(output, before), flatten(output, after)
+        if [name for name, _ in here] != [name for name, _ in there]:
+            return False
+        for (part, a), (_, b) in zip(here, there, strict=True):
+            found = compare(part, a, b, Tolerance(), float("inf"), self._scales[part], discrete_noise=True)
+            if found.problem or found.differing > max(1, found.elements // _RARE):
+                return False
+        return True
 
 
 def perturbed_by_ulp(feed: Mapping[str, Any], seed: int, exact: Set[str] = frozenset()) -> dict[str, Any]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import numpy as np
+import onnx
+import onnxruntime as ort
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
@@ -135,3 +140,37 @@ def test_bfloat16_ends_at_opset_13() -> None:
     with pytest.raises(CannotMigrate) as caught:
         lower(source, 12)
     assert caught.value.code == "no-such-type"
+
+
+@pytest.mark.parametrize("target", [16, 12, 9])
+@pytest.mark.parametrize(
+    ("operator", "opset", "bias", "one_node"),
+    [("LayerNormalization", 17, ", b", "LayerNormalization"), ("RMSNormalization", 23, "", "SimplifiedLayerNormalization")],
+)  # fmt: skip
+def test_onnx_runtime_makes_one_node_of_the_parts_again(
+    operator: str, opset: int, bias: str, one_node: str, target: int, tmp_path: Path
+) -> None:
+    source = model(text(operator, opset, [2, 3, 4], bias=bias))
+    weights = random_feeds(source)
+    for value in list(source.graph.input)[1:]:  # ONNX Runtime does so only for weights that are constants
+        source.graph.initializer.append(onnx.numpy_helper.from_array(weights[value.name], value.name))
+        source.graph.input.remove(value)
+    lowered, _ = lower(source, target)
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    ort.InferenceSession(lowered.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    optimised = onnx.load(options.optimized_model_filepath)
+    assert Counter(node.op_type for node in optimised.graph.node) == {one_node: 1}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "double", "float16"])
+def test_layer_normalization_behind_a_cast_loads_with_optimisation(dtype: str) -> None:
+    source = f"""<ir_version: 8, opset_import: ["": 17]> graph ({dtype}[2,3,4] x) => (float[2,3,4] y)
+        <float[4] s = {{1, 2, 3, 4}}> {{ a = Cast<to = 1> (x) c = Identity (a) y = LayerNormalization (c, s, s) }}"""
+    lowered, _ = lower(source, 13)
+    feeds = random_feeds(model(source))
+    session = ort.InferenceSession(lowered.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(
+        session.run(None, feeds)[0], run(model(source), feeds)[0], rtol=1e-5, atol=1e-5
+    )
