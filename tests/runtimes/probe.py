@@ -86,11 +86,11 @@ def tolerance(expected):
 def apart(expected, given):
     """Say in a few words how a result differs."""
     if given.size != expected.size or given.shape != expected.shape:
-        return "{} in place of {}".format(given.shape, expected.shape)
+        return f"{given.shape} in place of {expected.shape}"
     if not given.size or given.dtype.kind not in "fiub":
         return ""
     difference = np.abs(given.astype(float) - expected.astype(float))
-    return "{:.2g} of {:.2g}".format(np.max(difference), np.max(np.abs(expected.astype(float))))
+    return f"{np.max(difference):.2g} of {np.max(np.abs(expected.astype(float))):.2g}"
 
 
 def judge(load, name):

@@ -62,7 +62,7 @@ def run(runtime: str, version: str, folder: Path, names: Iterable[str], python: 
             input="".join(f"{name}\n" for name in left),
             capture_output=True,
             text=True,
-            env={**environment, "OMP_NUM_THREADS": "1"},
+            env={**environment, "OMP_NUM_THREADS": "1", "RUST_BACKTRACE": "0"},
             check=False,
         )
         begun = ""

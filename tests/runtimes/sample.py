@@ -52,9 +52,10 @@ class Sampled:
     """A case: what its model is called at each opset at which it may run otherwise than at the one before.
 
     It may where the standard changed one of its operators, or a step wrote others. The name is empty where the model cannot
-    be brought to the opset. `operators` has the operators of each model.
+    be brought to the opset. `operator` is the one that the case is of, "" for a fixture; `operators` has all of each model.
     """
 
+    operator: str
     names: Mapping[int, str]
     operators: Mapping[str, frozenset[str]]
 
@@ -96,7 +97,7 @@ def build(folder: Path, *, small: bool = False) -> dict[str, Sampled]:
                 (folder / f"opset{opset}").mkdir(exist_ok=True)
                 onnx.save(result, folder / f"{found[opset]}.onnx")
             before = written
-        sampled[case] = Sampled(found, operators)
+        sampled[case] = Sampled(operator, found, operators)
         write_io(folder, case, feeds, expected, [value.name for value in model.graph.output])
     return sampled
 
