@@ -40,11 +40,7 @@ def _target(text: str) -> Target:
     path, release = _path(text)
     if path:
         return _at(read_table(path), release, text)
-    name, release = _split(_without_preamble(text))
-    known = find(name)
-    if known is None:
-        raise _unknown(text, name)
-    table, bundle = known
+    release, (table, bundle) = _named(text)
     if bundle is not None:
         own, later = _bundled(bundle, release, text)
         target = _at(table, own, text)
@@ -61,9 +57,16 @@ def _path(text: str) -> tuple[str, str]:
     return (own, "") if own.endswith(".toml") or os.sep in own else ("", "")
 
 
-def _without_preamble(text: str) -> str:
-    """Return what follows the last "with" or "on" of a request, as in "Jetson with TensorRT 8.2"."""
-    return re.split(r"\s(?:with|on)\s", text.strip(), flags=re.I)[-1]
+def _named(text: str) -> tuple[str, tuple[Table, Bundle | None]]:
+    """Return release and table of a request; of "Jetson with TensorRT 8.2" those of the part that names a release."""
+    parts = [
+        re.sub(r"^(?:an?|the|for|runs?)\s+", "", part, flags=re.I)
+        for part in re.split(r"\s(?:with|on|for|using)\s", text.strip(), flags=re.I)
+    ]
+    found = [(release, known) for name, release in map(_split, parts) if (known := find(name))]
+    if not found:
+        raise _unknown(text, _split(parts[-1])[0])
+    return max(found, key=lambda item: bool(item[0]))
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -103,8 +106,11 @@ def _at(table: Table, release: str, request: str) -> Target:
     rows = table.releases
     if not rows[0].since:
         return Target(table, rows[0], release, release if is_number(release) else "", request)
-    assumed = not (release or installed(table.packages))
-    release = release or installed(table.packages) or table.default
+    if not release:
+        own = installed(table.packages)
+        if own or table.default:
+            found = _at(table, own or table.default, request)
+            return replace(found, installed=bool(own), assumed=not own)
     if not release:
         missing = f"{table.title} is not installed, so its" if table.packages else f"the {table.title}"
         raise UsageError(
@@ -129,7 +135,7 @@ def _at(table: Table, release: str, request: str) -> Target:
             hint=f"known from {_span(table)}; for another, name the opset with --opset, or write a file of your own",
         )
     later = is_later(release, table.newest or rows[-1].since)
-    return Target(table, rows[index], release, release, request, later, assumed)
+    return Target(table, rows[index], release, release, request, later)
 
 
 def _bundled(bundle: Bundle, release: str, text: str) -> tuple[str, bool]:
