@@ -24,7 +24,7 @@ from .migrate_opset import MigrateOpset, Newer
 from .open_dims import OpenDims
 from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
-from .targets import RuntimeLimits
+from .targets import FitOperators, RuntimeLimits
 
 __all__ = ["default_pipeline"]
 
@@ -98,7 +98,8 @@ def _exporter_intent(options: PipelineOptions) -> Pass:
 
 def _fittings(options: PipelineOptions) -> list[Pass]:
     """Return the passes that make the model fit the runtimes it is for."""
-    return [RuntimeLimits(targets=options.targets)] if options.targets else []
+    targets = options.targets
+    return [FitOperators(targets=targets), RuntimeLimits(targets=targets)] if targets else []
 
 
 def _ir_version(options: PipelineOptions) -> list[Pass]:

@@ -81,7 +81,7 @@ def builtin_passes() -> dict[str, type[Pass]]:
     """Return the classes of this package's passes by name."""
     package = importlib.import_module("onnx_migrate.passes")
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-        if module.name not in ("adapters", "lowerings"):
+        if module.name not in ("adapters", "lowerings", "decompositions"):
             importlib.import_module(f"{package.__name__}.{module.name}")
     return dict(sorted(_builtin.items()))
 

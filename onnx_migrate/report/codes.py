@@ -84,6 +84,7 @@ CODES = {
     "no-scales": "A Resize has neither scales nor sizes, or both are empty. Correct the node in the exporter.",
     "no-such-mode": "The node's mode, coordinate_transformation_mode or nearest_mode has a value that its operator does not define. The message lists the valid ones.",
     "not-inferred": "onnx's shape inference fails on the model, so the shapes of the outputs are unknown. The message has the error of onnx; often a node has a domain that is not imported.",
+    "target-lacks": "A runtime given with --for does not have this operator, or does not take it with these attribute values or this element type, and it cannot be written with operators that it has. The message says in which release the runtime has it, if that is known, and where the table of the runtime is from. Bring the model to that release, or replace the operator in the model; docs/targets.md says how operators are decomposed.",
     "runtime-ir": "The runtime given with --for rejects models of this IR version, whatever their opset, and the model holds something that the IR versions it loads do not have. The message says what and where; docs/ir-versions.md has the whole table.",
     "scales-and-sizes": "A Resize has both scales and sizes; ONNX allows only one of them. Remove one in the exporter.",
     "sequence-lens": "A Scan of opset 8 has sequences of different lengths (sequence_lens), which no later version of Scan supports. Scan sequences of one length, and leave sequence_lens out.",
