@@ -172,7 +172,7 @@ def migrate(
     """
     arguments = dict(locals())
     limits, policy = Limits.of(timeout, memory_limit), policy_of(verify)
-    targets = runtime if runtime is None or isinstance(runtime, Targets) else resolve(runtime)
+    targets = None if runtime is None else resolve(runtime)
     request = Request.of(arguments, _defaults(), targets)
     if pipeline is None:
         pipeline = default_pipeline(

@@ -15,7 +15,7 @@ from onnx_migrate.files.atomic_file import NewFile
 from onnx_migrate.files.digest import file_digest
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.request import tool_versions
-from onnx_migrate.spec.targets import Targets, resolve
+from onnx_migrate.spec.targets import resolve
 
 __all__ = ["NAME", "Journal", "content", "key", "whole", "written"]
 
@@ -99,7 +99,7 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
             if path.is_file():
                 read[str(path)] = file_digest(path)
     runtime = options.pop("runtime", None)
-    targets = runtime if runtime is None or isinstance(runtime, Targets) else resolve(runtime)
+    targets = None if runtime is None else resolve(runtime)
     asked = {
         "options": {**options, "external": external},
         "targets": targets.as_dict() if targets else [],

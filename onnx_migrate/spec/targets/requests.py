@@ -20,12 +20,14 @@ from onnx_migrate.spec.targets.target import Target
 __all__ = ["resolve"]
 
 
-def resolve(texts: Iterable[str]) -> Targets:
-    """Return the targets for texts such as "onnxruntime==1.14", "tensorrt" and "./mychip.toml==2.0".
+def resolve(texts: str | Iterable[str] | Targets) -> Targets:
+    """Return the targets for texts such as "onnxruntime==1.14", "tensorrt" and "./mychip.toml==2.0"; targets as they are.
 
     Without a release, it is that of the installed package. Raises UsageError for an unknown runtime, a release that is older
     than its table, a release that must be named and is not, a file that is wrong, and targets that no model can suit.
     """
+    if isinstance(texts, Targets):
+        return texts
     given = (texts,) if isinstance(texts, str) else tuple(texts)
     if not given:
         raise UsageError("no runtime is named", hint="name one, as in onnxruntime==1.14")
