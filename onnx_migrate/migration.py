@@ -25,6 +25,7 @@ from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.model import Model
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.report.request import Request
+from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.spec.targets import Lower, Targets, resolve
@@ -205,7 +206,8 @@ def migrate(
             original = files.load(source)
     clock.seconds["load"] = original.load_seconds
     log, proof = ChangeLog(), None
-    with ready_worker(limits) if isolated and policy != "off" else nullcontext() as worker:
+    ready = isolated and policy != "off" and ir_version is None  # what is asked for may take no run at all
+    with ready_worker(limits) if ready else nullcontext() as worker:
         try:
             result = pipeline.run(original, log, require_optional=simplify == "require", stage=clock)
             if policy != "off":
@@ -247,6 +249,7 @@ def migrate(
         simplified=log.fact(Simplification, "", ""),
         seconds=clock.seconds,
         request=request,
+        header_only=not log.changes and differ_in_header_alone(original, result.model),
     )
     return Migration(report, original, result.model)
 

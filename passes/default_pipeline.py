@@ -59,7 +59,8 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     passes += [*_lowerings(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes(), *_fittings(options)]
     if options.simplify:
-        passes.append(Simplify(limits=options.limits, isolated=options.isolated))
+        always = options.ir_version is None  # a model whose header alone was wrong is left as it is
+        passes.append(Simplify(limits=options.limits, isolated=options.isolated, always=always))
     return passes
 
 

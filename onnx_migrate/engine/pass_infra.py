@@ -59,6 +59,10 @@ class Pass(ABC):
         Names, types and order of the model's inputs and outputs must stay.
         """
 
+    def is_wanted(self, original: Model, model: Model) -> bool:
+        """Return whether an optional pass is to run on what became of a model."""
+        return True
+
     def why_other_numbers(self) -> str:
         """Return why a pass that changes numbers does so, as the end of a sentence."""
         return "as it was asked to"

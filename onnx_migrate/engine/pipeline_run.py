@@ -129,7 +129,8 @@ class PipelineRun:
                 if item.changes_numbers:
                     self._change_numbers(item)
                 elif item.optional and not self._require_optional:
-                    self._try(item)
+                    if item.is_wanted(self._original, self._model):
+                        self._try(item)
                 else:
                     self._run(item)
                     if item.narrows:

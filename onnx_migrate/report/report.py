@@ -79,7 +79,9 @@ class Report:
 
     `verification` is a `Verdict` as a dict, `dynamic` the results of running at other sizes; None if they were not
     run. `dims` are the axes of inputs that were made dynamic. `simplified` has the operators before and after the
-    simplifier, None if it changed nothing. `seconds` holds the duration of each stage. `request` is what was asked for.
+    simplifier, None if it changed nothing. `seconds` holds the duration of each stage. `header_only` is whether the result
+    differs in IR version, imports that nothing used and annotations only, so that the graph is unchanged. `request` is what
+    was asked for.
     """
 
     model: str
@@ -93,6 +95,7 @@ class Report:
     dims: DimPlan = field(default_factory=DimPlan)
     simplified: Simplification | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    header_only: bool = False
     request: Request | None = None
 
     def saved(self, output: str | None, *flags: str) -> Report:
@@ -129,6 +132,7 @@ class Report:
             "dynamic": self.dynamic,
             "dims": self.dims.as_dicts(),
             "simplified": self.simplified.as_dict() if self.simplified else None,
+            "header_only": self.header_only,
             "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()},
         }
 
