@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from onnx_migrate.report.report import AS_DECLARED, GRADES, INEXACT, Report
+from onnx_migrate.report.request import Request, tool_versions
 from onnx_migrate.rewrite.change_log import Change, Note
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     if report.dynamic is not None:
         _dynamic(report.dynamic, writer)
     _verification(report.verification, writer)
+    if report.request is not None:
+        _request(report.request, report.command, writer)
 
 
 def _header(report: Report, arrow: str, writer: _Writer) -> None:
@@ -77,6 +80,23 @@ class _Writer:
 
     def head(self, text: str) -> None:
         self.line(f"\n[bold]{text}[/]")
+
+
+def _request(request: Request, command: str | None, writer: _Writer) -> None:
+    """Say what was asked for, of which versions, and the command that does it again."""
+    versions = tool_versions()
+    tools = ", ".join(f"{name} {versions[name]}" for name in ("onnx-migrate", "onnx", "onnxruntime"))
+    writer.head("asked for")
+    for target in request.targets or ():
+        takes = [f"opsets up to {target.opset}"] if target.opset is not None else []
+        takes += [f"IR versions up to {target.ir_version}"] if target.ir_version is not None else []
+        writer.line(f"  {_safe(target.qualified)}{': ' if takes else ''}{', '.join(takes)}")
+    if command is None:
+        options = ", ".join(f"{name}={value!r}" for name, value in request.options.items())
+        writer.line(f"  migrate(…{', ' if options else ''}{_safe(options)})")
+    else:
+        writer.line(f"  {_safe(command)}")
+    writer.line(f"  with {_safe(tools)}")
 
 
 def _changes(changes: Iterable[Change], writer: _Writer, everything: bool) -> None:

@@ -107,16 +107,18 @@ class Noise:
                 found[name] = min(parts)
         return found
 
-    def outputs_beyond_noise(self, index: int, again: Mapping[str, Any]) -> set[str]:
-        """Return the outputs of which another run differs by more than any rounding explains.
+    def outputs_beyond(self, share: float, index: int, again: Mapping[str, Any]) -> set[str]:
+        """Return the outputs of which another run on feed `index` differs by more than a share of the output's scale.
 
-        That is more than a hundredth of the output's scale: the largest noise that a tolerance accepts.
+        No rounding explains more than a hundredth, the largest noise that a tolerance accepts (`Tolerance.ceiling`).
         """
         return {
             name
             for name, value in self._runs[index].items()
             for (part, a), (_, b) in zip(flatten(name, value), flatten(name, again[name]), strict=False)
-            if compare(part, a, b, Tolerance(), float("inf"), self._scales[part], discrete_noise=True).problem
+            if compare(
+                part, a, b, Tolerance(ceiling=share), float("inf"), self._scales[part], discrete_noise=True
+            ).problem
         }
 
     def compare(
