@@ -56,7 +56,7 @@ def _refine_label_encoder(scope: Scope, node: onnx.NodeProto) -> None:
     if not node.input or not node.output or scope.value_type(node.output[0]).dtype is not None:
         return
     known = scope.value_type(node.input[0])
-    dtype = next((_LABELS[a.name] for a in node.attribute if a.name in _LABELS), None)
+    dtype: int | None = next((_LABELS[a.name] for a in node.attribute if a.name in _LABELS), None)
     for attribute in node.attribute:
         if attribute.name == "values_tensor":
             dtype = attribute.t.data_type
