@@ -40,7 +40,7 @@ COMMANDS = [f"plain,{name}" for name in ("batch", "explain", "inspect", "migrate
         ("onnx-migrate small.onnx --simplify re", ["plain,require"]),
         ("onnx-migrate small.onnx --without sim", ["plain,simplify"]),
         ("onnx-migrate --dynamic-batch items --for onnxrun", ["plain,onnxruntime", "plain,onnxruntime-web"]),
-        ("onnx-migrate small.onnx --for rk3588", ["plain,rk3588"]),
+        ("onnx-migrate small.onnx --for rk3588s", ["plain,rk3588s"]),
         ("onnx-migrate small.onnx --for ./my", ["file,./my"]),
         ("onnx-migrate inspect --for tensorrt==8.", ["plain,tensorrt==8.4"]),
         ("onnx-migrate explain softmax-", ["plain,softmax-11", "plain,softmax-13"]),
