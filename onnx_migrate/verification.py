@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 from onnx_migrate.engine.pass_infra import Pass, make_pass
@@ -13,6 +14,7 @@ from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, UsageError, VerificationFailed
 from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.alternative import Alternative, tell_distance
 from onnx_migrate.rewrite.annotations import differ_in_ir_version_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
@@ -71,14 +73,17 @@ class Verifying:
         load, and for an unverified result if `required`; CannotMigrate where a dim that was made dynamic is not.
         """
         plan = log.fact(DimPlan, "", "")
+        alternative = log.fact(Alternative, "", "")
         *earlier, last = result.segments
         verdicts = []
-        for segment in earlier:
+        for segment, following in pairwise(result.segments):
             with self.prover_of(segment.start) as prover:
-                verdicts.append(prover.prove(segment.end, segment.exact, plan, segment.lifted).verdict)
+                proof = prover.prove(segment.end, segment.exact, plan, segment.lifted, other=following.start)
+                verdicts.append(proof.verdict)
         with self.prover_of(last.start) as prover:
             try:
-                result, proof = self._last(result, prover, plan, log)
+                other = alternative.model if alternative and not earlier else None
+                result, proof = self._last(result, prover, plan, log, other)
             except VerificationFailed as error:
                 if error.code == "does-not-load":
                     error.hint = _hint(error.hint, self._newest_loadable(original, result.model, prover))
@@ -88,23 +93,34 @@ class Verifying:
             log.note(
                 name,
                 "held-before",
-                f"the model before {name}, compared with the original: {verdict.summary}",
+                f"the model before {name}, compared with the original: {verdict.summary}"
+                + (f". After {name}, {verdict.distance}" if verdict.distance else ""),
             )
+        if earlier:
+            after = f"the model after {earlier[-1].ended_by}"
+            proof = replace(proof, verdict=replace(proof.verdict, compared_with=after))
+        elif alternative is not None and proof.verdict.distance is not None:
+            tell_distance(log, alternative, str(proof.verdict.distance))
         for verdict in (*verdicts, proof.verdict):
             if self.required and verdict.kind is Kind.UNVERIFIED:
                 raise _unverified(verdict)
         return result, proof
 
     def _last(
-        self, result: PipelineResult, prover: Prover, plan: DimPlan | None, log: ChangeLog
+        self,
+        result: PipelineResult,
+        prover: Prover,
+        plan: DimPlan | None,
+        log: ChangeLog,
+        other: Model | None,
     ) -> tuple[PipelineResult, Proof]:
         """Prove the last segment, without the optional pass where that fails or cannot be compared."""
         try:
-            result, proof = _prove(result, prover, plan, log)
+            result, proof = _prove(result, prover, plan, log, other=other)
         except (VerificationFailed, CannotMigrate) as error:
             if not result.can_leave_out:
                 raise
-            return _prove(result.without_optional(str(error)), prover, plan, log)
+            return _prove(result.without_optional(str(error)), prover, plan, log, other=other)
         verdict = proof.verdict
         if verdict.kind is not Kind.UNVERIFIED or (self.required and not verdict.comparable):
             return result, proof
@@ -119,7 +135,7 @@ class Verifying:
             return result, proof
         result = result.without_optional(reason)
         if verdict.comparable:
-            return _prove(result, prover, plan, log, unproved=proof.dynamic)
+            return _prove(result, prover, plan, log, unproved=proof.dynamic, other=other)
         return result, replace(proof, verdict=prover.require_loadable(result.model, verdict))
 
     def _newest_loadable(self, original: Model, failed: Model, prover: Prover) -> int | None:
@@ -152,13 +168,14 @@ def _prove(
     plan: DimPlan | None,
     log: ChangeLog,
     unproved: DynamicProof | None = None,
+    other: Model | None = None,
 ) -> tuple[PipelineResult, Proof]:
     """Prove the last segment, with pairs of QuantizeLinear and DequantizeLinear where it does not load without them."""
     last = result.segments[-1]
     if differ_in_ir_version_alone(last.start, last.end):
         return result, Proof(prover.require_loadable(last.end, _SAME_NODES))
     try:
-        return result, prover.prove(last.end, last.exact, plan, last.lifted, unproved)
+        return result, prover.prove(last.end, last.exact, plan, last.lifted, unproved, other)
     except VerificationFailed as error:
         load = error.verification["load"] if error.verification else None
         if load is None or not load["unoptimised"]:
@@ -167,7 +184,7 @@ def _prove(
             respelled = make_pass("quantized_pairs").run(last.end.copy(), log)
             if respelled.proto == last.end.proto:
                 raise
-            proof = prover.prove(respelled, last.exact, plan, last.lifted, unproved)
+            proof = prover.prove(respelled, last.exact, plan, last.lifted, unproved, other)
     segments = (*result.segments[:-1], replace(last, end=respelled))
     return replace(result, segments=segments), proof
 

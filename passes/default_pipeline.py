@@ -22,7 +22,7 @@ from .migrate_ml import DOMAIN as ML
 from .migrate_ml import MigrateMl
 from .migrate_opset import MigrateOpset, Newer
 from .open_dims import OpenDims
-from .resize import ResizeForm, ResizeIntent
+from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
 from .targets import RuntimeLimits
 
@@ -46,8 +46,8 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     if options.fix is not None:
         passes.append(FixDims(fix=options.fix))
     passes += _migrations(options)
-    if options.resize_intent:
-        passes.append(ResizeIntent(dynamic=options.dynamic))
+    if options.resize_intent or any(item.name == "migrate_opset" for item in passes):
+        passes.append(_exporter_intent(options))
     passes += [
         ResizeForm(form=_resize_form(options), dynamic=options.dynamic),
         DeclaredShapes(),
@@ -79,6 +79,21 @@ def _resize_form(options: PipelineOptions) -> Form:
     if options.resize_form is not None:
         return options.resize_form
     return options.targets.resize_form if options.targets else "auto"
+
+
+def _exporter_intent(options: PipelineOptions) -> Pass:
+    """Return the pass for Resizes that PyTorch could not write: it restores them, or tells of them.
+
+    Runtimes that compute for the original what PyTorch meant get it written, if all of them do. Else the result computes what
+    the file says, as the others do for the original, and there is a warning.
+    """
+    targets, dynamic = options.targets, options.dynamic
+    like = targets.resize_intent if targets is not None else ()
+    if options.resize_intent:
+        return ResizeIntent(dynamic=dynamic)
+    if targets is not None and len(like) == len(targets):
+        return ResizeIntent(dynamic=dynamic, like=str(targets))
+    return IntentNote(dynamic=dynamic, like=" and ".join(map(str, like)))
 
 
 def _fittings(options: PipelineOptions) -> list[Pass]:

@@ -55,7 +55,7 @@ class LowerOpset(Pass):
         """Return the opset to reach, which what a lowering writes may bound further."""
         if self.targets is None:
             return self.opset
-        return bound_opset(model.proto, self.targets, self.opset, log, self.name)
+        return bound_opset(model.proto, self.targets, min(self.opset, _newest(model)), log, self.name)
 
     def _lower(self, model: Model, opset: int, log: ChangeLog) -> Lowered:
         """Lower to an opset, or to the nearest one where that will do."""

@@ -73,7 +73,9 @@ def sources() -> set[str]:
     """Return the files a wheel is to hold, by the names they have in it."""
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.py")}
     passes = {f"onnx_migrate/{path.relative_to(ROOT)}" for path in (ROOT / "passes").rglob("*.py")}
-    return package | passes | {"onnx_migrate/py.typed", "onnx_migrate/report/html/report.html.jinja"}
+    tables = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.toml")}
+    data = {"onnx_migrate/py.typed", "onnx_migrate/report/html/report.html.jinja"}
+    return package | passes | tables | data
 
 
 def files_in(wheel: Path) -> list[str]:

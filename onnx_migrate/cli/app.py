@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import sys
 from typing import Any, NoReturn
 
@@ -17,6 +16,7 @@ from onnx_migrate.cli.commands.inspect import inspect
 from onnx_migrate.cli.commands.migrate import migrate
 from onnx_migrate.cli.commands.passes import passes
 from onnx_migrate.cli.commands.verify import verify
+from onnx_migrate.cli.standard_streams import OUTPUT_FAILED, OutputFailed, drop_output, guard_streams
 from onnx_migrate.cli.stop_signals import STOPS, code_of_stop, stop_on_signals
 from onnx_migrate.signals import blocked
 
@@ -74,6 +74,7 @@ def app() -> None:
         2  wrong usage
         3  the numbers differ; nothing is written
         4  not a readable ONNX model
+        5  standard output could not be written whole; what was asked for as files is written
     """
 
 
@@ -99,9 +100,11 @@ for command in (migrate, batch, inspect, verify, explain, passes):
 
 def run(args: list[str] | None = None) -> NoReturn:
     """Run the command line, with the arguments of the process by default, and exit."""
+    guard_streams()
     stop_on_signals(PROGRAM)
     try:
         code: Any = app.main(args, prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
     except click.Abort:
         click.echo(f"{PROGRAM}: interrupted", err=True)
         sys.exit(130)
@@ -110,8 +113,9 @@ def run(args: list[str] | None = None) -> NoReturn:
         hint = f" (see {command.command_path} --help)" if command else ""
         click.echo(f"{PROGRAM}: usage: {' '.join(error.format_message().split())}{hint}", err=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of stdout has closed it; keep the interpreter from reporting that at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(1)
+    except OutputFailed as error:
+        drop_output()
+        if not error.reader_left:
+            click.echo(f"{PROGRAM}: stdout: standard output could not be written: {error}", err=True)
+        sys.exit(OUTPUT_FAILED)
     sys.exit((code if isinstance(code, int) else 0) or code_of_stop())

@@ -59,6 +59,10 @@ class Pass(ABC):
         Names, types and order of the model's inputs and outputs must stay.
         """
 
+    def why_other_numbers(self) -> str:
+        """Return why a pass that changes numbers does so, as the end of a sentence."""
+        return "as it was asked to"
+
 
 _builtin: dict[str, type[Pass]] = {}
 _default: list[Callable[[PipelineOptions], list[Pass]]] = []

@@ -155,7 +155,7 @@ class PipelineRun:
         self._log.note(
             item.name,
             "other-numbers",
-            f"{item.name} changed what the model computes, as it was asked to. The verification therefore compares"
+            f"{item.name} changed what the model computes, {item.why_other_numbers()}. The verification therefore compares"
             f" the result with the model after {item.name}, not with the original",
             severity="warning",
         )

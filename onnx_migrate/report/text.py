@@ -130,7 +130,9 @@ def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
         inputs = f", inputs: {_safe(feeds)}" if feeds else ""
         writer.head(f"[green]verified[/] with {_safe(verdict['evaluator'])}{inputs}")
         if verdict.get("grade"):
-            writer.line(f"  {GRADES[verdict['grade']]}")
+            against = verdict.get("compared_with")
+            base = f", compared with {_safe(against)} and not with the original" if against else ""
+            writer.line(f"  {GRADES[verdict['grade']]}{base}")
     else:
         writer.head(f"[yellow]{verdict['kind']}[/]: {_safe(verdict['reason'])}")
     for item in verdict["comparisons"]:

@@ -70,6 +70,7 @@ class Prover:
         plan: DimPlan | None = None,
         lifted: Model | None = None,
         unproved: DynamicProof | None = None,
+        other: Model | None = None,
     ) -> Proof:
         """Verify a result and, where inputs have symbols in place of numbers, prove that these are free.
 
@@ -78,9 +79,10 @@ class Prover:
         `plan` is what a pass made dynamic; it says which symbols are a batch.
         Raises VerificationFailed where they differ or the result does not load, CannotMigrate where a dim is not free.
         Where time or memory runs out at other sizes, the verdict is that the result is unverified; `unproved` is such
-        a proof of a result like this one, which is not tried again.
+        a proof of a result like this one, which is not tried again. `other` is a model whose distance from the original
+        is measured.
         """
-        verdict = self.verify(result, exact, lifted)
+        verdict = self.verify(result, exact, lifted, other=other)
         if verdict.load is not None:
             raise _does_not_load(verdict, verdict.load)
         if verdict.kind is Kind.DIFFERS:
@@ -125,6 +127,7 @@ class Prover:
         *,
         strict: bool = False,
         by_value: bool = False,
+        other: Model | None = None,
     ) -> Verdict:
         """Compare a result with the original, at the original's sizes, and return the verdict, whatever it is.
 
@@ -145,6 +148,7 @@ class Prover:
             lifted=claim if exact is None else None,
             strict=strict,
             by_value=by_value,
+            other=None if other is None else self._runnable(other),
             feeds=None if self.input_data is None else Feeds.read(Path(self.input_data)),
             tolerance=Tolerance(rtol=self.rtol, atol=self.atol),
             seed=self.seed,

@@ -6,7 +6,17 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-__all__ = ["Blocker", "Comparison", "DynamicProof", "FeedNote", "Kind", "LoadFailure", "Trial", "Verdict"]
+__all__ = [
+    "Blocker",
+    "Comparison",
+    "Distance",
+    "DynamicProof",
+    "FeedNote",
+    "Kind",
+    "LoadFailure",
+    "Trial",
+    "Verdict",
+]
 
 
 class Kind(str, Enum):
@@ -51,6 +61,27 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Distance:
+    """How far another model's outputs are from the original's, over all feeds, without optimisation.
+
+    `output` is the one that differs most for its size: by `largest`, where the other model has magnitudes up to `scale`.
+    `reshaped` is whether it has another shape, so that no difference could be computed.
+    """
+
+    output: str
+    largest: float
+    scale: float
+    reshaped: bool = False
+
+    def __str__(self) -> str:
+        if self.reshaped:
+            return f"output {self.output!r} has another shape on the verifier's inputs"
+        if not self.largest:
+            return "the outputs are the same on the verifier's inputs"
+        return f"output {self.output!r} differs by up to {self.largest:.3g} of {self.scale:.3g} on the verifier's inputs"
+
+
+@dataclass(frozen=True)
 class FeedNote:
     """One set of inputs that was run: its distribution or file, its seed (None for the user's inputs), its shapes."""
 
@@ -84,7 +115,9 @@ class Verdict:
     runtime's own rounding was shown to be the cause. `notes` are weaknesses of the proof and facts
     about the run. `node` is the node that a runtime's error names, "" if none. `seconds` is the wall-clock time. `load`
     says how the result fails to load where the original loads, None if it loads. `comparable` is False where no result
-    could be compared: the original did not run, or the time was over.
+    could be compared: the original did not run, or the time was over. `distance` is how far the model that the verifier
+    was given as `other` is from the original, None without one and where it did not run. `compared_with` says which model
+    stands for the original, where a pass changed numbers on purpose; "" for the original itself.
     """
 
     kind: Kind
@@ -99,6 +132,8 @@ class Verdict:
     own_rounding: bool = False
     load: LoadFailure | None = None
     comparable: bool = True
+    distance: Distance | None = None
+    compared_with: str = ""
 
     @property
     def grade(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from .intent import IntentNote, ResizeIntent
 from .resize_form import ResizeForm
-from .resize_intent import ResizeIntent
 
-__all__ = ["ResizeForm", "ResizeIntent"]
+__all__ = ["IntentNote", "ResizeForm", "ResizeIntent"]

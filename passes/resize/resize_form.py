@@ -16,8 +16,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.resize import lengths_agree_always, sizes_are_lengths
 
-from .exporter_intent import is_converted
 from .inputs import check_resize, emptiness
+from .intent.exporter_intent import is_converted
 from .node_context import ResizeNode
 from .origin import ResizeOrigin
 from .pairs import join_pair, pair_of

@@ -46,6 +46,7 @@ class RuntimeLimits(Pass):
         proto = model.proto
         for target in self.targets:
             self._warn_if_later(target, log)
+            self._note_if_assumed(target, log)
         loader = _loads_least(self.targets, proto.ir_version)
         if loader is not None:
             self._lower_ir(model, loader, log)
@@ -71,6 +72,16 @@ class RuntimeLimits(Pass):
                 " taken to support at least what that does",
                 subject=target.name,
                 severity="warning",
+            )
+
+    def _note_if_assumed(self, target: Target, log: ChangeLog) -> None:
+        if target.assumed:
+            log.note(
+                self.name,
+                "release-assumed",
+                f"no release of {target.table.title} is named, nor is one installed: taken for {target}; name another as in"
+                f" {target.name}=={target.table.releases[0].since}",
+                subject=target.name,
             )
 
     def _lower_ir(self, model: Model, loader: tuple[int, Target], log: ChangeLog) -> None:

@@ -79,8 +79,10 @@ OpenCV 4 rounds nearest in its own way in every form: `ceil`, `align_corners` as
 
 **Linear Upsample of PyTorch in OpenCV.** Up to opset 10, OpenCV computes the linear Upsample of a model whose
 `producer_name` is `pytorch` as `half_pixel`, which is what PyTorch computed, although the file does not say so. From opset 11 on
-it computes what the file says, which is `asymmetric` after a migration. `--resize-intent` writes `half_pixel`, so that OpenCV
-computes the same as before.
+it computes what the file says. So `--for opencv` writes `half_pixel` there (`resize_intent`), and all wheels from 4.5 to 5.0
+compute for the result what they compute for the original; the report says how far that is from what the file says. With a
+second `--for` of a runtime that reads the file as it says, `asymmetric` stays and a warning says so; `--without resize_intent`
+keeps it too.
 """
 
 

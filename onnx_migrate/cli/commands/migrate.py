@@ -25,6 +25,7 @@ from onnx_migrate.cli.output.streams import (
     to_stdout,
     with_stdin_name,
 )
+from onnx_migrate.cli.standard_streams import remark_on_failure
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
@@ -88,6 +89,7 @@ def migrate(**options: Any) -> int:
         2  wrong usage
         3  the numbers differ, or the result does not load; with --verify=require, also if it is unverified
         4  not a readable ONNX model
+        5  standard output could not be written whole; OUTPUT, if any, is written
     """
     options = configured(options, options["model"])
     model, target, given = options["model"], destination(options), arguments(options)
@@ -138,23 +140,26 @@ def migrate(**options: Any) -> int:
             progress("")
             return _failed(error, model, page, as_json=options["as_json"])
     warn_unverified(migration.report.verification, migration.report.model if model == STREAM else model)
-    if options["as_json"]:
-        checked = {"would_change": changes} if options["check"] else {}
-        click.echo(
-            json.dumps({**migration.report.as_dict(), "output": target, **checked}, indent=2), err=piped
-        )
-    elif options["quiet"]:
-        pass
-    elif options["diff"]:
-        print_diff(lines, err=piped)
-    else:
-        from rich.console import Console
+    kept = f"the model is written to {target}" if target and not piped else ""
+    with remark_on_failure(kept):
+        if options["as_json"]:
+            checked = {"would_change": changes} if options["check"] else {}
+            click.echo(
+                json.dumps({**migration.report.as_dict(), "output": target, **checked}, indent=2), err=piped
+            )
+        elif options["quiet"]:
+            pass
+        elif options["diff"]:
+            print_diff(lines, err=piped)
+        else:
+            from rich.console import Console
 
-        from onnx_migrate.report.text import print_report
+            from onnx_migrate.report.text import print_report
 
-        print_report(
-            migration.report, Console(stderr=piped), target=target or "", everything=options["verbose"]
-        )
+            print_report(
+                migration.report, Console(stderr=piped), target=target or "", everything=options["verbose"]
+            )
+        sys.stdout.flush()
     return 1 if changes else 0
 
 

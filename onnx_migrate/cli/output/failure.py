@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from onnx_migrate.cli.standard_streams import OutputFailed, drop_output
+
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
 
@@ -19,7 +21,10 @@ def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
     from onnx_migrate.report.failure import exit_code, failure
 
     if as_json:
-        click.echo(json.dumps(failure(error, model), indent=2))
+        try:
+            click.echo(json.dumps(failure(error, model), indent=2))
+        except OutputFailed:
+            drop_output()  # the line on stderr and the exit code say it all
     click.echo(line(error.code, model, str(error)), err=True)
     return exit_code(error)
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from onnx_migrate.cli.standard_streams import remark_on_failure
+
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.files import Source
@@ -29,9 +31,16 @@ def read_source(model: str) -> Source:
         from onnx_migrate.files import ensure_local
 
         return ensure_local(model)
+    if sys.stdin is None:
+        raise click.UsageError("stdin is closed; pipe a model into it")
     if sys.stdin.isatty():
         raise click.UsageError("stdin is a terminal; pipe a model into it")
-    return sys.stdin.buffer.read()
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        from onnx_migrate.errors import LoadError
+
+        raise LoadError(f"stdin cannot be read: {error.strerror}") from error
 
 
 def error_with_stdin_name(error: MigrateError) -> MigrateError:
@@ -49,7 +58,10 @@ def with_stdin_name(migration: Migration) -> Migration:
 
 
 def to_stdout(migration: Migration) -> None:
-    """Write the result to stdout when it is complete. Raises SaveError over 2 GB, where it would be two files."""
+    """Write the result to stdout when it is complete.
+
+    Raises SaveError over 2 GB, where it would be two files, and OutputFailed where not all bytes could be written.
+    """
     from onnx_migrate.errors import SaveError
 
     with tempfile.TemporaryDirectory(prefix="onnx-migrate-") as folder:
@@ -61,6 +73,6 @@ def to_stdout(migration: Migration) -> None:
                 hint="name a file as OUTPUT",
             )
         sys.stdout.flush()
-        with path.open("rb") as file:
+        with path.open("rb") as file, remark_on_failure("the model on it is incomplete"):
             shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+            sys.stdout.buffer.flush()

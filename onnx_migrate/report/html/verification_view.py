@@ -43,6 +43,8 @@ class VerificationView:
         """Prepare a verdict, as `Verdict.as_dict` returns it."""
         evaluator = f"with {verdict['evaluator']}" if verdict["evaluator"] else ""
         grade = GRADES.get(verdict.get("grade", ""), "")
+        if grade and verdict.get("compared_with"):
+            grade += f", compared with {verdict['compared_with']} and not with the original"
         text = " ".join(filter(None, (verdict["reason"], evaluator)))
         return cls(
             verdict["kind"],

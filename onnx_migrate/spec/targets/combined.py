@@ -104,10 +104,20 @@ class Targets:
         """Whether all support the attribute `axes` of Resize."""
         return all(member.row.resize_axes for member in self.members)
 
+    @property
+    def resize_intent(self) -> tuple[Target, ...]:
+        """Those that compute for a linear Resize of PyTorch's up to opset 10 what the PyTorch model computed."""
+        return tuple(member for member in self.members if member.row.resize_intent)
+
     @cached_property
     def write(self) -> frozenset[str]:
         """The forms that one of them wants, of `FORMS`."""
         return frozenset().union(*(member.row.write for member in self.members))
+
+    @property
+    def without_functions(self) -> tuple[Target, ...]:
+        """The targets that take no local functions."""
+        return tuple(member for member in self.members if not member.row.functions)
 
     @property
     def measured(self) -> bool:

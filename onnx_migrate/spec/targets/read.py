@@ -77,6 +77,7 @@ def parse_table(data: bytes, file: str) -> Table:
         cast("Literal['refused', 'tried']", fields.choice("newer", ("refused", "tried"), "refused")),
         fields.choice("operators", ("listed", "any"), "any") == "listed",
         _number_of(fields, "newest"),
+        _number_of(fields, "default"),
         fields.texts("notes"),
         file,
         hashlib.sha256(data).hexdigest(),
@@ -112,7 +113,9 @@ def _release(given: Any, place: str) -> ReleaseRow:
             fields.choice("resize_form", ("auto", "scales", "sizes"), "auto"),
         ),
         fields.flag("resize_axes", default=True),
+        fields.flag("resize_intent"),
         frozenset(fields.texts("write", known=FORMS)),
+        fields.flag("functions", default=True),
     )
     fields.end()
     if row.opset is not None and row.oldest is not None and row.opset < row.oldest:
@@ -164,13 +167,17 @@ def _fault(given: Any, file: str, at: int) -> FaultRow:
 def _bundle(given: Any, place: str) -> Bundle:
     fields = Fields(given, place)
     names = fields.texts("names", required=True)
-    bundle = Bundle(names, fields.text("title", names[0]), fields.mapping("releases"))
+    bundle = Bundle(
+        names, fields.text("title", names[0]), fields.mapping("releases"), fields.text("default")
+    )
     fields.end()
     for release, own in bundle.releases.items():
         if not isinstance(own, str) or not is_number(own):
             raise fields.wrong(f"releases must give a release such as '8.6' for {release!r}, not {own!r}")
     if not bundle.releases:
         raise fields.wrong("the key releases is missing")
+    if bundle.default and bundle.default not in bundle.releases:
+        raise fields.wrong(f"default {bundle.default!r} is none of its releases")
     return bundle
 
 

@@ -40,7 +40,7 @@ def _target(text: str) -> Target:
     path, release = _path(text)
     if path:
         return _at(read_table(path), release, text)
-    name, release = _split(text)
+    name, release = _split(_without_preamble(text))
     known = find(name)
     if known is None:
         raise _unknown(text, name)
@@ -59,6 +59,11 @@ def _path(text: str) -> tuple[str, str]:
         return path.strip(), release.strip()
     own = text.strip()
     return (own, "") if own.endswith(".toml") or os.sep in own else ("", "")
+
+
+def _without_preamble(text: str) -> str:
+    """Return what follows the last "with" or "on" of a request, as in "Jetson with TensorRT 8.2"."""
+    return re.split(r"\s(?:with|on)\s", text.strip(), flags=re.I)[-1]
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -98,7 +103,8 @@ def _at(table: Table, release: str, request: str) -> Target:
     rows = table.releases
     if not rows[0].since:
         return Target(table, rows[0], release, release if is_number(release) else "", request)
-    release = release or installed(table.packages) or ""
+    assumed = not (release or installed(table.packages))
+    release = release or installed(table.packages) or table.default
     if not release:
         missing = f"{table.title} is not installed, so its" if table.packages else f"the {table.title}"
         raise UsageError(
@@ -123,13 +129,14 @@ def _at(table: Table, release: str, request: str) -> Target:
             hint=f"known from {_span(table)}; for another, name the opset with --opset, or write a file of your own",
         )
     later = is_later(release, table.newest or rows[-1].since)
-    return Target(table, rows[index], release, release, request, later)
+    return Target(table, rows[index], release, release, request, later, assumed)
 
 
 def _bundled(bundle: Bundle, release: str, text: str) -> tuple[str, bool]:
     """Return the runtime's release in a release of a product, and whether that is newer than all known."""
     known = list(bundle.releases)
     span = f"known are {', '.join(known)}"
+    release = release or bundle.default
     if not release:
         raise UsageError(
             f"the release of {bundle.title} must be named",

@@ -59,8 +59,12 @@ class ReleaseRow:
     """The inputs of Resize that it takes: "scales", "sizes", or those that the pass `resize_form` chooses."""
     resize_axes: bool = True
     """Whether it supports the attribute `axes` of Resize, which came with opset 18."""
+    resize_intent: bool = False
+    """Whether it computes half_pixel for a linear Upsample or Resize of PyTorch's up to opset 10, which say asymmetric."""
     write: frozenset[str] = frozenset()
     """The forms that it wants, of `FORMS`."""
+    functions: bool = True
+    """Whether it takes local functions; else their calls must be replaced by their bodies."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,8 @@ class Bundle:
     title: str
     releases: Mapping[str, str] = field(hash=False)
     """The release of the runtime by that of the product, oldest first."""
+    default: str = ""
+    """The release of the product that is meant where none is named, "" if it must be named."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +143,8 @@ class Table:
     """Whether an operator without a row is missing."""
     newest: str = ""
     """The newest release that the rows were checked against."""
+    default: str = ""
+    """The release that is meant where none is named and none is installed, "" if it must be named."""
     notes: tuple[str, ...] = ()
     file: str = ""
     """Where it was read from: the name of a shipped table, or the path that the user gave."""

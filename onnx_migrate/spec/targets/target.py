@@ -26,6 +26,8 @@ class Target:
     """What the user wrote."""
     later: bool = False
     """Whether the release is newer than all that the table was checked against, so that its last row stands for it."""
+    assumed: bool = False
+    """Whether no release was named, and none is installed, so that the table's default stands for it."""
 
     @property
     def name(self) -> str:
@@ -102,6 +104,7 @@ class Target:
             "ir_version": self.ir_version,
             "measured": self.measured,
             "later_than_table": self.later,
+            "release_assumed": self.assumed,
             "source": self.row.source,
             "table": self.table.file,
             "table_sha256": self.table.digest,

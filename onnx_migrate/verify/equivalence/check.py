@@ -15,6 +15,7 @@ from onnx import TensorProto
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps, is_quantized
+from onnx_migrate.verify.distance import distance
 from onnx_migrate.verify.equivalence.bit_identity import (
     compare_inner_bits,
     compare_recorded_bits,
@@ -64,6 +65,8 @@ class Task:
     seed: int
     first_choice: int = 0
     """The choice of sizes of generated inputs from which on they are tried: after a crash, the one that follows."""
+    other: Runnable | None = None
+    """A model whose distance from the original is measured, and decides nothing."""
 
 
 def check(task: Task) -> Verdict:
@@ -75,7 +78,7 @@ def check(task: Task) -> Verdict:
     random = random_outputs(original.proto())
     if not random:
         return _check(task)
-    given = {item for item in (original, result, task.exact, task.lifted) if item is not None}
+    given = {item for item in (original, result, task.exact, task.lifted, task.other) if item is not None}
     fixed = {item: with_fixed_numbers(item) for item in given}
     verdict = _check(
         replace(
@@ -84,6 +87,7 @@ def check(task: Task) -> Verdict:
             result=fixed[result],
             exact=task.exact and fixed[task.exact],
             lifted=task.lifted and fixed[task.lifted],
+            other=task.other and fixed[task.other],
         )
     )
     also = random_outputs(result.proto())
@@ -194,7 +198,10 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
         and tolerance.rtol is tolerance.atol is None
     ):
         compare_values(original, result, before, after, findings, max(_PATIENCE, seconds))
-    return findings.verdict(candidate.evaluator + _levels(reference)), reference.dear
+    verdict = findings.verdict(candidate.evaluator + _levels(reference))
+    if task.other is not None:
+        verdict = replace(verdict, distance=distance(reference, task.other))
+    return verdict, reference.dear
 
 
 def _runs_for_each_input(task: Task) -> int:

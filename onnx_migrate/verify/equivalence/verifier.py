@@ -8,6 +8,7 @@ from dataclasses import replace
 from onnx_migrate import isolate
 from onnx_migrate.isolate import Limits, Listener, Worker
 from onnx_migrate.verify.compare.tolerance import Tolerance
+from onnx_migrate.verify.distance import DISTANCE_STAGE
 from onnx_migrate.verify.equivalence.check import Task
 from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE
 from onnx_migrate.verify.evaluators import Runnable
@@ -39,6 +40,7 @@ def verify(
     lifted: Runnable | None = None,
     strict: bool = False,
     by_value: bool = False,
+    other: Runnable | None = None,
     feeds: Feeds | None = None,
     tolerance: Tolerance | None = None,
     seed: int = 0,
@@ -55,12 +57,15 @@ def verify(
     `lifted` is the result before simplification, where no identity is claimed: what of its difference is shown to be
     ONNX Runtime's own rounding is allowed too.
     With `by_value` and without `exact`, a result that keeps the names of all values is compared value by value as well.
+    How far `other` is from the original is measured, and decides nothing.
     Without `feeds` the inputs are random (inputs/generate.py). Raises UsageError for `feeds` that do not fit the
     original; whatever the models do is in the verdict. `listen` gets how far the verification has come (run_count.py).
     `worker` is a child process that is ready for this, if there is one.
     """
     start = time.perf_counter()
-    task = Task(original, result, exact, lifted, strict, by_value, feeds, tolerance or Tolerance(), seed)
+    task = Task(
+        original, result, exact, lifted, strict, by_value, feeds, tolerance or Tolerance(), seed, other=other
+    )
     ending = isolate.run(CHECK, task, limits=limits, isolated=isolated, listen=listen, worker=worker)
     for _ in range(_CRASHES):
         if not isinstance(ending, isolate.Crashed) or not ending.stage.startswith(SIZES_STAGE):
@@ -70,6 +75,9 @@ def verify(
         if following == len(choices):
             break
         task = replace(task, first_choice=following)
+        ending = isolate.run(CHECK, task, limits=limits, isolated=isolated, listen=listen, worker=worker)
+    if not isinstance(ending, (isolate.Returned, isolate.Raised)) and ending.stage == DISTANCE_STAGE:
+        task = replace(task, other=None)
         ending = isolate.run(CHECK, task, limits=limits, isolated=isolated, listen=listen, worker=worker)
     seconds = time.perf_counter() - start
     if isinstance(ending, isolate.Returned):

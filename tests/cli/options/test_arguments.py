@@ -51,7 +51,7 @@ def test_flags_become_arguments(
 
     assert cli("small.onnx", "out.onnx", *options, "--memory-limit", "2").code == 2
     assert (given["simplify"], given["verify"], given["memory_limit"]) == (simplify, verify, 2 << 30)
-    assert (given["dynamic"], given["fix"], given["resize_form"]) == (None, None, "auto")
+    assert (given["dynamic"], given["fix"], given["resize_form"]) == (None, None, None)
 
 
 def test_no_simplify_overrides_the_config_file_but_not_the_command_line(cli: Run, folder: Path) -> None:

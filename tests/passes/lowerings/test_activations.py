@@ -81,6 +81,10 @@ def test_gelu(dtype: str, approximate: str) -> None:
     )
 
 
+def test_gelu_of_float16_has_the_bits_of_the_function_body() -> None:
+    check(20, "Gelu (x)", "float16", 19, 13, 9)
+
+
 def test_gelu_of_bfloat16_computes_in_float32() -> None:
     x = np.linspace(-6, 6, 30).reshape(2, 3, 5).astype(ml_dtypes.bfloat16)
     wide = x.astype(np.float64)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import numpy as np
+import onnx
+import onnxruntime as ort
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
@@ -135,3 +140,25 @@ def test_bfloat16_ends_at_opset_13() -> None:
     with pytest.raises(CannotMigrate) as caught:
         lower(source, 12)
     assert caught.value.code == "no-such-type"
+
+
+@pytest.mark.parametrize("target", [16, 12, 9])
+@pytest.mark.parametrize(
+    ("operator", "opset", "bias", "one_node"),
+    [("LayerNormalization", 17, ", b", "LayerNormalization"), ("RMSNormalization", 23, "", "SimplifiedLayerNormalization")],
+)  # fmt: skip
+def test_onnx_runtime_makes_one_node_of_the_parts_again(
+    operator: str, opset: int, bias: str, one_node: str, target: int, tmp_path: Path
+) -> None:
+    source = model(text(operator, opset, [2, 3, 4], bias=bias))
+    weights = random_feeds(source)
+    for value in list(source.graph.input)[1:]:  # ONNX Runtime does so only for weights that are constants
+        source.graph.initializer.append(onnx.numpy_helper.from_array(weights[value.name], value.name))
+        source.graph.input.remove(value)
+    lowered, _ = lower(source, target)
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    ort.InferenceSession(lowered.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    optimised = onnx.load(options.optimized_model_filepath)
+    assert Counter(node.op_type for node in optimised.graph.node) == {one_node: 1}

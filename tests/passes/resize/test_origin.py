@@ -12,7 +12,7 @@ from tests.harness import lift, model
 
 origins = importlib.import_module("onnx_migrate.passes.resize.origin")
 form = importlib.import_module("onnx_migrate.passes.resize.resize_form")
-intent = importlib.import_module("onnx_migrate.passes.resize.resize_intent")
+intent = importlib.import_module("onnx_migrate.passes.resize.intent.resize_intent")
 
 BOTH = "float[2] s = {0.5, 2.}"
 UP = "float[2] s = {1., 2.}"

@@ -133,3 +133,31 @@ def test_a_value_that_differs_given_the_same_inputs_decides(findings):
     assert findings.verdict("").kind is Kind.VERIFIED
     findings.reject_values("'c' differs")
     assert findings.verdict("").reason == "by more than a kernel's rounding: 'c' differs"
+
+
+@pytest.mark.parametrize(
+    ("quantum", "unoptimised", "elements", "step", "kind"),
+    [
+        (True, 0, 2, 0.005, Kind.VERIFIED),
+        (True, 0, 3, 0.005, Kind.DIFFERS),
+        (True, 0, 2, 0.02, Kind.DIFFERS),
+        (True, 0, 2, np.nan, Kind.DIFFERS),
+        (True, 1e-7, 2, 0.005, Kind.DIFFERS),
+        (False, 0, 2, 0.005, Kind.DIFFERS),
+    ],
+    ids=["rare", "not rare", "large", "NaN", "not the same without", "not quantised"],
+)
+def test_rare_quantisation_steps_with_optimisation_alone_are_rounding(
+    quantum, unoptimised, elements, step, kind
+):
+    findings = Findings(reference_run(RELU.replace("[N,4]", "[50,4]")), Tolerance(quantum=quantum), {})
+    findings.compare(LEVELS[0], 0, values(findings, lambda y: y + np.float32(unoptimised)))
+    moved = values(findings)
+    moved["y"] = moved["y"].copy()
+    moved["y"].flat[:elements] += np.float32(step) * np.abs(moved["y"]).max()
+    findings.compare(LEVELS[1], 0, moved)
+
+    verdict = findings.verdict("")
+
+    assert verdict.kind is kind
+    assert any("quantisation steps" in note for note in verdict.notes) == (kind is Kind.VERIFIED)

@@ -7,7 +7,7 @@ import importlib
 import numpy as np
 import pytest
 
-intent = importlib.import_module("onnx_migrate.passes.resize.exporter_intent")
+intent = importlib.import_module("onnx_migrate.passes.resize.intent.exporter_intent")
 
 
 @pytest.mark.parametrize(

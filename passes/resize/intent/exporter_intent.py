@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 
 from onnx_migrate.analysis.known_values import Producers
 from onnx_migrate.analysis.scope import Scope
@@ -13,16 +14,18 @@ from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.spec.resize import run_length, scale_of_size
 from onnx_migrate.spec.schema import is_onnx
 
-from .inputs import is_from_converter
-from .node_context import ResizeNode
-from .origin import ResizeOrigin
-from .pairs import ResizePair, join_pair
-from .scales_and_sizes import sizes_at_run_time, write_sizes
+from ..inputs import is_from_converter
+from ..node_context import ResizeNode
+from ..origin import ResizeOrigin
+from ..pairs import ResizePair, join_pair
+from ..scales_and_sizes import sizes_at_run_time, write_sizes
 
 __all__ = [
     "intended_lengths",
+    "is_asymmetric",
     "is_converted",
     "restore_before_converter",
+    "restore_coordinates",
     "restore_pytorch",
 ]
 
@@ -93,10 +96,22 @@ def restore_pytorch(node: ResizeNode, pair: ResizePair | None, origin: ResizeOri
     elif rw.get("mode", "nearest") == "nearest" and rw.get("nearest_mode") == "ceil":
         rw.set("nearest_mode", "floor")
         rw.note("PyTorch's nearest interpolation rounds down on every axis", Exactness.ASSUMED)
-    elif rw.get("mode") == "linear" and rw.get("coordinate_transformation_mode") == "asymmetric":
-        rw.set("coordinate_transformation_mode", "half_pixel")
-        rw.note("PyTorch's linear interpolation is half_pixel without align_corners", Exactness.ASSUMED)
+    else:
+        restore_coordinates(node)
     return _write_intended_sizes(node)
+
+
+def is_asymmetric(node: onnx.NodeProto) -> bool:
+    """Return whether a node of opset 11 or newer is a linear Resize with asymmetric coordinates."""
+    values = {attribute.name: attribute.s for attribute in node.attribute}
+    return values.get("mode") == b"linear" and values.get("coordinate_transformation_mode") == b"asymmetric"
+
+
+def restore_coordinates(node: ResizeNode) -> None:
+    """Write half_pixel for a linear Resize that PyTorch's exporter could only write as asymmetric."""
+    if is_asymmetric(node.rw.node):
+        node.rw.set("coordinate_transformation_mode", "half_pixel")
+        node.rw.note("PyTorch's linear interpolation is half_pixel without align_corners", Exactness.ASSUMED)
 
 
 def _write_intended_sizes(node: ResizeNode) -> bool:

@@ -1,0 +1,109 @@
+"""Standard output that is full, closed, cut short or of another encoding, and standard input that is closed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.support.paths import ROOT
+
+FIXTURE = ROOT / "fixtures" / "classifier_opset11.onnx"
+FAST = ("--no-verify", "--no-simplify")
+TOOL = f'"{sys.executable}" -m onnx_migrate'
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="redirections are those of a POSIX shell")
+
+
+def shell(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    target = tmp_path / "m.onnx"
+    target.write_bytes(FIXTURE.read_bytes())
+    return target
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device is Linux's")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_model_on_a_full_disk_is_told(model: Path, unbuffered: str) -> None:
+    ended = shell(f"{TOOL} m.onnx - {' '.join(FAST)} > /dev/full", model.parent, PYTHONUNBUFFERED=unbuffered)
+    assert ended.returncode == 5
+    assert b"No space left on device; the model on it is incomplete" in ended.stderr
+    assert b"Traceback" not in ended.stderr
+
+
+def test_a_stream_that_takes_a_part_of_a_write_gets_the_rest(tmp_path: Path) -> None:
+    """The limit lets a part of one write through, which an unbuffered stream of Python's takes for all."""
+    program = (
+        "import resource, sys; from onnx_migrate.cli.standard_streams import OutputFailed, guard_streams; guard_streams();"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "try: sys.stdout.buffer.write(bytes(1500)); sys.stdout.flush()\n"
+        "except OutputFailed as error: print(error, file=sys.stderr)"
+    )
+    with (tmp_path / "part").open("wb") as part:
+        ended = subprocess.run(
+            [sys.executable, "-u", "-c", program], stdout=part, stderr=subprocess.PIPE, check=False, cwd=ROOT
+        )
+    assert (tmp_path / "part").stat().st_size == 1000
+    assert b"File too large" in ended.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device is Linux's")
+def test_a_report_that_is_lost_leaves_the_model_and_says_so(model: Path) -> None:
+    ended = shell(f"{TOOL} m.onnx out.onnx {' '.join(FAST)} > /dev/full", model.parent)
+    assert ended.returncode == 5
+    assert b"the model is written to out.onnx" in ended.stderr
+    onnx.checker.check_model(onnx.load(model.parent / "out.onnx"))
+
+
+@pytest.mark.parametrize("output", ["out.onnx", "-"])
+def test_a_closed_output_is_told(model: Path, output: str) -> None:
+    ended = shell(f"{TOOL} m.onnx {output} {' '.join(FAST)} >&-", model.parent)
+    assert ended.returncode == 5
+    assert b"it is closed" in ended.stderr
+    assert b"Traceback" not in ended.stderr
+
+
+def test_all_streams_may_be_closed_where_nothing_is_printed(model: Path) -> None:
+    ended = shell(f"{TOOL} m.onnx out.onnx --quiet {' '.join(FAST)} <&- >&- 2>&-", model.parent)
+    assert ended.returncode == 0
+    onnx.checker.check_model(onnx.load(model.parent / "out.onnx"))
+
+
+def test_a_closed_input_is_an_error_of_usage(model: Path) -> None:
+    ended = shell(f"{TOOL} - out.onnx <&-", model.parent)
+    assert ended.returncode == 2
+    assert b"stdin is closed" in ended.stderr
+
+
+def test_a_reader_that_leaves_is_told_by_the_exit_code_alone(model: Path) -> None:
+    ended = shell(
+        f"{TOOL} m.onnx out.onnx {' '.join(FAST)} | (exec <&-; sleep 3); echo ${{PIPESTATUS[0]}}",
+        model.parent,
+    )
+    assert ended.stdout.split() == [b"5"]
+    assert ended.stderr == b"" or b"unverified" in ended.stderr
+    assert b"Traceback" not in ended.stderr
+    assert (model.parent / "out.onnx").exists()
+
+
+def test_characters_that_the_encoding_lacks_are_written_as_ascii(model: Path) -> None:
+    ended = shell(f"{TOOL} m.onnx out.onnx {' '.join(FAST)}", model.parent, PYTHONIOENCODING="cp1252")
+    assert ended.returncode == 0
+    assert b"m.onnx -> out.onnx" in ended.stdout
+    ended = shell(f"{TOOL} m.onnx out.onnx {' '.join(FAST)}", model.parent, PYTHONIOENCODING="utf-8")
+    assert "m.onnx → out.onnx".encode() in ended.stdout

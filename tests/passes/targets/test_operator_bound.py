@@ -1,0 +1,60 @@
+"""The opset of a model in runtimes that take operators only up to a version."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import onnx_migrate
+from tests.harness import model, run, same
+from tests.support.targets import targets_of
+
+QNN = """name = "qnn"
+title = "QNN"
+[[release]]
+{row}
+[[operator]]
+names = ["Clip"]
+newest = 12
+[[operator]]
+names = ["Softmax"]
+newest = 13
+"""
+
+CLIP = """<ir_version: 8, opset_import: ["": {opset}]>
+g (float[2,3] x) => (float[2,3] y) <float low = {{-0.5}}, float high = {{0.5}}> {{ c = Clip (x, low, high) y = Softmax (c) }}"""
+RELU = '<ir_version: 8, opset_import: ["": {opset}]> g (float[2,3] x) => (float[2,3] y) {{ c = Relu (x) y = Softmax (c) }}'
+
+
+def migrated(text: str, row: str, opset: int) -> tuple[int, list[onnx_migrate.report.Note]]:
+    source = model(text.format(opset=opset))
+    found = onnx_migrate.migrate(source, runtime=targets_of(QNN.format(row=row)), simplify=False)
+    feeds = {"x": np.array([[-2, -0.25, 0], [0.25, 0.5, 2]], np.float32)}
+    same(run(source, feeds), run(found.structure, feeds), "migrated")
+    notes = [note for note in found.report.notes if note.code == "operator-bound"]
+    return found.report.after.opset or 0, notes
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "opset", "reached"),
+    [
+        (CLIP, "opset = 17", 11, 12),
+        (CLIP, "opset = 17", 16, 12),
+        (CLIP, "opset = 17", 12, 12),
+        (CLIP, "", 16, 12),
+        (CLIP, "", 11, 11),
+        (RELU, "opset = 17", 11, 17),
+        (RELU, "", 15, 15),
+        (CLIP, "opset = 11", 16, 11),
+    ],
+)
+def test_the_newest_opset_at_which_all_operators_are_taken(
+    text: str, row: str, opset: int, reached: int
+) -> None:
+    found, notes = migrated(text, row, opset)
+
+    assert found == reached
+    bound = reached == 12 and not (row == "" and opset == 12)
+    assert ["QNN takes Clip up to version 12" in note.message for note in notes] == [True] * bound
+    assert onnx.defs.get_schema("Clip", found).since_version <= 12 or text is RELU
