@@ -76,8 +76,9 @@ class Report:
     """What a migration changed, node by node, and the results of its verification.
 
     `verification` is a `Verdict` as a dict, `dynamic` the results of running at other sizes; None if they were not
-    run. `dims` are the axes of inputs that were made dynamic. `simplified` has the operators before and after the
-    simplifier, None if it changed nothing. `seconds` holds the duration of each stage.
+    run. `proved_in` holds a `RuntimeProof` as a dict for each runtime that the result was run in. `dims` are the axes of
+    inputs that were made dynamic. `simplified` has the operators before and after the simplifier, None if it changed
+    nothing. `seconds` holds the duration of each stage.
     """
 
     model: str
@@ -88,6 +89,7 @@ class Report:
     notes: tuple[Note, ...]
     verification: Mapping[str, Any] | None = None
     dynamic: Mapping[str, Any] | None = None
+    proved_in: tuple[Mapping[str, Any], ...] = ()
     dims: DimPlan = field(default_factory=DimPlan)
     simplified: Simplification | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -111,6 +113,7 @@ class Report:
             "notes": [note_as_dict(note) for note in self.notes],
             "verification": self.verification,
             "dynamic": self.dynamic,
+            "proved_in": list(self.proved_in),
             "dims": self.dims.as_dicts(),
             "simplified": self.simplified.as_dict() if self.simplified else None,
             "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()},

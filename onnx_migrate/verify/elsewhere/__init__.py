@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from onnx_migrate.verify.elsewhere.models import prove_models
 from onnx_migrate.verify.elsewhere.outcome import RuntimeProof, Side
-from onnx_migrate.verify.elsewhere.places import place_of
+from onnx_migrate.verify.elsewhere.places import Asked, asked_for, place_of
 from onnx_migrate.verify.elsewhere.proof import prove_in
 
-__all__ = ["RuntimeProof", "Side", "place_of", "prove_in"]
+__all__ = ["Asked", "RuntimeProof", "Side", "asked_for", "place_of", "prove_in", "prove_models"]

@@ -53,19 +53,19 @@ class Side:
 
     @property
     def text(self) -> str:
-        """What is to be said of it, as in "off by 1.2e-07 (allowed 9e-07)"."""
+        """What is to be said of it, as in "is off by 1.2e-07 (allowed 9e-07)"."""
         if self.failed:
             return f"does not {self.failed}: {self.reason}"
         worst = self.worst
         if worst is None:
             return "runs"
         if worst.identical:
-            return "bit for bit the same"
+            return "is bit for bit the same"
         if worst.problem and not worst.largest_absolute:
-            return f"{worst.output!r}: {worst.problem}"
+            return f"is wrong in {worst.output!r}: {worst.problem}"
         whole = worst.largest_absolute / worst.largest_relative if worst.largest_relative else 0.0
         of = f" of {whole:.3g}" if whole else ""
-        return f"off by {worst.largest_absolute:.3g}{of} in {worst.output!r} (allowed {worst.allowed:.3g})"
+        return f"is off by {worst.largest_absolute:.3g}{of} in {worst.output!r} (allowed {worst.allowed:.3g})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""

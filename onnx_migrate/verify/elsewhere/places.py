@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import Limits
 from onnx_migrate.verify.evaluators.foreign import TITLES, ForeignProcess, NotInstalled, Place
 
-__all__ = ["Asked", "place_of"]
+__all__ = ["Asked", "asked_for", "place_of"]
 
 _ALIASES = {"cv2": "opencv", "openvino-runtime": "openvino", "pnnx": "ncnn", "ort": "onnxruntime", "ort-web": "onnxruntime-web",
             "onnxruntime-node": "onnxruntime-web", "rknn-toolkit2": "rknn"}  # fmt: skip
@@ -31,7 +33,14 @@ class Asked:
     runtime: str
 
 
-def place_of(text: str, memory: int | None = None) -> Asked:
+def asked_for(texts: str | Iterable[str]) -> tuple[Asked, ...]:
+    """Return the runtimes that one or several texts ask for, each once (`place_of`)."""
+    given = (texts,) if isinstance(texts, str) else tuple(texts)
+    return tuple(place_of(text) for text in dict.fromkeys(text.strip() for text in given))
+
+
+@cache
+def place_of(text: str) -> Asked:
     """Return the runtime that NAME[==VERSION][@FOLDER] asks for, which was started once to see that it is there.
 
     FOLDER is a virtual environment, a folder that `pip install --target` wrote, or, for onnxruntime-web, one with
@@ -51,7 +60,7 @@ def place_of(text: str, memory: int | None = None) -> Asked:
         )
     place = _in_folder(name, folder) if folder else Place.here(name)
     try:
-        with ForeignProcess(place, Limits.of(_PATIENCE, memory)) as process:
+        with ForeignProcess(place, Limits(_PATIENCE)) as process:
             runtime = process.runtime
     except NotInstalled as error:
         raise UsageError(
