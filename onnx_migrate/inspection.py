@@ -115,7 +115,7 @@ def inspect(
     With a `runtime`, as in "onnxruntime==1.14", or several, the target is the newest opset that all of them take, and
     `opset` has no effect. Raises LoadError if the model cannot be read, and UsageError for invalid `opset` and `runtime`.
     """
-    targets = runtime if runtime is None or isinstance(runtime, Targets) else resolve(runtime)
+    targets = None if runtime is None else resolve(runtime)
     asked: int | str = opset if targets is None else targets.opset or "17+"
     model, problems = _load(source)
     proto = model.proto

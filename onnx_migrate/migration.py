@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from inspect import signature
 from typing import Any, Literal
 
 import onnx
@@ -23,6 +24,8 @@ from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.model import Model
 from onnx_migrate.report import ModelSummary, PartialReport, Report
+from onnx_migrate.report.request import Request
+from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.spec.targets import Lower, Targets, resolve
@@ -174,9 +177,11 @@ def migrate(
             could not be verified with verify="require", or a runtime of `prove_in` does not run it right. PassError: a
             pass failed. All are MigrateError.
     """
+    arguments = dict(locals())
     asked = asked_for(prove_in)
     limits, policy = Limits.of(timeout, memory_limit), policy_of(verify)
-    targets = runtime if runtime is None or isinstance(runtime, Targets) else resolve(runtime)
+    targets = None if runtime is None else resolve(runtime)
+    request = Request.of(arguments, _defaults(), targets)
     if pipeline is None:
         pipeline = default_pipeline(
             opset=opset,
@@ -209,7 +214,8 @@ def migrate(
     clock.seconds["load"] = original.load_seconds
     log, proof = ChangeLog(), None
     proofs: tuple[RuntimeProof, ...] = ()
-    with ready_worker(limits) if isolated and policy != "off" else nullcontext() as worker:
+    ready = isolated and policy != "off" and ir_version is None  # what is asked for may take no run at all
+    with ready_worker(limits) if ready else nullcontext() as worker:
         try:
             result = pipeline.run(original, log, require_optional=simplify == "require", stage=clock)
             inputs: dict[str, Any] = {"input_data": input_data, "rtol": rtol, "atol": atol, "seed": seed}
@@ -238,7 +244,7 @@ def migrate(
                     )
                     result, proof, proofs = proving(original, result, proof)
         except MigrateError as error:
-            error.partial_report = PartialReport.of(original, log, error.where, clock.seconds)
+            error.partial_report = PartialReport.of(original, log, error.where, clock.seconds, request)
             raise
     report = Report(
         model=original.name,
@@ -253,5 +259,13 @@ def migrate(
         dims=log.fact(DimPlan, "", "") or DimPlan(),
         simplified=log.fact(Simplification, "", ""),
         seconds=clock.seconds,
+        request=request,
+        header_only=not log.changes and differ_in_header_alone(original, result.model),
     )
     return Migration(report, original, result.model)
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    """Return the defaults of the arguments of `migrate`."""
+    return {name: parameter.default for name, parameter in signature(migrate).parameters.items()}

@@ -15,7 +15,7 @@ from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, UsageErr
 from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.alternative import Alternative, tell_distance
-from onnx_migrate.rewrite.annotations import differ_in_ir_version_alone
+from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.targets.shipped import find
@@ -28,12 +28,18 @@ __all__ = ["Policy", "ProvingElsewhere", "Verifying", "policy_of"]
 Policy = Literal["require", "auto", "off"]
 """Whether a result must be verified, may be unverified, or is not verified at all."""
 
-_SAME_NODES = Verdict(
+_SAME_GRAPH = Verdict(
     Kind.VERIFIED,
     evaluator="a comparison of the graphs",
-    notes=("nodes and weights are those of the original, so the result was loaded, and nothing was run",),
+    notes=("the graph and the weights are those of the original, so nothing was run",),
 )
-"""The verdict on a result that differs in its IR version alone."""
+"""The verdict on a result that differs in its header alone."""
+
+_SAME_GRAPH_LOADED = replace(
+    _SAME_GRAPH,
+    notes=("the graph and the weights are those of the original, so the result was loaded and not run",),
+)
+"""The same where the IR version is higher, which a runtime may not load."""
 
 _PATIENCE = 60.0
 """Seconds in which older opsets are tried, to name one at which the result loads."""
@@ -233,8 +239,9 @@ def _prove(
 ) -> tuple[PipelineResult, Proof]:
     """Prove the last segment, with pairs of QuantizeLinear and DequantizeLinear where it does not load without them."""
     last = result.segments[-1]
-    if differ_in_ir_version_alone(last.start, last.end):
-        return result, Proof(prover.require_loadable(last.end, _SAME_NODES))
+    if differ_in_header_alone(last.start, last.end):
+        raised = last.end.proto.ir_version > last.start.proto.ir_version
+        return result, Proof(prover.require_loadable(last.end, _SAME_GRAPH_LOADED) if raised else _SAME_GRAPH)
     try:
         return result, prover.prove(last.end, last.exact, plan, last.lifted, unproved, other)
     except VerificationFailed as error:

@@ -24,7 +24,7 @@ from .migrate_opset import MigrateOpset, Newer
 from .open_dims import OpenDims
 from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
-from .targets import RuntimeLimits
+from .targets import FitOperators, RuntimeLimits
 
 __all__ = ["default_pipeline"]
 
@@ -59,7 +59,8 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     passes += [*_lowerings(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes(), *_fittings(options)]
     if options.simplify:
-        passes.append(Simplify(limits=options.limits, isolated=options.isolated))
+        always = options.ir_version is None  # a model whose header alone was wrong is left as it is
+        passes.append(Simplify(limits=options.limits, isolated=options.isolated, always=always))
     return passes
 
 
@@ -98,7 +99,8 @@ def _exporter_intent(options: PipelineOptions) -> Pass:
 
 def _fittings(options: PipelineOptions) -> list[Pass]:
     """Return the passes that make the model fit the runtimes it is for."""
-    return [RuntimeLimits(targets=options.targets)] if options.targets else []
+    targets = options.targets
+    return [FitOperators(targets=targets), RuntimeLimits(targets=targets)] if targets else []
 
 
 def _ir_version(options: PipelineOptions) -> list[Pass]:

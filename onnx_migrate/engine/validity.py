@@ -12,6 +12,7 @@ from onnx_migrate.errors import IllegalModel, InvalidModel
 from onnx_migrate.model.graphs import bodies, initializer_names
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.model import Model
+from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.model.validity.fault import Fault
 from onnx_migrate.model.validity.ir_features import Found, features
 from onnx_migrate.model.validity.node_types import type_faults
@@ -24,6 +25,7 @@ from onnx_migrate.spec.opsets import imported
 
 __all__ = [
     "IrLimit",
+    "check_nodes",
     "check_original",
     "check_result",
     "note_older_ir",
@@ -48,6 +50,18 @@ def check_original(model: Model) -> None:
     opset selects. Reads no weights.
     """
     for fault in _structure_faults(model):
+        raise fault.error()
+
+
+def check_nodes(model: Model) -> None:
+    """Raise InvalidModel for the first node that is not valid at the model's opset, and for nodes that form a cycle.
+
+    A form that the schemas do not know may run all the same, so this is for a model that no runtime loads.
+    """
+    proto = onnx.ModelProto()
+    proto.CopyFrom(model.proto)
+    sort_model(proto)
+    for fault in _faults(model, names=True):
         raise fault.error()
 
 

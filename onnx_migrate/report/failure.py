@@ -11,7 +11,14 @@ from onnx_migrate.report.report import SCHEMA_VERSION
 __all__ = ["exit_code", "failure"]
 
 
-_NOTHING: dict[str, Any] = {"before": None, "changes": [], "notes": [], "seconds": {}, "blocked": None}
+_NOTHING: dict[str, Any] = {
+    "request": None,
+    "before": None,
+    "changes": [],
+    "notes": [],
+    "seconds": {},
+    "blocked": None,
+}
 """The fields of a partial report for a model that was not loaded."""
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from onnx_migrate.report.report import AS_DECLARED, GRADES, INEXACT, Report
-from onnx_migrate.rewrite.change_log import Change
+from onnx_migrate.report.request import Request, tool_versions
+from onnx_migrate.rewrite.change_log import Change, Note
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +23,9 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     writer = _Writer(console)
     before, after = report.before, report.after
     arrow = f" → {target}" if target else ""
+    if report.header_only and not everything:
+        _header(report, arrow, writer)
+        return
     writer.line(f"[bold]{_safe(report.model)}{_safe(arrow)}[/]")
     if report.outcome == "unchanged":
         writer.line(f"unchanged: opset {after.opset}, IR {after.ir_version}, {after.nodes} nodes")
@@ -33,14 +37,32 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     _changes(report.changes, writer, everything)
     if report.notes:
         writer.head("notes")
-        for note in report.notes:
-            writer.line(
-                f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{_safe(note.message)}"
-            )
+        _notes(report.notes, writer)
     if report.dynamic is not None:
         _dynamic(report.dynamic, writer)
     _verification(report.verification, writer)
     _proved_in(report.proved_in, writer)
+    if report.request is not None:
+        _request(report.request, report.command, writer)
+
+
+def _header(report: Report, arrow: str, writer: _Writer) -> None:
+    """Print one line on a model whose header alone changed, and one for each note that this line does not say."""
+    before, after = report.before, report.after
+    gone = [domain for domain, _ in before.opset_imports if domain not in dict(after.opset_imports)]
+    facts = [f"IR {_both(before.ir_version, after.ir_version)}"]
+    facts += [f"import{'s' * (len(gone) > 1)} of {', '.join(gone)} removed"] if gone else []
+    facts += ["annotations removed"] if any(note.code == "annotations" for note in report.notes) else []
+    writer.line(
+        f"[bold]{_safe(report.model)}{_safe(arrow)}[/]: {_safe(', '.join(facts))}; the graph is unchanged"
+    )
+    said = ("ir-version", "unused-import", "annotations")
+    _notes([note for note in report.notes if note.code not in said], writer)
+
+
+def _notes(notes: Iterable[Note], writer: _Writer) -> None:
+    for note in notes:
+        writer.line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{_safe(note.message)}")
 
 
 def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str, other: str) -> None:
@@ -60,6 +82,23 @@ class _Writer:
 
     def head(self, text: str) -> None:
         self.line(f"\n[bold]{text}[/]")
+
+
+def _request(request: Request, command: str | None, writer: _Writer) -> None:
+    """Say what was asked for, of which versions, and the command that does it again."""
+    versions = tool_versions()
+    tools = ", ".join(f"{name} {versions[name]}" for name in ("onnx-migrate", "onnx", "onnxruntime"))
+    writer.head("asked for")
+    for target in request.targets or ():
+        takes = [f"opsets up to {target.opset}"] if target.opset is not None else []
+        takes += [f"IR versions up to {target.ir_version}"] if target.ir_version is not None else []
+        writer.line(f"  {_safe(target.qualified)}{': ' if takes else ''}{', '.join(takes)}")
+    if command is None:
+        options = ", ".join(f"{name}={value!r}" for name, value in request.options.items())
+        writer.line(f"  migrate(…{', ' if options else ''}{_safe(options)})")
+    else:
+        writer.line(f"  {_safe(command)}")
+    writer.line(f"  with {_safe(tools)}")
 
 
 def _changes(changes: Iterable[Change], writer: _Writer, everything: bool) -> None:

@@ -16,6 +16,7 @@ from onnx_migrate.errors import PassError
 from onnx_migrate.files.temporary import TemporaryFolder
 from onnx_migrate.model.graphs import initializer_names, initializer_types, producers
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
 
@@ -48,6 +49,14 @@ class Simplify(Pass):
     budget: int = 1 << 20
     values_limit: int = 1 << 27
     """Bytes of weights whose values onnxsim is given at most; it needs about five times their memory."""
+    always: bool = True
+    """Whether models are simplified that no pass before changed, or changed in the header alone."""
+
+    def is_wanted(self, original: Model, model: Model) -> bool:
+        """Return whether the model is to be simplified."""
+        if self.always:
+            return True
+        return model.proto != original.proto and not differ_in_header_alone(original, model)
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Return the simplified model; weights that onnxsim computed may be in a folder that lives as long as the model.

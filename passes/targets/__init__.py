@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .fit_operators import FitOperators
 from .operator_bound import OpsetBound, bound_opset
 from .runtime_limits import RuntimeLimits
 
-__all__ = ["OpsetBound", "RuntimeLimits", "bound_opset"]
+__all__ = ["FitOperators", "OpsetBound", "RuntimeLimits", "bound_opset"]

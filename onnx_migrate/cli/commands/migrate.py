@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from onnx_migrate.cli.options.arguments import arguments
-from onnx_migrate.cli.options.config import config_option, configured
+from onnx_migrate.cli.options.arguments import arguments, saving_flags
+from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
 from onnx_migrate.cli.options.dynamic_batch_option import DynamicBatchCommand
 from onnx_migrate.cli.options.model_options import model_options
 from onnx_migrate.cli.options.path_conflicts import check_path_conflicts
@@ -100,8 +100,7 @@ def migrate(**options: Any) -> int:
     from onnx_migrate.migration import migrate as run
     from onnx_migrate.url import is_url, resolve_file_url
 
-    if options["extra"]:
-        sys.path.append(os.getcwd())  # unlike `python -m`, a console script does not import from there
+    find_own_passes(options)
     piped, page = target == STREAM, None
     with Progress(options["quiet"] or options["as_json"]) as progress:
         try:
@@ -123,6 +122,9 @@ def migrate(**options: Any) -> int:
             migration = with_stdin_name(
                 run(original, **given, progress=progress, proof_progress=progress.within)
             )
+            report = migration.report.saved(
+                None if options["in_place"] else target, *config_flags(), *saving_flags(options)
+            )
             changes = options["check"] and not migration.same_as_original()
             made_from = dependencies(original, options) if options["depfile"] else []
             lines = diff_lines(migration, target=target) if options["diff"] else []
@@ -136,7 +138,7 @@ def migrate(**options: Any) -> int:
             if options["depfile"]:
                 write_depfile(options["depfile"], str(target), made_from)
             if page:
-                write_model_page(page, migration.report.as_dict(), model=model, output=target)
+                write_model_page(page, report.as_dict(), model=model, output=target)
         except MigrateError as error:
             progress("")
             return _failed(error, model, page, as_json=options["as_json"])
@@ -145,9 +147,7 @@ def migrate(**options: Any) -> int:
     with remark_on_failure(kept):
         if options["as_json"]:
             checked = {"would_change": changes} if options["check"] else {}
-            click.echo(
-                json.dumps({**migration.report.as_dict(), "output": target, **checked}, indent=2), err=piped
-            )
+            click.echo(json.dumps({**report.as_dict(), "output": target, **checked}, indent=2), err=piped)
         elif options["quiet"]:
             pass
         elif options["diff"]:
@@ -157,9 +157,7 @@ def migrate(**options: Any) -> int:
 
             from onnx_migrate.report.text import print_report
 
-            print_report(
-                migration.report, Console(stderr=piped), target=target or "", everything=options["verbose"]
-            )
+            print_report(report, Console(stderr=piped), target=target or "", everything=options["verbose"])
         sys.stdout.flush()
     return 1 if changes else 0
 

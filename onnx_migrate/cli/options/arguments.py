@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from onnx_migrate.cli.options.comparison_options import bytes_of
 
-__all__ = ["arguments"]
+__all__ = ["arguments", "saving_flags"]
 
 _DEFAULT_OPSET = "17+"
 
@@ -43,6 +43,12 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "memory_limit": bytes_of(options["memory_limit"]),
         "prove_in": _prove_in(options),
     }
+
+
+def saving_flags(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the flags that say how the result of one model is saved."""
+    flags = ("save_as_external_data", "in_place", "check", "dry_run")
+    return tuple(f"--{name.replace('_', '-')}" for name in flags if options[name])
 
 
 def _opset(options: dict[str, Any]) -> str | None:

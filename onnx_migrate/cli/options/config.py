@@ -5,10 +5,10 @@ from __future__ import annotations
 import fnmatch
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import rich_click as click
 from click.core import ParameterSource
@@ -18,12 +18,14 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["config_option", "configured"]
+__all__ = ["config_flags", "config_option", "configured", "find_own_passes"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 _META = "onnx_migrate.config"
 _OF_THE_CALL = {
     "model", "sources", "output", "output_option", "out_dir", "in_place", "check", "dry_run", "diff", "depfile",
-    "resume", "json_lines", "as_json", "verbose", "quiet", "config", "no_simplify", "no_verify", "html",
+    "resume", "json_lines", "as_json", "verbose", "quiet", "config", "trust_config", "no_simplify", "no_verify", "html",
 }  # fmt: skip
 """Parameters of one call, such as paths, which a config file cannot set."""
 
@@ -39,6 +41,12 @@ class _Config:
     options: Mapping[str, Any] = field(default_factory=dict)
     overrides: tuple[tuple[tuple[str, ...], Mapping[str, Any]], ...] = ()
 
+    @property
+    def code(self) -> list[str]:
+        """The passes that the file names: importing one runs its code."""
+        every = (self.options, *(options for _, options in self.overrides))
+        return [name for options in every for name in options.get("extra", ())]
+
 
 def _load(context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
     path = _find() if given is None else None if given == "none" else Path(given)
@@ -49,16 +57,51 @@ def _load(context: click.Context, _option: click.Parameter, given: str | None) -
     return given
 
 
-config_option = click.option(
-    "--config", type=click.Path(), metavar="FILE", is_eager=True, callback=_load,
-    help="Read options from this file; by default from onnx-migrate.toml, or [tool.onnx-migrate] in pyproject.toml, in "
-    "this folder or the nearest parent that has one. none reads no file.",
-)  # fmt: skip
+def _check_trust(context: click.Context, _option: click.Parameter, trusted: bool) -> bool:
+    """Refuse a file that was found by search and names passes. Raises click.UsageError."""
+    config: _Config | None = context.meta.get(_META)
+    if config is not None and config.code and context.params.get("config") is None and not trusted:
+        raise click.UsageError(
+            f"{config.path} was found by search and names code to run (pass = {', '.join(config.code)}); if you trust it, add"
+            f" --trust-config or --config {config.path}, else --config none"
+        )
+    return trusted
+
+
+def config_option(command: Command) -> Command:
+    """Add `--config` and `--trust-config` to a command."""
+    for option in (
+        click.option(
+            "--trust-config", is_flag=True, callback=_check_trust, expose_value=False,
+            help="Run the passes that a configuration file names even if that file was found by search.",
+        ),
+        click.option(
+            "--config", type=click.Path(), metavar="FILE", is_eager=True, callback=_load,
+            help="Read options from this file; by default from onnx-migrate.toml, or [tool.onnx-migrate] in pyproject.toml, "
+            "in this folder or the nearest parent that has one. none reads no file.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def find_own_passes(options: Mapping[str, Any]) -> None:
+    """Let passes of the user's own be imported from the working folder, where a console script does not look."""
+    context = click.get_current_context(silent=True)
+    config: _Config | None = context.meta.get(_META) if context else None
+    if options["extra"] or (config is not None and config.code):
+        sys.path.append(os.getcwd())
 
 
 def _below(config: Path, model: str) -> str:
     """Return the path of a model relative to the folder of a config file, with / between its parts."""
     return os.path.relpath(os.path.abspath(model), config.parent.absolute()).replace(os.sep, "/")
+
+
+def config_flags() -> tuple[str, ...]:
+    """Return the flags that keep a command which names all its options from reading the config file of this one."""
+    context = click.get_current_context(silent=True)
+    return ("--config", "none") if context is not None and _META in context.meta else ()
 
 
 def configured(options: dict[str, Any], model: str) -> dict[str, Any]:

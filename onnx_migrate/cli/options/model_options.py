@@ -39,7 +39,8 @@ _OPTIONS = (
     click.option(
         "--ir-version", type=int, metavar="N",
         help="Give the result this IR version; what a lower one does not have is written in another form, or refused. "
-        "Without --opset the opset stays, and where nothing else is asked for, nothing else is touched.",
+        "Without --opset the opset stays. Where the header alone has to change, the rest is copied: nothing is simplified or "
+        "run.",
     ),
     click.option(
         "--keep-ir", is_flag=True,

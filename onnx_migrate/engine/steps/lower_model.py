@@ -20,9 +20,9 @@ from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.spec.opsets import onnx_opset, set_onnx_opset
 from onnx_migrate.spec.schema import is_onnx
 
-__all__ = ["Lowered", "body_opsets", "lower_model"]
+__all__ = ["NEEDS_CALLER", "Lowered", "body_opsets", "inline_refused", "lower_model"]
 
-_NEEDS_CALLER = frozenset(("needs-constant", "needs-type", "needs-rank", "needs-shape", "needs-value"))
+NEEDS_CALLER = frozenset(("needs-constant", "needs-type", "needs-rank", "needs-shape", "needs-value"))
 """Codes of refusals that inlining a function may resolve, since a call knows more than the function."""
 
 
@@ -55,20 +55,20 @@ def lower_model(model: Model, target: int, log: ChangeLog, pass_name: str) -> Lo
         wanting = {
             item.function
             for item in refusals
-            if item.function is not None and item.error.code in _NEEDS_CALLER
+            if item.function is not None and item.error.code in NEEDS_CALLER
         }
         if not refusals and target < 9:
             wanting = {
                 function_key(function) for function in model.proto.functions if _holds_integers(function)
             }
         # The types of what a function returns are inferred only if it has the opset of its caller.
-        hidden = _differ(whole.proto) and any(item.error.code in _NEEDS_CALLER for item in refusals)
+        hidden = _differ(whole.proto) and any(item.error.code in NEEDS_CALLER for item in refusals)
         if not (wanting or hidden):
             return Lowered(model, tuple(refusals))
         trial.roll_back()
         try:
             _lift_older(whole, log)
-            model = _inline(whole, wanting, log, pass_name) if wanting else whole
+            model = inline_refused(whole, wanting, log, pass_name) if wanting else whole
         except CannotMigrate:
             trial.roll_back()
             if refusals:
@@ -117,8 +117,8 @@ def _lift_older(model: Model, log: ChangeLog) -> None:
     remove_dead_values(model.proto, driver.dead_values)
 
 
-def _inline(model: Model, functions: set[FunctionKey], log: ChangeLog, pass_name: str) -> Model:
-    """Inline functions of a model whose bodies have one opset, which the inliner needs."""
+def inline_refused(model: Model, functions: set[FunctionKey], log: ChangeLog, pass_name: str) -> Model:
+    """Inline functions in which nodes were refused; the bodies have one opset, which the inliner needs."""
     names = sorted(f"{domain}:{name}" for domain, name, *_ in functions)
     log.note(
         pass_name,

@@ -78,6 +78,9 @@ class ModelPage:
     proved_in: tuple[Note, ...]
     verification: VerificationView | None
     seconds: tuple[Fact, ...]
+    targets: tuple[Note, ...] = ()
+    command: str = ""
+    versions: str = ""
 
     @classmethod
     def of(cls, report: Mapping[str, Any], *, sizes: tuple[str, str] | None, listed: int) -> ModelPage:
@@ -108,6 +111,7 @@ class ModelPage:
             proved_in=tuple(map(_proved_in, report.get("proved_in") or ())),
             verification=VerificationView.of(report["verification"]) if report.get("verification") else None,
             seconds=tuple(Fact(stage, f"{value:.3f} s") for stage, value in seconds.items()),
+            **_request(report.get("request")),
         )
 
 
@@ -165,6 +169,27 @@ def _facts(
     yield _both("nodes", f"{before['nodes']:,}", f"{result['nodes']:,}")
     if sizes:
         yield _both("size", *sizes)
+
+
+def _request(request: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what a page shows of a request."""
+    if request is None:
+        return {}
+    options = ", ".join(f"{name}={value!r}" for name, value in request["options"].items())
+    return {
+        "targets": tuple(map(_target, request["targets"])),
+        "command": request["command"] or f"migrate(…{', ' if options else ''}{options})",
+        "versions": ", ".join(f"{name} {number}" for name, number in request["versions"].items() if number),
+    }
+
+
+def _target(target: Mapping[str, Any]) -> Note:
+    takes = [f"opsets up to {target['opset']}"] if target["opset"] else []
+    takes += [f"IR versions up to {target['ir_version']}"] if target["ir_version"] else []
+    name = f"{target['title']} {target['release'] or ''}".rstrip()
+    measured = "measured" if target["measured"] else "read, not measured"
+    source = f" ({target['source']})" if target["source"] else ""
+    return Note("info", f"{name}{': ' if takes else ''}{', '.join(takes)}; {measured}{source}")
 
 
 def _both(label: str, old: object, new: object) -> Fact:

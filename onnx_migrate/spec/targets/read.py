@@ -167,9 +167,7 @@ def _fault(given: Any, file: str, at: int) -> FaultRow:
 def _bundle(given: Any, place: str) -> Bundle:
     fields = Fields(given, place)
     names = fields.texts("names", required=True)
-    bundle = Bundle(
-        names, fields.text("title", names[0]), fields.mapping("releases"), fields.text("default")
-    )
+    bundle = Bundle(names, fields.text("title", names[0]), fields.mapping("releases"), fields.text("default"))
     fields.end()
     for release, own in bundle.releases.items():
         if not isinstance(own, str) or not is_number(own):

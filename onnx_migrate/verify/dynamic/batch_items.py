@@ -114,5 +114,5 @@ def _require_same_items(
             runner.require_same(name, single, part, alone, what)
         except RequirementViolated:
             copies = runner.run_item(copies_of(runner.model, alone, size, batch))[name]
-            if not runner.differ_by_size_only(name, single, np.take(copies, [item], axis), part):
+            if not runner.differ_by_size_only(name, single, np.take(copies, [item], axis), part, alone):
                 raise

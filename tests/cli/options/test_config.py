@@ -127,3 +127,27 @@ def test_paths_are_relative_to_the_folder_of_the_file(
 
     assert ended.code == 2
     assert f"{folder / 'no.npz'}: cannot be read" in ended.err
+
+
+EVIL = "import pathlib, onnx\npathlib.Path('ran').touch()\ndef nothing(model: onnx.ModelProto) -> None: ...\n"
+
+
+@pytest.mark.parametrize(
+    "text", ['pass = ["evil:nothing"]', '[[override]]\nfiles = "*"\npass = ["evil:nothing"]']
+)
+@pytest.mark.parametrize("args", [["small.onnx", "out.onnx"], ["batch", "small.onnx", "--out-dir", "out"]])
+def test_code_that_a_found_file_names_needs_trust(
+    process: Run, folder: Path, args: list[str], text: str
+) -> None:
+    (folder / "evil.py").write_text(EVIL, encoding="utf-8")
+    (folder / "onnx-migrate.toml").write_text(text, encoding="utf-8")
+
+    ended = process(*args, *FAST)
+    assert ended.code == 2
+    assert "names code to run (pass = evil:nothing)" in ended.err
+    assert not (folder / "ran").exists()
+    assert not (folder / "out").exists()
+
+    for trust in (["--config", "onnx-migrate.toml"], ["--trust-config"]):
+        assert process(*args, *FAST, *trust).code == 0
+        (folder / "ran").unlink()
