@@ -25,6 +25,7 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     arrow = f" → {target}" if target else ""
     if report.header_only and not everything:
         _header(report, arrow, writer)
+        _proved_in(report.proved_in, writer)
         return
     writer.line(f"[bold]{_safe(report.model)}{_safe(arrow)}[/]")
     if report.outcome == "unchanged":

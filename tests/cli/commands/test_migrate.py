@@ -158,6 +158,8 @@ REPORT = {
     "notes": [{"code": str, "step": str, "message": str, "severity": str, "subject": str}],
     "verification": dict,
     "dynamic": dict,
+    "header_only": bool,
+    "request": (dict, type(None)),
     "proved_in": list,
     "dims": [{"input": str, "axis": int, "symbol": str, "size": (int, type(None)), "batch": bool}],
     "simplified": (dict, type(None)),
@@ -187,6 +189,7 @@ ERROR = {
     "seconds": dict,
     "blocked": (dict, type(None)),
     "verification": (dict, type(None)),
+    "request": (dict, type(None)),
     "proved_in": list,
 }
 
