@@ -116,7 +116,7 @@ def inspect(
     `opset` has no effect. Raises LoadError if the model cannot be read, and UsageError for invalid `opset` and `runtime`.
     """
     targets = None if runtime is None else resolve(runtime)
-    asked: int | str = opset if targets is None else targets.opset or "17+"
+    asked: int | str = opset if targets is None else targets.opset or f"{targets.oldest or 1}+"
     model, problems = _load(source)
     proto = model.proto
     found = Counter(_operators(proto))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import rich_click as click
+from click.shell_completion import CompletionItem
 
 __all__ = ["codes", "pass_names", "runtimes"]
 
@@ -23,13 +24,19 @@ def pass_names(_context: click.Context, _parameter: click.Parameter, typed: str)
     return [item.name for item in default_pipeline(dynamic={}) if item.name.startswith(typed)]
 
 
-def runtimes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the runtimes of `--for`, and after == the releases at which their tables change."""
+def runtimes(
+    _context: click.Context, _parameter: click.Parameter, typed: str
+) -> list[str] | list[CompletionItem]:
+    """Return the runtimes of `--for`, their other names if those fit, and after == the releases at which their tables change."""
     from onnx_migrate.spec.targets import known_names, shipped
+    from onnx_migrate.spec.targets.shipped import spellings
 
+    if typed.startswith((".", "/")):
+        return [CompletionItem(typed, type="file")]
     name, given, _ = typed.partition("==")
     if not given:
-        return [known for known in known_names() if known.startswith(typed)]
+        found = [known for known in known_names() if known.startswith(typed)]
+        return found or sorted(known for known in spellings().values() if known.startswith(typed))
     if name not in known_names():
         return []
     releases = [f"{name}=={row.since}" for row in shipped(name).releases if row.since]
