@@ -58,4 +58,5 @@ def failure(error: MigrateError, model: str) -> dict[str, Any]:
         },
         **done,
         "verification": error.verification if isinstance(error, VerificationFailed) else None,
+        "proved_in": list(error.proved_in) if isinstance(error, VerificationFailed) else [],
     }

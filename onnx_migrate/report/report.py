@@ -78,10 +78,10 @@ class Report:
     """What a migration changed, node by node, and the results of its verification.
 
     `verification` is a `Verdict` as a dict, `dynamic` the results of running at other sizes; None if they were not
-    run. `dims` are the axes of inputs that were made dynamic. `simplified` has the operators before and after the
-    simplifier, None if it changed nothing. `seconds` holds the duration of each stage. `header_only` is whether the result
-    differs in IR version, imports that nothing used and annotations only, so that the graph is unchanged. `request` is what
-    was asked for.
+    run. `proved_in` holds a `RuntimeProof` as a dict for each runtime that the result was run in. `dims` are the axes of
+    inputs that were made dynamic. `simplified` has the operators before and after the simplifier, None if it changed
+    nothing. `seconds` holds the duration of each stage. `header_only` is whether the result differs in IR version, imports
+    that nothing used and annotations only, so that the graph is unchanged. `request` is what was asked for.
     """
 
     model: str
@@ -92,6 +92,7 @@ class Report:
     notes: tuple[Note, ...]
     verification: Mapping[str, Any] | None = None
     dynamic: Mapping[str, Any] | None = None
+    proved_in: tuple[Mapping[str, Any], ...] = ()
     dims: DimPlan = field(default_factory=DimPlan)
     simplified: Simplification | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -130,6 +131,7 @@ class Report:
             "notes": [note_as_dict(note) for note in self.notes],
             "verification": self.verification,
             "dynamic": self.dynamic,
+            "proved_in": list(self.proved_in),
             "dims": self.dims.as_dicts(),
             "simplified": self.simplified.as_dict() if self.simplified else None,
             "header_only": self.header_only,

@@ -25,6 +25,7 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     arrow = f" → {target}" if target else ""
     if report.header_only and not everything:
         _header(report, arrow, writer)
+        _proved_in(report.proved_in, writer)
         return
     writer.line(f"[bold]{_safe(report.model)}{_safe(arrow)}[/]")
     if report.outcome == "unchanged":
@@ -41,6 +42,7 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     if report.dynamic is not None:
         _dynamic(report.dynamic, writer)
     _verification(report.verification, writer)
+    _proved_in(report.proved_in, writer)
     if report.request is not None:
         _request(report.request, report.command, writer)
 
@@ -69,6 +71,7 @@ def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str
     writer = _Writer(console)
     writer.line(f"[bold]{_safe(other)} compared with {_safe(original)}[/]")
     _verification(verdict, writer)
+    _proved_in(verdict.get("proved_in") or (), writer)
 
 
 class _Writer:
@@ -188,6 +191,19 @@ def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
         writer.line(f"  {_safe(item['output'])}  {item['dtype_after']} {shape}  {finding}")
     for note in verdict["notes"]:
         writer.line(f"  {_safe(note)}")
+
+
+def _proved_in(proofs: Iterable[Mapping[str, Any]], writer: _Writer) -> None:
+    proofs = list(proofs)
+    if proofs:
+        writer.head("run in other runtimes")
+    for proof in proofs:
+        colour = (
+            "green" if proof["outcome"] in ("right", "gained") else "yellow" if proof["passed"] else "red"
+        )
+        writer.line(f"  [{colour}]{_safe(proof['runtime'])}[/]: {_safe(proof['text'])}")
+        for note in proof["notes"]:
+            writer.line(f"    {_safe(note)}")
 
 
 def _safe(text: str) -> str:

@@ -87,7 +87,8 @@ def migrate(**options: Any) -> int:
         0  done; unverified results too, with a line on stderr, unless --verify=require
         1  refused or failed; with --check, the model would change
         2  wrong usage
-        3  the numbers differ, or the result does not load; with --verify=require, also if it is unverified
+        3  the numbers differ, or the result does not load; with --verify=require, also if it is unverified;
+           with --prove-in, also if it does not run right in that runtime
         4  not a readable ONNX model
         5  standard output could not be written whole; OUTPUT, if any, is written
     """

@@ -41,6 +41,7 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "seed": options["seed"],
         "timeout": options["timeout"],
         "memory_limit": bytes_of(options["memory_limit"]),
+        "prove_in": _prove_in(options),
     }
 
 
@@ -78,6 +79,20 @@ def _runtime(options: dict[str, Any]) -> tuple[str, ...]:
         except UsageError as error:
             raise click.UsageError(str(error)) from error
     return runtime
+
+
+def _prove_in(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the runtimes to prove the result in. Raises click.UsageError where one is not there."""
+    texts = tuple(options["prove_in"])
+    if texts:
+        from onnx_migrate.errors import UsageError
+        from onnx_migrate.verify.elsewhere import asked_for
+
+        try:
+            asked_for(texts)
+        except UsageError as error:
+            raise click.UsageError(str(error)) from error
+    return texts
 
 
 def _ml_opset(options: dict[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import rich_click as click
 from click.shell_completion import CompletionItem
 
-__all__ = ["codes", "pass_names", "runtimes"]
+__all__ = ["codes", "evaluators", "pass_names", "runtimes"]
 
 
 def codes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
@@ -15,6 +15,13 @@ def codes(_context: click.Context, _parameter: click.Parameter, typed: str) -> l
 
     known = {*CODES, *(step.code for step in steps())}
     return sorted(code for code in known if code.startswith(typed.lower()))
+
+
+def evaluators(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Return the runtimes of `--prove-in`."""
+    from onnx_migrate.verify.evaluators.foreign import TITLES
+
+    return [name for name in TITLES if name.startswith(typed)]
 
 
 def pass_names(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:

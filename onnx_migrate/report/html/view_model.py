@@ -75,6 +75,7 @@ class ModelPage:
     groups: tuple[Group, ...]
     notes: tuple[Note, ...]
     trials: tuple[Note, ...]
+    proved_in: tuple[Note, ...]
     verification: VerificationView | None
     seconds: tuple[Fact, ...]
     targets: tuple[Note, ...] = ()
@@ -107,6 +108,7 @@ class ModelPage:
                 *map(_trial, dynamic["trials"]),
                 *(Note("info", text) for text in dynamic["notes"]),
             ),
+            proved_in=tuple(map(_proved_in, report.get("proved_in") or ())),
             verification=VerificationView.of(report["verification"]) if report.get("verification") else None,
             seconds=tuple(Fact(stage, f"{value:.3f} s") for stage, value in seconds.items()),
             **_request(report.get("request")),
@@ -217,6 +219,13 @@ def _failure(report: Mapping[str, Any]) -> Failure:
         drawing,
         tuple(texts.texts) if texts else (),
     )
+
+
+def _proved_in(proof: Mapping[str, Any]) -> Note:
+    grade = (
+        "failed" if not proof["passed"] else "good" if proof["outcome"] in ("right", "gained") else "warning"
+    )
+    return Note(grade, ". ".join((f"{proof['runtime']}: {proof['text']}", *proof["notes"])))
 
 
 def _trial(trial: Mapping[str, Any]) -> Note:
