@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import onnx
 from onnx import TensorProto
@@ -192,6 +194,44 @@ def hyperbolic(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     become(rw, "Mul", rw.before(operator, parts), number(rw, 0.5, x))
 
 
+@decomposition("Asinh", "Acosh", exactness=Exactness.EQUIVALENT)
+def inverse_hyperbolic(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """It is the logarithm of |X| + sqrt(X² + 1), with the sign of X, or of X + sqrt(X² - 1).
+
+    What changes: Mul, Add, Sqrt, Add and Log; of Asinh Abs, Sign and Mul too.
+
+    Why equal: the definitions. Asinh loses digits near 0: 1.2e-7 seen, of results around 0. X² overflows above 1.8e19.
+
+    Limits: the element type must be known.
+    """
+    x = rw.input(0)
+    of_sine = node.op_type == "Asinh"
+    size = rw.before("Abs", [x]) if of_sine else x
+    square = rw.before("Mul", [x, x], hint="square")
+    root = rw.before("Sqrt", [rw.before("Add", [square, number(rw, 1 if of_sine else -1, x)])])
+    curve = rw.before("Log", [rw.before("Add", [size, root])])
+    if of_sine:
+        become(rw, "Mul", curve, rw.before("Sign", [x]))
+    else:
+        become(rw, "Identity", curve)
+
+
+@decomposition("Atanh", exactness=Exactness.EQUIVALENT)
+def inverse_hyperbolic_tangent(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """It is half the logarithm of (1 + X) / (1 - X).
+
+    What changes: Add, Sub, Div, Log and Mul.
+
+    Why equal: the definition. It loses digits near 0: 1.2e-7 seen, of results around 0.
+
+    Limits: the element type must be known.
+    """
+    x = rw.input(0)
+    one = number(rw, 1, x)
+    ratio = rw.before("Div", [rw.before("Add", [one, x]), rw.before("Sub", [one, x])], hint="ratio")
+    become(rw, "Mul", rw.before("Log", [ratio]), number(rw, 0.5, x))
+
+
 @decomposition("Xor")
 def xor(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Two truth values differ where they are not equal.
@@ -296,3 +336,33 @@ def _minus_one(rw: LoweringRewriter, like: str) -> str:
     """Return -1; of unsigned integers the number that has the same effect on products."""
     kind = rw.numpy_type(like)
     return scalar(rw, -1, like) if kind.kind != "u" else scalar(rw, 2 ** (8 * kind.itemsize) - 1, like)
+
+
+@decomposition("Div", exactness=Exactness.EQUIVALENT)
+def quotient(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """It is the product with the reciprocal, which is computed now where the divisor is a constant.
+
+    What changes: Mul, and Reciprocal unless the divisor is a constant of up to 4096 elements.
+
+    Why equal: a / b = a * (1 / b), rounded twice: 1.2e-7 of the result seen.
+
+    Limits: the element type must be known; integers are refused. Where 1 / b is not a number that the type has, neither is the
+    result.
+    """
+    first, second = rw.input(0), rw.input(1)
+    if not is_float(rw, first):
+        rw.refuse("a quotient of integers is no product", code="no-equal")
+    known = rw.constant_value(second) if _is_small(rw, second) else None
+    if known is not None and known.all():
+        become(rw, "Mul", first, rw.constant((1 / known).astype(known.dtype), "reciprocal"))
+        return
+    become(rw, "Mul", first, rw.before("Reciprocal", [second]))
+
+
+def _is_small(rw: LoweringRewriter, value: str) -> bool:
+    shape = rw.shape(value)
+    return (
+        shape is not None
+        and all(size is not None for size in shape)
+        and math.prod(s or 0 for s in shape) <= 4096
+    )

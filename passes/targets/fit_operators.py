@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from onnx_migrate.engine.inlining import inline_functions
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
@@ -37,10 +38,22 @@ class FitOperators(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
+        self._inline(model, log)
         fitted = decompose_model(model, misfits_of(self.targets), log, self.name)
         if fitted.refusals:
             raise self._refusal(fitted.refusals)
         return fitted.model
+
+    def _inline(self, model: Model, log: ChangeLog) -> None:
+        """Replace all calls of local functions by their bodies if a target takes none."""
+        without = self.targets.without_functions
+        if not (without and model.proto.functions):
+            return
+        count = len(model.proto.functions)
+        inline_functions(model)
+        who = f"{' and '.join(map(str, without))} take{'' if len(without) > 1 else 's'} none"
+        functions = f"{count} local function{'s' if count > 1 else ''}"
+        log.note(self.name, "inlined", f"inlined {functions} at their calls, as {who}")
 
     def _refusal(self, refusals: tuple[LoweringRefusal, ...]) -> CannotMigrate:
         """Return one error for all refusals, in the words of the first."""

@@ -18,6 +18,14 @@ __all__ = ["misfits_of", "values_of", "where_to_find", "with_values"]
 
 _MISSING = object()
 
+_UNUSED = {
+    ("Resize", "nearest_mode"): ("mode", "nearest"),
+    ("Resize", "cubic_coeff_a"): ("mode", "cubic"),
+    ("Resize", "exclude_outside"): ("mode", "cubic"),
+    ("Resize", "extrapolation_value"): ("coordinate_transformation_mode", "tf_crop_and_resize"),
+}
+"""Attributes that mean nothing unless another has a value."""
+
 
 def misfits_of(targets: Targets) -> Unfit:
     """Return the function that says why the targets do not take a node, in one clause; it returns None if they do."""
@@ -52,6 +60,7 @@ def where_to_find(targets: Targets, node_domain: str, operator: str) -> str:
         if target.has(node_domain, operator) and not limited:
             continue
         row = next((row for row in rows if row.lacking or row.attributes or row.types), None)
+        row = row or _list_of(target)
         measured = row.measured if row else target.measured
         source = target.source_of(row) if row else target.row.source
         parts.append(f"{'measured' if measured else 'read, not measured'}: {source}" if source else "")
@@ -93,13 +102,18 @@ def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorRow) -> str
     given = values_of(node)
     for name, values in row.attributes.items():
         value = _value(node, given, name, None)
-        if value is _MISSING or value in values:
+        if value is _MISSING or value in values or _is_unused(node, given, name):
             continue
         taken = " or ".join(map(_text, values))
         if value is None:
             return f"{target} takes {node.op_type} with {name} {taken}, and each call of the function sets it"
         return f"{target} takes {node.op_type} with {name} {taken}, not {_text(value)}"
     return None
+
+
+def _is_unused(node: onnx.NodeProto, given: Mapping[str, Any], name: str) -> bool:
+    other, value = _UNUSED.get((node.op_type, name), ("", None))
+    return bool(other) and _value(node, given, other, None) not in (value, None)
 
 
 def _value(node: onnx.NodeProto, given: Mapping[str, Any], name: str, opset: int | None) -> Any:
@@ -134,6 +148,12 @@ def _type_misfit(node: onnx.NodeProto, scope: Scope, target: Target, row: Operat
     if dtype is None or type_name(dtype) in row.types:
         return None
     return f"{target} takes {node.op_type} of {' or '.join(row.types)}, not of {type_name(dtype)}"
+
+
+def _list_of(target: Target) -> OperatorRow | None:
+    """Return the row with the most operators that a target has, by which others are missing."""
+    rows = [row for row in target.table.operators if not row.lacking] if target.table.listed else []
+    return max(rows, key=lambda row: len(row.names), default=None)
 
 
 def _first_release(target: Target, domain: str, operator: str) -> str:

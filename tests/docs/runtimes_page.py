@@ -35,8 +35,19 @@ measured" of it. Where sources contradict each other, the row has the safer of t
 combination of an operator that it has.
 
 A release newer than its table is taken for the last row, with a warning; a release between two rows for the older one. A name
-without a version is the installed release, else the default named below, else an error. `--opset` and `--resize-form` take
-precedence. The verification runs in ONNX Runtime, whatever `--for` names; `--prove-in` runs the result in others.
+without a version is the installed release, else the default named below, else an error. Several `--for` mean all of them: the
+newest opset and IR version that all take, the operators that all have, the forms that one of them wants; if there is no such
+opset, an error names two that contradict each other. An operator that a runtime takes only up to a version (*newest*) keeps
+the models that use it at an older opset; a note says so. `--resize-form` takes precedence over the table, and `--opset` on the
+command line over a `for` of the configuration file; beside `--for`, `--opset` can only name that of ai.onnx.ml.
+
+The name can be written as it comes to mind (`TensorRT 8.2`, `"jetson with TensorRT 8.2"`, `jetpack==5.1`, `rk3588`); the names
+below and their aliases are known, and of others the nearest are suggested. [targets.md](targets.md) says how to describe a
+target of your own. What was asked for stands in the report, as text, JSON and HTML: the targets and whether their rows were
+measured, the options, the versions of the tools, and the command that does the same again. From Python: `migrate(model,
+runtime=["tensorrt==8.6", "./mychip.toml"])`.
+
+The verification runs in ONNX Runtime, whatever `--for` names; `--prove-in` runs the result in others.
 
 In the tables, *Resize* `auto` is what `--resize-form auto` writes: scales, or sizes where the output lengths need them; `scales`
 means scales wherever that is exact; *all axes*, that the attribute `axes` (opset 18 and later) is not supported, so that scales
