@@ -103,7 +103,8 @@ def judge(load, name):
         run = load(os.path.join(sys.argv[2], folder, stem + ".onnx"), feeds, names)
         found = [np.asarray(value) for value in run(feeds)]
     except Exception as error:
-        return {"ended": "fails", "why": " ".join(str(error).split())[:300]}
+        why = " ".join(str(error).split())[:300]
+        return {"ended": "crashes" if "(exit code -" in why else "fails", "why": why}
     if len(found) == len(expected) and all(map(same, expected, found)):
         return {"ended": "right"}
     return {"ended": "wrong", "why": "; ".join(map(apart, expected, found))}

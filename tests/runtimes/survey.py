@@ -79,14 +79,13 @@ def right_at(sampled: Sampled, ended: Mapping[str, str], opsets: Iterable[int]) 
 
 
 def lacking(sample: Iterable[Sampled], ended: Mapping[str, str]) -> list[str]:
-    """Return the operators of cases that are in no model that is right, at any opset."""
-    tried, right = set[str](), set[str]()
+    """Return the operators of cases that are refused, and in no model that is right, at any opset."""
+    refused, right = set[str](), set[str]()
     for sampled in sample:
         for name, operators in sampled.operators.items():
-            if name in ended:
-                tried |= operators & {sampled.operator}
-                right |= operators if ended[name] == "right" else frozenset()
-    return sorted(tried - right)
+            refused |= operators & {sampled.operator} if ended.get(name) == "fails" else frozenset()
+            right |= operators if ended.get(name) == "right" else frozenset()
+    return sorted(refused - right)
 
 
 def measure(runtime: str, version: str, folder: Path, names: Sample, kinds: Forms) -> dict[str, Any]:
@@ -149,8 +148,9 @@ def measure_converter(
             name for name, used in sampled.operators.items() if sampled.operator in used and name in ran.ended
         ]
         if sampled.operator and own and not any(ran.ended[name] == "right" for name in own):
-            how = f"{ran.ended[own[-1]]}: {ran.why[own[-1]][:90]}".rstrip(": ")
+            how = _how(ran, own[-1])
             never.setdefault(sampled.operator, []).append(f"{case.removeprefix('test_')} {how}")
+    missing = lacking(names.values(), ran.ended)
     resized = run(runtime, version, folder / "forms", _all(kinds), python)
     there = [found[opset] for found in models.values() for opset in models_at if found[opset]]
     real_ran = run(runtime, version, folder / "real", there, python)
@@ -158,8 +158,8 @@ def measure_converter(
         "version": version,
         "cases": len(names),
         "right": {str(opset): right[opset] for opset in opsets},
-        "lacking": lacking(names.values(), ran.ended),
-        "never right": dict(sorted(never.items())),
+        "lacking": missing,
+        "never right": {name: cases for name, cases in sorted(never.items()) if name not in missing},
         "resizes": len(next(iter(kinds.values()))),
         "forms": _resized(resized, kinds),
         "models": len(models),
@@ -168,12 +168,17 @@ def measure_converter(
             for opset in models_at
         },
         "models never right": {
-            name: f"{real_ran.ended[at[-1]]}: {real_ran.why[at[-1]][:90]}".rstrip(": ")
+            name: _how(real_ran, at[-1])
             for name, found in models.items()
             if (at := [one for one in found.values() if one in real_ran.ended])
             and not any(real_ran.ended[one] == "right" for one in at)
         },
     }
+
+
+def _how(ran: Ran, name: str) -> str:
+    """Return how a model ended, and how far from right it was if it ran."""
+    return f"{ran.ended[name]}: {ran.why[name][:60]}" if ran.ended[name] == "wrong" else ran.ended[name]
 
 
 def part(names: Sample) -> Sample:
@@ -231,7 +236,7 @@ def main() -> None:
                 if requirement in converters
                 else measure(runtime, version, folder, whole, kinds)
             )
-            key = f"{runtime} {'.'.join(version.split('.')[: 3 if runtime == 'ncnn' else 2])}"
+            key = f"{runtime} {'.'.join(version.split('.')[2:] if runtime == 'ncnn' else version.split('.')[:2])}"
             print(f"{key}: opset {best(found)}, right {found['right']}, Resizes {found['forms']}", flush=True)
             measured[key] = found
             ordered = dict(sorted(measured.items(), key=lambda item: _order(item[0])))
