@@ -115,12 +115,15 @@ class Decompose(Lower):
             rewriter.exactness = rewriter.exactness or written_out.exactness
             return rewriter
         ends_at = _last_step(node.op_type) if is_onnx(node.domain) else None
-        if ends_at is None or version < ends_at:
+        limited = self.unfit(onnx.NodeProto(op_type=node.op_type, domain=node.domain), scope) is None
+        if not is_onnx(node.domain) or (not limited and (ends_at is None or version < ends_at)):
             raise self._error(
                 f"{reason}, and onnx-migrate cannot write it with other operators", code="target-lacks"
             )
         while (form := signature_at(node.domain, node.op_type, version)) is not None:
             step = lowering_from(node.domain, node.op_type, form.since_version)
+            if step is None and limited:  # other values or types are taken, but no step leads to them
+                break
             if step is None or step.refusal:
                 why = step.refusal if step else f"{node.op_type} has no step down"
                 raise self._error(
@@ -128,9 +131,12 @@ class Decompose(Lower):
                 )
             casts = has_lost_types(step, node, scope)
             if step.adapt or casts or step.exactness is not Exactness.EXACT:
-                return self._stepped(step, node, scope, ends_at - 1, where, casts=casts, reason=reason)
+                below = ends_at - 1 if ends_at and not limited else step.leaves - 1
+                return self._stepped(step, node, scope, below, where, casts=casts, reason=reason)
             version = form.since_version - 1
-        raise self._error(f"{reason}, and its steps down leave it as it is", code="target-lacks")
+        raise self._error(
+            f"{reason}, and onnx-migrate cannot write it with other operators", code="target-lacks"
+        )
 
     def _stepped(
         self,
