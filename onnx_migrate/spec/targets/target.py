@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from onnx_migrate.spec.schema import versions
 from onnx_migrate.spec.targets.releases import key
 from onnx_migrate.spec.targets.rows import FaultRow, Lower, OperatorRow, ReleaseRow, Table
 
@@ -80,7 +81,9 @@ class Target:
         rows = self.rows_of(domain, operator)
         if any(row.lacking for row in rows):
             return False
-        return bool(rows) or not self.table.listed
+        if rows or not self.table.listed:
+            return True
+        return self.table.custom_operators and not versions(domain, operator) and domain != "com.microsoft"
 
     def newest_version(self, domain: str, operator: str) -> int | None:
         """Return the newest version of an operator that it takes, None if no bound is known."""
