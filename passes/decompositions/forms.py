@@ -27,7 +27,15 @@ __all__ = [
 
 
 def become(rw: LoweringRewriter, operator: str, *inputs: str) -> None:
-    """Let the node be the last one of its decomposition: another operator, of these inputs, without attributes."""
+    """Let the node be the last one of its decomposition: another operator, of these inputs, without attributes.
+
+    In place of an Identity, the node written last produces the output, if it is that which gives the value.
+    """
+    last = rw.preceding[-1] if rw.preceding else None
+    if operator == "Identity" and last is not None and list(last.output) == list(inputs):
+        last.output[0] = rw.output(0)
+        rw.remove()
+        return
     rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
     rw.rename(operator)
     del rw.node.input[:]

@@ -153,7 +153,8 @@ def split(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     for name, length in zip(list(node.output), lengths, strict=True):
         start, end = end, end + length
         if name:
-            rw.after("Identity", [slice_axes(rw, x, [start], [end], [axis])], [name])
+            slice_axes(rw, x, [start], [end], [axis])
+            rw.preceding[-1].output[0] = name
     rw.remove()
 
 
@@ -168,7 +169,9 @@ def gather(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Limits: the indices must be constants of at most one axis, and not more than 16 runs.
     """
     x, axis = rw.input(0), int(rw.get("axis", 0))
-    given = rw.need_constant(1, "indices")
+    given = rw.known(rw.input(1))
+    if given is None:
+        rw.refuse(f"its indices ({rw.input(1)!r}) are computed at run time", code="needs-constant")
     if axis < 0:
         axis += rw.need_rank(x)
     runs = _runs([int(index) for index in given.reshape(-1)])
@@ -230,7 +233,10 @@ def _split_lengths(rw: LoweringRewriter, axis: int) -> list[int]:
     if given is not None:
         return [int(length) for length in given]
     if rw.version >= 13 and rw.input(1):
-        return [int(length) for length in rw.need_constant(1, "lengths").reshape(-1)]
+        known = rw.known(rw.input(1))
+        if known is None:
+            rw.refuse(f"its lengths ({rw.input(1)!r}) are computed at run time", code="needs-constant")
+        return [int(length) for length in known.reshape(-1)]
     shape = rw.shape(rw.input(0))
     length = None if shape is None else shape[axis]
     if length is None:
