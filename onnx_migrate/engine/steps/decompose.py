@@ -38,6 +38,10 @@ Unfit = Callable[[onnx.NodeProto, Scope], str | None]
 """Returns why a target does not take a node, as in "TensorRT 8.5 has no LayerNormalization"; None if it takes it."""
 
 
+Newer = Callable[[str, int], "str | None"]
+"""Returns why a target does not take an operator of ai.onnx in its form at an opset, None if it takes it."""
+
+
 @dataclass
 class Decompose(Lower):
     """Writes each node that does not fit with operators that do; `refusals` has the nodes for which that is impossible.
@@ -47,6 +51,8 @@ class Decompose(Lower):
 
     pass_name: str = "fit_operators"
     unfit: Unfit = field(kw_only=True)
+    newer: Newer | None = field(default=None, kw_only=True)
+    """Asked of what is written; the nodes of the model have the opset that they have."""
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset for a node that does not fit, None for any other."""
@@ -74,6 +80,8 @@ class Decompose(Lower):
             return None
         _, ancestors = self._written_for[id(node)]
         reason = self.unfit(node, scope)
+        if reason is None and ancestors and self.newer is not None and is_onnx(node.domain):
+            reason = self.newer(node.op_type, self._opset)
         if reason is None:
             return self._lifted(node, scope, version, ancestors) if is_onnx(node.domain) else None
         operator = node.op_type

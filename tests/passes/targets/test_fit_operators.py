@@ -80,3 +80,19 @@ def test_functions_are_inlined_for_who_takes_none() -> None:
     assert [note.message for note in log.notes] == [
         "inlined 1 local function at their calls, as chip takes none"
     ]
+
+
+def test_what_is_written_has_versions_that_are_taken() -> None:
+    lacking = LACKING.replace('"LayerNormalization", ', '"HardSwish", "HardSigmoid", ')
+    targets = targets_of(lacking + '[[operator]]\nnames = ["Clip"]\nnewest = 6\n')
+    source = model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2,3] x) => (float[2,3] y) { y = HardSwish (x) }'
+    )
+    feeds = random_feeds(source)
+    item = builtin_passes()["fit_operators"](targets=targets)  # type: ignore[call-arg]
+    result = item.run(files.load(model(source)), ChangeLog()).proto
+
+    operators = [node.op_type for node in result.graph.node]
+    assert "Clip" not in operators
+    assert {"Max", "Min"} <= set(operators)
+    same(run(source, feeds), run(result, feeds), "written", 1e-6, 1e-6)
