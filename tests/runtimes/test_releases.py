@@ -19,6 +19,7 @@ from tests.fixtures.test_torch_exports import NAMES, case
 from tests.runtimes.releases import Ran, Unavailable, run
 from tests.runtimes.sample import write_io
 from tests.runtimes.survey import CONVERTERS, MEASURED, best
+from tests.runtimes.test_oldest_releases import VERSIONS as OLDEST
 from tests.support.paths import FIXTURES
 
 ONNXRUNTIME = (
@@ -143,7 +144,7 @@ def test_exports_of_pytorch_come_down_for_old_releases(version: str, tmp_path: P
 
 
 def test_every_row_is_tried() -> None:
-    tried = {tuple(map(int, version.split(".")[:2])) for version in ONNXRUNTIME}
+    tried = {numbers(".".join(version.split(".")[:2])) for version in (*OLDEST, *ONNXRUNTIME)}
 
     assert rows("onnxruntime") <= tried
     assert max(tried) == numbers(shipped("onnxruntime").newest)
