@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from onnx_migrate.printable import markup_of
 from onnx_migrate.report.report import AS_DECLARED, GRADES, INEXACT, Report
 from onnx_migrate.rewrite.change_log import Change
 
@@ -22,7 +23,7 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     writer = _Writer(console)
     before, after = report.before, report.after
     arrow = f" → {target}" if target else ""
-    writer.line(f"[bold]{_safe(report.model)}{_safe(arrow)}[/]")
+    writer.line(f"[bold]{markup_of(report.model)}{markup_of(arrow)}[/]")
     if report.outcome == "unchanged":
         writer.line(f"unchanged: opset {after.opset}, IR {after.ir_version}, {after.nodes} nodes")
     else:
@@ -35,7 +36,7 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
         writer.head("notes")
         for note in report.notes:
             writer.line(
-                f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{_safe(note.message)}"
+                f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{markup_of(note.message)}"
             )
     if report.dynamic is not None:
         _dynamic(report.dynamic, writer)
@@ -45,7 +46,7 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
 def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str, other: str) -> None:
     """Print the verdict on two models, as `Verdict.as_dict` returns it, on a rich console."""
     writer = _Writer(console)
-    writer.line(f"[bold]{_safe(other)} compared with {_safe(original)}[/]")
+    writer.line(f"[bold]{markup_of(other)} compared with {markup_of(original)}[/]")
     _verification(verdict, writer)
 
 
@@ -70,7 +71,7 @@ def _changes(changes: Iterable[Change], writer: _Writer, everything: bool) -> No
         count = f" ×{len(members)}" if len(members) > 1 else ""
         inexact = sorted({INEXACT[member.exactness.value] for member in members} - {""})
         grade = f" [yellow]({', '.join(inexact)})[/]" if inexact else ""
-        writer.line(f"  [green]{_safe(operators)}[/]{count}{grade}: {_safe(reason)}")
+        writer.line(f"  [green]{markup_of(operators)}[/]{count}{grade}: {markup_of(reason)}")
         shown = members if everything else members[:_SHOWN]
         for member in shown:
             _change(member, writer)
@@ -92,16 +93,16 @@ def _change(change: Change, writer: _Writer) -> None:
     inputs = ""
     if change.after is not None and change.before.input != change.after.input:
         inputs = f"  ({_list(change.before.input)}) → ({_list(change.after.input)})"
-    writer.line(f"    {_safe(change.where.node + scope + inputs)}")
+    writer.line(f"    {markup_of(change.where.node + scope + inputs)}")
     old, new = change.attributes
     for name, value in old.items():
         if name not in new:
-            writer.line(f"        [red]- {_safe(name)} = {_safe(value)}[/]")
+            writer.line(f"        [red]- {markup_of(name)} = {markup_of(value)}[/]")
     for name, value in new.items():
         was = f", was {old[name]}" if name in old else ""
-        writer.line(f"        [green]+ {_safe(name)} = {_safe(value + was)}[/]")
+        writer.line(f"        [green]+ {markup_of(name)} = {markup_of(value + was)}[/]")
     if change.emitted:
-        writer.line(f"        added nodes: {_safe(', '.join(change.emitted))}")
+        writer.line(f"        added nodes: {markup_of(', '.join(change.emitted))}")
 
 
 def _list(names: Iterable[str]) -> str:
@@ -116,9 +117,9 @@ def _dynamic(proof: Mapping[str, Any], writer: _Writer) -> None:
     writer.head("runs at other sizes")
     for trial in proof["trials"]:
         sizes = ", ".join(f"{symbol}={size}" for symbol, size in trial["sizes"])
-        writer.line(f"  {_safe(sizes)}: {_safe(trial['problem']) or AS_DECLARED}")
+        writer.line(f"  {markup_of(sizes)}: {markup_of(trial['problem']) or AS_DECLARED}")
     for note in proof["notes"]:
-        writer.line(f"  {_safe(note)}")
+        writer.line(f"  {markup_of(note)}")
 
 
 def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
@@ -127,18 +128,18 @@ def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
         return
     if verdict["kind"] == "verified":
         feeds = ", ".join(feed["name"] for feed in verdict["feeds"])
-        inputs = f", inputs: {_safe(feeds)}" if feeds else ""
-        writer.head(f"[green]verified[/] with {_safe(verdict['evaluator'])}{inputs}")
+        inputs = f", inputs: {markup_of(feeds)}" if feeds else ""
+        writer.head(f"[green]verified[/] with {markup_of(verdict['evaluator'])}{inputs}")
         if verdict.get("grade"):
             against = verdict.get("compared_with")
-            base = f", compared with {_safe(against)} and not with the original" if against else ""
+            base = f", compared with {markup_of(against)} and not with the original" if against else ""
             writer.line(f"  {GRADES[verdict['grade']]}{base}")
     else:
-        writer.head(f"[yellow]{verdict['kind']}[/]: {_safe(verdict['reason'])}")
+        writer.head(f"[yellow]{verdict['kind']}[/]: {markup_of(verdict['reason'])}")
     for item in verdict["comparisons"]:
         shape = "×".join(map(str, item["shape_after"] or ())) or "scalar"
         if item["problem"]:
-            finding = f"[red]{_safe(item['problem'])}[/]"
+            finding = f"[red]{markup_of(item['problem'])}[/]"
         elif item["identical"]:
             finding = "bit-identical"
         else:
@@ -146,12 +147,6 @@ def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
                 f"largest difference {item['largest_absolute']:.3g} (allowed {item['allowed']:.3g}), "
                 f"relative {item['largest_relative']:.3g}"
             )
-        writer.line(f"  {_safe(item['output'])}  {item['dtype_after']} {shape}  {finding}")
+        writer.line(f"  {markup_of(item['output'])}  {item['dtype_after']} {shape}  {finding}")
     for note in verdict["notes"]:
-        writer.line(f"  {_safe(note)}")
-
-
-def _safe(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
+        writer.line(f"  {markup_of(note)}")
