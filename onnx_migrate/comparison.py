@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from onnx_migrate import files
-from onnx_migrate.engine.validity import check_original
+from onnx_migrate.engine.validity import check_nodes, check_original
 from onnx_migrate.errors import InvalidModel
 from onnx_migrate.isolate import Limits
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.verify import Kind, Verdict
+from onnx_migrate.verify.elsewhere import asked_for, prove_models
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.weight_data import other_weights
 
@@ -35,16 +36,20 @@ def compare(
     memory_limit: int | None = None,
     isolated: bool = True,
     progress: Callable[[str], None] | None = None,
+    prove_in: str | Sequence[str] = (),
 ) -> Verdict:
     """Run two models on the same inputs and return whether they compute the same.
 
     Names, types and order of inputs and outputs must be equal too. With `exact`, outputs must be bit-identical when
     ONNX Runtime runs both without optimisations. `progress` is called with how far it has come, as in "input 2 of 3, run
-    5 of 8". The other arguments are those of `migrate`.
+    5 of 8". `prove_in` names further runtimes to run both in, of which one where `other` does not run right makes them
+    differ. The other arguments are those of `migrate`.
 
-    Raises LoadError if one cannot be read or is not a valid model, UsageError for `input_data` that does not fit the
-    models. Any failure of running them is in the verdict: verified, differs, or unverified with a reason.
+    Raises LoadError if one cannot be read, InvalidModel if one is not a valid model, UsageError for `input_data` that does
+    not fit the models. Whether nodes are as their schemas say is asked only of a model that ONNX Runtime does not load. Any
+    other failure of running them is in the verdict: verified, differs, or unverified with a reason.
     """
+    asked = asked_for(prove_in)
     before, after = _valid(original), _valid(other)
     difference = Interface.of(before.proto).difference(Interface.of(after.proto))
     if difference:
@@ -52,9 +57,23 @@ def compare(
     limits = Limits.of(timeout, memory_limit)
     with Prover(before, input_data, rtol, atol, seed, limits, isolated, progress) as prover:
         verdict = prover.verify(after, after if exact else None, after, strict=exact, by_value=True)
-    if verdict.kind is not Kind.VERIFIED:
+        if not _ran_in_onnxruntime(verdict):
+            for model in (before, after):
+                if not prover.loads(model):
+                    _refuse(model, check_nodes)
+    if verdict.kind is Kind.VERIFIED:
+        verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(before, after)))
+    if not asked:
         return verdict
-    return replace(verdict, notes=(*verdict.notes, *_other_weights(before, after)))
+    proofs = prove_models(
+        asked, before, after, input_data=input_data, rtol=rtol, atol=atol, seed=seed, limits=limits, isolated=isolated,
+        listen=progress,
+    )  # fmt: skip
+    failing = [proof for proof in proofs if not proof.passed]
+    if failing and verdict.kind is not Kind.DIFFERS:
+        reason = "; ".join(f"in {proof.runtime}, {proof.text}" for proof in failing)
+        verdict = replace(verdict, kind=Kind.DIFFERS, reason=reason)
+    return replace(verdict, proved_in=proofs)
 
 
 def _other_weights(before: Model, after: Model) -> Iterator[str]:
@@ -66,14 +85,23 @@ def _other_weights(before: Model, after: Model) -> Iterator[str]:
         yield f"weights of the same name have other data in the second model, which no output shows: {which}{more}"
 
 
+def _ran_in_onnxruntime(verdict: Verdict) -> bool:
+    """Whether ONNX Runtime ran both models, so that it matters little what the schemas say of their nodes."""
+    return bool(verdict.comparisons) and verdict.load is None and "onnx.reference" not in verdict.evaluator
+
+
 def _valid(source: files.Source) -> Model:
-    """Load a model. Raises InvalidModel, whose text begins with the model's name, for one that is not valid."""
     model = files.load(source)
+    _refuse(model, check_original)
+    return model
+
+
+def _refuse(model: Model, check: Callable[[Model], None]) -> None:
+    """Raise InvalidModel, whose text begins with the model's name, for one that a check finds not to be valid."""
     try:
-        check_original(model)
+        check(model)
     except InvalidModel as error:
         place = f"{error.where}: " if error.where else ""
         raise InvalidModel(
             f"{model.name}: {place}{error.reason}", code=error.code, hint=error.hint
         ) from error
-    return model

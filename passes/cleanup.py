@@ -9,11 +9,11 @@ import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.model.graphs import Body, all_nodes, bodies, initializer_names, names_read, output_names
+from onnx_migrate.model.graphs import Body, bodies, initializer_names, names_read, output_names
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
+from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["Cleanup"]
 
@@ -41,20 +41,7 @@ class Cleanup(Pass):
 
     def _drop_imports(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
         """Drop the model's imports of domains that nothing uses: they keep older runtimes from loading it."""
-        if proto.training_info:
-            return
-        used = {node.domain for node in all_nodes(proto)}
-        used.update(function.domain for function in proto.functions)
-        kept = [entry for entry in proto.opset_import if is_onnx(entry.domain) or entry.domain in used]
-        gone = [entry.domain for entry in proto.opset_import if entry not in kept]
-        if gone:
-            _replace(proto.opset_import, kept)
-            log.note(
-                self.name,
-                "unused-import",
-                f"removed the imports of {', '.join(gone)}, which no node uses",
-                subject=gone[0],
-            )
+        note_unused_imports(self.name, drop_unused_imports(proto), log)
 
     def _remove_dead(self, body: Body, path: str, log: ChangeLog) -> None:
         """Keep a node if an output or a node after it reads it: in topological order every reader comes after."""

@@ -24,7 +24,7 @@ from .migrate_opset import MigrateOpset, Newer
 from .open_dims import OpenDims
 from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
-from .targets import RuntimeLimits
+from .targets import FitForms, FitOperators, RuntimeLimits
 
 __all__ = ["default_pipeline"]
 
@@ -59,7 +59,8 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     passes += [*_lowerings(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes(), *_fittings(options)]
     if options.simplify:
-        passes.append(Simplify(limits=options.limits, isolated=options.isolated))
+        always = options.ir_version is None  # a model whose header alone was wrong is left as it is
+        passes.append(_simplify(options, always=always))
     return passes
 
 
@@ -98,7 +99,24 @@ def _exporter_intent(options: PipelineOptions) -> Pass:
 
 def _fittings(options: PipelineOptions) -> list[Pass]:
     """Return the passes that make the model fit the runtimes it is for."""
-    return [RuntimeLimits(targets=options.targets)] if options.targets else []
+    targets = options.targets
+    return [*_rewrites_for(targets), RuntimeLimits(targets=targets)] if targets else []
+
+
+def _rewrites_for(targets: Targets) -> list[Pass]:
+    """Return the passes that rewrite nodes for runtimes, which run again behind the simplifier."""
+    return [FitOperators(targets=targets), FitForms(targets=targets)]
+
+
+def _simplify(options: PipelineOptions, *, always: bool) -> Simplify:
+    targets = options.targets
+    return Simplify(
+        limits=options.limits,
+        isolated=options.isolated,
+        always=always,
+        fittings=tuple(_rewrites_for(targets)) if targets else (),
+        unlist=targets is not None and "initializers_as_inputs" in targets.write,
+    )
 
 
 def _ir_version(options: PipelineOptions) -> list[Pass]:
@@ -151,7 +169,13 @@ def _lowerings(options: PipelineOptions) -> list[Pass]:
         lower = options.targets.lower if options.targets and options.lower is True else options.lower
         opset = newest_opset() if main[1] else main[0]
         passes.append(
-            LowerOpset(opset=opset, nearest=lower == "nearest", keep_ir=options.keep_ir, targets=bounding)
+            LowerOpset(
+                opset=opset,
+                nearest=lower == "nearest",
+                keep_ir=options.keep_ir,
+                targets=bounding,
+                write_out=options.targets is not None,
+            )
         )
     return passes
 

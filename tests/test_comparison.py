@@ -79,6 +79,35 @@ def test_a_model_that_is_not_valid_is_refused_by_its_name(place: int, tmp_path: 
     )
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("Add(x, x)", "Add(x, y)", "cycle"),
+        ("Relu(a)", "Relu(a, a)", "invalid-node"),
+        ("Relu(a)", "Relu <bogus = 1> (a)", "invalid-node"),
+        ("Add(x, x)", "Add(x, k)", "type-mismatch"),
+        ("Relu(a)", 'RoundTrip <mode = "XYZ"> (a)', "invalid-node"),
+    ],
+    ids=["cycle", "too many inputs", "unknown attribute", "types that differ", "no such operator"],
+)  # fmt: skip
+def test_nodes_that_no_schema_allows_are_refused_where_onnx_runtime_does_not_load_them(
+    old: str, new: str, code: str
+) -> None:
+    text = TEXT.replace(" y) {", " y) <int64 k = {1}> {")
+    broken = model(text.replace(old, new))
+    for pair in ((broken, model(text)), (model(text), broken), (broken, broken)):
+        with pytest.raises(InvalidModel) as caught:
+            compare(*pair, isolated=False)
+        assert caught.value.code == code
+
+
+def test_a_form_that_no_schema_knows_and_onnx_runtime_runs_is_compared() -> None:
+    text = TEXT.replace("a = Add(x, x)", "a = SimplifiedLayerNormalization(x, s)")
+    own = model(text.replace(" y) {", " y) <float[3] s = {1., 2., 3.}> {"))
+
+    assert compare(own, own, isolated=False).kind is Kind.VERIFIED
+
+
 @pytest.mark.parametrize("exact", [False, True])
 def test_weights_that_differ_and_show_in_no_output_are_noted_and_no_reason_to_refuse(exact: bool) -> None:
     text = TEXT.replace("a = Add(x, x)  y = Relu(a)", "a = Min(x, w)  m = Mul(a, v)  y = Sub(x, m)")
@@ -93,3 +122,17 @@ def test_weights_that_differ_and_show_in_no_output_are_noted_and_no_reason_to_re
         in verdict.notes
     )
     assert not any("other data" in note for note in compare(model(text), model(text), isolated=False).notes)
+
+
+def test_a_runtime_that_runs_the_other_wrongly_makes_them_differ(faulty: object) -> None:
+    same = compare(model(), model(), isolated=False, prove_in="faulty")
+    assert (same.kind, [item.outcome for item in same.proved_in]) == (Kind.VERIFIED, ["right"])
+    off = model()
+    off.doc_string = "OFF=1"
+    verdict = compare(model(), off, isolated=False, prove_in=["faulty"])
+    assert verdict.kind is Kind.DIFFERS
+    assert verdict.reason.startswith("in Faulty 2.3.4, the result is wrong, and the original is right")
+    plain = verdict.as_dict()
+    assert plain["proved_in"][0]["outcome"] == "worse"
+    assert plain["comparisons"][0]["identical"]
+    assert plain["grade"] == "differs"

@@ -59,6 +59,10 @@ class Pass(ABC):
         Names, types and order of the model's inputs and outputs must stay.
         """
 
+    def is_wanted(self, original: Model, model: Model) -> bool:
+        """Return whether an optional pass is to run on what became of a model."""
+        return True
+
     def why_other_numbers(self) -> str:
         """Return why a pass that changes numbers does so, as the end of a sentence."""
         return "as it was asked to"
@@ -81,7 +85,7 @@ def builtin_passes() -> dict[str, type[Pass]]:
     """Return the classes of this package's passes by name."""
     package = importlib.import_module("onnx_migrate.passes")
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-        if module.name not in ("adapters", "lowerings"):
+        if module.name not in ("adapters", "lowerings", "decompositions"):
             importlib.import_module(f"{package.__name__}.{module.name}")
     return dict(sorted(_builtin.items()))
 

@@ -18,7 +18,6 @@ from onnx_migrate.engine.validity import (
 )
 from onnx_migrate.errors import MigrateError, PassError
 from onnx_migrate.model.interface import Interface
-from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness, Trial
 from onnx_migrate.spec.ir_versions import IrFeature
@@ -129,7 +128,8 @@ class PipelineRun:
                 if item.changes_numbers:
                     self._change_numbers(item)
                 elif item.optional and not self._require_optional:
-                    self._try(item)
+                    if item.is_wanted(self._original, self._model):
+                        self._try(item)
                 else:
                     self._run(item)
                     if item.narrows:
@@ -206,7 +206,7 @@ class PipelineRun:
     def _check_required(self, item: Pass) -> None:
         for required in sorted(item.requires - self._holding, key=list(ModelProperty).index):
             if required is ModelProperty.VALID_NODES:
-                check_legal(self._model.proto)
+                check_result(self._model, self._original, names=False)
             elif complaint := violation(required, self._model.proto):
                 makers = [name for name, cls in builtin_passes().items() if required in cls.ensures]
                 raise PassError(

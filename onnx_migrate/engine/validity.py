@@ -12,6 +12,7 @@ from onnx_migrate.errors import IllegalModel, InvalidModel
 from onnx_migrate.model.graphs import bodies, initializer_names
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.model import Model
+from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.model.validity.fault import Fault
 from onnx_migrate.model.validity.ir_features import Found, features
 from onnx_migrate.model.validity.node_types import type_faults
@@ -24,6 +25,7 @@ from onnx_migrate.spec.opsets import imported
 
 __all__ = [
     "IrLimit",
+    "check_nodes",
     "check_original",
     "check_result",
     "note_older_ir",
@@ -39,6 +41,8 @@ class IrLimit:
     """The fact that a pass gave the model the IR version that was asked for."""
 
     ir_version: int
+    opset: int = 0
+    """Up to this opset, ai.onnx may be newer than the IR version: a runtime that takes both asked for it."""
 
 
 def check_original(model: Model) -> None:
@@ -48,6 +52,18 @@ def check_original(model: Model) -> None:
     opset selects. Reads no weights.
     """
     for fault in _structure_faults(model):
+        raise fault.error()
+
+
+def check_nodes(model: Model) -> None:
+    """Raise InvalidModel for the first node that is not valid at the model's opset, and for nodes that form a cycle.
+
+    A form that the schemas do not know may run all the same, so this is for a model that no runtime loads.
+    """
+    proto = onnx.ModelProto()
+    proto.CopyFrom(model.proto)
+    sort_model(proto)
+    for fault in _faults(model, names=True):
         raise fault.error()
 
 
@@ -84,7 +100,13 @@ def settle_ir_version(result: Model, original: Model, log: ChangeLog) -> None:
     """
     proto = result.proto
     newer = [found for found in features(proto) if found.since > proto.ir_version]
-    if newer and log.fact(IrLimit, "", "") is not None:
+    limit = log.fact(IrLimit, "", "")
+    if limit is not None:
+        allowed = {f"opset {number} of ai.onnx" for number in range(limit.opset + 1)}
+        newer = [
+            found for found in newer if found.feature is not IrFeature.OPSET or found.text not in allowed
+        ]
+    if newer and limit is not None:
         raise IllegalModel(
             f"it has {_listed(newer)}, and was to have IR version {proto.ir_version}",
             hint="a pass wrote that after the IR version was set: ask for a newer one, or leave the pass out",

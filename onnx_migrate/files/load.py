@@ -46,6 +46,9 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
     change while the result is in use. With `allow_missing_data`, a proto may refer to external data although it came
     without a folder: the references stay, and reading such a tensor raises LoadError.
 
+    Whether the model is valid is not asked here, as that costs as much again: pipelines do before their first pass, and
+    `compare` does (engine/validity.py). So `migrate`, `convert_version`, `inspect`, `batch` and `verify` refuse an invalid one.
+
     Raises LoadError with one of the codes `no-such-file`, `is-directory`, `cannot-read`, `empty`, `truncated`, `not-onnx`;
     for external data `outside-folder`, `missing-data`, `bad-external-data`.
     """

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from onnx_migrate.printable import markup_of
 from onnx_migrate.report.report import AS_DECLARED, GRADES, INEXACT, Report
-from onnx_migrate.rewrite.change_log import Change
+from onnx_migrate.report.request import Request, tool_versions
+from onnx_migrate.rewrite.change_log import Change, Note
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +24,10 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     writer = _Writer(console)
     before, after = report.before, report.after
     arrow = f" → {target}" if target else ""
+    if report.header_only and not everything:
+        _header(report, arrow, writer)
+        _proved_in(report.proved_in, writer)
+        return
     writer.line(f"[bold]{markup_of(report.model)}{markup_of(arrow)}[/]")
     if report.outcome == "unchanged":
         writer.line(f"unchanged: opset {after.opset}, IR {after.ir_version}, {after.nodes} nodes")
@@ -34,13 +39,34 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     _changes(report.changes, writer, everything)
     if report.notes:
         writer.head("notes")
-        for note in report.notes:
-            writer.line(
-                f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{markup_of(note.message)}"
-            )
+        _notes(report.notes, writer)
     if report.dynamic is not None:
         _dynamic(report.dynamic, writer)
     _verification(report.verification, writer)
+    _proved_in(report.proved_in, writer)
+    if report.request is not None:
+        _request(report.request, report.command, writer)
+
+
+def _header(report: Report, arrow: str, writer: _Writer) -> None:
+    """Print one line on a model whose header alone changed, and one for each note that this line does not say."""
+    before, after = report.before, report.after
+    gone = [domain for domain, _ in before.opset_imports if domain not in dict(after.opset_imports)]
+    facts = [f"IR {_both(before.ir_version, after.ir_version)}"]
+    facts += [f"import{'s' * (len(gone) > 1)} of {', '.join(gone)} removed"] if gone else []
+    facts += ["annotations removed"] if any(note.code == "annotations" for note in report.notes) else []
+    writer.line(
+        f"[bold]{markup_of(report.model)}{markup_of(arrow)}[/]: {markup_of(', '.join(facts))}; the graph is unchanged"
+    )
+    said = ("ir-version", "unused-import", "annotations")
+    _notes([note for note in report.notes if note.code not in said], writer)
+
+
+def _notes(notes: Iterable[Note], writer: _Writer) -> None:
+    for note in notes:
+        writer.line(
+            f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{markup_of(note.message)}"
+        )
 
 
 def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str, other: str) -> None:
@@ -48,6 +74,7 @@ def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str
     writer = _Writer(console)
     writer.line(f"[bold]{markup_of(other)} compared with {markup_of(original)}[/]")
     _verification(verdict, writer)
+    _proved_in(verdict.get("proved_in") or (), writer)
 
 
 class _Writer:
@@ -59,6 +86,23 @@ class _Writer:
 
     def head(self, text: str) -> None:
         self.line(f"\n[bold]{text}[/]")
+
+
+def _request(request: Request, command: str | None, writer: _Writer) -> None:
+    """Say what was asked for, of which versions, and the command that does it again."""
+    versions = tool_versions()
+    tools = ", ".join(f"{name} {versions[name]}" for name in ("onnx-migrate", "onnx", "onnxruntime"))
+    writer.head("asked for")
+    for target in request.targets or ():
+        takes = [f"opsets up to {target.opset}"] if target.opset is not None else []
+        takes += [f"IR versions up to {target.ir_version}"] if target.ir_version is not None else []
+        writer.line(f"  {markup_of(target.qualified)}{': ' if takes else ''}{', '.join(takes)}")
+    if command is None:
+        options = ", ".join(f"{name}={value!r}" for name, value in request.options.items())
+        writer.line(f"  migrate(…{', ' if options else ''}{markup_of(options)})")
+    else:
+        writer.line(f"  {markup_of(command)}")
+    writer.line(f"  with {markup_of(tools)}")
 
 
 def _changes(changes: Iterable[Change], writer: _Writer, everything: bool) -> None:
@@ -150,3 +194,16 @@ def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
         writer.line(f"  {markup_of(item['output'])}  {item['dtype_after']} {shape}  {finding}")
     for note in verdict["notes"]:
         writer.line(f"  {markup_of(note)}")
+
+
+def _proved_in(proofs: Iterable[Mapping[str, Any]], writer: _Writer) -> None:
+    proofs = list(proofs)
+    if proofs:
+        writer.head("run in other runtimes")
+    for proof in proofs:
+        colour = (
+            "green" if proof["outcome"] in ("right", "gained") else "yellow" if proof["passed"] else "red"
+        )
+        writer.line(f"  [{colour}]{markup_of(proof['runtime'])}[/]: {markup_of(proof['text'])}")
+        for note in proof["notes"]:
+            writer.line(f"    {markup_of(note)}")

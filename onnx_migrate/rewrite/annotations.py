@@ -7,12 +7,14 @@ from typing import Any
 
 import onnx
 
-from onnx_migrate.model.graphs import bodies
+from onnx_migrate.model.graphs import all_nodes, bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
+from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.ir_versions import IrFeature
+from onnx_migrate.spec.schema import is_onnx
 
-__all__ = ["differ_in_ir_version_alone", "drop_annotation"]
+__all__ = ["differ_in_header_alone", "drop_annotation", "drop_unused_imports", "note_unused_imports"]
 
 
 def drop_annotation(proto: onnx.ModelProto, feature: IrFeature) -> int:
@@ -23,22 +25,76 @@ def drop_annotation(proto: onnx.ModelProto, feature: IrFeature) -> int:
     return _DROP[feature](proto)
 
 
-def differ_in_ir_version_alone(one: Model, other: Model) -> bool:
-    """Return whether two models have other IR versions, and differ otherwise in annotations only, if in anything."""
-    if one.proto.ir_version == other.proto.ir_version or one.weights.folder != other.weights.folder:
+def differ_in_header_alone(one: Model, other: Model) -> bool:
+    """Return whether `other` is `one` with another IR version, without imports that nothing uses, or both.
+
+    It may lack annotations too, on which no number depends. Graphs, functions, weights and the versions of all domains that
+    nodes are of are the same. False for models that are equal.
+    """
+    mine, its = one.proto, other.proto
+    same = mine.ir_version == its.ir_version and _imports(mine) == _imports(its)
+    if same or one.weights.folder != other.weights.folder:
         return False
-    if len(one.proto.graph.node) != len(other.proto.graph.node):
+    if len(mine.graph.node) != len(its.graph.node):
         return False  # to spare the copies
-    if any(mine is not its for mine, its in zip(one.weights.memory, other.weights.memory, strict=False)):
+    if any(
+        held is not as_held for held, as_held in zip(one.weights.memory, other.weights.memory, strict=False)
+    ):
         return False
-    return _bare(one.proto) == _bare(other.proto)
+    return _drops_unused_imports(mine, its) and _bare(mine) == _bare(its)
+
+
+def unused_imports(proto: onnx.ModelProto) -> list[str]:
+    """Return the domains that the model imports and no node, function or training graph is of; ai.onnx is not one."""
+    if proto.training_info:
+        return []
+    used = {node.domain for node in all_nodes(proto)}
+    used.update(function.domain for function in proto.functions)
+    return [
+        entry.domain for entry in proto.opset_import if not is_onnx(entry.domain) and entry.domain not in used
+    ]
+
+
+def drop_unused_imports(proto: onnx.ModelProto) -> list[str]:
+    """Remove the model's imports of domains that nothing uses, in place, and return these domains."""
+    gone = unused_imports(proto)
+    if gone:
+        kept = [
+            onnx.OperatorSetIdProto(domain=entry.domain, version=entry.version)
+            for entry in proto.opset_import
+            if entry.domain not in gone
+        ]
+        del proto.opset_import[:]
+        proto.opset_import.extend(kept)
+    return gone
+
+
+def note_unused_imports(pass_name: str, gone: list[str], log: ChangeLog) -> None:
+    """Note that a pass dropped imports, if it did."""
+    if gone:
+        message = f"removed the import{'s' * (len(gone) > 1)} of {', '.join(gone)}, which no node uses"
+        log.note(pass_name, "unused-import", message, subject=gone[0])
+
+
+def _imports(proto: onnx.ModelProto) -> list[tuple[str, int]]:
+    return [(entry.domain, entry.version) for entry in proto.opset_import]
+
+
+def _drops_unused_imports(one: onnx.ModelProto, other: onnx.ModelProto) -> bool:
+    """Return whether the imports of `other` are those of `one`, or those without the ones that nothing uses."""
+    unused = unused_imports(one)
+    return _imports(other) in (
+        _imports(one),
+        [(domain, version) for domain, version in _imports(one) if domain not in unused],
+    )
 
 
 def _bare(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy without IR version and annotations."""
+    """Return a copy without IR version, imports and annotations."""
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
     copy.ClearField("ir_version")
+    copy.ClearField("opset_import")
     for feature in _DROP:
         drop_annotation(copy, feature)
     return copy

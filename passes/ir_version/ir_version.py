@@ -10,6 +10,7 @@ from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.interface import listed_initializers, unlist_initializers
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.ir_versions import NEWEST_IR, OLDEST_IR, IrFeature
 
@@ -21,7 +22,7 @@ __all__ = ["IrVersion"]
 @register_pass
 @dataclass(frozen=True)
 class IrVersion(Pass):
-    """Set the IR version, and write what a lower one does not have in another form, or refuse it.
+    """Set the IR version, and write what a lower one does not have in another form, or refuse it; drop unused imports.
 
     Raises CannotMigrate, code `no-such-ir`, for what has no such form, as an opset that was released with a newer one.
     """
@@ -59,6 +60,7 @@ class IrVersion(Pass):
             if gone:
                 reason = f"removed {len(gone)} initializers from the inputs"
                 log.note(self.name, "unlisted", reason, subject=gone[0])
+        note_unused_imports(self.name, drop_unused_imports(proto), log)
         if before != self.ir_version:
             reason = f"IR version {before} became {self.ir_version}"
             log.note(self.name, "ir-version", reason, subject="model")

@@ -13,7 +13,7 @@ from onnx_migrate.engine import pipeline_run
 from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
-from onnx_migrate.errors import IllegalModel, MigrateError, PassError
+from onnx_migrate.errors import IllegalModel, InvalidModel, MigrateError, PassError
 from onnx_migrate.files import load
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -199,6 +199,16 @@ def test_an_invalid_node_reaches_neither_an_optional_pass_nor_the_end() -> None:
     for passes in ((Invalid(),), (Invalid(), make_pass("simplify", isolated=False))):
         with pytest.raises(IllegalModel, match="NeverWas"):
             run(*passes)
+
+
+def test_an_invalid_node_of_the_source_is_not_blamed_on_a_pass_before_an_optional_one() -> None:
+    text = (
+        '<ir_version: 8, opset_import: ["": 13]> g (float[4] x, int64[4] i) => (float[4] y) { y = Add(x, i) }'
+    )
+    passes = (make_pass("migrate_opset", opset=17), make_pass("simplify", isolated=False))
+    with pytest.raises(InvalidModel) as caught:
+        Pipeline(passes).run(load(onnx.parser.parse_model(text)), ChangeLog())
+    assert caught.value.code == "type-mismatch"
 
 
 def test_an_exception_is_a_pass_error_with_its_cause() -> None:

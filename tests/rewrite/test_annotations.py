@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from onnx_migrate import files
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.validity.ir_features import features
-from onnx_migrate.rewrite.annotations import differ_in_ir_version_alone, drop_annotation
+from onnx_migrate.rewrite.annotations import differ_in_header_alone, drop_annotation
 from onnx_migrate.spec.ir_versions import IrFeature
 from tests.harness import model
 
@@ -50,9 +50,9 @@ def test_everything_goes_and_nothing_else() -> None:
 
 def test_annotations_and_ir_version_do_not_count() -> None:
     before, proto = annotated()
-    assert not differ_in_ir_version_alone(Model(before), Model(proto))
+    assert not differ_in_header_alone(Model(before), Model(proto))
     proto.ir_version = 11
-    assert differ_in_ir_version_alone(Model(before), Model(proto))
+    assert differ_in_header_alone(Model(before), Model(proto))
 
 
 @pytest.mark.parametrize("place", ["node", "weight", "branch"])
@@ -65,7 +65,7 @@ def test_anything_else_counts(place: str) -> None:
         proto.graph.initializer[0].float_data[0] = 3
     else:
         proto.graph.node[0].attribute[1].g.node[0].op_type = "Sub"
-    assert not differ_in_ir_version_alone(Model(before), Model(proto))
+    assert not differ_in_header_alone(Model(before), Model(proto))
 
 
 def test_large_weights_of_two_loads_are_not_taken_to_be_equal() -> None:
@@ -78,7 +78,36 @@ def test_large_weights_of_two_loads_are_not_taken_to_be_equal() -> None:
     one, two = files.load(source), files.load(other)
     two.proto.ir_version = 11
 
-    assert not differ_in_ir_version_alone(one, two)
+    assert not differ_in_header_alone(one, two)
     copy = one.copy()
     copy.proto.ir_version = 11
-    assert differ_in_ir_version_alone(one, copy)
+    assert differ_in_header_alone(one, copy)
+
+
+@pytest.mark.parametrize(
+    ("imports", "alone"),
+    [
+        ([("", 21), ("own", 1)], True),
+        ([("", 21), ("own", 1), ("idle", 2)], False),
+        ([("", 20), ("own", 1)], False),
+        ([("", 21), ("own", 2)], False),
+        ([("", 21)], False),
+        ([("", 21), ("own", 1), ("idle", 1)], True),
+    ],
+    ids=str,
+)
+def test_only_imports_that_nothing_uses_may_go(imports: list[tuple[str, int]], alone: bool) -> None:
+    before = model("""<ir_version: 10, opset_import: ["": 21, "own": 1, "idle": 1]>
+g (float[2] x) => (float[2] y) { y = own.F (x) }
+<domain: "own", opset_import: ["": 21]> F (x) => (y) { y = Relu (x) }""")
+    after = onnx.ModelProto()
+    after.CopyFrom(before)
+    after.ir_version = 9
+    del after.opset_import[:]
+    after.opset_import.extend(onnx.helper.make_opsetid(*entry) for entry in imports)
+
+    assert differ_in_header_alone(Model(before), Model(after)) == alone
+
+
+def test_models_that_are_equal_differ_in_nothing() -> None:
+    assert not differ_in_header_alone(Model(model(TEXT)), Model(model(TEXT)))

@@ -50,10 +50,10 @@ def inspect(
     Exit codes:
         0  shown, whether or not the opset can be reached
         2  wrong usage
-        4  a model is not a readable ONNX model; the others are shown
+        4  a model is not a readable or not a valid ONNX model; what can be read is shown
     """
     from onnx_migrate.cli.output.failure import fail
-    from onnx_migrate.errors import MigrateError, UsageError
+    from onnx_migrate.errors import InvalidModel, MigrateError, UsageError
     from onnx_migrate.inspection import inspect as look
     from onnx_migrate.report.failure import failure
 
@@ -73,6 +73,8 @@ def inspect(
         else:
             entries.append(found.as_dict())
             shown.append(found)
+            if isinstance(found.refusal, InvalidModel):
+                code = fail(found.refusal, model, as_json=False)
     if as_json:
         click.echo(json.dumps(entries, indent=2))
     elif shown:

@@ -20,9 +20,9 @@ from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.spec.opsets import onnx_opset, set_onnx_opset
 from onnx_migrate.spec.schema import is_onnx
 
-__all__ = ["Lowered", "body_opsets", "lower_model"]
+__all__ = ["NEEDS_CALLER", "Lowered", "body_opsets", "inline_refused", "lower_model"]
 
-_NEEDS_CALLER = frozenset(("needs-constant", "needs-type", "needs-rank", "needs-shape", "needs-value"))
+NEEDS_CALLER = frozenset(("needs-constant", "needs-type", "needs-rank", "needs-shape", "needs-value"))
 """Codes of refusals that inlining a function may resolve, since a call knows more than the function."""
 
 
@@ -45,30 +45,35 @@ def body_opsets(
     return [(owner, onnx_opset(owner.opset_import, ir_version=proto.ir_version)) for owner in owners]
 
 
-def lower_model(model: Model, target: int, log: ChangeLog, pass_name: str) -> Lowered:
-    """Lower all bodies of a sorted model that are newer than `target`, in place unless functions are inlined."""
+def lower_model(
+    model: Model, target: int, log: ChangeLog, pass_name: str, *, write_out: bool = False
+) -> Lowered:
+    """Lower all bodies of a sorted model that are newer than `target`, in place unless functions are inlined.
+
+    With `write_out`, operators without an exact form below are decomposed where a decomposition is registered.
+    """
     widen_constants(model, target, log, pass_name)
     trial = log.trial()
     while True:
         whole = model.copy() if model.proto.functions else model
-        refusals = _lower(model, target, log)
+        refusals = _lower(model, target, log, write_out)
         wanting = {
             item.function
             for item in refusals
-            if item.function is not None and item.error.code in _NEEDS_CALLER
+            if item.function is not None and item.error.code in NEEDS_CALLER
         }
         if not refusals and target < 9:
             wanting = {
                 function_key(function) for function in model.proto.functions if _holds_integers(function)
             }
         # The types of what a function returns are inferred only if it has the opset of its caller.
-        hidden = _differ(whole.proto) and any(item.error.code in _NEEDS_CALLER for item in refusals)
+        hidden = _differ(whole.proto) and any(item.error.code in NEEDS_CALLER for item in refusals)
         if not (wanting or hidden):
             return Lowered(model, tuple(refusals))
         trial.roll_back()
         try:
             _lift_older(whole, log)
-            model = _inline(whole, wanting, log, pass_name) if wanting else whole
+            model = inline_refused(whole, wanting, log, pass_name) if wanting else whole
         except CannotMigrate:
             trial.roll_back()
             if refusals:
@@ -77,9 +82,9 @@ def lower_model(model: Model, target: int, log: ChangeLog, pass_name: str) -> Lo
         trial = log.trial()
 
 
-def _lower(model: Model, target: int, log: ChangeLog) -> list[LoweringRefusal]:
+def _lower(model: Model, target: int, log: ChangeLog, write_out: bool) -> list[LoweringRefusal]:
     proto = model.proto
-    driver = Driver(lower := Lower(proto, target, log))
+    driver = Driver(lower := Lower(proto, target, log, write_out=write_out))
     found = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
     for scope, (owner, version) in zip(found, body_opsets(proto), strict=True):
         if version is not None and version > target:
@@ -117,8 +122,8 @@ def _lift_older(model: Model, log: ChangeLog) -> None:
     remove_dead_values(model.proto, driver.dead_values)
 
 
-def _inline(model: Model, functions: set[FunctionKey], log: ChangeLog, pass_name: str) -> Model:
-    """Inline functions of a model whose bodies have one opset, which the inliner needs."""
+def inline_refused(model: Model, functions: set[FunctionKey], log: ChangeLog, pass_name: str) -> Model:
+    """Inline functions in which nodes were refused; the bodies have one opset, which the inliner needs."""
     names = sorted(f"{domain}:{name}" for domain, name, *_ in functions)
     log.note(
         pass_name,

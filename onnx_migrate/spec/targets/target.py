@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from onnx_migrate.spec.schema import versions
 from onnx_migrate.spec.targets.releases import key
 from onnx_migrate.spec.targets.rows import FaultRow, Lower, OperatorRow, ReleaseRow, Table
 
@@ -28,6 +29,8 @@ class Target:
     """Whether the release is newer than all that the table was checked against, so that its last row stands for it."""
     assumed: bool = False
     """Whether no release was named, and none is installed, so that the table's default stands for it."""
+    installed: bool = False
+    """Whether no release was named, so that the installed one stands for it."""
 
     @property
     def name(self) -> str:
@@ -63,6 +66,12 @@ class Target:
         return f"{self.table.title} {self.release}".rstrip()
 
     @property
+    def pinned(self) -> str:
+        """The request with the release that was found for it, so that it means the same elsewhere."""
+        named = not (self.installed or self.assumed)
+        return self.request if named else f"{self.request}=={self.release}"
+
+    @property
     def qualified(self) -> str:
         """The title and the release, and that what is said of it was only read, if so."""
         return str(self) if self.measured else f"{self} (read, not measured)"
@@ -72,7 +81,9 @@ class Target:
         rows = self.rows_of(domain, operator)
         if any(row.lacking for row in rows):
             return False
-        return bool(rows) or not self.table.listed
+        if rows or not self.table.listed:
+            return True
+        return self.table.custom_operators and not versions(domain, operator) and domain != "com.microsoft"
 
     def newest_version(self, domain: str, operator: str) -> int | None:
         """Return the newest version of an operator that it takes, None if no bound is known."""

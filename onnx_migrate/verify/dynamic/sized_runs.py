@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,12 @@ from onnx_migrate.verify.dynamic.declared_shapes import (
     shape_warnings,
     undeclared_shape,
 )
+from onnx_migrate.verify.dynamic.moved_weights import with_weights_moved
 from onnx_migrate.verify.evaluators import (
     OPTIMIZED,
     UNOPTIMIZED,
     EvaluationError,
+    Evaluator,
     Runnable,
     open_model,
     with_extra_outputs,
@@ -136,16 +139,17 @@ class SizedRunner:
         self.trials.clear()
         return found is not None
 
-    def run(self, sizes: Mapping[str, int]) -> tuple[Values, Values]:
+    def run(self, sizes: Mapping[str, int], *, marked: bool = False) -> tuple[Values, Values]:
         """Run at these sizes, with and without optimisation; return the inputs, and the outputs without.
 
+        `marked` is that of `generate_feed`.
         Raises RequirementViolated where outputs have other shapes than declared or change by optimisation, and
         EvaluationError where the model does not run.
         """
         where = ", ".join(f"{name}={size}" for name, size in sizes.items())
         mark(f"result: running at {where}")
         begin_run(f"sizes {where}")
-        feed = self.feed(sizes)
+        feed = self.feed(sizes, marked=marked)
         record = tuple(sizes.items())
         try:
             with captured_output() as printed:
@@ -176,10 +180,12 @@ class SizedRunner:
         self.trials.append(Trial(record))
         return feed, values
 
-    def feed(self, sizes: Mapping[str, int]) -> Values:
+    def feed(self, sizes: Mapping[str, int], *, marked: bool = False) -> Values:
         """Return random inputs of these sizes. Raises RequirementViolated where they would be too large."""
         declared = inputs_with_sizes(self.model, sizes)
-        feed = generate_feed(self.model, declared, self._choices[0], "normal", self._seed, self._corrections)
+        feed = generate_feed(
+            self.model, declared, self._choices[0], "normal", self._seed, self._corrections, marked=marked
+        )
         if feed is None:
             raise RequirementViolated("an input of these sizes would take more than 256 MB")
         return feed
@@ -230,21 +236,31 @@ class SizedRunner:
             entry = compare(name, a, b, tolerance, noise, scale, discrete_noise=noise == float("inf"))
         return entry.problem
 
-    def differ_by_size_only(self, name: str, alone: Any, among_copies: Any, part: Any) -> bool:
+    def differ_by_size_only(self, name: str, alone: Any, among_copies: Any, part: Any, feed: Values) -> bool:
         """Whether an item differs from its own run because a batch of its size is rounded differently, and for no more.
 
-        So it does if beside copies of itself (`among_copies`) it is what it is in the batch (`part`), and what it is
-        alone but for less than a hundredth of the output's scale. Other items then have no part in it.
+        So it does if beside copies of itself (`among_copies`) it is what it is in the batch (`part`), so that other items
+        have no part in it, and what it is alone, on the inputs `feed`, but for what rounding changes in the item itself:
+        that is how far it moves where inputs or weights move by one unit in the last place.
         """
         scale = 1.0 if name in self._bounded else 0.0
-        same = not compare(name, among_copies, part, self.tolerance, overall_scale=scale).problem
-        noise = float("inf")
-        return (
-            same
-            and not compare(
-                name, alone, among_copies, self.tolerance, noise, scale, discrete_noise=True
-            ).problem
+        if compare(name, among_copies, part, self.tolerance, overall_scale=scale).problem:
+            return False
+        inputs = perturbed_by_ulp(feed, self._seed, exact_inputs(self.model))
+        noise = max(
+            largest_difference(alone, moved[name])
+            for moved in (self._plain.run(inputs), self._with_moved_weights.run(feed))
         )
+        discrete = noise == float("inf")
+        return not compare(
+            name, alone, among_copies, self.tolerance, noise, scale, discrete_noise=discrete
+        ).problem
+
+    @cached_property
+    def _with_moved_weights(self) -> Evaluator:
+        moved = with_weights_moved(self.runnable, self._seed)
+        exposed = with_extra_outputs(moved, self.masked.values()) if self.masked else moved
+        return open_model(exposed, UNOPTIMIZED)
 
     def _noise_of_optimisation(self, name: str, feed: Values) -> float:
         """Return by how much ONNX Runtime's optimisation changes an output of any single item of this feed.

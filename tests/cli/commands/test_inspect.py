@@ -183,3 +183,21 @@ def test_weights_are_not_read(cli: Run, folder: Path, kind: str) -> None:
 
     assert entry["weight_bytes"] > size
     assert time.process_time() - start < 1.5
+
+
+def test_a_model_that_is_not_valid_is_shown_and_the_exit_code_says_so(cli: Run, folder: Path) -> None:
+    text = (
+        '<ir_version: 8, opset_import: ["": 13]> g (float[4] x, int64[4] i) => (float[4] y) { y = Add(x, i) }'
+    )
+    onnx.save(onnx.parser.parse_model(text), folder / "mixed.onnx")
+
+    ended = cli("inspect", "small.onnx", "mixed.onnx", "--json")
+
+    good, bad = json.loads(ended.out)
+    assert (ended.code, good["refusal"], bad["refusal"]["code"], bad["nodes"]) == (
+        4,
+        None,
+        "type-mismatch",
+        1,
+    )
+    assert ended.err.startswith("onnx-migrate: type-mismatch: mixed.onnx: 'y' (Add")

@@ -57,20 +57,19 @@ def test_two_batches_that_must_be_equal_are_one():
 
 def test_a_batch_that_is_rounded_differently_for_its_size_is_no_mixture():
     """Integer inputs cannot be moved by a rounding error, so the noise of such a network must be seen otherwise."""
-    text = """(int64[N,4] x) => (float[N,4] y) { f = Cast<to=1>(x) n = Shape<end=1>(x) m = Cast<to=1>(n) l = Sub(m, one)
-      d = Mul(l, tiny) e = Mul(f, d) y = Add(f, e) }"""
-    slight, large, of_others = (
-        net(text, one=[1.0], tiny=[1e-4]),
-        net(text, one=[1.0], tiny=[0.1]),
-        net(
-            """(int64[N,4] x) => (float[N,4] y) { f = Cast<to=1>(x) k = Constant<value_ints=[0]>() s = ReduceSum(f, k)
-            d = Mul(s, tiny) y = Add(f, d) }""",
-            tiny=[1e-4],
-        ),
-    )
-    assert prove(slight, {"N": 1}).holds
-    assert not prove(large, {"N": 1}).holds
-    assert not prove(of_others, {"N": 1}).holds, "as small, but it comes of the other items"
+    of_the_size = "n = Shape<end=1>(x) m = Cast<to=1>(n) l = Sub(m, one) d = Mul(l, tiny) e = Mul(f, d)"
+    of_others = "k = Constant<value_ints=[0]>() s = ReduceSum(f, k) e = Mul(s, tiny)"
+
+    def holds(tiny: float, amplified: float, fault: str = of_the_size) -> bool:
+        text = f"""(int64[N,4] x) => (float[N,4] y) {{ c = Cast<to=1>(x) z = Sub(v, w) r = Mul(z, far) f = Add(c, r)
+          {fault} y = Add(f, e) }}"""
+        weights = [1.0, 2.0, 3.0, 4.0]
+        return prove(net(text, one=[1.0], tiny=[tiny], v=weights, w=weights, far=[amplified]), {"N": 1}).holds
+
+    assert holds(1e-4, 1e3)
+    assert not holds(1e-4, 1.0), "a unit in the last place of the weights moves it by far less"
+    assert not holds(0.1, 1e3)
+    assert not holds(1e-4, 1e3, of_others), "as small, but it comes of the other items"
 
 
 def test_the_batch_axis_of_each_output_is_found():

@@ -1,0 +1,211 @@
+"""Writes operators that a target lacks with others: down by the registered steps until they are gone, and back up.
+
+The opset of the model stays. A node of a lacking operator is decomposed (see `decomposition_registry`), or lowered below
+the first version of its operator. What that writes is treated in the same way where the target lacks it too, and is
+lifted to the opset of the model again where it does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+
+import onnx
+
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
+from onnx_migrate.engine.steps.lost_types import has_lost_types
+from onnx_migrate.engine.steps.lower import OLDEST, Lower, LoweringRefusal
+from onnx_migrate.engine.steps.lowering_registry import Lowering, lowering_from
+from onnx_migrate.engine.steps.node_steps import apply_adapter, node_name
+from onnx_migrate.engine.steps.registry import next_step
+from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
+from onnx_migrate.model.graphs import called
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
+from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS
+from onnx_migrate.spec.schema import is_onnx, signature_at, versions
+
+__all__ = ["Decompose", "Unfit"]
+
+_NOT_STANDARD_AT_1 = {item.name for item in (*RUNTIME_OPERATORS, *EXPERIMENTAL_OPERATORS)}
+"""Operators whose version 1 is that of ONNX Runtime, or of an experiment that ended before the standard took the name."""
+
+Unfit = Callable[[onnx.NodeProto, Scope], str | None]
+"""Returns why a target does not take a node, as in "TensorRT 8.5 has no LayerNormalization"; None if it takes it."""
+
+
+@dataclass
+class Decompose(Lower):
+    """Writes each node that does not fit with operators that do; `refusals` has the nodes for which that is impossible.
+
+    `target` is not used: each body keeps its opset.
+    """
+
+    pass_name: str = "fit_operators"
+    unfit: Unfit = field(kw_only=True)
+
+    def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
+        """Return the opset for a node that does not fit, None for any other."""
+        if self._functions and called(node) in self._functions:
+            return None
+        reason = self.unfit(node, scope)
+        if reason is None:
+            return None
+        self._opset, self._reason, self._shown = opset, reason, ""
+        form = signature_at(node.domain, node.op_type, opset)
+        since = form.since_version if form else None
+        self._origin = (scope, Where(scope.path, node_name(node), node.op_type, since))
+        self._leaves = opset
+        self._used_at_run_time: list[tuple[str, str]] = []
+        # Every node that is written for this one, with the operators that it is written for.
+        self._written_for: dict[int, tuple[onnx.NodeProto, tuple[str, ...]]] = {id(node): (node, ())}
+        return opset
+
+    def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter | None:
+        """Decompose or lower a node that does not fit, lift any other to the opset of the model; None when it has that.
+
+        Raises CannotMigrate where there is no way.
+        """
+        if self._functions and called(node) in self._functions:
+            return None
+        _, ancestors = self._written_for[id(node)]
+        reason = self.unfit(node, scope)
+        if reason is None:
+            return self._lifted(node, scope, version, ancestors) if is_onnx(node.domain) else None
+        operator = node.op_type
+        if operator in ancestors:
+            raise self._error(f"{reason}, and its decomposition writes {operator} again", code="target-lacks")
+        rewriter = self._lowered(node, scope, version, reason)
+        below = (*ancestors, operator)
+        # A node that keeps its operator is on its way down.
+        self._inherit(rewriter, below, ancestors if node.op_type == operator else below)
+        return rewriter
+
+    def result_version(self, opset: int) -> int:
+        """Return the opset: it stays."""
+        return opset
+
+    def handle_refusal(self, error: MigrateError) -> None:
+        """Record the refusal of a node, which stays as it is; an error that is no refusal is raised."""
+        if not isinstance(error, CannotMigrate) or isinstance(error, InvalidModel):
+            raise error
+        scope, where = self._origin
+        reason = error.reason
+        if not reason.startswith(self._reason):
+            operator = error.where.operator if error.where else ""
+            inner = f"{operator}: " if operator not in ("", where.operator) and operator not in reason else ""
+            reason = f"{self._reason}, and it cannot be written with other operators: {inner}{reason}"
+        refused = CannotMigrate(reason, code=error.code, where=where, hint=error.hint)
+        self.refusals.append(LoweringRefusal(refused, scope.function, self._opset))
+
+    def _lowered(self, node: onnx.NodeProto, scope: Scope, version: int, reason: str) -> LoweringRewriter:
+        """Take the step that brings a node nearer to the end of its operator."""
+        form = signature_at(node.domain, node.op_type, version)
+        where = Where(scope.path, node_name(node), node.op_type, form.since_version if form else version)
+        written_out = decomposition_of(node.domain, node.op_type)
+        if written_out is not None:
+            rewriter = LoweringRewriter(node, scope, version, version, where, self._values[id(scope.body)])
+            self._show(rewriter, f"{reason}: {_clause(written_out.reason, node.op_type)}")
+            apply_adapter(written_out.adapt, written_out.code, rewriter)
+            rewriter.finish()
+            rewriter.exactness = rewriter.exactness or written_out.exactness
+            return rewriter
+        ends_at = _last_step(node.op_type) if is_onnx(node.domain) else None
+        if ends_at is None or version < ends_at:
+            raise self._error(
+                f"{reason}, and onnx-migrate cannot write it with other operators", code="target-lacks"
+            )
+        while (form := signature_at(node.domain, node.op_type, version)) is not None:
+            step = lowering_from(node.domain, node.op_type, form.since_version)
+            if step is None or step.refusal:
+                why = step.refusal if step else f"{node.op_type} has no step down"
+                raise self._error(
+                    why if reason == self._reason else f"{reason}, and {why}", code="target-lacks"
+                )
+            casts = has_lost_types(step, node, scope)
+            if step.adapt or casts or step.exactness is not Exactness.EXACT:
+                return self._stepped(step, node, scope, ends_at - 1, where, casts=casts, reason=reason)
+            version = form.since_version - 1
+        raise self._error(f"{reason}, and its steps down leave it as it is", code="target-lacks")
+
+    def _stepped(
+        self,
+        step: Lowering,
+        node: onnx.NodeProto,
+        scope: Scope,
+        below: int,
+        where: Where,
+        *,
+        casts: bool,
+        reason: str,
+    ) -> LoweringRewriter:
+        before, self.target = self.target, below
+        try:
+            rewriter = self._step(step, node, scope, casts=casts)
+        except MigrateError as error:
+            error.where = where
+            raise
+        finally:
+            self.target = before
+        self._show(rewriter, f"{reason}: {_clause(step.reason, step.operator)}")
+        return rewriter
+
+    def _lifted(
+        self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: tuple[str, ...]
+    ) -> LoweringRewriter | None:
+        """Take the next step of a node up to the opset of the model; None where there is none."""
+        step = next_step(node.domain, node.op_type, version, self._opset)
+        if step is None:
+            return None
+        if isinstance(step, int) or step.refusal:
+            raise self._error(
+                step.refusal if not isinstance(step, int) else f"{node.op_type} has no step to opset {step}",
+                code="no-equal",
+            )
+        where = Where(scope.path, node_name(node), node.op_type, version, step.to)
+        rewriter = LoweringRewriter(node, scope, step.to, self._opset, where, self._values[id(scope.body)])
+        if step.adapt is not None:
+            apply_adapter(step.adapt, step.code, rewriter)
+        rewriter.finish()
+        rewriter.reasons.clear()
+        rewriter.default_reason = self._shown
+        rewriter.exactness = rewriter.exactness or step.exactness
+        self._inherit(rewriter, ancestors, ancestors)
+        return rewriter
+
+    def _show(self, rewriter: LoweringRewriter, reason: str) -> None:
+        """Let the report give the reason of the first step of a node for all of them."""
+        self._shown = self._shown or reason
+        rewriter.default_reason = self._shown
+
+    def _inherit(self, rewriter: LoweringRewriter, ancestors: tuple[str, ...], own: tuple[str, ...]) -> None:
+        """Record for which operators the nodes of a rewriter are written: `own` of its node, `ancestors` of all others."""
+        for item in (*rewriter.preceding, *rewriter.following):
+            self._written_for[id(item)] = (item, ancestors)
+        self._written_for[id(rewriter.node)] = (rewriter.node, own)
+
+
+@cache
+def _last_step(operator: str) -> int | None:
+    """Return the version of an operator whose step down ends the operator; None if opset 7 has it, or it has no steps."""
+    known = versions("", operator)
+    leaves = min((version for version in known if lowering_from("", operator, version)), default=None)
+    if leaves is None or leaves <= OLDEST:
+        return None
+    older = [version for version in known if version < leaves]
+    return leaves if not older or (older == [1] and operator in _NOT_STANDARD_AT_1) else None
+
+
+def _clause(reason: str, operator: str) -> str:
+    """Return the reason of a step as a clause behind a colon, without where its operator begins."""
+    text = re.sub(rf"^{operator} begins with opset \d+[:,] ", "", reason)
+    word = text.partition(" ")[0]
+    return (
+        text
+        if any(letter.isupper() for letter in word[1:]) or word == operator
+        else text[:1].lower() + text[1:]
+    )

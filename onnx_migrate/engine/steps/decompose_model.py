@@ -1,0 +1,54 @@
+"""Decomposes what a target lacks in all bodies of a model, and inlines functions whose bodies need what only calls know."""
+
+from __future__ import annotations
+
+from onnx_migrate.analysis.scope import Scope, scopes
+from onnx_migrate.engine.steps.decompose import Decompose, Unfit
+from onnx_migrate.engine.steps.lower_model import NEEDS_CALLER, Lowered, body_opsets, inline_refused
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.dead_values import remove_dead_values
+from onnx_migrate.rewrite.driver import Driver
+from onnx_migrate.spec.opsets import onnx_opset
+
+__all__ = ["body_scopes", "decompose_model"]
+
+
+def decompose_model(model: Model, unfit: Unfit, log: ChangeLog, pass_name: str) -> Lowered:
+    """Write the nodes of a sorted model that do not fit with others, in place unless functions are inlined.
+
+    The opsets stay. The model is of no use if there are refusals; these are in the order of the nodes.
+    """
+    trial = log.trial()
+    while any(
+        unfit(node, scope) for top in body_scopes(model) for scope in top.nested() for node in scope.body.node
+    ):
+        whole = model.copy() if model.proto.functions else model
+        visitor = Decompose(model.proto, 0, log, pass_name=pass_name, unfit=unfit)
+        driver = Driver(visitor)
+        for scope, (_, version) in zip(body_scopes(model), body_opsets(model.proto), strict=True):
+            if version is not None:
+                driver.body(scope, version)
+        if not visitor.refusals:
+            remove_dead_values(model.proto, driver.dead_values)
+            break
+        wanting = {
+            item.function
+            for item in visitor.refusals
+            if item.function is not None and item.error.code in NEEDS_CALLER
+        }
+        if not wanting:
+            return Lowered(model, tuple(visitor.refusals))
+        trial.roll_back()
+        model = inline_refused(whole, wanting, log, pass_name)
+        trial = log.trial()
+    return Lowered(model, ())
+
+
+def body_scopes(model: Model) -> list[Scope]:
+    """Return the scopes of a model whose opsets stay: constants are added as its IR version and opset allow."""
+    proto = model.proto
+    opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version)
+    # Below opset 9, Constant nodes hold floats only, so that the others become initializers.
+    version = proto.ir_version if (opset or 0) >= 9 else max(4, proto.ir_version)
+    return scopes(proto, model.weights, result_ir_version=version)

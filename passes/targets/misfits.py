@@ -1,0 +1,175 @@
+"""What of a node a target does not take: its operator, the values of its attributes, or its element type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import onnx
+from onnx import helper
+
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.engine.steps.decompose import Unfit
+from onnx_migrate.spec.element_types import type_name
+from onnx_migrate.spec.targets import OperatorRow, Target, Targets
+
+__all__ = ["misfits_of", "values_of", "where_to_find", "with_values"]
+
+_MISSING = object()
+
+_UNUSED = {
+    ("Resize", "nearest_mode"): ("mode", "nearest"),
+    ("Resize", "cubic_coeff_a"): ("mode", "cubic"),
+    ("Resize", "exclude_outside"): ("mode", "cubic"),
+    ("Resize", "extrapolation_value"): ("coordinate_transformation_mode", "tf_crop_and_resize"),
+}
+"""Attributes that mean nothing unless another has a value."""
+
+
+def misfits_of(targets: Targets) -> Unfit:
+    """Return the function that says why the targets do not take a node, in one clause; it returns None if they do."""
+
+    @cache
+    def lacking(domain: str, operator: str) -> str | None:
+        found = targets.lacks(domain, operator)
+        named = f"{domain}.{operator}" if domain not in ("", "ai.onnx") else operator
+        return f"{_listed(found)} no {named}" if found else None
+
+    limits = cache(targets.limits)
+
+    def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:
+        reason = lacking(node.domain, node.op_type)
+        if reason is not None:
+            return reason
+        for target, row in limits(node.domain, node.op_type):
+            reason = _value_misfit(node, target, row) or _type_misfit(node, scope, target, row)
+            if reason is not None:
+                return reason
+        return None
+
+    return unfit
+
+
+def where_to_find(targets: Targets, node_domain: str, operator: str) -> str:
+    """Return the source of the row by which an operator is missing or limited, and the first release that has it."""
+    parts: list[str] = []
+    for target in targets:
+        rows = target.rows_of(node_domain, operator)
+        limited = any(row.attributes or row.types for row in rows)
+        if target.has(node_domain, operator) and not limited:
+            continue
+        row = next((row for row in rows if row.lacking or row.attributes or row.types), None)
+        row = row or _list_of(target)
+        measured = row.measured if row else target.measured
+        source = target.source_of(row) if row else target.row.source
+        parts.append(f"{'measured' if measured else 'read, not measured'}: {source}" if source else "")
+        first = _first_release(target, node_domain, operator)
+        if first and not target.has(node_domain, operator):
+            parts.append(f"{target.table.title} {first} has it")
+    return "; ".join(part for part in dict.fromkeys(parts) if part)
+
+
+def values_of(node: onnx.NodeProto) -> dict[str, Any]:
+    """Return the attributes of a node as the values of a table: texts, numbers, and tuples of them.
+
+    One that each call of a function sets is `None`; sub-graphs and tensors are left out.
+    """
+    found: dict[str, Any] = {}
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            found[attribute.name] = None
+            continue
+        value = helper.get_attribute_value(attribute)
+        if isinstance(value, bytes):
+            found[attribute.name] = value.decode("utf-8", "replace")
+        elif isinstance(value, (int, float)):
+            found[attribute.name] = value
+        elif attribute.type in (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS):
+            found[attribute.name] = tuple(value)
+    return found
+
+
+def with_values(
+    node: onnx.NodeProto, wanted: Mapping[str, tuple[Any, ...]], opset: int | None = None
+) -> bool:
+    """Return whether each attribute that is named has one of the values; the schema's default counts where it is absent."""
+    given = values_of(node)
+    return all(_value(node, given, name, opset) in values for name, values in wanted.items())
+
+
+def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorRow) -> str | None:
+    given = values_of(node)
+    for name, values in row.attributes.items():
+        value = _value(node, given, name, None)
+        if value is _MISSING or value in values or _is_unused(node, given, name):
+            continue
+        taken = " or ".join(map(_text, values))
+        if value is None:
+            return f"{target} takes {node.op_type} with {name} {taken}, and each call of the function sets it"
+        return f"{target} takes {node.op_type} with {name} {taken}, not {_text(value)}"
+    return None
+
+
+def _is_unused(node: onnx.NodeProto, given: Mapping[str, Any], name: str) -> bool:
+    other, value = _UNUSED.get((node.op_type, name), ("", None))
+    return bool(other) and _value(node, given, other, None) not in (value, None)
+
+
+def _value(node: onnx.NodeProto, given: Mapping[str, Any], name: str, opset: int | None) -> Any:
+    if name in given:
+        return given[name]
+    return _default(node.domain, node.op_type, name, opset)
+
+
+@cache
+def _default(domain: str, operator: str, name: str, opset: int | None) -> Any:
+    """Return the default of an attribute by the newest schema, or that of an opset; `_MISSING` if it has none."""
+    domain = "" if domain == "ai.onnx" else domain
+    try:
+        schema = (
+            onnx.defs.get_schema(operator, domain)
+            if opset is None
+            else onnx.defs.get_schema(operator, opset, domain)
+        )
+    except onnx.defs.SchemaError:
+        return _MISSING
+    attribute = schema.attributes.get(name)
+    if attribute is None or not attribute.default_value.name:
+        return _MISSING
+    node = onnx.NodeProto(attribute=[attribute.default_value])
+    return values_of(node).get(name, _MISSING)
+
+
+def _type_misfit(node: onnx.NodeProto, scope: Scope, target: Target, row: OperatorRow) -> str | None:
+    if not row.types or not node.input or not node.input[0]:
+        return None
+    dtype = scope.value_type(node.input[0]).dtype
+    if dtype is None or type_name(dtype) in row.types:
+        return None
+    return f"{target} takes {node.op_type} of {' or '.join(row.types)}, not of {type_name(dtype)}"
+
+
+def _list_of(target: Target) -> OperatorRow | None:
+    """Return the row with the most operators that a target has, by which others are missing."""
+    rows = [row for row in target.table.operators if not row.lacking] if target.table.listed else []
+    return max(rows, key=lambda row: len(row.names), default=None)
+
+
+def _first_release(target: Target, domain: str, operator: str) -> str:
+    """Return the first later release that has an operator by its table, "" if none is known."""
+    domain = "" if domain == "ai.onnx" else domain
+    rows = [row for row in target.table.operators if row.domain == domain and operator in row.names]
+    if any(row.lacking for row in target.rows_of(domain, operator)):
+        return next((row.until for row in rows if row.lacking and row.until), "")
+    return next((row.since for row in rows if not row.lacking and row.since), "")
+
+
+def _listed(targets: tuple[Target, ...]) -> str:
+    names = list(map(str, targets))
+    whole = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return f"{whole} {'have' if len(names) > 1 else 'has'}"
+
+
+def _text(value: Any) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
