@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from onnx_migrate.spec.schema import versions
 from onnx_migrate.spec.targets.releases import key
 from onnx_migrate.spec.targets.rows import FaultRow, Lower, OperatorRow, ReleaseRow, Table
 
 __all__ = ["Target"]
+
+_DEFINED = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft")
+"""The domains whose operators ONNX or ONNX Runtime defines: an operator of another may be a plugin."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Target:
             return False
         if rows or not self.table.listed:
             return True
-        return self.table.custom_operators and not versions(domain, operator) and domain != "com.microsoft"
+        return self.table.custom_operators and domain not in _DEFINED
 
     def newest_version(self, domain: str, operator: str) -> int | None:
         """Return the newest version of an operator that it takes, None if no bound is known."""
