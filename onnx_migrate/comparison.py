@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from onnx_migrate import files
@@ -13,6 +13,7 @@ from onnx_migrate.isolate import Limits
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.verify import Kind, Verdict
+from onnx_migrate.verify.elsewhere import asked_for, prove_models
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.weight_data import other_weights
 
@@ -35,17 +36,20 @@ def compare(
     memory_limit: int | None = None,
     isolated: bool = True,
     progress: Callable[[str], None] | None = None,
+    prove_in: str | Sequence[str] = (),
 ) -> Verdict:
     """Run two models on the same inputs and return whether they compute the same.
 
     Names, types and order of inputs and outputs must be equal too. With `exact`, outputs must be bit-identical when
     ONNX Runtime runs both without optimisations. `progress` is called with how far it has come, as in "input 2 of 3, run
-    5 of 8". The other arguments are those of `migrate`.
+    5 of 8". `prove_in` names further runtimes to run both in, of which one where `other` does not run right makes them
+    differ. The other arguments are those of `migrate`.
 
     Raises LoadError if one cannot be read, InvalidModel if one is not a valid model, UsageError for `input_data` that does
     not fit the models. Whether nodes are as their schemas say is asked only of a model that ONNX Runtime does not load. Any
     other failure of running them is in the verdict: verified, differs, or unverified with a reason.
     """
+    asked = asked_for(prove_in)
     before, after = _valid(original), _valid(other)
     difference = Interface.of(before.proto).difference(Interface.of(after.proto))
     if difference:
@@ -57,9 +61,19 @@ def compare(
             for model in (before, after):
                 if not prover.loads(model):
                     _refuse(model, check_nodes)
-    if verdict.kind is not Kind.VERIFIED:
+    if verdict.kind is Kind.VERIFIED:
+        verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(before, after)))
+    if not asked:
         return verdict
-    return replace(verdict, notes=(*verdict.notes, *_other_weights(before, after)))
+    proofs = prove_models(
+        asked, before, after, input_data=input_data, rtol=rtol, atol=atol, seed=seed, limits=limits, isolated=isolated,
+        listen=progress,
+    )  # fmt: skip
+    failing = [proof for proof in proofs if not proof.passed]
+    if failing and verdict.kind is not Kind.DIFFERS:
+        reason = "; ".join(f"in {proof.runtime}, {proof.text}" for proof in failing)
+        verdict = replace(verdict, kind=Kind.DIFFERS, reason=reason)
+    return replace(verdict, proved_in=proofs)
 
 
 def _other_weights(before: Model, after: Model) -> Iterator[str]:

@@ -7,7 +7,7 @@ wrong, and a hint in parentheses. Messages start in lower case and have no full 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -128,6 +128,8 @@ class VerificationFailed(MigrateError):
     default_code = "numbers-differ"
     verification: Mapping[str, Any] | None = None
     """The findings for each output, as `Verdict.as_dict` returns them."""
+    proved_in: Sequence[Mapping[str, Any]] = ()
+    """What came of the models in other runtimes, as `RuntimeProof.as_dict` returns it."""
 
 
 class PassError(MigrateError):

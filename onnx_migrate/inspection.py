@@ -115,8 +115,8 @@ def inspect(
     With a `runtime`, as in "onnxruntime==1.14", or several, the target is the newest opset that all of them take, and
     `opset` has no effect. Raises LoadError if the model cannot be read, and UsageError for invalid `opset` and `runtime`.
     """
-    targets = runtime if runtime is None or isinstance(runtime, Targets) else resolve(runtime)
-    asked: int | str = opset if targets is None else targets.opset or "17+"
+    targets = None if runtime is None else resolve(runtime)
+    asked: int | str = opset if targets is None else targets.opset or f"{targets.oldest or 1}+"
     model, problems = _load(source)
     proto = model.proto
     found = Counter(_operators(proto))

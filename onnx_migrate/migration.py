@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from inspect import signature
 from typing import Any, Literal
 
 import onnx
@@ -23,12 +24,14 @@ from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
 from onnx_migrate.model.model import Model
 from onnx_migrate.report import ModelSummary, PartialReport, Report
+from onnx_migrate.report.request import Request
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.spec.targets import Lower, Targets, resolve
-from onnx_migrate.verification import Policy, Verifying, policy_of
+from onnx_migrate.verification import Policy, ProvingElsewhere, Verifying, policy_of
 from onnx_migrate.verify import ready_worker
+from onnx_migrate.verify.elsewhere import RuntimeProof, asked_for, prove_models
 from onnx_migrate.verify.prover import Prover
 
 __all__ = ["Migration", "convert_version", "migrate"]
@@ -114,6 +117,7 @@ def migrate(
     isolated: bool = True,
     progress: Callable[[str], None] | None = None,
     proof_progress: Callable[[str], None] | None = None,
+    prove_in: str | Sequence[str] = (),
 ) -> Migration:
     """Migrate a model to an opset, make dims dynamic, simplify it and verify that it computes the same.
 
@@ -162,15 +166,22 @@ def migrate(
         isolated: run native code in child processes, so that a crash does not end this process.
         progress: called with the name of each stage as it begins.
         proof_progress: called with how far the verification has come, as in "input 2 of 3, run 5 of 8".
+        prove_in: runtimes to run the original and the result in too, where they are installed: "tract", or
+            "onnxruntime==1.9@FOLDER", or several (docs/proving.md). The result must run in each, and be right, or be as
+            far off as the original is there.
 
     Raises:
         LoadError: the source cannot be read. UsageError: an argument does not fit the model, or others.
         CannotMigrate: a node has no equivalent at the target opset, or a dim cannot become dynamic.
         VerificationFailed: the numbers differ, the result does not load in ONNX Runtime where the original does, or it
-            could not be verified with verify="require". PassError: a pass failed. All are MigrateError.
+            could not be verified with verify="require", or a runtime of `prove_in` does not run it right. PassError: a
+            pass failed. All are MigrateError.
     """
+    arguments = dict(locals())
+    asked = asked_for(prove_in)
     limits, policy = Limits.of(timeout, memory_limit), policy_of(verify)
-    targets = runtime if runtime is None or isinstance(runtime, Targets) else resolve(runtime)
+    targets = None if runtime is None else resolve(runtime)
+    request = Request.of(arguments, _defaults(), targets)
     if pipeline is None:
         pipeline = default_pipeline(
             opset=opset,
@@ -202,24 +213,17 @@ def migrate(
             original = files.load(source)
     clock.seconds["load"] = original.load_seconds
     log, proof = ChangeLog(), None
+    proofs: tuple[RuntimeProof, ...] = ()
     ready = isolated and policy != "off" and ir_version is None  # what is asked for may take no run at all
     with ready_worker(limits) if ready else nullcontext() as worker:
         try:
             result = pipeline.run(original, log, require_optional=simplify == "require", stage=clock)
+            inputs: dict[str, Any] = {"input_data": input_data, "rtol": rtol, "atol": atol, "seed": seed}
+            running: dict[str, Any] = {"limits": limits, "isolated": isolated, "listen": proof_progress}
+            prover_of = partial(Prover, **inputs, **running, worker=worker)
+            verifying = Verifying(pipeline, prover_of, policy == "require", simplify == "require")
             if policy != "off":
-                prover_of = partial(
-                    Prover,
-                    input_data=input_data,
-                    rtol=rtol,
-                    atol=atol,
-                    seed=seed,
-                    limits=limits,
-                    isolated=isolated,
-                    listen=proof_progress,
-                    worker=worker,
-                )
                 with clock("verify"):
-                    verifying = Verifying(pipeline, prover_of, policy == "require", simplify == "require")
                     result, proof = verifying(original, result, log)
             elif any(ModelProperty.DYNAMIC_DIMS in item.ensures for item in pipeline):
                 log.note(
@@ -229,8 +233,18 @@ def migrate(
                     " dynamic dims work",
                     severity="warning",
                 )
+            if asked:
+                with clock("prove"):
+                    proving = ProvingElsewhere(
+                        lambda before, after, intended: prove_models(
+                            asked, before, after, intended=intended, **inputs, **running
+                        ),
+                        lambda shorter, known: verifying.again(shorter, log, known),
+                        simplify == "require",
+                    )
+                    result, proof, proofs = proving(original, result, proof)
         except MigrateError as error:
-            error.partial_report = PartialReport.of(original, log, error.where, clock.seconds)
+            error.partial_report = PartialReport.of(original, log, error.where, clock.seconds, request)
             raise
     report = Report(
         model=original.name,
@@ -241,9 +255,17 @@ def migrate(
         notes=tuple(log.notes),
         verification=proof.verdict.as_dict() if proof else None,
         dynamic=proof.dynamic.as_dict() if proof and proof.dynamic else None,
+        proved_in=tuple(item.as_dict() for item in proofs),
         dims=log.fact(DimPlan, "", "") or DimPlan(),
         simplified=log.fact(Simplification, "", ""),
         seconds=clock.seconds,
+        request=request,
         header_only=not log.changes and differ_in_header_alone(original, result.model),
     )
     return Migration(report, original, result.model)
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    """Return the defaults of the arguments of `migrate`."""
+    return {name: parameter.default for name, parameter in signature(migrate).parameters.items()}

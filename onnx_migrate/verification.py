@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -18,10 +18,12 @@ from onnx_migrate.rewrite.alternative import Alternative, tell_distance
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.targets.shipped import find
 from onnx_migrate.verify import DynamicProof, Kind, Verdict
+from onnx_migrate.verify.elsewhere import RuntimeProof
 from onnx_migrate.verify.prover import Proof, Prover
 
-__all__ = ["Policy", "Verifying", "policy_of"]
+__all__ = ["Policy", "ProvingElsewhere", "Verifying", "policy_of"]
 
 Policy = Literal["require", "auto", "off"]
 """Whether a result must be verified, may be unverified, or is not verified at all."""
@@ -112,6 +114,16 @@ class Verifying:
                 raise _unverified(verdict)
         return result, proof
 
+    def again(self, result: PipelineResult, log: ChangeLog, known: Proof) -> tuple[PipelineResult, Proof]:
+        """Verify the last segment of a result once more, from which the optional pass was left out after `known`."""
+        last, told = result.segments[-1], known.verdict
+        with self.prover_of(last.start) as prover:
+            result, proof = self._last(result, prover, log.fact(DimPlan, "", ""), log, None)
+        if self.required and proof.verdict.kind is Kind.UNVERIFIED:
+            raise _unverified(proof.verdict)
+        kept = replace(proof.verdict, compared_with=told.compared_with, distance=told.distance)
+        return result, replace(proof, verdict=kept)
+
     def _last(
         self,
         result: PipelineResult,
@@ -166,6 +178,55 @@ class Verifying:
             if prover.loads(candidate):
                 return opset
         return None
+
+
+@dataclass(frozen=True)
+class ProvingElsewhere:
+    """Runs original and result in other runtimes, and decides whether the result may be written.
+
+    `prove` runs an original and a result, and takes the model whose numbers the result shall have. `again` verifies a
+    result without the optional pass. `simplified` says that the caller requires the optional passes.
+    """
+
+    prove: Callable[[Model, Model, Model], tuple[RuntimeProof, ...]]
+    again: Callable[[PipelineResult, Proof], tuple[PipelineResult, Proof]]
+    simplified: bool
+
+    def __call__(
+        self, original: Model, result: PipelineResult, proof: Proof | None
+    ) -> tuple[PipelineResult, Proof | None, tuple[RuntimeProof, ...]]:
+        """Return the result, what it was verified with, and what came of it in each runtime.
+
+        Where it fails in one, an optional pass is left out. Raises VerificationFailed where it fails without that too.
+        """
+        found = self.prove(original, result.model, result.segments[-1].start)
+        failing = [item for item in found if not item.passed]
+        if failing and result.can_leave_out and not self.simplified:
+            result = result.without_optional(_told(failing))
+            if proof is not None:
+                result, proof = self.again(result, proof)
+            found = self.prove(original, result.model, result.segments[-1].start)
+            failing = [item for item in found if not item.passed]
+        if not failing:
+            return result, proof, found
+        error = VerificationFailed(
+            _told(failing),
+            code="runtime-fails" if any(item.result.failed for item in failing) else "runtime-differs",
+            hint=_what_helps(failing[0]),
+        )
+        error.verification = proof.verdict.as_dict() if proof else None
+        error.proved_in = tuple(item.as_dict() for item in found)
+        raise error
+
+
+def _told(failing: Sequence[RuntimeProof]) -> str:
+    return "; ".join(f"in {item.runtime}, {item.text}" for item in failing)
+
+
+def _what_helps(failing: RuntimeProof) -> str:
+    name = failing.asked.partition("@")[0].partition("==")[0]
+    target = f"--for {name} makes a model for it, " if find(name) else ""
+    return f"{target}without --prove-in {failing.asked} the result is written all the same"
 
 
 def _prove(

@@ -24,7 +24,7 @@ from .migrate_opset import MigrateOpset, Newer
 from .open_dims import OpenDims
 from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
-from .targets import FitOperators, RuntimeLimits
+from .targets import FitForms, FitOperators, RuntimeLimits
 
 __all__ = ["default_pipeline"]
 
@@ -60,7 +60,7 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
     passes += [Cleanup(), *installed_passes(), *_fittings(options)]
     if options.simplify:
         always = options.ir_version is None  # a model whose header alone was wrong is left as it is
-        passes.append(Simplify(limits=options.limits, isolated=options.isolated, always=always))
+        passes.append(_simplify(options, always=always))
     return passes
 
 
@@ -100,7 +100,23 @@ def _exporter_intent(options: PipelineOptions) -> Pass:
 def _fittings(options: PipelineOptions) -> list[Pass]:
     """Return the passes that make the model fit the runtimes it is for."""
     targets = options.targets
-    return [FitOperators(targets=targets), RuntimeLimits(targets=targets)] if targets else []
+    return [*_rewrites_for(targets), RuntimeLimits(targets=targets)] if targets else []
+
+
+def _rewrites_for(targets: Targets) -> list[Pass]:
+    """Return the passes that rewrite nodes for runtimes, which run again behind the simplifier."""
+    return [FitOperators(targets=targets), FitForms(targets=targets)]
+
+
+def _simplify(options: PipelineOptions, *, always: bool) -> Simplify:
+    targets = options.targets
+    return Simplify(
+        limits=options.limits,
+        isolated=options.isolated,
+        always=always,
+        fittings=tuple(_rewrites_for(targets)) if targets else (),
+        unlist=targets is not None and "initializers_as_inputs" in targets.write,
+    )
 
 
 def _ir_version(options: PipelineOptions) -> list[Pass]:

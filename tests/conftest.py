@@ -10,6 +10,10 @@ import onnx
 import pytest
 from onnx import parser
 
+from tests.support.faulty_runtime import faulty
+
+__all__ = ["faulty"]
+
 NOTATION = '<ir_version: 8, opset_import: ["": 17]> g (float x) => (float y) { [name] y = Clip (x, "", "") }'
 
 

@@ -16,7 +16,7 @@ ARROWS = """
     __main__   -> cli
     __init__   -> batching comparison inspection migration engine
     cli        -> batching comparison inspection migration engine report files rewrite model spec
-    batching   -> migration engine report files model
+    batching   -> migration engine report files model spec
     inspection -> migration engine report files rewrite model spec
     comparison -> engine verify files model
     migration  -> verification engine verify report files rewrite model spec

@@ -122,3 +122,17 @@ def test_weights_that_differ_and_show_in_no_output_are_noted_and_no_reason_to_re
         in verdict.notes
     )
     assert not any("other data" in note for note in compare(model(text), model(text), isolated=False).notes)
+
+
+def test_a_runtime_that_runs_the_other_wrongly_makes_them_differ(faulty: object) -> None:
+    same = compare(model(), model(), isolated=False, prove_in="faulty")
+    assert (same.kind, [item.outcome for item in same.proved_in]) == (Kind.VERIFIED, ["right"])
+    off = model()
+    off.doc_string = "OFF=1"
+    verdict = compare(model(), off, isolated=False, prove_in=["faulty"])
+    assert verdict.kind is Kind.DIFFERS
+    assert verdict.reason.startswith("in Faulty 2.3.4, the result is wrong, and the original is right")
+    plain = verdict.as_dict()
+    assert plain["proved_in"][0]["outcome"] == "worse"
+    assert plain["comparisons"][0]["identical"]
+    assert plain["grade"] == "differs"

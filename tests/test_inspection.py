@@ -87,3 +87,4 @@ def test_a_runtime_decides_the_target() -> None:
     assert found.plan is not None
     assert found.plan.passes[-1] == "runtime_limits"
     assert found.target == 18
+    assert inspect(small(), runtime=["onnxruntime==1.14", "opencv==4.7"]).target == 12

@@ -197,3 +197,16 @@ def test_an_unknown_pass_cannot_be_left_out() -> None:
         migrate(small(), without=["polish"], **FAST)
     assert caught.value.code == "no-such-pass"
     assert "migrate_opset" in caught.value.hint
+
+
+def test_a_user_s_pass_comes_before_those_that_make_the_model_fit_a_runtime() -> None:
+    def raise_ir_version(proto: onnx.ModelProto) -> None:
+        proto.ir_version = 10
+
+    migration = migrate(small(), runtime="onnxruntime==1.14", passes=[raise_ir_version], verify=False)
+
+    assert migration.structure.ir_version == 8
+    names = migration.report.passes
+    assert names.index("raise_ir_version") < names.index("runtime_limits") < names.index("simplify")
+    with pytest.raises(UsageError, match=r"the opset is determined by the runtime, ONNX Runtime 1\.14"):
+        migrate(small(), runtime="onnxruntime==1.14", opset=17)

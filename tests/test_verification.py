@@ -190,3 +190,64 @@ def test_a_tiny_limit_is_reported_with_its_seconds() -> None:
     result = migrate(small(), simplify=False, timeout=0.01)
     assert result.report.verification is not None
     assert "not done after 0.01 s" in result.report.verification["reason"]
+
+
+TWICE = """<ir_version: 6, opset_import: ["": 11]>
+g (float[N,4] x) => (float[N,4] y) { a = Relu(x)  b = Identity(a)  y = Add(b, x) }"""
+
+
+def marked(text: str, doc: str) -> onnx.ModelProto:
+    found = model(text)
+    found.doc_string = doc
+    return found
+
+
+def test_a_result_that_runs_right_elsewhere_is_returned_with_what_came_of_it(faulty: object) -> None:
+    result = migrate(model(TWICE), prove_in="faulty", **HERE)
+    (proof,) = result.report.as_dict()["proved_in"]
+    assert (proof["runtime"], proof["outcome"], proof["passed"]) == ("Faulty 2.3.4", "right", True)
+    assert proof["result"]["right"]
+    assert "prove" in result.report.seconds
+    assert migrate(model(TWICE), **HERE).report.as_dict()["proved_in"] == []
+
+
+def test_a_simplification_that_a_runtime_computes_wrongly_is_left_out(faulty: object) -> None:
+    result = migrate(marked(TWICE, "NEEDS=Identity"), prove_in=["faulty"], **HERE)
+    assert [node.op_type for node in result.model.graph.node] == ["Relu", "Identity", "Add"]
+    (note,) = [note for note in result.report.notes if note.code == "left-out"]
+    assert "in Faulty 2.3.4, the result is wrong, and the original is right" in note.message
+    assert result.report.proved_in[0]["outcome"] == "right"
+    assert result.report.verification is not None
+    assert result.report.verification["kind"] == "verified"
+    with pytest.raises(VerificationFailed) as caught:
+        migrate(marked(TWICE, "NEEDS=Identity"), prove_in="faulty", simplify="require", **HERE)
+    assert caught.value.code == "runtime-differs"
+    off = migrate(marked(TWICE, "NEEDS=Identity"), prove_in="faulty", verify="off", **HERE)
+    assert len(off.model.graph.node) == 3
+
+
+@pytest.mark.parametrize(("doc", "code"), [("REFUSE", "runtime-fails"), ("NEEDS=None", "")])
+def test_a_result_that_a_runtime_does_not_run_is_not_returned(faulty: object, doc: str, code: str) -> None:
+    if not code:  # both are off alike, which is not the migration's fault
+        assert (
+            migrate(marked(TWICE, doc), prove_in="faulty", **HERE).report.proved_in[0]["outcome"] == "alike"
+        )
+        return
+    with pytest.raises(VerificationFailed, match="neither the result nor the original runs") as caught:
+        migrate(marked(TWICE, doc), prove_in="faulty", **HERE)
+    assert caught.value.code == code
+    assert caught.value.proved_in[0]["outcome"] == "refused"
+    assert caught.value.verification is not None
+
+
+def test_a_change_for_the_worse_is_not_returned(faulty: object) -> None:
+    upsample = """<ir_version: 4, opset_import: ["": 9]> g (float[1,1,2,2] x) => (float[1,1,4,4] y)
+    <float[4] s = {1, 1, 2, 2}> { y = Upsample(x, s) }"""
+    with pytest.raises(VerificationFailed, match="the original is bit for bit the same") as caught:
+        migrate(marked(upsample, "NEEDS=Upsample"), prove_in="faulty", **HERE)
+    assert caught.value.code == "runtime-differs"
+
+
+def test_a_runtime_that_is_not_there_is_said_before_any_work() -> None:
+    with pytest.raises(UsageError, match="nothing can be run in 'nowhere' here"):
+        migrate("no-such-model.onnx", prove_in="nowhere")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import onnx
+from onnx import TensorProto
 
 from onnx_migrate.analysis.known_values import KnownValues
 from onnx_migrate.analysis.scope import Scope
@@ -14,13 +17,23 @@ __all__ = ["refine_outputs"]
 
 _SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
 """Operators with the index of the input that holds the shape of their output."""
+_LABELS = {
+    "values_floats": TensorProto.FLOAT,
+    "values_int64s": TensorProto.INT64,
+    "values_strings": TensorProto.STRING,
+}
+"""Attributes of LabelEncoder that list what it gives out, with its element type."""
 
 
 def refine_outputs(scope: Scope, node: onnx.NodeProto, opset: int, values: KnownValues) -> None:
     """Enter the shapes of a node's outputs of unknown rank, if they follow from its inputs and from what is known of these.
 
-    `opset` is the version of ai.onnx whose form the node has; nodes of other domains are left out.
+    `opset` is the version of ai.onnx whose form the node has. Of nodes of other domains only LabelEncoder is looked at, which
+    the inference of the whole model leaves out (onnx_inference.py).
     """
+    if node.domain == "ai.onnx.ml" and node.op_type == "LabelEncoder":
+        _refine_label_encoder(scope, node)
+        return
     if not is_onnx(node.domain) or not any(
         name and scope.value_type(name).shape is None and not scope.value_type(name).container
         for name in node.output
@@ -36,6 +49,20 @@ def refine_outputs(scope: Scope, node: onnx.NodeProto, opset: int, values: Known
             scope.record_type(node.output[0], ValueType(dtype, shape))
             return
     record_outputs(scope, node, opset)
+
+
+def _refine_label_encoder(scope: Scope, node: onnx.NodeProto) -> None:
+    """Enter the shape of the input, and the element type of the values that the attributes list."""
+    if not node.input or not node.output or scope.value_type(node.output[0]).dtype is not None:
+        return
+    known = scope.value_type(node.input[0])
+    dtype: int | None = next((_LABELS[a.name] for a in node.attribute if a.name in _LABELS), None)
+    for attribute in node.attribute:
+        if attribute.name == "values_tensor":
+            dtype = attribute.t.data_type
+        elif attribute.name == "classes_strings" and known.dtype is not None:  # of version 1, which maps both ways
+            dtype = TensorProto.INT64 if known.dtype == TensorProto.STRING else TensorProto.STRING
+    scope.record_type(node.output[0], replace(known, dtype=dtype))
 
 
 def _dims(

@@ -36,7 +36,7 @@ class Job:
 
     `arguments` are those of `onnx_migrate.migrate`; `external` and `in_place` are those of `Migration.save`. With
     `isolated` the native stages run in child processes of their own. `known` is the journal's record of the output, if
-    there is one.
+    there is one. `flags` complete the command line that does the same again.
     """
 
     source: str
@@ -46,6 +46,7 @@ class Job:
     in_place: bool = False
     isolated: bool = True
     known: Mapping[str, Any] | None = None
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,16 @@ import importlib.util
 import json
 import os
 from collections.abc import Iterator, Mapping
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from onnx_migrate._version import __version__
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes
 from onnx_migrate.errors import saving
 from onnx_migrate.files.atomic_file import NewFile
 from onnx_migrate.files.digest import file_digest
 from onnx_migrate.model.model import Model
+from onnx_migrate.report.request import tool_versions
+from onnx_migrate.spec.targets import resolve
 
 __all__ = ["NAME", "Journal", "content", "key", "whole", "written"]
 
@@ -76,6 +75,9 @@ def _line(record: Mapping[str, Any]) -> str:
 def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | None:
     """Return all that the result depends on besides the model: versions, options, and digests of the files they name.
 
+    Of the runtimes it is for, that is also the installed release and the digest of its table. Raises UsageError for one that
+    is not known.
+
     None if that cannot be written as JSON: a pass or a pipeline that is an object of the caller's.
     """
     read = {}
@@ -96,12 +98,15 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
         for path in sorted(Path(data).rglob("*.pb")) if os.path.isdir(data) else [Path(data)]:
             if path.is_file():
                 read[str(path)] = file_digest(path)
-    plain: dict[str, Any] = json.loads(
-        json.dumps(
-            {"options": {**options, "external": external}, "files": read, "versions": _versions()},
-            default=_plain,
-        )
-    )
+    runtime = options.pop("runtime", None)
+    targets = None if runtime is None else resolve(runtime)
+    asked = {
+        "options": {**options, "external": external},
+        "targets": targets.as_dict() if targets else [],
+        "files": read,
+        "versions": tool_versions(),
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(asked, default=_plain))
     return plain
 
 
@@ -111,17 +116,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Pass):
         return repr(value)
     return os.fspath(value)
-
-
-@cache
-def _versions() -> dict[str, str]:
-    found = {"onnx-migrate": __version__}
-    for name in ("onnx", "onnxruntime", "onnxsim", "numpy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # noqa: PERF203
-            found[name] = ""
-    return found
 
 
 def content(model: Model) -> dict[str, str]:

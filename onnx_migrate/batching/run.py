@@ -75,7 +75,8 @@ def batch(
             with each native stage in a child process of its own, limited to these seconds.
         memory_limit: bytes of each process; by default all processes share three quarters of the machine's memory.
         watcher: called with the outcome of every model; the summary that is returned has only totals.
-        arguments_of: returns arguments of `migrate`, or `external`, for one model by its path; they override the others.
+        arguments_of: returns arguments of `migrate`, or `external`, for one model by its path; they override the others. `flags`
+            are what the command line that does the same again needs besides, for the report.
         arguments: as for `migrate`.
 
     Returns the totals. Raises UsageError where no model can be migrated at all, and whatever `watcher` raises; the
@@ -95,9 +96,9 @@ def batch(
     planned = []
     for source, target in pairs:
         own = {**arguments, "external": external, **(arguments_of(source) if arguments_of else {})}
-        beside = bool(own.pop("external"))
+        beside, flags = bool(own.pop("external")), tuple(own.pop("flags", ()))
         known = journal.records.get(os.path.relpath(target, folder)) if journal else None
-        planned.append(Job(source, target, own, beside, known=known))
+        planned.append(Job(source, target, own, beside, known=known, flags=flags))
     if journal:
         journal.start()
 

@@ -99,9 +99,12 @@ class _Ended:
     doubt: str = ""
 
     @classmethod
-    def of(cls, migration: Migration, kind: str, record: Mapping[str, Any] | None = None) -> _Ended:
+    def of(cls, job: Job, migration: Migration, kind: str, record: Mapping[str, Any] | None = None) -> _Ended:
         """Describe a migration that was done."""
-        report = migration.report.as_dict()
+        flags = [*job.flags]
+        flags += ["--save-as-external-data"] if job.external else []
+        flags += ["--in-place"] if job.in_place else ["--check"] if job.output is None else []
+        report = migration.report.saved(None if job.in_place else job.output, *flags).as_dict()
         return cls(kind, report, record, False, *_status(report["verification"]))
 
 
@@ -155,7 +158,7 @@ def _run(job: Job) -> _Ended:
             "doubt": doubt,
             "written": written(job.output),
         }
-    return _Ended.of(migration, kind, record)
+    return _Ended.of(job, migration, kind, record)
 
 
 def _check_or_replace(job: Job) -> _Ended:
@@ -164,10 +167,10 @@ def _check_or_replace(job: Job) -> _Ended:
         files.check_target(job.output, source=job.source, in_place=True)
     migration = _migrate(job, job.source)
     if migration.same_as_original():
-        return _Ended.of(migration, UNCHANGED)
+        return _Ended.of(job, migration, UNCHANGED)
     if job.output is not None:
         migration.save(job.output, external=job.external, in_place=True)
-    return _Ended.of(migration, MIGRATED)
+    return _Ended.of(job, migration, MIGRATED)
 
 
 def _migrate(job: Job, source: str | Model) -> Migration:

@@ -11,7 +11,14 @@ from onnx_migrate.report.report import SCHEMA_VERSION
 __all__ = ["exit_code", "failure"]
 
 
-_NOTHING: dict[str, Any] = {"before": None, "changes": [], "notes": [], "seconds": {}, "blocked": None}
+_NOTHING: dict[str, Any] = {
+    "request": None,
+    "before": None,
+    "changes": [],
+    "notes": [],
+    "seconds": {},
+    "blocked": None,
+}
 """The fields of a partial report for a model that was not loaded."""
 
 
@@ -51,4 +58,5 @@ def failure(error: MigrateError, model: str) -> dict[str, Any]:
         },
         **done,
         "verification": error.verification if isinstance(error, VerificationFailed) else None,
+        "proved_in": list(error.proved_in) if isinstance(error, VerificationFailed) else [],
     }

@@ -12,7 +12,14 @@ import onnx
 from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import Where
 from onnx_migrate.model.model import Model
-from onnx_migrate.report.report import ModelSummary, change_as_dict, note_as_dict, summary_as_dict
+from onnx_migrate.report.report import (
+    ModelSummary,
+    change_as_dict,
+    note_as_dict,
+    request_as_dict,
+    summary_as_dict,
+)
+from onnx_migrate.report.request import Request
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
 from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.spec.schema import is_onnx, signature_at
@@ -32,10 +39,17 @@ class PartialReport:
     notes: tuple[Note, ...]
     seconds: Mapping[str, float]
     node: Change | None
+    model: str = ""
+    request: Request | None = None
 
     @classmethod
     def of(
-        cls, original: Model, log: ChangeLog, where: Where | None, seconds: Mapping[str, float]
+        cls,
+        original: Model,
+        log: ChangeLog,
+        where: Where | None,
+        seconds: Mapping[str, float],
+        request: Request | None = None,
     ) -> PartialReport:
         """Describe a migration of `original` that failed at `where`."""
         return cls(
@@ -44,11 +58,14 @@ class PartialReport:
             tuple(log.notes),
             dict(seconds),
             None if where is None or not where.node else _blocked_node(original, where),
+            original.name,
+            request,
         )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields that the JSON of a failure has besides the error."""
         return {
+            "request": request_as_dict(self.request, self.model, self.before),
             "before": summary_as_dict(self.before),
             "changes": [change_as_dict(change) for change in self.changes],
             "notes": [note_as_dict(note) for note in self.notes],

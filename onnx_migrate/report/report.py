@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +12,7 @@ import onnx
 from onnx_migrate._version import __version__
 from onnx_migrate.model.dim_plan import DimPlan
 from onnx_migrate.model.interface import Interface, Port
+from onnx_migrate.report.request import Request
 from onnx_migrate.rewrite.change_log import Change, Note, attribute_texts
 from onnx_migrate.rewrite.constant_summary import values_text
 from onnx_migrate.rewrite.simplification import Simplification
@@ -27,6 +28,7 @@ __all__ = [
     "Report",
     "change_as_dict",
     "note_as_dict",
+    "request_as_dict",
     "summary_as_dict",
 ]
 
@@ -76,9 +78,10 @@ class Report:
     """What a migration changed, node by node, and the results of its verification.
 
     `verification` is a `Verdict` as a dict, `dynamic` the results of running at other sizes; None if they were not
-    run. `dims` are the axes of inputs that were made dynamic. `simplified` has the operators before and after the
-    simplifier, None if it changed nothing. `seconds` holds the duration of each stage. `header_only` is whether the result
-    differs in IR version, imports that nothing used and annotations only, so that the graph is unchanged.
+    run. `proved_in` holds a `RuntimeProof` as a dict for each runtime that the result was run in. `dims` are the axes of
+    inputs that were made dynamic. `simplified` has the operators before and after the simplifier, None if it changed
+    nothing. `seconds` holds the duration of each stage. `header_only` is whether the result differs in IR version, imports
+    that nothing used and annotations only, so that the graph is unchanged. `request` is what was asked for.
     """
 
     model: str
@@ -89,10 +92,24 @@ class Report:
     notes: tuple[Note, ...]
     verification: Mapping[str, Any] | None = None
     dynamic: Mapping[str, Any] | None = None
+    proved_in: tuple[Mapping[str, Any], ...] = ()
     dims: DimPlan = field(default_factory=DimPlan)
     simplified: Simplification | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     header_only: bool = False
+    request: Request | None = None
+
+    def saved(self, output: str | None, *flags: str) -> Report:
+        """Return the report of a result that was written to `output`, with these flags of the command line."""
+        if self.request is None:
+            return self
+        return replace(self, request=replace(self.request, output=output or "", saving=flags))
+
+    @property
+    def command(self) -> str | None:
+        """The command line that does the same again, None if there is none."""
+        ports = (*self.before.inputs, *self.before.outputs)
+        return self.request.command(self.model, ports) if self.request else None
 
     @property
     def outcome(self) -> str:
@@ -105,6 +122,7 @@ class Report:
             "schema_version": SCHEMA_VERSION,
             "tool": {"name": "onnx-migrate", "version": __version__, "onnx": onnx.__version__},
             "model": self.model,
+            "request": request_as_dict(self.request, self.model, self.before),
             "outcome": self.outcome,
             "before": summary_as_dict(self.before),
             "after": summary_as_dict(self.after),
@@ -113,11 +131,17 @@ class Report:
             "notes": [note_as_dict(note) for note in self.notes],
             "verification": self.verification,
             "dynamic": self.dynamic,
+            "proved_in": list(self.proved_in),
             "dims": self.dims.as_dicts(),
             "simplified": self.simplified.as_dict() if self.simplified else None,
             "header_only": self.header_only,
             "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()},
         }
+
+
+def request_as_dict(request: Request | None, model: str, before: ModelSummary) -> dict[str, Any] | None:
+    """Return a request as JSON's types; see `SCHEMA_VERSION`."""
+    return request.as_dict(model, (*before.inputs, *before.outputs)) if request else None
 
 
 def summary_as_dict(summary: ModelSummary) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from onnx_migrate.report.report import AS_DECLARED, GRADES, INEXACT, Report
+from onnx_migrate.report.request import Request, tool_versions
 from onnx_migrate.rewrite.change_log import Change, Note
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     arrow = f" → {target}" if target else ""
     if report.header_only and not everything:
         _header(report, arrow, writer)
+        _proved_in(report.proved_in, writer)
         return
     writer.line(f"[bold]{_safe(report.model)}{_safe(arrow)}[/]")
     if report.outcome == "unchanged":
@@ -40,6 +42,9 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     if report.dynamic is not None:
         _dynamic(report.dynamic, writer)
     _verification(report.verification, writer)
+    _proved_in(report.proved_in, writer)
+    if report.request is not None:
+        _request(report.request, report.command, writer)
 
 
 def _header(report: Report, arrow: str, writer: _Writer) -> None:
@@ -66,6 +71,7 @@ def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str
     writer = _Writer(console)
     writer.line(f"[bold]{_safe(other)} compared with {_safe(original)}[/]")
     _verification(verdict, writer)
+    _proved_in(verdict.get("proved_in") or (), writer)
 
 
 class _Writer:
@@ -77,6 +83,23 @@ class _Writer:
 
     def head(self, text: str) -> None:
         self.line(f"\n[bold]{text}[/]")
+
+
+def _request(request: Request, command: str | None, writer: _Writer) -> None:
+    """Say what was asked for, of which versions, and the command that does it again."""
+    versions = tool_versions()
+    tools = ", ".join(f"{name} {versions[name]}" for name in ("onnx-migrate", "onnx", "onnxruntime"))
+    writer.head("asked for")
+    for target in request.targets or ():
+        takes = [f"opsets up to {target.opset}"] if target.opset is not None else []
+        takes += [f"IR versions up to {target.ir_version}"] if target.ir_version is not None else []
+        writer.line(f"  {_safe(target.qualified)}{': ' if takes else ''}{', '.join(takes)}")
+    if command is None:
+        options = ", ".join(f"{name}={value!r}" for name, value in request.options.items())
+        writer.line(f"  migrate(…{', ' if options else ''}{_safe(options)})")
+    else:
+        writer.line(f"  {_safe(command)}")
+    writer.line(f"  with {_safe(tools)}")
 
 
 def _changes(changes: Iterable[Change], writer: _Writer, everything: bool) -> None:
@@ -168,6 +191,19 @@ def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
         writer.line(f"  {_safe(item['output'])}  {item['dtype_after']} {shape}  {finding}")
     for note in verdict["notes"]:
         writer.line(f"  {_safe(note)}")
+
+
+def _proved_in(proofs: Iterable[Mapping[str, Any]], writer: _Writer) -> None:
+    proofs = list(proofs)
+    if proofs:
+        writer.head("run in other runtimes")
+    for proof in proofs:
+        colour = (
+            "green" if proof["outcome"] in ("right", "gained") else "yellow" if proof["passed"] else "red"
+        )
+        writer.line(f"  [{colour}]{_safe(proof['runtime'])}[/]: {_safe(proof['text'])}")
+        for note in proof["notes"]:
+            writer.line(f"    {_safe(note)}")
 
 
 def _safe(text: str) -> str:

@@ -26,6 +26,7 @@ from onnx_migrate.verify import (
     prove_dynamic,
     verify,
 )
+from onnx_migrate.verify.folded_weights import other_folded_weights
 from onnx_migrate.verify.load_check import check_loads
 from onnx_migrate.verify.weight_data import other_weights
 
@@ -132,14 +133,18 @@ class Prover:
         """Compare a result with the original, at the original's sizes, and return the verdict, whatever it is.
 
         `exact` and what follows are those of `verify.verify`. Where a model claims bit-identity, its weights are compared
-        with the original's first, as data; unless `strict`, which asks for the same outputs.
+        with the original's first, as data; unless `strict`, which asks for the same outputs. So are those of a simplified
+        result, with those of the model that it was made from.
         """
+        claimed = exact or lifted
         if exact is not None and not strict:
             for _, difference in other_weights(self.original, exact):
                 reason = f"bit-identity is required, but a weight has other data: {difference}"
                 return Verdict(Kind.DIFFERS, reason, exact=False)
+        if claimed is not None and claimed is not result:
+            for _, difference in other_folded_weights(claimed, result):
+                return Verdict(Kind.DIFFERS, f"simplification changed a weight: {difference}")
         runnable = self._runnable(result)
-        claimed = exact or lifted
         claim = runnable if claimed is result else None if claimed is None else self._runnable(claimed)
         return verify(
             self._before,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnx_migrate.verify.elsewhere.outcome import RuntimeProof
 
 __all__ = [
     "Blocker",
@@ -117,7 +120,8 @@ class Verdict:
     says how the result fails to load where the original loads, None if it loads. `comparable` is False where no result
     could be compared: the original did not run, or the time was over. `distance` is how far the model that the verifier
     was given as `other` is from the original, None without one and where it did not run. `compared_with` says which model
-    stands for the original, where a pass changed numbers on purpose; "" for the original itself.
+    stands for the original, where a pass changed numbers on purpose; "" for the original itself. `proved_in` is
+    what came of the models in other runtimes.
     """
 
     kind: Kind
@@ -134,6 +138,7 @@ class Verdict:
     comparable: bool = True
     distance: Distance | None = None
     compared_with: str = ""
+    proved_in: tuple[RuntimeProof, ...] = ()
 
     @property
     def grade(self) -> str:
@@ -161,6 +166,7 @@ class Verdict:
         """Return plain JSON values; floats that JSON cannot hold become text."""
         plain: dict[str, Any] = _plain(asdict(self))
         plain["grade"] = self.grade
+        plain["proved_in"] = [proof.as_dict() for proof in self.proved_in]
         for comparison, entry in zip(self.comparisons, plain["comparisons"], strict=True):
             entry["identical"] = comparison.identical
         return plain

@@ -19,7 +19,7 @@ from onnx_migrate.model.weights import MEMORY
 from onnx_migrate.spec.schema import is_onnx
 from onnx_migrate.verify.compare.comparison import bit_difference
 
-__all__ = ["other_weights"]
+__all__ = ["other_weights", "weights_of"]
 
 _NOT_WEIGHTS = frozenset(
     {TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL, TensorProto.STRING, TensorProto.UNDEFINED}
@@ -34,8 +34,8 @@ def other_weights(before: Model, after: Model) -> Iterator[tuple[str, str]]:
     a name that a model has in several bodies is left out. Data that both models have in the same place are not read.
     Raises LoadError.
     """
-    theirs = _weights(after)
-    for name, one in _weights(before).items():
+    theirs = weights_of(after)
+    for name, one in weights_of(before).items():
         other = theirs.get(name)
         if other is None or (one.data_type, list(one.dims)) != (other.data_type, list(other.dims)):
             continue
@@ -45,7 +45,8 @@ def other_weights(before: Model, after: Model) -> Iterator[tuple[str, str]]:
                 yield name, difference
 
 
-def _weights(model: Model) -> dict[str, TensorProto]:
+def weights_of(model: Model) -> dict[str, TensorProto]:
+    """Return the initializers and tensors of Constants that some node reads, those that only one body has by the name."""
     found: dict[str, TensorProto] = {}
     count: Counter[str] = Counter()
     read: set[str] = set()

@@ -15,6 +15,7 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import PassError
 from onnx_migrate.files.temporary import TemporaryFolder
 from onnx_migrate.model.graphs import initializer_names, initializer_types, producers
+from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -51,6 +52,10 @@ class Simplify(Pass):
     """Bytes of weights whose values onnxsim is given at most; it needs about five times their memory."""
     always: bool = True
     """Whether models are simplified that no pass before changed, or changed in the header alone."""
+    fittings: tuple[Pass, ...] = ()
+    """Passes that make the result fit the runtimes it is for again, as onnxsim knows nothing of them."""
+    unlist: bool = False
+    """Whether initializers were listed as inputs for such a runtime alone, and will be again by one of `fittings`."""
 
     def is_wanted(self, original: Model, model: Model) -> bool:
         """Return whether the model is to be simplified."""
@@ -63,6 +68,14 @@ class Simplify(Pass):
 
         Returns `model` itself if onnxsim changes nothing.
         """
+        if self.unlist:
+            unlist_initializers(model.proto.graph)
+        result = self._simplify(model, log)
+        for item in self.fittings:
+            result = item.run(result, log)
+        return result
+
+    def _simplify(self, model: Model, log: ChangeLog) -> Model:
         _refuse_overridable(model.proto)
         choice = divide(model, self.values_limit)
         skeleton = hide(model, choice.hidden)

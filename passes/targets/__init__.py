@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .fit_forms import FitForms
 from .fit_operators import FitOperators
 from .operator_bound import OpsetBound, bound_opset
 from .runtime_limits import RuntimeLimits
 
-__all__ = ["FitOperators", "OpsetBound", "RuntimeLimits", "bound_opset"]
+__all__ = ["FitForms", "FitOperators", "OpsetBound", "RuntimeLimits", "bound_opset"]

@@ -8,6 +8,7 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.analysis.scope import scopes
+from onnx_migrate.engine.inlining import inline_functions
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.objections import Objection, counted
 from onnx_migrate.engine.pass_infra import Pass, register_pass
@@ -44,6 +45,7 @@ class FitOperators(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
+        self._inline(model, log)
         fitted = decompose_model(model, misfits_of(self.targets), log, self.name)
         if fitted.refusals:
             raise self._refusal(fitted.refusals)
@@ -54,9 +56,12 @@ class FitOperators(Pass):
         targets, proto = self.targets, model.proto
         functions = {function_key(function) for function in proto.functions}
         unfit, found = misfits_of(targets), []
+        if targets.without_functions and functions:
+            who = " and ".join(map(str, targets.without_functions))
+            found.append(Objection(f"{len(functions)} local functions, of which {who} takes none"))
         used = {(node.domain, node.op_type) for node in all_nodes(proto)}
         if not any(targets.lacks(*key) or targets.limits(*key) or targets.newest_version(*key) for key in used):
-            return ()
+            return tuple(found)
         bodies = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
         for top, (_, opset) in zip(bodies, body_opsets(proto), strict=True):
             for scope in top.nested():
@@ -74,6 +79,17 @@ class FitOperators(Pass):
         if bound is None or form is None or form.since_version <= bound[0]:
             return None
         return f"{bound[1]} takes {node.op_type} up to version {bound[0]}, not {form.since_version}"
+
+    def _inline(self, model: Model, log: ChangeLog) -> None:
+        """Replace all calls of local functions by their bodies if a target takes none."""
+        without = self.targets.without_functions
+        if not (without and model.proto.functions):
+            return
+        count = len(model.proto.functions)
+        inline_functions(model)
+        who = f"{' and '.join(map(str, without))} take{'' if len(without) > 1 else 's'} none"
+        functions = f"{count} local function{'s' if count > 1 else ''}"
+        log.note(self.name, "inlined", f"inlined {functions} at their calls, as {who}")
 
     def _refusal(self, refusals: tuple[LoweringRefusal, ...]) -> CannotMigrate:
         """Return one error for all refusals, in the words of the first."""

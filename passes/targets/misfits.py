@@ -52,6 +52,7 @@ def where_to_find(targets: Targets, node_domain: str, operator: str) -> str:
         if target.has(node_domain, operator) and not limited:
             continue
         row = next((row for row in rows if row.lacking or row.attributes or row.types), None)
+        row = row or _list_of(target)
         measured = row.measured if row else target.measured
         source = target.source_of(row) if row else target.row.source
         parts.append(f"{'measured' if measured else 'read, not measured'}: {source}" if source else "")
@@ -134,6 +135,12 @@ def _type_misfit(node: onnx.NodeProto, scope: Scope, target: Target, row: Operat
     if dtype is None or type_name(dtype) in row.types:
         return None
     return f"{target} takes {node.op_type} of {' or '.join(row.types)}, not of {type_name(dtype)}"
+
+
+def _list_of(target: Target) -> OperatorRow | None:
+    """Return the row with the most operators that a target has, by which others are missing."""
+    rows = [row for row in target.table.operators if not row.lacking] if target.table.listed else []
+    return max(rows, key=lambda row: len(row.names), default=None)
 
 
 def _first_release(target: Target, domain: str, operator: str) -> str:

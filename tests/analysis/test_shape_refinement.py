@@ -79,3 +79,22 @@ def test_nodes_of_other_domains_are_left_out() -> None:
     refine_outputs(scope, proto.graph.node[0], 13, KnownValues(scope, Producers()))
 
     assert scope.value_type("y").shape is None
+
+
+@pytest.mark.parametrize(
+    ("attributes", "dtype"),
+    [
+        ("keys_int64s = [1, 2], values_floats = [0.5, 1.5]", TensorProto.FLOAT),
+        ("keys_floats = [1.0, 2.0], values_int64s = [5, 6]", TensorProto.INT64),
+        ("keys_int64s = [1, 2], values_strings = [\"a\", \"b\"]", TensorProto.STRING),
+    ],
+)  # fmt: skip
+def test_what_a_label_encoder_gives_out(attributes: str, dtype: int) -> None:
+    """onnx's inference is kept from it where its input is no input of the model: it would crash the process."""
+    kind = TensorProto.INT64 if "keys_int64s" in attributes else TensorProto.FLOAT
+    proto = model(f"""<ir_version: 7, opset_import: ["": 13, "ai.onnx.ml": 2]> graph (float[N, 3] x) => (y) {{
+        c = Cast <to = {kind}> (x)  y = ai.onnx.ml.LabelEncoder <{attributes}> (c) }}""")
+    scope = next(iter(scopes(proto, Model(proto).weights, result_ir_version=7)))
+    values = KnownValues(scope, Producers())
+    values.find_all(partial(refine_outputs, scope, opset=13, values=values))
+    assert (scope.value_type("y").dtype, scope.value_type("y").shape) == (dtype, (None, 3))

@@ -9,6 +9,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+import onnx_migrate
 from tests.cli.running import FAST, Run
 
 
@@ -135,9 +136,129 @@ def test_the_command_line_takes_precedence_over_the_file(cli: Run, folder: Path)
     assert opset(folder / "out.onnx") == 19
 
 
+def test_several_runtimes_at_once(cli: Run, folder: Path) -> None:
+    args = ("--for", "onnxruntime==1.14", "--for", "tensorrt==8.2", *FAST)
+
+    assert cli("small.onnx", "out.onnx", *args).code == 0
+    result = onnx.load(folder / "out.onnx")
+    assert (result.opset_import[0].version, result.ir_version <= 8) == (13, True)
+
+    (folder / "onnx-migrate.toml").write_text(
+        "for = ['tensorrt==8.2', 'onnxruntime==1.14']\n", encoding="utf-8"
+    )
+    assert cli("small.onnx", "configured.onnx", *FAST).code == 0
+    assert (folder / "configured.onnx").read_bytes() == (folder / "out.onnx").read_bytes()
+    assert json.loads(cli("inspect", "small.onnx", *args[:4], "--json").out)[0]["target"] == 13
+
+
+CHIP = """name = "chip"
+title = "My Chip"
+{head}
+[[release]]
+{row}
+"""
+
+
+def chip(path: Path, row: str, head: str = "") -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(CHIP.format(head=head, row=row), encoding="utf-8")
+
+
+def test_a_file_of_one_s_own_is_relative_to_the_config_file_that_names_it(cli: Run, folder: Path) -> None:
+    chip(folder / "etc" / "chip.toml", "opset = 13")
+    (folder / "etc" / "settings.toml").write_text("for = 'chip.toml'\n", encoding="utf-8")
+
+    assert cli("small.onnx", "out.onnx", "--config", "etc/settings.toml", *FAST).code == 0
+    assert opset(folder / "out.onnx") == 13
+    assert cli("small.onnx", "out.onnx", "--for", "./etc/chip.toml", *FAST).code == 0
+
+
+def test_targets_without_a_common_opset_are_named(cli: Run, folder: Path) -> None:
+    chip(folder / "chip.toml", "opset = 18\noldest = 16")
+
+    ended = cli("small.onnx", "out.onnx", "--for", "tensorrt==8.2", "--for", "chip.toml")
+
+    assert ended.code == 2
+    assert "TensorRT 8.2 takes models up to opset 13, and My Chip from opset 16 on" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("row", "before", "after"),
+    [
+        ("oldest = 15", 11, 15),
+        ("oldest = 9", 11, 11),
+        ("", 11, 11),
+        ("opset = 13", 11, 13),
+        ("opset = 99", 17, None),
+    ],
+)
+def test_a_runtime_without_a_cap_leaves_the_opset(
+    cli: Run, folder: Path, row: str, before: int, after: int | None
+) -> None:
+    chip(folder / "chip.toml", row)
+    text = f'<ir_version: 7, opset_import: ["": {before}]> g (float[2] x) => (float[2] y) {{ y = Relu (x) }}'
+    onnx.save(onnx.parser.parse_model(text), folder / "m.onnx")
+
+    assert cli("m.onnx", "out.onnx", "--for", "chip.toml", *FAST).code == 0
+    assert opset(folder / "out.onnx") == (after or onnx.defs.onnx_opset_version())
+
+
+def test_a_later_release_is_its_last_row_with_a_warning(cli: Run, folder: Path) -> None:
+    ended = cli("small.onnx", "out.onnx", "--for", "tensorrt==99", "--json", *FAST)
+
+    assert ended.code == 0
+    (note,) = [note for note in json.loads(ended.out)["notes"] if note["code"] == "later-release"]
+    assert note["severity"] == "warning"
+    assert note["message"].startswith("TensorRT 99 is newer than ")
+
+
+def test_what_one_refuses_and_another_tries(cli: Run, folder: Path) -> None:
+    """Unique has no older form than opset 11: the runtime that tries gets that, unless the one that refuses takes less."""
+    text = '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (float[n] y) { z = Unique (x) y = Relu (z) }'
+    onnx.save(onnx.parser.parse_model(text), folder / "unique.onnx")
+    chip(folder / "tries.toml", "opset = 9", 'newer = "tried"')
+    chip(folder / "refuses.toml", "opset = 12")
+    args = ("unique.onnx", "out.onnx", "--for", "tries.toml", *FAST)
+
+    assert cli(*args, "--for", "refuses.toml").code == 0
+    assert opset(folder / "out.onnx") == 11
+    (folder / "out.onnx").unlink()
+    chip(folder / "refuses.toml", "opset = 10")
+    ended = cli(*args, "--for", "refuses.toml")
+
+    assert (ended.code, "takes models only up to opset 10" in ended.err) == (1, True)
+    assert not (folder / "out.onnx").exists()
+
+
+def test_the_opset_of_ml_can_be_named_beside_a_runtime(cli: Run, folder: Path) -> None:
+    text = """<ir_version: 7, opset_import: ["": 13, "ai.onnx.ml": 1]>
+g (float[2] x) => (float[2] y) { z = ai.onnx.ml.Binarizer <threshold = 0.5> (x) y = Relu (z) }"""
+    onnx.save(onnx.parser.parse_model(text), folder / "ml.onnx")
+
+    args = ("ml.onnx", "out.onnx", "--for", "onnxruntime==1.14", *FAST)
+    assert cli(*args, "--opset", "ai.onnx.ml=3").code == 0
+    found = {item.domain: item.version for item in onnx.load(folder / "out.onnx").opset_import}
+    assert found == {"": 18, "ai.onnx.ml": 3}
+    assert cli(*args, "--opset", "ai.onnx.ml=3", "--opset", "15").code == 2
+
+
+def test_the_library_has_all_that_the_command_line_has(cli: Run, folder: Path) -> None:
+    assert cli("small.onnx", "out.onnx", "--for", "onnxruntime==1.9", "--for", "opencv==4.5").code == 0
+
+    onnx_migrate.migrate("small.onnx", runtime=["onnxruntime==1.9", "opencv==4.5"]).save("other.onnx")
+
+    assert (folder / "other.onnx").read_bytes() == (folder / "out.onnx").read_bytes()
+
+
 @pytest.mark.parametrize(
     "args",
-    [["--for", "abacus==1"], ["--for", "onnxruntime==0.1"], ["--for", "onnxruntime==1.14", "--opset", "17"]],
+    [
+        ["--for", "abacus==1"],
+        ["--for", "onnxruntime==0.1"],
+        ["--for", "onnxruntime==1.14", "--opset", "17"],
+        ["--for", "./gone.toml"],
+        ["--for", "tensorrt"],
+    ],
     ids=str,
 )
 def test_wrong_usage(cli: Run, folder: Path, args: list[str]) -> None:

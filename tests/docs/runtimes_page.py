@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from onnx_migrate.spec.targets import Table, shipped
+from onnx_migrate.spec.targets import shipped, tables
+from tests.docs.runtime_sections import contents, ordered, section
 from tests.runtimes.forms import FORMS
 from tests.runtimes.survey import MEASURED, best
 from tests.support.paths import ROOT
@@ -15,43 +16,45 @@ PAGE = ROOT / "docs" / "runtimes.md"
 
 HEAD = """# Runtimes
 
-`--for RUNTIME==VERSION` brings a model to the newest opset that a release is known to run, refuses a model with an IR
-version that the release does not load, and writes each Resize in a form that it supports. A name without a version means
-the installed release, from any of its packages; for a release newer than this page, the last row is used. `--opset` and
-`--resize-form` on the command line take precedence.
+Nobody needs an opset; a model has to run somewhere. `--for RUNTIME==VERSION` brings it to what that release takes: the opset and
+the IR version, the operators that it has, the values of attributes and element types that it takes, the forms of Resize and of
+others that it reads.
 
 ```sh
-onnx-migrate model.onnx out.onnx --for onnxruntime==1.14
-onnx-migrate model.onnx out.onnx --for openvino==2023.1
-onnx-migrate model.onnx out.onnx --for onnxruntime        # the installed release
+onnx-migrate model.onnx out.onnx --for tensorrt==8.2
+onnx-migrate model.onnx out.onnx --for "windows 10 build 19041"
+onnx-migrate model.onnx out.onnx --for rk3588
+onnx-migrate model.onnx out.onnx --for onnxruntime==1.14 --for tensorrt==8.6   # both
+onnx-migrate model.onnx out.onnx --for onnxruntime                             # the installed release
+onnx-migrate model.onnx out.onnx --for ./mychip.toml                           # your own
 ```
 
-ONNX Runtime and TensorRT reject models that are newer than their row, or do not support them, so `--for` refuses them too.
-OpenVINO and OpenCV reject no opset: a model that is newer than the row keeps its opset, with a warning. A runtime need not
-support every operator of an opset. The verification runs in ONNX Runtime, whatever `--for` names.
+**Measured or read.** A row that is *measured* was run: a test or the survey of this project loaded models into that release. A
+row that is *read* is from the sources named beside it: documentation, code of importers, threads. Reports say "read, not
+measured" of it. Where sources contradict each other, the row has the safer of them. A runtime need not support every
+combination of an operator that it has.
 
-*Resize* in these tables: `auto` is what `--resize-form auto` writes: scales, or sizes where the output lengths need them;
-`scales` means scales wherever that is exact. *All axes* means that the attribute `axes` (opset 18 and later) is not
-supported, so scales and sizes are written for all axes, with bit-identical results.
+A release newer than its table is taken for the last row, with a warning; a release between two rows for the older one. A name
+without a version is the installed release, else the default named below, else an error. Several `--for` mean all of them: the
+newest opset and IR version that all take, the operators that all have, the forms that one of them wants; if there is no such
+opset, an error names two that contradict each other. An operator that a runtime takes only up to a version (*newest*) keeps
+the models that use it at an older opset; a note says so. `--resize-form` takes precedence over the table, and `--opset` on the
+command line over a `for` of the configuration file; beside `--for`, `--opset` can only name that of ai.onnx.ml.
+
+The name can be written as it comes to mind (`TensorRT 8.2`, `"jetson with TensorRT 8.2"`, `jetpack==5.1`, `rk3588`); the names
+below and their aliases are known, and of others the nearest are suggested. [targets.md](targets.md) says how to describe a
+target of your own. What was asked for stands in the report, as text, JSON and HTML: the targets and whether their rows were
+measured, the options, the versions of the tools, and the command that does the same again. From Python: `migrate(model,
+runtime=["tensorrt==8.6", "./mychip.toml"])`.
+
+The verification runs in ONNX Runtime, whatever `--for` names; `--prove-in` runs the result in others.
+
+In the tables, *Resize* `auto` is what `--resize-form auto` writes: scales, or sizes where the output lengths need them; `scales`
+means scales wherever that is exact; *all axes*, that the attribute `axes` (opset 18 and later) is not supported, so that scales
+and sizes are written for all axes, with bit-identical results. *Writes* are forms that the runtime wants; *no functions*, that
+it takes no local functions.
+
 """
-
-SOURCES = {
-    "onnxruntime": """Measured with the wheel of every minor release: the newest opset and the newest IR version of a model with
-one Identity that it loads. `pytest -m runtimes` repeats this, and runs migrated models there. Every release supports every form
-of Resize of its opsets.
-
-**AveragePool in ONNX Runtime 1.21 to 1.24** computes wrong results from opset 19 on when padding is counted
-(`count_include_pad`) and is only at the end, as in `pads = [0, 0, 1, 0]`. `--for` warns of it (`runtime-fault`). Results are
-correct up to opset 18, and in 1.20 and earlier and 1.25 and later.""",
-    "tensorrt": """Not measured, but read from the branches of these releases of github.com/onnx/onnx-tensorrt. The opsets are
-those at the start of its docs/operators.md, which does not mention IR versions. The forms of Resize are those that the importer
-reads: scales computed at run time from 8.4 on, sizes always, `axes` from 10.0 on. 9.x accepts opset 19 but ignores `axes`, so
-it would use the wrong number of sizes for a Resize with `axes`.""",
-    "openvino": """Measured with the wheels, on the CPU in float32 (below). OpenVINO accepts any opset, and translates an
-operator as the newest version that it knows: an operator that has changed since fails, or computes the old semantics.""",
-    "opencv": """Measured with the wheels of opencv-python-headless, `cv2.dnn.readNetFromONNX` on the CPU (below). OpenCV accepts
-any opset, and takes few of the changes between them into account.""",
-}
 
 HOW = """## How OpenVINO and OpenCV were measured
 
@@ -94,23 +97,19 @@ def main() -> None:
 def page() -> str:
     """Return the page for the table as it is."""
     measured = json.loads(MEASURED.read_text(encoding="utf-8"))
-    tables = [
-        f"## {shipped(name).title}\n\n{source}\n\n{_table(shipped(name))}" for name, source in SOURCES.items()
-    ]
     lines = [_measured(key, found) for key, found in measured.items()]
-    return "\n".join([HEAD, *tables, HOW + "\n".join(lines), "", _forms(measured)]) + OPENCV
-
-
-def _table(table: Table) -> str:
-    rows = table.releases
-    versions = any(row.ir_version for row in rows)
-    lines = ["| from | opset |" + (" IR version |" if versions else "") + " Resize |"]
-    lines.append("|---" * (3 + versions) + "|")
-    for row in rows:
-        form = row.resize_form + ("" if row.resize_axes else ", all axes")
-        version = f" {row.ir_version} |" if versions else ""
-        lines.append(f"| {row.since} | {row.opset} |{version} {form} |")
-    return "\n".join(lines) + f"\n\nUp to {table.newest}.\n"
+    return (
+        "\n".join(
+            [
+                HEAD + contents(tables()),
+                *map(section, ordered(tables())),
+                HOW + "\n".join(lines),
+                "",
+                _forms(measured),
+            ]
+        )
+        + OPENCV
+    )
 
 
 def _measured(key: str, found: Mapping[str, Any]) -> str:

@@ -60,7 +60,15 @@ def test_markup_in_names_is_printed_as_it_is() -> None:
 
 
 def test_a_report_without_verification_says_so() -> None:
-    assert printed(migrated(model("y = Relu (x)", "y")))[-1] == "not verified: verification was turned off"
+    assert "not verified: verification was turned off" in printed(migrated(model("y = Relu (x)", "y")))
+
+
+def test_a_report_ends_with_what_was_asked_for() -> None:
+    lines = printed(migrated(model("y = Relu (x)", "y")))
+
+    assert lines[-3] == "asked for"
+    assert lines[-2].startswith("  onnx-migrate MODEL OUTPUT")
+    assert lines[-1].startswith("  with onnx-migrate ")
 
 
 def comparison(**more: Any) -> dict[str, Any]:

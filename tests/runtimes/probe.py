@@ -18,10 +18,15 @@ os.dup2(2, 1)  # what native code prints must not come between
 def onnxruntime():
     import onnxruntime as ort
 
-    ort.set_default_logger_severity(4)
+    if hasattr(ort, "set_default_logger_severity"):
+        ort.set_default_logger_severity(4)
 
     def run(path, feeds):
-        return ort.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, feeds)
+        try:
+            session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+        except TypeError:  # before 1.3
+            session = ort.InferenceSession(path)
+        return session.run(None, feeds)
 
     return run, {"version": ort.__version__}
 

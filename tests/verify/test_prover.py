@@ -86,3 +86,14 @@ def test_a_weight_that_no_run_shows_is_found_where_bit_identity_is_claimed(monke
         prove(original, other, other)
 
     assert caught.value.verification["exact"] is False
+
+
+def test_a_weight_that_no_run_shows_is_found_in_a_simplified_result(monkeypatch):
+    text = "(float[1,4] x) => (float[1,4] y) { p = Relu(x) n = Neg(p) r = Relu(n) m = MatMul(r, w) y = Add(m, x) }"
+    weights = np.arange(1.0, 17.0).reshape(4, 4)
+    moved = weights.copy()
+    moved[2, 1] += 1
+    original, scaled, wrong = (files.load(net(text, w=array)) for array in (weights, weights * 2, moved))
+    assert prove(original, scaled, original).verdict.kind == "verified"
+    with pytest.raises(VerificationFailed, match=r"simplification changed a weight: .* of MatMul 'm'"):
+        prove(original, wrong, original)

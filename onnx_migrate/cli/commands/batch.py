@@ -8,7 +8,7 @@ import rich_click as click
 
 from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.cli.options.cluster import cluster
-from onnx_migrate.cli.options.config import config_option, configured, find_own_passes
+from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
 from onnx_migrate.cli.options.dynamic_batch_option import DynamicBatchCommand
 from onnx_migrate.cli.options.model_options import model_options
 from onnx_migrate.cli.options.path_conflicts import check_path_conflicts
@@ -125,7 +125,7 @@ def _run(options: dict[str, Any], progress: Any, executor: Executor | None) -> S
 
     def arguments_of(model: str) -> dict[str, Any]:
         own = configured(options, model)
-        return {**arguments(own), "external": own["save_as_external_data"]}
+        return {**arguments(own), "external": own["save_as_external_data"], "flags": config_flags()}
 
     common = {
         "executor": executor,
@@ -146,8 +146,8 @@ def _run(options: dict[str, Any], progress: Any, executor: Executor | None) -> S
     jobs = []
     for path, _ in find(options["sources"]):
         given = arguments_of(path)
-        external, in_place = given.pop("external"), options["in_place"]
-        jobs.append(Job(path, path if in_place else None, given, external, in_place))
+        external, flags, in_place = given.pop("external"), given.pop("flags"), options["in_place"]
+        jobs.append(Job(path, path if in_place else None, given, external, in_place, flags=flags))
     return run_jobs(jobs, **common)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from onnx_migrate.cli.options.arguments import arguments
-from onnx_migrate.cli.options.config import config_option, configured, find_own_passes
+from onnx_migrate.cli.options.arguments import arguments, saving_flags
+from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
 from onnx_migrate.cli.options.dynamic_batch_option import DynamicBatchCommand
 from onnx_migrate.cli.options.model_options import model_options
 from onnx_migrate.cli.options.path_conflicts import check_path_conflicts
@@ -87,7 +87,8 @@ def migrate(**options: Any) -> int:
         0  done; unverified results too, with a line on stderr, unless --verify=require
         1  refused or failed; with --check, the model would change
         2  wrong usage
-        3  the numbers differ, or the result does not load; with --verify=require, also if it is unverified
+        3  the numbers differ, or the result does not load; with --verify=require, also if it is unverified;
+           with --prove-in, also if it does not run right in that runtime
         4  not a readable ONNX model
         5  standard output could not be written whole; OUTPUT, if any, is written
     """
@@ -121,6 +122,9 @@ def migrate(**options: Any) -> int:
             migration = with_stdin_name(
                 run(original, **given, progress=progress, proof_progress=progress.within)
             )
+            report = migration.report.saved(
+                None if options["in_place"] else target, *config_flags(), *saving_flags(options)
+            )
             changes = options["check"] and not migration.same_as_original()
             made_from = dependencies(original, options) if options["depfile"] else []
             lines = diff_lines(migration, target=target) if options["diff"] else []
@@ -134,7 +138,7 @@ def migrate(**options: Any) -> int:
             if options["depfile"]:
                 write_depfile(options["depfile"], str(target), made_from)
             if page:
-                write_model_page(page, migration.report.as_dict(), model=model, output=target)
+                write_model_page(page, report.as_dict(), model=model, output=target)
         except MigrateError as error:
             progress("")
             return _failed(error, model, page, as_json=options["as_json"])
@@ -143,9 +147,7 @@ def migrate(**options: Any) -> int:
     with remark_on_failure(kept):
         if options["as_json"]:
             checked = {"would_change": changes} if options["check"] else {}
-            click.echo(
-                json.dumps({**migration.report.as_dict(), "output": target, **checked}, indent=2), err=piped
-            )
+            click.echo(json.dumps({**report.as_dict(), "output": target, **checked}, indent=2), err=piped)
         elif options["quiet"]:
             pass
         elif options["diff"]:
@@ -155,9 +157,7 @@ def migrate(**options: Any) -> int:
 
             from onnx_migrate.report.text import print_report
 
-            print_report(
-                migration.report, Console(stderr=piped), target=target or "", everything=options["verbose"]
-            )
+            print_report(report, Console(stderr=piped), target=target or "", everything=options["verbose"])
         sys.stdout.flush()
     return 1 if changes else 0
 

@@ -8,6 +8,7 @@ from typing import Any
 import rich_click as click
 
 from onnx_migrate.cli.options.comparison_options import bytes_of, tolerance_options
+from onnx_migrate.cli.options.completion import evaluators
 from onnx_migrate.cli.output.progress import Progress
 
 __all__ = ["verify"]
@@ -24,6 +25,10 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
     help="Run both on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
 )  # fmt: skip
 @tolerance_options
+@click.option(
+    "--in", "prove_in", multiple=True, metavar="RUNTIME", shell_complete=evaluators,
+    help="Run both in this runtime too, as --prove-in of a migration does. Repeat it for more. See docs/proving.md.",
+)  # fmt: skip
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
     help="Time limit of the child process that runs both models.",
@@ -45,7 +50,7 @@ def verify(**options: Any) -> int:
         0  they compute the same
         1  it could not be determined
         2  wrong usage
-        3  they differ
+        3  they differ, or OTHER does not run right in a runtime given with --in
         4  not a readable or not a valid ONNX model
     """
     from onnx_migrate.cli.output.failure import fail
@@ -66,6 +71,7 @@ def verify(**options: Any) -> int:
                 timeout=options["timeout"],
                 memory_limit=bytes_of(options["memory_limit"]),
                 progress=progress.within,
+                prove_in=options["prove_in"],
             )
     except MigrateError as error:
         about = next((path for path in (other, original) if str(error).startswith(path)), original)

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from onnx_migrate.cli.options.comparison_options import bytes_of
 
-__all__ = ["arguments"]
+__all__ = ["arguments", "saving_flags"]
 
 _DEFAULT_OPSET = "17+"
 
@@ -41,7 +41,14 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "seed": options["seed"],
         "timeout": options["timeout"],
         "memory_limit": bytes_of(options["memory_limit"]),
+        "prove_in": _prove_in(options),
     }
+
+
+def saving_flags(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the flags that say how the result of one model is saved."""
+    flags = ("save_as_external_data", "in_place", "check", "dry_run")
+    return tuple(f"--{name.replace('_', '-')}" for name in flags if options[name])
 
 
 def _opset(options: dict[str, Any]) -> str | None:
@@ -72,6 +79,20 @@ def _runtime(options: dict[str, Any]) -> tuple[str, ...]:
         except UsageError as error:
             raise click.UsageError(str(error)) from error
     return runtime
+
+
+def _prove_in(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the runtimes to prove the result in. Raises click.UsageError where one is not there."""
+    texts = tuple(options["prove_in"])
+    if texts:
+        from onnx_migrate.errors import UsageError
+        from onnx_migrate.verify.elsewhere import asked_for
+
+        try:
+            asked_for(texts)
+        except UsageError as error:
+            raise click.UsageError(str(error)) from error
+    return texts
 
 
 def _ml_opset(options: dict[str, Any]) -> str | None:

@@ -18,7 +18,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["config_option", "configured", "find_own_passes"]
+__all__ = ["config_flags", "config_option", "configured", "find_own_passes"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -96,6 +96,12 @@ def find_own_passes(options: Mapping[str, Any]) -> None:
 def _below(config: Path, model: str) -> str:
     """Return the path of a model relative to the folder of a config file, with / between its parts."""
     return os.path.relpath(os.path.abspath(model), config.parent.absolute()).replace(os.sep, "/")
+
+
+def config_flags() -> tuple[str, ...]:
+    """Return the flags that keep a command which names all its options from reading the config file of this one."""
+    context = click.get_current_context(silent=True)
+    return ("--config", "none") if context is not None and _META in context.meta else ()
 
 
 def configured(options: dict[str, Any], model: str) -> dict[str, Any]:

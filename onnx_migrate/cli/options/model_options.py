@@ -7,7 +7,7 @@ from typing import Any
 import rich_click as click
 
 from onnx_migrate.cli.options.comparison_options import tolerance_options
-from onnx_migrate.cli.options.completion import pass_names, runtimes
+from onnx_migrate.cli.options.completion import evaluators, pass_names, runtimes
 
 __all__ = ["model_options"]
 
@@ -95,6 +95,12 @@ _OPTIONS = (
         help="Verify on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
     ),
     tolerance_options,
+    click.option(
+        "--prove-in", multiple=True, metavar="RUNTIME", shell_complete=evaluators,
+        help="Run the original and the result in this runtime too, and fail if the result does not run there or computes "
+        "worse than the original: openvino, opencv, tract, mnn, ncnn, onnxruntime-web, rknn, onnxruntime. @FOLDER says in which "
+        "virtual environment it is: onnxruntime==1.9@FOLDER. Repeat it for more. See docs/proving.md.",
+    ),
     click.option(
         "--save-as-external-data", is_flag=True,
         help="Write the weights to OUTPUT.data even if the model is smaller than 2 GB.",

@@ -80,7 +80,9 @@ class Decompose(Lower):
         if operator in ancestors:
             raise self._error(f"{reason}, and its decomposition writes {operator} again", code="target-lacks")
         rewriter = self._lowered(node, scope, version, reason)
-        self._inherit(rewriter, (*ancestors, operator))
+        below = (*ancestors, operator)
+        # A node that keeps its operator is on its way down.
+        self._inherit(rewriter, below, ancestors if node.op_type == operator else below)
         return rewriter
 
     def result_version(self, opset: int) -> int:
@@ -172,7 +174,7 @@ class Decompose(Lower):
         rewriter.reasons.clear()
         rewriter.default_reason = self._shown
         rewriter.exactness = rewriter.exactness or step.exactness
-        self._inherit(rewriter, ancestors)
+        self._inherit(rewriter, ancestors, ancestors)
         return rewriter
 
     def _show(self, rewriter: LoweringRewriter, reason: str) -> None:
@@ -180,13 +182,11 @@ class Decompose(Lower):
         self._shown = self._shown or reason
         rewriter.default_reason = self._shown
 
-    def _inherit(self, rewriter: LoweringRewriter, ancestors: tuple[str, ...]) -> None:
-        """Record for which operators the nodes of a rewriter are written; the node itself keeps its own while it is one."""
+    def _inherit(self, rewriter: LoweringRewriter, ancestors: tuple[str, ...], own: tuple[str, ...]) -> None:
+        """Record for which operators the nodes of a rewriter are written: `own` of its node, `ancestors` of all others."""
         for item in (*rewriter.preceding, *rewriter.following):
             self._written_for[id(item)] = (item, ancestors)
-        node = rewriter.node
-        own = ancestors[:-1] if ancestors and ancestors[-1] == node.op_type else ancestors
-        self._written_for[id(node)] = (node, own)
+        self._written_for[id(rewriter.node)] = (rewriter.node, own)
 
 
 @cache

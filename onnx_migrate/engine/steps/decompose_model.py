@@ -11,7 +11,7 @@ from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.spec.opsets import onnx_opset
 
-__all__ = ["decompose_model"]
+__all__ = ["body_scopes", "decompose_model"]
 
 
 def decompose_model(model: Model, unfit: Unfit, log: ChangeLog, pass_name: str) -> Lowered:
@@ -21,12 +21,12 @@ def decompose_model(model: Model, unfit: Unfit, log: ChangeLog, pass_name: str) 
     """
     trial = log.trial()
     while any(
-        unfit(node, scope) for top in _scopes(model) for scope in top.nested() for node in scope.body.node
+        unfit(node, scope) for top in body_scopes(model) for scope in top.nested() for node in scope.body.node
     ):
         whole = model.copy() if model.proto.functions else model
         visitor = Decompose(model.proto, 0, log, pass_name=pass_name, unfit=unfit)
         driver = Driver(visitor)
-        for scope, (_, version) in zip(_scopes(model), body_opsets(model.proto), strict=True):
+        for scope, (_, version) in zip(body_scopes(model), body_opsets(model.proto), strict=True):
             if version is not None:
                 driver.body(scope, version)
         if not visitor.refusals:
@@ -45,7 +45,8 @@ def decompose_model(model: Model, unfit: Unfit, log: ChangeLog, pass_name: str) 
     return Lowered(model, ())
 
 
-def _scopes(model: Model) -> list[Scope]:
+def body_scopes(model: Model) -> list[Scope]:
+    """Return the scopes of a model whose opsets stay: constants are added as its IR version and opset allow."""
     proto = model.proto
     opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version)
     # Below opset 9, Constant nodes hold floats only, so that the others become initializers.

@@ -75,8 +75,12 @@ class ModelPage:
     groups: tuple[Group, ...]
     notes: tuple[Note, ...]
     trials: tuple[Note, ...]
+    proved_in: tuple[Note, ...]
     verification: VerificationView | None
     seconds: tuple[Fact, ...]
+    targets: tuple[Note, ...] = ()
+    command: str = ""
+    versions: str = ""
 
     @classmethod
     def of(cls, report: Mapping[str, Any], *, sizes: tuple[str, str] | None, listed: int) -> ModelPage:
@@ -104,8 +108,10 @@ class ModelPage:
                 *map(_trial, dynamic["trials"]),
                 *(Note("info", text) for text in dynamic["notes"]),
             ),
+            proved_in=tuple(map(_proved_in, report.get("proved_in") or ())),
             verification=VerificationView.of(report["verification"]) if report.get("verification") else None,
             seconds=tuple(Fact(stage, f"{value:.3f} s") for stage, value in seconds.items()),
+            **_request(report.get("request")),
         )
 
 
@@ -165,6 +171,27 @@ def _facts(
         yield _both("size", *sizes)
 
 
+def _request(request: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what a page shows of a request."""
+    if request is None:
+        return {}
+    options = ", ".join(f"{name}={value!r}" for name, value in request["options"].items())
+    return {
+        "targets": tuple(map(_target, request["targets"])),
+        "command": request["command"] or f"migrate(…{', ' if options else ''}{options})",
+        "versions": ", ".join(f"{name} {number}" for name, number in request["versions"].items() if number),
+    }
+
+
+def _target(target: Mapping[str, Any]) -> Note:
+    takes = [f"opsets up to {target['opset']}"] if target["opset"] else []
+    takes += [f"IR versions up to {target['ir_version']}"] if target["ir_version"] else []
+    name = f"{target['title']} {target['release'] or ''}".rstrip()
+    measured = "measured" if target["measured"] else "read, not measured"
+    source = f" ({target['source']})" if target["source"] else ""
+    return Note("info", f"{name}{': ' if takes else ''}{', '.join(takes)}; {measured}{source}")
+
+
 def _both(label: str, old: object, new: object) -> Fact:
     return Fact(label, f"{old}" if old == new else f"{old} → {new}", new=old != new)
 
@@ -192,6 +219,13 @@ def _failure(report: Mapping[str, Any]) -> Failure:
         drawing,
         tuple(texts.texts) if texts else (),
     )
+
+
+def _proved_in(proof: Mapping[str, Any]) -> Note:
+    grade = (
+        "failed" if not proof["passed"] else "good" if proof["outcome"] in ("right", "gained") else "warning"
+    )
+    return Note(grade, ". ".join((f"{proof['runtime']}: {proof['text']}", *proof["notes"])))
 
 
 def _trial(trial: Mapping[str, Any]) -> Note:

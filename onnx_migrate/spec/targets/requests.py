@@ -20,12 +20,14 @@ from onnx_migrate.spec.targets.target import Target
 __all__ = ["resolve"]
 
 
-def resolve(texts: Iterable[str]) -> Targets:
-    """Return the targets for texts such as "onnxruntime==1.14", "tensorrt" and "./mychip.toml==2.0".
+def resolve(texts: str | Iterable[str] | Targets) -> Targets:
+    """Return the targets for texts such as "onnxruntime==1.14", "tensorrt" and "./mychip.toml==2.0"; targets as they are.
 
     Without a release, it is that of the installed package. Raises UsageError for an unknown runtime, a release that is older
     than its table, a release that must be named and is not, a file that is wrong, and targets that no model can suit.
     """
+    if isinstance(texts, Targets):
+        return texts
     given = (texts,) if isinstance(texts, str) else tuple(texts)
     if not given:
         raise UsageError("no runtime is named", hint="name one, as in onnxruntime==1.14")
@@ -40,11 +42,7 @@ def _target(text: str) -> Target:
     path, release = _path(text)
     if path:
         return _at(read_table(path), release, text)
-    name, release = _split(_without_preamble(text))
-    known = find(name)
-    if known is None:
-        raise _unknown(text, name)
-    table, bundle = known
+    release, (table, bundle) = _named(text)
     if bundle is not None:
         own, later = _bundled(bundle, release, text)
         target = _at(table, own, text)
@@ -61,9 +59,16 @@ def _path(text: str) -> tuple[str, str]:
     return (own, "") if own.endswith(".toml") or os.sep in own else ("", "")
 
 
-def _without_preamble(text: str) -> str:
-    """Return what follows the last "with" or "on" of a request, as in "Jetson with TensorRT 8.2"."""
-    return re.split(r"\s(?:with|on)\s", text.strip(), flags=re.I)[-1]
+def _named(text: str) -> tuple[str, tuple[Table, Bundle | None]]:
+    """Return release and table of a request; of "Jetson with TensorRT 8.2" those of the part that names a release."""
+    parts = [
+        re.sub(r"^(?:an?|the|for|runs?)\s+", "", part, flags=re.I)
+        for part in re.split(r"\s(?:with|on|for|using)\s", text.strip(), flags=re.I)
+    ]
+    found = [(release, known) for name, release in map(_split, parts) if (known := find(name))]
+    if not found:
+        raise _unknown(text, _split(parts[-1])[0])
+    return max(found, key=lambda item: bool(item[0]))
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -103,8 +108,11 @@ def _at(table: Table, release: str, request: str) -> Target:
     rows = table.releases
     if not rows[0].since:
         return Target(table, rows[0], release, release if is_number(release) else "", request)
-    assumed = not (release or installed(table.packages))
-    release = release or installed(table.packages) or table.default
+    if not release:
+        own = installed(table.packages)
+        if own or table.default:
+            found = _at(table, own or table.default, request)
+            return replace(found, installed=bool(own), assumed=not own)
     if not release:
         missing = f"{table.title} is not installed, so its" if table.packages else f"the {table.title}"
         raise UsageError(
@@ -129,7 +137,7 @@ def _at(table: Table, release: str, request: str) -> Target:
             hint=f"known from {_span(table)}; for another, name the opset with --opset, or write a file of your own",
         )
     later = is_later(release, table.newest or rows[-1].since)
-    return Target(table, rows[index], release, release, request, later, assumed)
+    return Target(table, rows[index], release, release, request, later)
 
 
 def _bundled(bundle: Bundle, release: str, text: str) -> tuple[str, bool]:

@@ -28,6 +28,8 @@ class Target:
     """Whether the release is newer than all that the table was checked against, so that its last row stands for it."""
     assumed: bool = False
     """Whether no release was named, and none is installed, so that the table's default stands for it."""
+    installed: bool = False
+    """Whether no release was named, so that the installed one stands for it."""
 
     @property
     def name(self) -> str:
@@ -61,6 +63,12 @@ class Target:
 
     def __str__(self) -> str:
         return f"{self.table.title} {self.release}".rstrip()
+
+    @property
+    def pinned(self) -> str:
+        """The request with the release that was found for it, so that it means the same elsewhere."""
+        named = not (self.installed or self.assumed)
+        return self.request if named else f"{self.request}=={self.release}"
 
     @property
     def qualified(self) -> str:

@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.compare.arrays import flatten, largest_difference, scale_of, typical_difference
+from onnx_migrate.verify.compare.arrays import (
+    flatten,
+    is_float,
+    largest_difference,
+    scale_of,
+    typical_difference,
+)
 from onnx_migrate.verify.compare.comparison import OTHER_ELEMENTS, compare
+from onnx_migrate.verify.compare.difference import finite_parts
 from onnx_migrate.verify.compare.rounding import NO_ROUNDING, Rounding, rounding_between, share_of_noise
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.verdict import Comparison
@@ -107,16 +114,18 @@ class Noise:
                 found[name] = min(parts)
         return found
 
-    def outputs_beyond_noise(self, index: int, again: Mapping[str, Any]) -> set[str]:
-        """Return the outputs of which another run differs by more than any rounding explains.
+    def outputs_beyond(self, share: float, index: int, again: Mapping[str, Any]) -> set[str]:
+        """Return the outputs of which another run on feed `index` differs by more than a share of the output's scale.
 
-        That is more than a hundredth of the output's scale: the largest noise that a tolerance accepts.
+        No rounding explains more than a hundredth, the largest noise that a tolerance accepts (`Tolerance.ceiling`).
         """
         return {
             name
             for name, value in self._runs[index].items()
             for (part, a), (_, b) in zip(flatten(name, value), flatten(name, again[name]), strict=False)
-            if compare(part, a, b, Tolerance(), float("inf"), self._scales[part], discrete_noise=True).problem
+            if compare(
+                part, a, b, Tolerance(ceiling=share), float("inf"), self._scales[part], discrete_noise=True
+            ).problem
         }
 
     def compare(
@@ -149,14 +158,23 @@ class Noise:
             )
         return entries
 
-    def are_rare_steps(self, output: str, before: Any, after: Any) -> bool:
-        """Whether a run differs in a hundredth of an output's elements at most, and there by a hundredth of its scale."""
+    def are_rare_steps(self, entries: Sequence[Comparison], output: str, before: Any, after: Any) -> bool:
+        """Whether a hundredth of an output's elements at most differs by more than `entries` allow, by a hundredth of its scale.
+
+        `entries` compare the same two values.
+        """
         here, there = flatten(output, before), flatten(output, after)
         if [name for name, _ in here] != [name for name, _ in there]:
             return False
-        for (part, a), (_, b) in zip(here, there, strict=True):
+        for entry, (part, a), (_, b) in zip(entries, here, there, strict=True):
             found = compare(part, a, b, Tolerance(), float("inf"), self._scales[part], discrete_noise=True)
-            if found.problem or found.differing > max(1, found.elements // _RARE):
+            if found.problem:
+                return False
+            if a is not None and b is not None and is_float(a):
+                beyond = sum(int(np.count_nonzero(error > entry.allowed)) for _, error in finite_parts(a, b))
+            else:
+                beyond = found.differing
+            if beyond > max(1, found.elements // _RARE):
                 return False
         return True
 

@@ -139,16 +139,17 @@ class SizedRunner:
         self.trials.clear()
         return found is not None
 
-    def run(self, sizes: Mapping[str, int]) -> tuple[Values, Values]:
+    def run(self, sizes: Mapping[str, int], *, marked: bool = False) -> tuple[Values, Values]:
         """Run at these sizes, with and without optimisation; return the inputs, and the outputs without.
 
+        `marked` is that of `generate_feed`.
         Raises RequirementViolated where outputs have other shapes than declared or change by optimisation, and
         EvaluationError where the model does not run.
         """
         where = ", ".join(f"{name}={size}" for name, size in sizes.items())
         mark(f"result: running at {where}")
         begin_run(f"sizes {where}")
-        feed = self.feed(sizes)
+        feed = self.feed(sizes, marked=marked)
         record = tuple(sizes.items())
         try:
             with captured_output() as printed:
@@ -179,10 +180,12 @@ class SizedRunner:
         self.trials.append(Trial(record))
         return feed, values
 
-    def feed(self, sizes: Mapping[str, int]) -> Values:
+    def feed(self, sizes: Mapping[str, int], *, marked: bool = False) -> Values:
         """Return random inputs of these sizes. Raises RequirementViolated where they would be too large."""
         declared = inputs_with_sizes(self.model, sizes)
-        feed = generate_feed(self.model, declared, self._choices[0], "normal", self._seed, self._corrections)
+        feed = generate_feed(
+            self.model, declared, self._choices[0], "normal", self._seed, self._corrections, marked=marked
+        )
         if feed is None:
             raise RequirementViolated("an input of these sizes would take more than 256 MB")
         return feed

@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 
 from onnx_migrate.errors import UsageError
@@ -145,9 +146,7 @@ class FeedSearch:
         )
         if not distribution:
             return None
-        values = generate_feed(
-            self._before, self._after, self._choice, distribution, self._seed, self._corrections
-        )
+        values = self._generated(distribution)
         return None if values is None else Feed(distribution, values)
 
     def keep_hidden(self, inner: Sequence[str]) -> None:
@@ -204,12 +203,28 @@ class FeedSearch:
             )
 
     def _try(self, distribution: str) -> bool:
-        assert self._choice is not None
-        values = generate_feed(
-            self._before, self._after, self._choice, distribution, self._seed, self._corrections
-        )
+        values = self._generated(distribution)
         if values is None:
             return False
-        self.outputs.append(self._first_run(values))
+        try:
+            outputs = self._first_run(values)
+        except EvaluationError:
+            plain = self._generated(distribution, marked=False)
+            if plain is None or _alike(values, plain):
+                raise
+            values, outputs = plain, self._first_run(plain)
+        self.outputs.append(outputs)
         self.feeds.append(Feed(distribution, values))
         return True
+
+    def _generated(self, distribution: str, *, marked: bool = True) -> Values | None:
+        """Return inputs; those of the first distribution are not marked: what it runs on decides about sizes."""
+        assert self._choice is not None
+        return generate_feed(
+            self._before, self._after, self._choice, distribution, self._seed, self._corrections,
+            marked=marked and distribution != _DISTRIBUTIONS[0],
+        )  # fmt: skip
+
+
+def _alike(one: Values, other: Values) -> bool:
+    return all(np.array_equal(one[name], other[name]) for name in one if isinstance(one[name], np.ndarray))

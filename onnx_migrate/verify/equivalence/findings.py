@@ -91,7 +91,7 @@ class Findings:
         if given or not self._tolerance.quantum or (index, output) not in self._identical:
             return entries
         if all(entry.agrees for entry in entries) or not self.reference.noise.are_rare_steps(
-            output, expected[output], values[output]
+            entries, output, expected[output], values[output]
         ):
             return entries
         self.notes.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +15,7 @@ from onnx_migrate.isolate import mark
 from onnx_migrate.verify.compare.arrays import flatten, is_float
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise, perturbed_by_ulp
+from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.equivalence.feed_search import DEAR, FeedSearch, Values
 from onnx_migrate.verify.equivalence.inner_values import Nearest, expose_inner_values, nearest_among
 from onnx_migrate.verify.evaluators import (
@@ -38,6 +39,8 @@ _LONG = 1.0
 """Seconds, of a run with optimisation, from which on fewer such runs are affordable."""
 _AFFORDABLE, _AFFORDABLE_LONG = 3.5, 1.5
 """How many such runs the first run, without optimisation, may have taken for a second input to be run."""
+_MUCH = 1e-3
+"""The share of an output's largest magnitude by which rounding rarely changes it."""
 
 
 @dataclass(frozen=True)
@@ -238,11 +241,16 @@ def _run_again(
     start = time.perf_counter()
     again = list(run_each(model, search.inputs))
     once_more = once_more and search.dear and _affordable(search, (time.perf_counter() - start) / len(again))
-    beyond = set().union(*(noise.outputs_beyond_noise(index, run) for index, run in enumerate(again)))
+    beyond = _outputs_beyond(noise, again, Tolerance.ceiling)
     for output in sorted(beyond):
         search.notes.append(
             f"ONNX Runtime's optimisation changes {output!r} of the original itself; it is compared without optimisation"
             " only"
+        )
+    for output in sorted(_outputs_beyond(noise, again, _MUCH) - beyond):
+        search.notes.append(
+            f"ONNX Runtime's optimisation changes {output!r} of the original itself by more than a thousandth of its"
+            " largest magnitude, as where it computes with quantised numbers; with optimisation, so much is allowed"
         )
     kept = [{name: value for name, value in run.items() if name not in beyond} for run in again]
     for index, run in enumerate(kept):
@@ -256,6 +264,11 @@ def _run_again(
             search.feeds.append(feed)
             kept.append(run)
     return kept
+
+
+def _outputs_beyond(noise: Noise, again: Sequence[Values], share: float) -> set[str]:
+    """Return the outputs of which another run of any feed differs by more than a share of their scale."""
+    return {name for index, run in enumerate(again) for name in noise.outputs_beyond(share, index, run)}
 
 
 def _affordable(search: FeedSearch, seconds: float) -> bool:

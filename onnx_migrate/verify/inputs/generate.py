@@ -13,6 +13,7 @@ from onnx import TensorProto
 
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array
+from onnx_migrate.verify.inputs.constraints.marks import marks, padded
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges
 from onnx_migrate.verify.inputs.input_shapes import input_shapes, tensor_in
@@ -46,12 +47,15 @@ def generate_feed(
     distribution: str,
     seed: int,
     corrections: Corrections | None = None,
+    *,
+    marked: bool = False,
 ) -> dict[str, Any] | None:
     """Return a value for every input, None if one would be too large. Raises UsageError for a type without a generator.
 
     `distribution` is that of floats: "normal" (standard normal), "wide" (ten times that, with zeros), "uniform" (0 to
     1), "pixels" (0 to 255) or "small" (a hundredth of "normal"). A dim that `model` leaves open has the number that
-    `other`, a model of the same inputs, declares for it, if any.
+    `other`, a model of the same inputs, declares for it, if any. With `marked`, rows of integers end with the one that
+    the model looks for in them (constraints/marks.py).
     """
     corrections = corrections or Corrections()
     rng = np.random.default_rng([seed, *distribution.encode()])
@@ -68,6 +72,12 @@ def generate_feed(
             for _ in range(copies)
         ]
         feed[value.name] = values if copies > 1 else values[0]
+    for name, mark in marks(model).items() if marked else ():
+        accepted = ranges.get(name)
+        if isinstance(feed[name], np.ndarray) and (
+            accepted is None or accepted.weak or accepted.low <= mark <= accepted.high
+        ):
+            feed[name] = padded(feed[name], mark)
     return feed
 
 

@@ -158,6 +158,9 @@ REPORT = {
     "notes": [{"code": str, "step": str, "message": str, "severity": str, "subject": str}],
     "verification": dict,
     "dynamic": dict,
+    "header_only": bool,
+    "request": (dict, type(None)),
+    "proved_in": list,
     "dims": [{"input": str, "axis": int, "symbol": str, "size": (int, type(None)), "batch": bool}],
     "simplified": (dict, type(None)),
     "seconds": dict,
@@ -186,6 +189,8 @@ ERROR = {
     "seconds": dict,
     "blocked": (dict, type(None)),
     "verification": (dict, type(None)),
+    "request": (dict, type(None)),
+    "proved_in": list,
 }
 
 
@@ -407,3 +412,25 @@ def test_with_require_an_unverified_result_is_not_written(cli: Run, folder: Path
     )
     assert not (folder / "out.onnx").exists()
     assert cli("small.onnx", "out.onnx", "--verify=require", "--quiet").code == 0
+
+
+def test_a_result_is_proved_in_another_runtime_before_it_is_written(
+    cli: Run, folder: Path, faulty: object
+) -> None:
+    ended = cli("small.onnx", "out.onnx", "--prove-in", "faulty", "--prove-in", "faulty==2.3")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.count("  Faulty 2.3.4: the result is right") == 2
+    proto = onnx.load(folder / "small.onnx")
+    proto.doc_string = "REFUSE"
+    onnx.save(proto, folder / "small.onnx")
+    ended = cli("small.onnx", "new.onnx", "--prove-in", "faulty", "--json")
+    assert ended.code == 3
+    assert json.loads(ended.out)["proved_in"][0]["outcome"] == "refused"
+    assert "onnx-migrate: runtime-fails: small.onnx: in Faulty 2.3.4, neither" in ended.err
+    assert not (folder / "new.onnx").exists()
+
+
+def test_a_runtime_that_is_not_there_ends_the_command_at_once(cli: Run) -> None:
+    ended = cli("no-such-model.onnx", "out.onnx", "--prove-in", "nowhere")
+    assert ended.code == 2
+    assert "nothing can be run in 'nowhere' here" in ended.err

@@ -133,3 +133,21 @@ def test_a_model_that_is_not_valid_is_named(cli: Run, folder: Path, order: tuple
         "invalid",
         "undefined-name",
     )
+
+
+def test_other_runtimes_have_lines(cli: Run, folder: Path, faulty: object) -> None:
+    ended = cli("verify", "small.onnx", "small.onnx", "--in", "faulty")
+    assert (ended.code, ended.err) == (0, "")
+    assert "\nrun in other runtimes\n  Faulty 2.3.4: the result is right, as the original is" in ended.out
+    proto = onnx.load(folder / "small.onnx")
+    proto.doc_string = "OFF=1"
+    onnx.save(proto, folder / "off.onnx")
+    ended = cli("verify", "small.onnx", "off.onnx", "--in", "faulty", "--json")
+    assert ended.code == 3
+    assert json.loads(ended.out)["proved_in"][0]["outcome"] == "worse"
+
+
+def test_a_runtime_that_is_not_there_is_wrong_usage(cli: Run) -> None:
+    ended = cli("verify", "small.onnx", "small.onnx", "--in", "nowhere")
+    assert ended.code == 2
+    assert "nothing can be run in 'nowhere' here" in ended.err

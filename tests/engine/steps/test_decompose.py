@@ -94,6 +94,14 @@ def test_a_refusal_of_what_would_be_written_names_both() -> None:
     assert "ReduceSum" in str(error)
 
 
+def test_an_operator_that_the_lift_brings_back_is_refused() -> None:
+    text = """<ir_version: 8, opset_import: ["": 13]> g (float[1,2,3,4] x) => (float[1,2,6,8] y)
+    <float[4] s = {1.0, 1.0, 2.0, 2.0}> {
+        y = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , s) }"""
+    _, _, (error,) = write_out(text, {"Resize"})
+    assert "its decomposition writes Resize again" in str(error)
+
+
 def test_a_second_run_changes_nothing() -> None:
     first, _, _ = write_out(NORM % 18, {"LayerNormalization"})
     second, log, _ = write_out(first, {"LayerNormalization"})

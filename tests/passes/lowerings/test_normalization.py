@@ -162,3 +162,15 @@ def test_onnx_runtime_makes_one_node_of_the_parts_again(
     ort.InferenceSession(lowered.SerializeToString(), options, providers=["CPUExecutionProvider"])
     optimised = onnx.load(options.optimized_model_filepath)
     assert Counter(node.op_type for node in optimised.graph.node) == {one_node: 1}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "double", "float16"])
+def test_layer_normalization_behind_a_cast_loads_with_optimisation(dtype: str) -> None:
+    source = f"""<ir_version: 8, opset_import: ["": 17]> graph ({dtype}[2,3,4] x) => (float[2,3,4] y)
+        <float[4] s = {{1, 2, 3, 4}}> {{ a = Cast<to = 1> (x) c = Identity (a) y = LayerNormalization (c, s, s) }}"""
+    lowered, _ = lower(source, 13)
+    feeds = random_feeds(model(source))
+    session = ort.InferenceSession(lowered.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(
+        session.run(None, feeds)[0], run(model(source), feeds)[0], rtol=1e-5, atol=1e-5
+    )

@@ -51,6 +51,30 @@ def test_inputs_and_outputs_have_shapes_before_and_after() -> None:
     )
 
 
+def test_runs_in_other_runtimes_are_notes() -> None:
+    proof = {
+        "runtime": "tract 1",
+        "outcome": "right",
+        "passed": True,
+        "text": "the result is right",
+        "notes": ["a note"],
+    }
+    proofs = [
+        proof,
+        {**proof, "outcome": "alike"},
+        {**proof, "outcome": "worse", "passed": False, "notes": []},
+    ]
+    found = page(report(side(11), side(17), proved_in=proofs)).proved_in
+
+    assert found == (
+        Note("good", "tract 1: the result is right. a note"),
+        Note("warning", "tract 1: the result is right. a note"),
+        Note("failed", "tract 1: the result is right"),
+    )
+    assert page(report(side(11), side(17))).proved_in == ()
+    assert "Run in other runtimes" in model_page(report(side(11), side(17), proved_in=proofs), sizes=None)
+
+
 def test_runs_at_other_sizes_are_notes() -> None:
     trials = [{"sizes": [["N", 2], ["H", 8]], "problem": ""}, {"sizes": [["N", 3]], "problem": "fails"}]
     found = page(report(side(11), side(17), dynamic={"trials": trials, "notes": ["a note"]})).trials

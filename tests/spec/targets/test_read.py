@@ -51,6 +51,17 @@ def test_the_example_of_the_page_has_every_key(tmp_path: Path) -> None:
     assert two.faults == ()
 
 
+def test_the_page_has_every_key_that_a_file_can_have() -> None:
+    source = (ROOT / "onnx_migrate" / "spec" / "targets" / "read.py").read_text(encoding="utf-8")
+    keys = set(re.findall(r'fields\.(?:text|choice|number|flag|texts|mapping)\(\s*"(\w+)"', source))
+    keys |= set(re.findall(r'_number_of\(fields, "(\w+)"\)', source)) | {"attributes"}
+    files = example() + example(1)
+
+    assert len(keys) > 30
+    assert {key for key in keys if not re.search(rf"^{key} =", files, re.M)} == {"lacking"}
+    assert "lacking = true" in PAGE.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", known_names())
 def test_tables_that_are_shipped_are_named_as_their_files(name: str) -> None:
     table = shipped(name)

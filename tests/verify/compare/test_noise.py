@@ -46,7 +46,8 @@ def test_the_largest_noise_that_was_observed_counts():
 def test_a_run_of_the_original_itself_is_beyond_noise_above_a_hundredth_of_the_scale():
     noise = Noise([{"y": X, "z": X}])
     again = {"y": X + np.float32(0.005), "z": X + np.float32(0.05)}
-    assert noise.outputs_beyond_noise(0, again) == {"z"}
+    assert noise.outputs_beyond(Tolerance.ceiling, 0, again) == {"z"}
+    assert noise.outputs_beyond(1e-3, 0, again) == {"y", "z"}
 
 
 def test_an_output_with_an_unstable_shape_is_not_compared():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.verify.harness import net, prove
@@ -52,5 +53,25 @@ def test_a_correct_model_of_the_same_operators_is_not_refused() -> None:
         label = ArgMax<axis=1, keepdims=0>(x) c = Add(x, b) p = Sigmoid(c) q = Greater(x, z) }"""
 
     proof = prove(right, {"N": 1})
+
+    assert proof.holds, proof.reason
+
+
+@pytest.mark.parametrize(("read", "holds"), [("m", True), ("f", False)], ids=["its own", "that of the first"])
+def test_the_padding_of_texts_is_that_of_each(read: str, holds: bool) -> None:
+    """Of a thousand ids, made-up texts rarely have the one that pads them; then all have the same mask."""
+    text = """(int64[N,8] x) => (float[N,8] y) <int64 pad = {1}, int64[1] i = {0}> {
+        e = Equal(x, pad) n = Not(e) m = Cast<to=1>(n) f = Gather<axis=0>(m, i) g = Gather(t, x) y = Mul(g, READ) }"""
+
+    proof = prove(net(text.replace("READ", read), t=np.arange(1000.0)), {"N": 1})
+
+    assert proof.holds == holds, proof.reason
+
+
+def test_a_model_that_does_not_run_on_padded_texts_is_proved_on_others() -> None:
+    text = """(int64[N,8] x) => (float[N,8] y) <int64 pad = {1}> { e = Equal(x, pad) c = Cast<to=6>(e)
+        k = ReduceMax<keepdims=0>(c) l = Cast<to=7>(k) h = Gather(one, l) g = Gather(t, x) y = Mul(g, h) }"""
+
+    proof = prove(net(text, t=np.arange(1000.0), one=[1.0]), {"N": 1})
 
     assert proof.holds, proof.reason

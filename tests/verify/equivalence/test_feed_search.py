@@ -87,3 +87,14 @@ def test_a_model_whose_first_run_takes_long_is_run_on_one_distribution(monkeypat
     constant.generate(0)
     constant.generate_more(["y"])
     assert [feed.name for feed in constant.feeds][:2] == ["normal", "wide"], "as it does not vary"
+
+
+@pytest.mark.parametrize(("rows", "pads"), [(2, 1), (1, 0)], ids=["it runs", "it does not"])
+def test_texts_of_the_second_inputs_end_with_the_id_that_pads_them_where_the_model_runs_on_it(rows, pads):
+    text = """(int64[1,4] x) => (float[1,4] y) <int64 pad = {1}> { e = Equal(x, pad) l = Cast<to=7>(e)
+        h = Gather(few, l) g = Gather(t, x) y = Mul(g, h) }"""
+    found = search(text, t=np.arange(1000.0), few=np.ones(rows))
+    found.generate(0)
+    assert [feed.name for feed in found.feeds] == ["normal", "wide"]
+    assert [int((feed.inputs["x"] == 1).sum()) for feed in found.feeds] == [0, 2 * pads]
+    assert not found.notes

@@ -161,3 +161,14 @@ def test_rare_quantisation_steps_with_optimisation_alone_are_rounding(
 
     assert verdict.kind is kind
     assert any("quantisation steps" in note for note in verdict.notes) == (kind is Kind.VERIFIED)
+
+
+@pytest.mark.parametrize(("elsewhere", "kind"), [(1e-7, Kind.VERIFIED), (1e-4, Kind.DIFFERS)])
+def test_steps_are_rare_where_the_other_elements_differ_by_rounding(elsewhere, kind):
+    """A layer behind the quantised ones rounds differently in every element."""
+    findings = Findings(reference_run(RELU.replace("[N,4]", "[50,4]")), Tolerance(quantum=True), {})
+    findings.compare(LEVELS[0], 0, values(findings))
+    moved = values(findings, lambda y: y * np.float32(1 + elsewhere))
+    moved["y"].flat[:2] += np.float32(0.005) * np.abs(moved["y"]).max()
+    findings.compare(LEVELS[1], 0, moved)
+    assert findings.verdict("").kind is kind

@@ -1,0 +1,185 @@
+"""What a migration was asked to do, in a form in which it can be asked for again."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from onnx_migrate._version import __version__
+from onnx_migrate.model.interface import Port
+from onnx_migrate.spec.targets import Targets
+
+__all__ = ["Request", "tool_versions"]
+
+_NO_OPTIONS = frozenset(("source", "progress", "proof_progress", "isolated"))
+"""Arguments of `onnx_migrate.migrate` on which the result does not depend, and the model."""
+
+_FLAGS = {"passes": "pass", "runtime": "for"}
+"""The options that the command line calls otherwise than the library."""
+
+_WITHOUT_OUTPUT = frozenset(("--in-place", "--check", "--dry-run"))
+"""Flags of the command line that need no OUTPUT."""
+
+_NO_FLAG = frozenset(("pipeline",))
+"""Arguments of the library that the command line does not have."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options that differ from their defaults, and the targets; of a saved result also where and how it was saved."""
+
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """By the names of `onnx_migrate.migrate`, as JSON's types."""
+    targets: Targets | None = None
+    repeatable: bool = True
+    """Whether the options can be written as text: a pass that is an object of the caller's cannot."""
+    output: str = ""
+    saving: tuple[str, ...] = ()
+    """Flags of the command line that say how the result was saved."""
+
+    @classmethod
+    def of(
+        cls, arguments: Mapping[str, Any], defaults: Mapping[str, Any], targets: Targets | None
+    ) -> Request:
+        """Return the request that these arguments of `onnx_migrate.migrate` are."""
+        given = {name: value for name, value in arguments.items() if name not in _NO_OPTIONS}
+        verify = given.get("verify", "auto")
+        given["verify"] = ("auto" if verify else "off") if isinstance(verify, bool) else verify
+        if given.get("ir_version") is None and given.get("opset") == "17+":
+            given["opset"] = None
+        if targets is not None:
+            given["runtime"] = targets.requests
+        options = {
+            name: _plain(value)
+            for name, value in given.items()
+            if not _same(value, defaults.get(name)) and not _empty(value)
+        }
+        objects = [item for item in given.get("passes") or () if not isinstance(item, str)]
+        return cls(options, targets, not objects and given.get("pipeline") is None)
+
+    def command(self, model: str, ports: Iterable[Port] = ()) -> str | None:
+        """Return the command line that does the same to `model` again; None if there is none.
+
+        `ports` are the model's inputs and outputs, whose ranks the command line needs for axes given by number. An installed
+        release is named, so that the command does the same elsewhere.
+        """
+        if not self.repeatable or _NO_FLAG & self.options.keys():
+            return None
+        words = ["onnx-migrate", _name(model)]
+        if self.output or not _WITHOUT_OUTPUT.intersection(self.saving):
+            words.append(self.output or "OUTPUT")
+        shapes = {port.name: port.shape for port in ports}
+        for name, value in self.options.items():
+            found = _words(name, value, shapes, self.targets)
+            if found is None:
+                return None
+            words += found
+        return shlex.join([*words, *self.saving])
+
+    def as_dict(self, model: str, ports: Iterable[Port] = ()) -> dict[str, Any]:
+        """Return the request as JSON's types."""
+        return {
+            "targets": self.targets.as_dict() if self.targets else [],
+            "options": dict(self.options),
+            "versions": tool_versions(),
+            "command": self.command(model, ports),
+        }
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    found = [("onnx-migrate", __version__)]
+    for name in ("onnx", "onnxruntime", "onnxsim", "numpy"):
+        try:
+            found.append((name, version(name)))
+        except PackageNotFoundError:  # noqa: PERF203
+            found.append((name, ""))
+    return tuple(found)
+
+
+def tool_versions() -> dict[str, str]:
+    """Return the versions of this package and of those that results depend on, "" for one that is not installed."""
+    return dict(_versions())
+
+
+def _words(
+    name: str, value: Any, shapes: Mapping[str, Sequence[int | str | None] | None], targets: Targets | None
+) -> list[str] | None:
+    """Return an option as words of the command line, None if they cannot express it."""
+    if name == "runtime" and targets is not None:
+        return [word for target in targets for word in ("--for", target.pinned)]
+    if name == "lower":
+        return ["--no-lower"] if value is False else None
+    if name in ("simplify", "verify"):
+        return {False: [f"--no-{name}"], "off": [f"--no-{name}"]}.get(value, [f"--{name}={value}"])
+    if name == "dynamic_batch":
+        return ["--dynamic-batch"] if value is True else [f"--dynamic-batch={value}"]
+    if name == "memory_limit":
+        return ["--memory-limit", repr(value / 2**30)]
+    if name == "opset" and isinstance(value, dict):
+        value = ",".join(f"{domain or 'ai.onnx'}={opset}" for domain, opset in value.items())
+    if name == "fix" and isinstance(value, dict):
+        value = [
+            f"{key}={size}" if isinstance(size, int) else f"{key}:{','.join(map(str, size))}"
+            for key, size in value.items()
+        ]
+    if name == "dynamic" and isinstance(value, dict):
+        texts = [_dims(key, axes, shapes.get(key)) for key, axes in value.items()]
+        if None in texts:
+            return None
+        value = texts
+    flag = f"--{_FLAGS.get(name, name).replace('_', '-')}"
+    if value is True:
+        return [flag]
+    values = value if isinstance(value, list) else [value]
+    return [word for item in values for word in (flag, str(item))]
+
+
+def _dims(name: str, axes: Any, shape: Sequence[int | str | None] | None) -> str | None:
+    """Return axes that torch.onnx's `dynamic_axes` names as text, as in "x:N,3,H,W"; None if the shape is not known."""
+    if shape is None or not all(isinstance(dim, int) or dim for dim in shape):
+        return None
+    dims = [str(dim) for dim in shape]
+    for axis in axes:
+        dims[int(axis)] = axes[axis] if isinstance(axes, dict) else "?"
+    return f"{name}:{','.join(dims)}"
+
+
+def _name(model: str) -> str:
+    if model == "<stdin>":
+        return "-"
+    return "MODEL" if model.startswith("<") else model
+
+
+def _empty(value: Any) -> bool:
+    return isinstance(value, (tuple, list, set, frozenset, dict)) and not value
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON's types; objects by their names."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(_plain, value))
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "names"):
+        return list(value.names)
+    if isinstance(value, Iterable):
+        return list(map(_plain, _items(value)))
+    return str(getattr(value, "name", None) or getattr(value, "__name__", None) or type(value).__name__)
+
+
+def _items(value: Iterable[Any]) -> Iterator[Any]:
+    yield from value

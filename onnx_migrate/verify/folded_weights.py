@@ -1,0 +1,117 @@
+"""Compares the weights of a simplified model with those it was made from, without a run.
+
+A simplifier leaves a weight as it is, or multiplies it by a number for each output or input channel, as that of a
+BatchNormalization or Mul beside a convolution. A single element that was moved, or bytes that were put in the wrong place,
+are neither, and may show in no output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, TensorProto
+
+from onnx_migrate.files.equality import same_bytes
+from onnx_migrate.model.graphs import producers
+from onnx_migrate.model.model import Model
+from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.verify.compare.arrays import Array
+from onnx_migrate.verify.weight_data import weights_of
+
+__all__ = ["other_folded_weights"]
+
+_LINEAR = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+"""Operators with which a factor of each channel is folded, or might be."""
+
+_ULPS = 64
+"""Units in the last place by which a folded element may be off: a fold rounds two or three times."""
+
+_TINY = 1e-30
+"""Numbers near the smallest ones have fewer digits."""
+
+
+def other_folded_weights(before: Model, simplified: Model) -> Iterator[tuple[str, str]]:
+    """Yield the name of each weight of `simplified` that is not the one before, scaled by channels, and what is wrong.
+
+    Compared are the float32 and float64 weights of nodes that both models have: of the same operator, attributes, first
+    input and output. Raises LoadError.
+    """
+    old_nodes = producers(before.proto.graph)
+    old_weights, new_weights = weights_of(before), weights_of(simplified)
+    for node in simplified.proto.graph.node:
+        if node.op_type not in _LINEAR or not is_onnx(node.domain) or len(node.input) < 2:
+            continue
+        old = old_nodes.get(node.output[0])
+        if old is None or not _same_node(old, node):
+            continue
+        one, other = old_weights.get(old.input[1]), new_weights.get(node.input[1])
+        if (
+            one is None
+            or other is None
+            or not _comparable(one, other)
+            or _same(before, one, simplified, other)
+        ):
+            continue
+        count = _unscaled(before.weights.array(one), simplified.weights.array(other), _group(node))
+        if count:
+            yield (
+                node.input[1],
+                f"{count} elements of {node.input[1]!r}, the weight of {node.op_type} {node.output[0]!r}, are not those"
+                " before simplification, nor these by a factor of each channel",
+            )
+
+
+def _same_node(one: onnx.NodeProto, other: onnx.NodeProto) -> bool:
+    def attributes(node: onnx.NodeProto) -> dict[str, bytes]:
+        return {item.name: item.SerializeToString(deterministic=True) for item in node.attribute}
+
+    same = one.op_type == other.op_type and one.input[0] == other.input[0]
+    return same and attributes(one) == attributes(other)
+
+
+def _comparable(one: TensorProto, other: TensorProto) -> bool:
+    floats = (TensorProto.FLOAT, TensorProto.DOUBLE)
+    same = one.data_type == other.data_type and list(one.dims) == list(other.dims)
+    return same and one.data_type in floats and len(one.dims) >= 2 and 0 not in one.dims
+
+
+def _same(before: Model, one: TensorProto, after: Model, other: TensorProto) -> bool:
+    if one.data_location == other.data_location == TensorProto.EXTERNAL:
+        return same_bytes(before.weights.payload(one), after.weights.payload(other))
+    return False
+
+
+def _group(node: onnx.NodeProto) -> int:
+    if node.op_type not in ("Conv", "ConvTranspose"):
+        return 1
+    found = (item.i for item in node.attribute if item.name == "group" and item.type == AttributeProto.INT)
+    return next(found, 1)
+
+
+def _unscaled(before: Array, after: Array, group: int) -> int:
+    """Return how many elements of `after` are not those of `before` by a factor of each row and each column.
+
+    In each group of channels the factors of the kernels, by row and column, must be the products of two vectors; what
+    these are is read off the row and the column of the largest kernel.
+    """
+    if np.array_equal(before, after):
+        return 0
+    if before.shape[0] % group:
+        return 0
+    shape = (group, before.shape[0] // group, before.shape[1], -1)
+    old, new = before.reshape(shape), after.reshape(shape)
+    tolerance = _ULPS * float(np.finfo(before.dtype).eps)
+    wrong = 0
+    with np.errstate(all="ignore"):
+        for one, other in zip(old, new, strict=True):
+            energy = np.einsum("rck,rck->rc", one, one)
+            factors = np.einsum("rck,rck->rc", one, other) / energy
+            row, column = np.unravel_index(np.argmax(np.abs(factors) * energy), factors.shape)
+            products = np.outer(factors[:, column], factors[row]) / factors[row, column]
+            known = np.isfinite(products) & np.isfinite(factors)
+            expected = np.where(known, products, np.where(np.isfinite(factors), factors, 0))[:, :, None] * one
+            far = np.abs(other - expected) > tolerance * np.abs(expected) + _TINY
+            wrong += int(np.count_nonzero(far))
+    return wrong

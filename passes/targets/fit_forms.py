@@ -1,0 +1,175 @@
+"""Writes nodes in the forms that the importers of targets want, and lists initializers as inputs where they want that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import onnx
+
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.steps.decompose_model import body_scopes
+from onnx_migrate.engine.steps.lower import Lower
+from onnx_migrate.engine.steps.lower_model import body_opsets
+from onnx_migrate.engine.steps.node_steps import node_name
+from onnx_migrate.errors import CannotMigrate, MigrateError, Where
+from onnx_migrate.model.graphs import all_nodes, called
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.dead_values import remove_dead_values
+from onnx_migrate.rewrite.driver import Driver
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.spec.schema import is_onnx, signature_at
+from onnx_migrate.spec.targets import Targets
+
+from ..ir_version.initializers import list_initializers
+from .forms import (
+    OPERATORS_WITH_AXES,
+    OPERATORS_WITH_KERNELS,
+    OPERATORS_WITH_SCALES,
+    count_axes_from_the_front,
+    read_scales_from_constants,
+    write_default_attributes,
+    write_kernel_shape,
+    write_split_lengths,
+)
+
+__all__ = ["FitForms"]
+
+Write = Callable[[LoweringRewriter], "str | None"]
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a form is written, for which operators (None is all), and whether a node without it is refused."""
+
+    write: Write
+    operators: frozenset[str] | None
+    refused: bool = False
+
+
+_FORMS: Mapping[str, _Form] = {
+    "kernel_shape": _Form(write_kernel_shape, frozenset(OPERATORS_WITH_KERNELS), True),
+    "constant_scales": _Form(read_scales_from_constants, OPERATORS_WITH_SCALES, True),
+    "split_lengths": _Form(write_split_lengths, frozenset(("Split",))),
+    "non_negative_axes": _Form(count_axes_from_the_front, OPERATORS_WITH_AXES),
+    "default_attributes": _Form(write_default_attributes, None),
+}
+"""In the order in which they are written: the defaults after what has a value of its own."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class FitForms(Pass):
+    """Write what the importers of the targets want spelled out: kernel_shape, axes from the front, defaults, and others.
+
+    A second run changes nothing. A node that an importer would fail on is refused, code `target-form`; where it need not
+    fail, a warning says what was not written, code `form-kept`.
+    """
+
+    name: ClassVar[str] = "fit_forms"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    for_targets: ClassVar[bool] = True
+    targets: Targets
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Edit `model` in place."""
+        proto = model.proto
+        forms = [(name, form) for name, form in _FORMS.items() if name in self.targets.write]
+        if forms and any(_concerns(forms, node) for node in all_nodes(proto)):
+            visitor = _Visitor(proto, 0, log, self.name, targets=self.targets, forms=forms)
+            driver = Driver(visitor)
+            for scope, (_, version) in zip(body_scopes(model), body_opsets(proto), strict=True):
+                if version is not None:
+                    driver.body(scope, version)
+            remove_dead_values(proto, driver.dead_values)
+        if "initializers_as_inputs" in self.targets.write:
+            self._list_initializers(proto, log)
+        return model
+
+    def _list_initializers(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
+        if proto.graph.sparse_initializer:
+            return  # an IR version that wants the listing has none, and another one leaves them as they are
+        listed, moved = list_initializers(proto)
+        if listed or moved:
+            log.note(
+                self.name,
+                "listed",
+                f"added {listed} initializers to the inputs, as {_who(self.targets, 'initializers_as_inputs')} wants them",
+            )
+
+
+@dataclass
+class _Visitor(Lower):
+    """Applies the forms to the nodes that they concern; of `Lower` only what it knows of values is used."""
+
+    targets: Targets = field(kw_only=True)
+    forms: list[tuple[str, _Form]] = field(kw_only=True)
+    repeats: ClassVar[bool] = False
+
+    def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
+        """Return the opset for a node that a form concerns."""
+        if self._functions and called(node) in self._functions:
+            return None
+        return opset if _concerns(self.forms, node) else None
+
+    def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter:
+        """Write the forms of a node. Raises CannotMigrate, code `target-form`."""
+        form = signature_at(node.domain, node.op_type, version)
+        where = Where(scope.path, node_name(node), node.op_type, form.since_version if form else version)
+        rw = LoweringRewriter(node, scope, version, version, where, self._values[id(scope.body)])
+        for name, item in self.forms:
+            if item.operators is None or node.op_type in item.operators:
+                obstacle = item.write(rw)
+                if obstacle is not None:
+                    self._report(name, item, where, obstacle)
+        if rw.reasons:
+            rw.reasons[:] = [f"{', '.join(rw.reasons)}, as {self._names(rw.node)} wants"]
+        rw.finish()
+        return rw
+
+    def result_version(self, opset: int) -> int:
+        """Return the opset: it stays."""
+        return opset
+
+    def handle_refusal(self, error: MigrateError) -> None:
+        """Raise the error."""
+        raise error
+
+    def _names(self, node: onnx.NodeProto) -> str:
+        concerned = [
+            name for name, form in self.forms if form.operators is None or node.op_type in form.operators
+        ]
+        return " and ".join(
+            str(target) for target in self.targets if not target.row.write.isdisjoint(concerned)
+        )
+
+    def _report(self, name: str, form: _Form, where: Where, obstacle: str) -> None:
+        who = _who(self.targets, name)
+        if form.refused:
+            raise CannotMigrate(
+                f"{obstacle}, and {who} does not take it so",
+                code="target-form",
+                where=where,
+                hint="fix the dims of the model's inputs with --fix",
+            )
+        self.log.note(
+            self.pass_name,
+            "form-kept",
+            f"{where}: {obstacle}; {who} wants that written",
+            subject=where.node,
+            severity="warning",
+        )
+
+
+def _concerns(forms: list[tuple[str, _Form]], node: onnx.NodeProto) -> bool:
+    return is_onnx(node.domain) and any(
+        form.operators is None or node.op_type in form.operators for _, form in forms
+    )
+
+
+def _who(targets: Targets, form: str) -> str:
+    return " and ".join(str(target) for target in targets if form in target.row.write)

@@ -1,0 +1,89 @@
+"""What importers want spelled out is written, and what cannot be is refused or warned of."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+from onnx_migrate import files
+from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.rewrite.change_log import ChangeLog
+from tests.harness import model, random_feeds, run, same
+from tests.support.targets import targets_of
+
+CONV = """<ir_version: 8, opset_import: ["": 17]> g (float[1,2,5,5] x, float[2,2,3,3] v) => (float[1,2,3,3] y)
+{ y = Conv (x, v) }"""
+
+
+def fit(source: str | onnx.ModelProto, *forms: str) -> tuple[onnx.ModelProto, ChangeLog]:
+    """Write forms in a copy of a model, hold its numbers, and hold that a second run changes nothing."""
+    targets = targets_of(f'title = "Chip"\n[[release]]\nwrite = {list(forms)}')
+    item, log = builtin_passes()["fit_forms"](targets=targets), ChangeLog()  # type: ignore[call-arg]
+    result = item.run(files.load(model(source)), log).proto
+    again, second = ChangeLog(), item.run(files.load(model(result)), ChangeLog()).proto
+    item.run(files.load(model(result)), again)
+    assert second.SerializeToString() == result.SerializeToString()
+    assert not again.changes
+    feeds = random_feeds(model(source))
+    known = all(value.type.tensor_type.HasField("shape") for value in result.graph.input)
+    if known and all(
+        dim.dim_value for value in result.graph.input for dim in value.type.tensor_type.shape.dim
+    ):
+        same(run(model(source), feeds), run(result, feeds), "fitted")
+    return result, log
+
+
+def test_kernel_shape() -> None:
+    result, log = fit(CONV, "kernel_shape")
+    (attribute,) = result.graph.node[0].attribute
+    assert (attribute.name, list(attribute.ints)) == ("kernel_shape", [3, 3])
+    assert log.changes[0].reason == "kernel_shape is written, as Chip wants"
+
+
+def test_a_kernel_of_unknown_shape_is_refused() -> None:
+    with pytest.raises(
+        CannotMigrate, match=r"'y' \(Conv-11\): its kernel_shape .* 'v' .* and Chip does not take it so"
+    ) as error:
+        fit(CONV.replace("float[2,2,3,3] v", "float[2,2,h,w] v"), "kernel_shape")
+    assert error.value.code == "target-form"
+
+
+def test_other_models_stay_as_they_are() -> None:
+    source = model('<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu (x) }')
+    result, log = fit(source, "kernel_shape", "non_negative_axes", "split_lengths", "constant_scales")
+    assert result == source
+    assert not log.changes
+
+
+def test_a_listing() -> None:
+    source = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) <float[2] w = {1.0, 2.0}>
+    { y = Add (x, w) }"""
+    result, log = fit(source, "initializers_as_inputs")
+    assert [value.name for value in result.graph.input] == ["x", "w"]
+    assert [note.code for note in log.notes] == ["listed"]
+
+
+def test_forms_inside_of_functions_and_branches() -> None:
+    source = """<ir_version: 8, opset_import: ["": 17, "own": 1]> g (bool c, float[2,3] x) => (float[a,b] y) {
+        z = own.soft (x)
+        y = If <then_branch = t () => (float[a,b] p) { p = Softmax (z) },
+                else_branch = e () => (float[a,b] q) { q = Relu (z) }> (c)
+    } <opset_import: ["": 17], domain: "own"> soft (v) => (w) { w = Softmax (v) }"""
+    result, _ = fit(source, "non_negative_axes")
+    (then,) = result.graph.node[1].attribute[0].g.node
+    assert [attribute.i for attribute in then.attribute] == [1]
+    assert [attribute.i for attribute in result.functions[0].node[0].attribute] == [1]
+
+
+def test_a_warning_names_node_and_target() -> None:
+    source = model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Softmax (x) }'
+    )
+    for value in (*source.graph.input, *source.graph.output):
+        value.type.tensor_type.ClearField("shape")
+    _, log = fit(source, "non_negative_axes")
+    (note,) = log.notes
+    assert note.code == "form-kept"
+    assert note.message.startswith("'y' (Softmax-13): its axis [-1] cannot be counted from the front")
+    assert note.message.endswith("Chip wants that written")

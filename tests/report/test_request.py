@@ -1,0 +1,98 @@
+"""What a report says that was asked for, and the command line that asks for it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import onnx_migrate
+from onnx_migrate.migration import _defaults
+from onnx_migrate.model.interface import Port
+from onnx_migrate.report.request import Request, tool_versions
+from onnx_migrate.spec.targets import resolve
+from tests.harness import model
+
+PORTS = (Port("x", "tensor(float)", (1, 3, "H", 32)), Port("u", "tensor(float)", None))
+
+
+def request(**arguments: Any) -> Request:
+    targets = resolve(arguments["runtime"]) if arguments.get("runtime") else None
+    return Request.of({**_defaults(), **arguments}, _defaults(), targets)
+
+
+def command(**arguments: Any) -> str | None:
+    return request(**arguments).command("my model.onnx", PORTS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, ""),
+        ({"opset": "17+", "verify": True, "keep": frozenset(), "passes": (), "simplify": True}, ""),
+        ({"isolated": False, "progress": print}, ""),
+        ({"opset": 13}, "--opset 13"),
+        ({"opset": {"": 13, "ai.onnx.ml": 2}}, "--opset ai.onnx=13,ai.onnx.ml=2"),
+        ({"opset": "17+", "ir_version": 9}, "--opset 17+ --ir-version 9"),
+        ({"runtime": "tensorrt==8.6"}, "--for tensorrt==8.6"),
+        ({"runtime": ["TensorRT 8.6", "ort==1.14"]}, "--for 'TensorRT 8.6' --for ort==1.14"),
+        ({"runtime": resolve(["opencv==4.8"])}, "--for opencv==4.8"),
+        ({"lower": False}, "--no-lower"),
+        ({"simplify": False, "verify": False}, "--no-simplify --no-verify"),
+        ({"simplify": "require", "verify": "require"}, "--simplify=require --verify=require"),
+        ({"dynamic": "x:N,3,H,W"}, "--dynamic x:N,3,H,W"),
+        ({"dynamic": {"x": {0: "N", -1: "W"}}}, "--dynamic x:N,3,H,W"),
+        ({"dynamic": {"x": [0]}}, "--dynamic 'x:?,3,H,32'"),
+        ({"dynamic_batch": True}, "--dynamic-batch"),
+        ({"dynamic_batch": "B"}, "--dynamic-batch=B"),
+        ({"fix": {"N": 1, "x": [1, 3]}}, "--fix N=1 --fix x:1,3"),
+        ({"fix": ["N=1", "M=2"]}, "--fix N=1 --fix M=2"),
+        ({"resize_form": "scales", "resize_intent": True}, "--resize-form scales --resize-intent"),
+        ({"keep": {"tf_half_pixel_for_nn"}}, "--keep tf_half_pixel_for_nn"),
+        ({"passes": ["a:b", "c"], "without": ("cleanup",)}, "--pass a:b --pass c --without cleanup"),
+        ({"rtol": 0.001, "seed": 3, "timeout": 5.0}, "--rtol 0.001 --seed 3 --timeout 5.0"),
+        ({"memory_limit": 3 << 29}, "--memory-limit 1.5"),
+    ],
+)
+def test_options_become_a_command(arguments: dict[str, Any], words: str) -> None:
+    assert command(**arguments) == f"onnx-migrate 'my model.onnx' OUTPUT {words}".rstrip()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"passes": [print]}, {"pipeline": onnx_migrate.default_pipeline()}, {"lower": "nearest"},
+        {"dynamic": {"u": {0: "N"}}},
+    ],
+)  # fmt: skip
+def test_what_the_command_line_does_not_have_makes_no_command(arguments: dict[str, Any]) -> None:
+    assert command(**arguments) is None
+    assert request(**arguments).options
+
+
+def test_an_installed_release_is_named() -> None:
+    found = command(runtime="onnxruntime")
+
+    assert found is not None
+    assert found.endswith(f"--for onnxruntime=={tool_versions()['onnxruntime']}")
+
+
+def test_streams_and_models_in_memory() -> None:
+    assert request().command("<stdin>") == "onnx-migrate - OUTPUT"
+    assert request().command("<ModelProto>") == "onnx-migrate MODEL OUTPUT"
+
+
+def test_a_report_holds_request_targets_and_versions() -> None:
+    source = model('<ir_version: 7, opset_import: ["": 12]> g (float[2] x) => (float[2] y) { y = Relu (x) }')
+    report = onnx_migrate.migrate(source, runtime=["tensorrt==8.6", "onnxruntime==1.14"], verify=False).report
+
+    found = report.saved("out.onnx", "--save-as-external-data").as_dict()["request"]
+
+    assert [(target["title"], target["measured"]) for target in found["targets"]] == [
+        ("TensorRT", False), ("ONNX Runtime", True),
+    ]  # fmt: skip
+    assert found["options"] == {"runtime": ["tensorrt==8.6", "onnxruntime==1.14"], "verify": "off"}
+    assert found["versions"].keys() >= {"onnx-migrate", "onnx", "onnxruntime"}
+    assert found["command"] == (
+        "onnx-migrate MODEL out.onnx --for tensorrt==8.6 --for onnxruntime==1.14 --no-verify --save-as-external-data"
+    )
