@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from onnx_migrate.advice.advice import Advice, Standing
 from onnx_migrate.advice.advisor import Advisor
-from onnx_migrate.advice.outlook import Outlook, outlooks
+from onnx_migrate.advice.outlook import Outlook, outlooks, with_nearest_release
 
-__all__ = ["Advice", "Advisor", "Outlook", "Standing", "outlooks"]
+__all__ = ["Advice", "Advisor", "Outlook", "Standing", "outlooks", "with_nearest_release"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from onnx_migrate.advice.advice import Advice, Standing
 from onnx_migrate.engine.gc_pause import paused_garbage_collection
-from onnx_migrate.engine.objections import Objection
+from onnx_migrate.engine.objections import Objection, objections_by_trial
 from onnx_migrate.engine.pass_infra import Pass, make_pass
 from onnx_migrate.engine.pipeline import default_pipeline
 from onnx_migrate.engine.validity import check_original
@@ -24,6 +25,8 @@ __all__ = ["Advisor"]
 
 _WRONG = "runtime-fault"
 """The code of notes on nodes that a runtime computes wrongly."""
+_OF_PYTORCH = ("intent_note", "resize_intent")
+"""The passes that change and note nothing in models of other producers, and name the runtime."""
 _TRIED = "runtime-opset"
 """The code of notes on a model of a newer opset than a runtime is known to run."""
 
@@ -56,7 +59,8 @@ class Advisor:
         self._sorted = self.model.copy()
         if self._fault is None:
             sort_model(self._sorted.proto)
-        self._resizes = any(node.op_type in ("Resize", "Upsample") for node in all_nodes(self.model.proto))
+        self._operators = sorted({(node.domain, node.op_type) for node in all_nodes(self.model.proto)})
+        self._resizes = any(operator in ("Resize", "Upsample") for _, operator in self._operators)
 
     def advise(self, target: Target) -> Advice:
         """Return how the model stands with one release of a runtime."""
@@ -78,15 +82,16 @@ class Advisor:
         found = [item for fitting in fittings for item in fitting.objections(self._sorted)]
         form = target.row.resize_form
         if form != "auto" and self._resizes and (_opset(self.model) or 0) >= 11:
-            copy, log = self._sorted.copy(), ChangeLog()
-            make_pass("resize_form", form=form).run(copy, log)
-            found += [Objection(f"{target} takes Resize by {form}", log.changes[0].where, len(log.changes))] * bool(
-                log.changes
-            )
+            changed = objections_by_trial(make_pass("resize_form", form=form), self._sorted)
+            found += [replace(item, reason=f"{target} takes Resize by {form}") for item in changed[:1]]
         return tuple(found)
 
     def _after(
-        self, target: Target, way: tuple[Pass, ...], fittings: Sequence[Pass], objections: tuple[Objection, ...]
+        self,
+        target: Target,
+        way: tuple[Pass, ...],
+        fittings: Sequence[Pass],
+        objections: tuple[Objection, ...],
     ) -> Advice:
         """Return the advice for a model that the target does not take as it is."""
         migrated = self._way(way)
@@ -119,6 +124,27 @@ class Advisor:
         )
 
     def _way(self, passes: tuple[Pass, ...]) -> _Migrated:
+        """Return the model after passes, without what has no effect on this model, so that runtimes share the rest.
+
+        What brings it to an opset at all need not look for the nearest one.
+        """
+        idle = () if self._resizes else ("resize_form", *_OF_PYTORCH)
+        if self.model.proto.producer_name != "pytorch":
+            idle = (*idle, *_OF_PYTORCH)
+        passes = tuple(self._without_bounds(item) for item in passes if item.name not in idle)
+        strict = tuple(map(_without_nearest, passes))
+        found = self._run(strict)
+        return found if found.error is None or strict == passes else self._run(passes)
+
+    def _without_bounds(self, item: Pass) -> Pass:
+        """Return a pass without targets that bound the version of no operator of the model, any other as it is."""
+        given: Any = item
+        targets: Targets | None = getattr(item, "targets", None)
+        if targets is None or any(targets.newest_version(*key) for key in self._operators):
+            return item
+        return replace(given, targets=None)
+
+    def _run(self, passes: tuple[Pass, ...]) -> _Migrated:
         """Return the model after passes, from the cache where they were run before."""
         known = self._migrated.get(passes)
         if known is None:
@@ -130,6 +156,12 @@ class Advisor:
                 error = raised
             known = self._migrated[passes] = _Migrated(model, log, error)
         return known
+
+
+def _without_nearest(item: Pass) -> Pass:
+    """Return a pass that lowers to the nearest opset as one that refuses what it cannot lower, any other as it is."""
+    given: Any = item
+    return replace(given, nearest=False) if item.name == "lower_opset" and given.nearest else item
 
 
 def _opset(model: Model) -> int | None:

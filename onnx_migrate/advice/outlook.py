@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from onnx_migrate.advice.advice import Advice, Standing
 from onnx_migrate.advice.advisor import Advisor
 from onnx_migrate.spec.targets import Table, Target, milestones
+from onnx_migrate.spec.targets.releases import key
 
-__all__ = ["Outlook", "outlooks"]
+__all__ = ["Outlook", "outlooks", "with_nearest_release"]
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,19 @@ def outlooks(advisor: Advisor, tables: Iterable[Table]) -> tuple[Outlook, ...]:
     return tuple(_outlook(advisor, milestones(table)) for table in tables)
 
 
+def with_nearest_release(advisor: Advisor, advice: Advice) -> Advice:
+    """Return advice that names the first later release with which the model stands better, where the answer is no."""
+    target = advice.target
+    if advice.standing.rank >= Standing.AFTER.rank:
+        return advice
+    later = [item for item in milestones(target.table) if key(item.number) > key(target.number)]
+    for item in later:
+        found = advisor.advise(item)
+        if found.standing.rank >= Standing.AFTER.rank:
+            return replace(advice, helps=(*advice.helps, f"{item} takes it {found.standing.value}"))
+    return advice
+
+
 def _outlook(advisor: Advisor, targets: tuple[Target, ...]) -> Outlook:
     found = [advisor.advise(target) for target in targets]
-    return Outlook(
-        found[-1], tuple((advice.target.release, advice.standing) for advice in found)
-    )
+    return Outlook(found[-1], tuple((advice.target.release, advice.standing) for advice in found))

@@ -60,7 +60,9 @@ class FitOperators(Pass):
             who = " and ".join(map(str, targets.without_functions))
             found.append(Objection(f"{len(functions)} local functions, of which {who} takes none"))
         used = {(node.domain, node.op_type) for node in all_nodes(proto)}
-        if not any(targets.lacks(*key) or targets.limits(*key) or targets.newest_version(*key) for key in used):
+        if not any(
+            targets.lacks(*key) or targets.limits(*key) or targets.newest_version(*key) for key in used
+        ):
             return tuple(found)
         bodies = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
         for top, (_, opset) in zip(bodies, body_opsets(proto), strict=True):

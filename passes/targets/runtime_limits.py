@@ -74,7 +74,9 @@ class RuntimeLimits(Pass):
             if target.oldest is not None and opset < target.oldest:
                 found.append(Objection(f"opset {opset}: {target} takes models from opset {target.oldest} on"))
             if target.ir_version is not None and proto.ir_version > target.ir_version:
-                reason = f"IR version {proto.ir_version}: {target} loads IR versions up to {target.ir_version}"
+                reason = (
+                    f"IR version {proto.ir_version}: {target} loads IR versions up to {target.ir_version}"
+                )
                 found.append(Objection(reason))
             for node, fault in faulty_nodes(target, proto, opset):
                 where = Where(node=node_label(node), operator=node.op_type)

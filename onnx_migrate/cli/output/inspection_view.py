@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from onnx_migrate.cli.output.advice_view import print_advice, print_outlooks
 from onnx_migrate.report.report import INEXACT
 from onnx_migrate.report.text import change_text
 
@@ -61,6 +62,13 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         line(f"weights in {escape(name)}")
     for problem in item.problems:
         line(f"[yellow]warning:[/] {escape(problem)}")
+    for advice in item.advice:
+        print_advice(advice, line, everything=everything)
+    if item.outlooks:
+        line("")
+        print_outlooks(item.outlooks, console)
+        if not everything:
+            return
     for title, ports in (("inputs", item.summary.inputs), ("outputs", item.summary.outputs)):
         line(f"\n[bold]{title}[/]")
         for port in ports:
