@@ -10,13 +10,22 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.engine.steps.decompose import Unfit
+from onnx_migrate.engine.steps.decompose import Newer, Unfit
 from onnx_migrate.spec.element_types import type_name
+from onnx_migrate.spec.schema import signature_at
 from onnx_migrate.spec.targets import OperatorRow, Target, Targets
 
-__all__ = ["misfits_of", "values_of", "where_to_find", "with_values"]
+__all__ = ["misfits_of", "newer_forms", "values_of", "where_to_find", "with_values"]
 
 _MISSING = object()
+
+_UNUSED = {
+    ("Resize", "nearest_mode"): ("mode", "nearest"),
+    ("Resize", "cubic_coeff_a"): ("mode", "cubic"),
+    ("Resize", "exclude_outside"): ("mode", "cubic"),
+    ("Resize", "extrapolation_value"): ("coordinate_transformation_mode", "tf_crop_and_resize"),
+}
+"""Attributes that mean nothing unless another has a value."""
 
 
 def misfits_of(targets: Targets) -> Unfit:
@@ -41,6 +50,21 @@ def misfits_of(targets: Targets) -> Unfit:
         return None
 
     return unfit
+
+
+def newer_forms(targets: Targets) -> Newer | None:
+    """Return the function that says why the targets do not take an operator at an opset; None if no version is bound."""
+    if not targets.bounds_versions:
+        return None
+
+    @cache
+    def newer(operator: str, opset: int) -> str | None:
+        found, form = targets.newest_version("", operator), signature_at("", operator, opset)
+        if found is None or form is None or form.since_version <= found[0]:
+            return None
+        return f"{found[1]} takes {operator} up to version {found[0]}, not {form.since_version}"
+
+    return newer
 
 
 def where_to_find(targets: Targets, node_domain: str, operator: str) -> str:
@@ -94,13 +118,18 @@ def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorRow) -> str
     given = values_of(node)
     for name, values in row.attributes.items():
         value = _value(node, given, name, None)
-        if value is _MISSING or value in values:
+        if value is _MISSING or value in values or _is_unused(node, given, name):
             continue
         taken = " or ".join(map(_text, values))
         if value is None:
             return f"{target} takes {node.op_type} with {name} {taken}, and each call of the function sets it"
         return f"{target} takes {node.op_type} with {name} {taken}, not {_text(value)}"
     return None
+
+
+def _is_unused(node: onnx.NodeProto, given: Mapping[str, Any], name: str) -> bool:
+    other, value = _UNUSED.get((node.op_type, name), ("", None))
+    return bool(other) and _value(node, given, other, None) not in (value, None)
 
 
 def _value(node: onnx.NodeProto, given: Mapping[str, Any], name: str, opset: int | None) -> Any:
