@@ -142,7 +142,8 @@ class Advisor:
         targets: Targets | None = getattr(item, "targets", None)
         if targets is None or any(targets.newest_version(*key) for key in self._operators):
             return item
-        return replace(given, targets=None)
+        bare: Pass = replace(given, targets=None)
+        return bare
 
     def _run(self, passes: tuple[Pass, ...]) -> _Migrated:
         """Return the model after passes, from the cache where they were run before."""
@@ -161,7 +162,8 @@ class Advisor:
 def _without_nearest(item: Pass) -> Pass:
     """Return a pass that lowers to the nearest opset as one that refuses what it cannot lower, any other as it is."""
     given: Any = item
-    return replace(given, nearest=False) if item.name == "lower_opset" and given.nearest else item
+    strict: Pass = replace(given, nearest=False) if item.name == "lower_opset" and given.nearest else item
+    return strict
 
 
 def _opset(model: Model) -> int | None:

@@ -41,7 +41,7 @@ def advised(text: str, source: onnx.ModelProto | None = None) -> Advice:
         ("[[release]]\nopset = 17\nir = 8", Standing.AS_IS, []),
         ("[[release]]", Standing.AS_IS, []),
         ("[[release]]\nopset = 16\nir = 8", Standing.AFTER, ["opset 17: "]),
-        ("[[release]]\nopset = 17\nir = 7", Standing.NO, ["IR version 8: "]),
+        ("[[release]]\nopset = 17\nir = 7", Standing.AFTER, ["IR version 8: "]),
         ("[[release]]\nopset = 20\noldest = 18", Standing.AFTER, ["opset 17: "]),
         (f"{LISTED}[[release]]\nopset = 17", Standing.AFTER, ["LayerNormalization"]),
         (f"{LISTED.replace('ReduceMean', 'Abs')}[[release]]\nopset = 17", Standing.NO, ["LayerNormalization"]),

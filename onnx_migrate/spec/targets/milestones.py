@@ -21,7 +21,8 @@ def milestones(table: Table) -> tuple[Target, ...]:
         return (Target(table, rows[0], request=table.name),)
     starts = [key(row.since) for row in rows]
     named = {row.since for row in rows} | {table.newest}
-    named |= {release for row in (*table.operators, *table.faults) for release in (row.since, row.until)}
+    named |= {release for row in table.operators for release in (row.since, row.until)}
+    named |= {release for fault in table.faults for release in (fault.since, fault.until)}
     numbers = {key(release): release for release in sorted(named) if release and key(release) >= starts[0]}
     return tuple(
         Target(table, rows[bisect_right(starts, number) - 1], release, release, f"{table.name}=={release}")
