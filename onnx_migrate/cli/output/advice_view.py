@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from onnx_migrate.advice import Standing
+from onnx_migrate.printable import markup_of
 
 if TYPE_CHECKING:
     from onnx_migrate.advice import Advice, Outlook
@@ -32,7 +32,7 @@ _BASIS = {True: "measured", False: "read, not measured"}
 def print_advice(advice: Advice, line: Callable[[str], None], *, everything: bool = False) -> None:
     """Print the advice for one runtime, with the function that prints a line."""
     target = advice.target
-    line(f"\n[bold]for {escape(str(target))}[/] ({_BASIS[target.measured]}): {_HEADLINES[advice.standing]}")
+    line(f"\n[bold]for {markup_of(str(target))}[/] ({_BASIS[target.measured]}): {_HEADLINES[advice.standing]}")
     if advice.objections:
         line("  as it is it does not:")
         for item in advice.objections:
@@ -41,7 +41,7 @@ def print_advice(advice: Advice, line: Callable[[str], None], *, everything: boo
         line(f"  a migration brings it to opset {advice.opset}, IR {advice.ir_version}, and changes")
         shown = advice.changes if everything else advice.changes[:_SHOWN]
         for name, count in shown:
-            line(f"    {escape(name)}{_times(count)}")
+            line(f"    {markup_of(name)}{_times(count)}")
         if len(advice.changes) > len(shown):
             line(f"    … and {len(advice.changes) - len(shown)} kinds more (--verbose shows them)")
         if not advice.changes:
@@ -51,9 +51,9 @@ def print_advice(advice: Advice, line: Callable[[str], None], *, everything: boo
         for item in advice.obstacles:
             line(f"    {_objection(item)}")
     for text in advice.warnings:
-        line(f"  [yellow]warning:[/] {escape(text)}")
+        line(f"  [yellow]warning:[/] {markup_of(text)}")
     for text in advice.helps:
-        line(f"  hint: {escape(text)}")
+        line(f"  hint: {markup_of(text)}")
 
 
 def print_outlooks(found: Sequence[Outlook], console: Console) -> None:
@@ -66,12 +66,12 @@ def print_outlooks(found: Sequence[Outlook], console: Console) -> None:
     ):
         advice = item.advice
         table.add_row(
-            escape(advice.target.table.title),
-            f"{escape(advice.target.release)} {_SHORT[advice.standing]}".strip(),
+            markup_of(advice.target.table.title),
+            f"{markup_of(advice.target.release)} {_SHORT[advice.standing]}".strip(),
             item.since(Standing.AS_IS) or "–",
             item.since(Standing.AFTER) or "–",
             "measured" if advice.target.measured else "read",
-            escape(_brief(advice)),
+            markup_of(_brief(advice)),
         )
     console.print(table)
 
@@ -95,10 +95,10 @@ def _brief(advice: Advice) -> str:
 def _objection(item: Objection) -> str:
     """Return a reason, and the first node with how many more there are."""
     if item.where is None:
-        return escape(item.reason)
+        return markup_of(item.reason)
     others = item.nodes - 1
     more = f"; {others} more node{'s' if others > 1 else ''}" if others > 0 else ""
-    return escape(f"{item.where}: {item.reason}{more}")
+    return markup_of(f"{item.where}: {item.reason}{more}")
 
 
 def _times(count: int) -> str:
