@@ -22,7 +22,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.schema import is_onnx, signature_at
 from onnx_migrate.spec.targets import Targets
 
-from .misfits import misfits_of, newer_forms, where_to_find
+from .misfits import misfits_of, newer_forms, types_taken, where_to_find
 
 __all__ = ["FitOperators"]
 
@@ -47,7 +47,12 @@ class FitOperators(Pass):
         """Edit `model` in place; returns another one if functions were inlined."""
         self._inline(model, log)
         fitted = decompose_model(
-            model, misfits_of(self.targets), log, self.name, newer=newer_forms(self.targets)
+            model,
+            misfits_of(self.targets),
+            log,
+            self.name,
+            newer=newer_forms(self.targets),
+            types=types_taken(self.targets),
         )
         if fitted.refusals:
             raise self._refusal(fitted.refusals)
