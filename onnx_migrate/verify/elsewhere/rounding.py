@@ -24,7 +24,7 @@ FLOORS = {
     "tract": 64.0,
     "mnn": 2048.0,
     "ncnn": 2048.0,
-    "rknn": 2048.0,
+    "rknn": 2.0**17,
 }
 """What each may be off, in units of eps of the largest magnitude, whatever the model."""
 
