@@ -169,7 +169,13 @@ def _lowerings(options: PipelineOptions) -> list[Pass]:
         lower = options.targets.lower if options.targets and options.lower is True else options.lower
         opset = newest_opset() if main[1] else main[0]
         passes.append(
-            LowerOpset(opset=opset, nearest=lower == "nearest", keep_ir=options.keep_ir, targets=bounding)
+            LowerOpset(
+                opset=opset,
+                nearest=lower == "nearest",
+                keep_ir=options.keep_ir,
+                targets=bounding,
+                write_out=options.targets is not None,
+            )
         )
     return passes
 

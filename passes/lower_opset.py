@@ -39,6 +39,9 @@ class LowerOpset(Pass):
     """Whether the IR version stays; else it becomes the oldest that has what the model then holds."""
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may want the model below `opset`."""
+    write_out: bool = False
+    """Whether operators without an exact form below, as Erf below opset 9, are written with others that are close, as for
+    runtimes that would refuse the model otherwise."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Lower `model` in place; returns another one if functions were inlined."""
@@ -67,7 +70,7 @@ class LowerOpset(Pass):
                 hint=f"ask for opset {OLDEST} or above",
             )
         whole, trial = model.copy() if self.nearest else model, log.trial()
-        lowered = lower_model(model, opset, log, self.name)
+        lowered = lower_model(model, opset, log, self.name, write_out=self.write_out)
         if not lowered.refusals:
             return lowered
         refusal = _refusal(lowered.refusals)
@@ -82,7 +85,7 @@ class LowerOpset(Pass):
             subject=refusal.where.node if refusal.where else "",
             severity="warning",
         )
-        return lower_model(whole, reached, log, self.name)
+        return lower_model(whole, reached, log, self.name, write_out=self.write_out)
 
 
 def _newest(model: Model) -> int:

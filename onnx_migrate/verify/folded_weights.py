@@ -7,6 +7,7 @@ are neither, and may show in no output.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,6 +19,7 @@ from onnx_migrate.model.graphs import producers
 from onnx_migrate.model.model import Model
 from onnx_migrate.spec.schema import is_onnx
 from onnx_migrate.verify.compare.arrays import Array
+from onnx_migrate.verify.compare.comparison import bit_difference
 from onnx_migrate.verify.weight_data import weights_of
 
 __all__ = ["other_folded_weights"]
@@ -36,10 +38,12 @@ def other_folded_weights(before: Model, simplified: Model) -> Iterator[tuple[str
     """Yield the name of each weight of `simplified` that is not the one before, scaled by channels, and what is wrong.
 
     Compared are the float32 and float64 weights of nodes that both models have: of the same operator, attributes, first
-    input and output. Raises LoadError.
+    input and output; and, where a weight is the same, a bias of the same name, if the same nodes read the output. Raises
+    LoadError.
     """
     old_nodes = producers(before.proto.graph)
     old_weights, new_weights = weights_of(before), weights_of(simplified)
+    readers = _readers(before.proto.graph), _readers(simplified.proto.graph)
     for node in simplified.proto.graph.node:
         if node.op_type not in _LINEAR or not is_onnx(node.domain) or len(node.input) < 2:
             continue
@@ -47,20 +51,37 @@ def other_folded_weights(before: Model, simplified: Model) -> Iterator[tuple[str
         if old is None or not _same_node(old, node):
             continue
         one, other = old_weights.get(old.input[1]), new_weights.get(node.input[1])
-        if (
-            one is None
-            or other is None
-            or not _comparable(one, other)
-            or _same(before, one, simplified, other)
-        ):
+        if one is None or other is None or not _comparable(one, other):
             continue
-        count = _unscaled(before.weights.array(one), simplified.weights.array(other), _group(node))
-        if count:
-            yield (
-                node.input[1],
-                f"{count} elements of {node.input[1]!r}, the weight of {node.op_type} {node.output[0]!r}, are not those"
-                " before simplification, nor these by a factor of each channel",
-            )
+        same = _same(before, one, simplified, other)
+        if not same:
+            arrays = before.weights.array(one), simplified.weights.array(other)
+            same = np.array_equal(*arrays)
+            count = 0 if same else _unscaled(*arrays, _group(node))
+            if count:
+                name = node.input[1]
+                yield (
+                    name,
+                    f"{count} elements of {name!r}, the weight of {node.op_type} {node.output[0]!r}, are not those"
+                    " before simplification, nor these by a factor of each channel",
+                )
+        behind = [found[node.output[0]] for found in readers]
+        if same and list(node.input) == list(old.input) and len(node.input) > 2 and behind[0] == behind[1]:
+            name = node.input[2]
+            one, other = old_weights.get(name), new_weights.get(name)
+            if one is not None and other is not None and list(one.dims) == list(other.dims):
+                difference = bit_difference(name, before.weights.array(one), simplified.weights.array(other))
+                if difference:
+                    yield name, f"the bias {difference}"
+
+
+def _readers(graph: onnx.GraphProto) -> dict[str, list[tuple[str, str]]]:
+    """Return by value the nodes that read it: operator and first output."""
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for node in graph.node:
+        for name in node.input:
+            found[name].append((node.op_type, node.output[0]))
+    return found
 
 
 def _same_node(one: onnx.NodeProto, other: onnx.NodeProto) -> bool:
@@ -96,8 +117,6 @@ def _unscaled(before: Array, after: Array, group: int) -> int:
     In each group of channels the factors of the kernels, by row and column, must be the products of two vectors; what
     these are is read off the row and the column of the largest kernel.
     """
-    if np.array_equal(before, after):
-        return 0
     if before.shape[0] % group:
         return 0
     shape = (group, before.shape[0] // group, before.shape[1], -1)

@@ -194,6 +194,44 @@ def hyperbolic(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     become(rw, "Mul", rw.before(operator, parts), number(rw, 0.5, x))
 
 
+@decomposition("Asinh", "Acosh", exactness=Exactness.EQUIVALENT)
+def inverse_hyperbolic(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """It is the logarithm of |X| + sqrt(X² + 1), with the sign of X, or of X + sqrt(X² - 1).
+
+    What changes: Mul, Add, Sqrt, Add and Log; of Asinh Abs, Sign and Mul too.
+
+    Why equal: the definitions. Asinh loses digits near 0: 1.2e-7 seen, of results around 0. X² overflows above 1.8e19.
+
+    Limits: the element type must be known.
+    """
+    x = rw.input(0)
+    of_sine = node.op_type == "Asinh"
+    size = rw.before("Abs", [x]) if of_sine else x
+    square = rw.before("Mul", [x, x], hint="square")
+    root = rw.before("Sqrt", [rw.before("Add", [square, number(rw, 1 if of_sine else -1, x)])])
+    curve = rw.before("Log", [rw.before("Add", [size, root])])
+    if of_sine:
+        become(rw, "Mul", curve, rw.before("Sign", [x]))
+    else:
+        become(rw, "Identity", curve)
+
+
+@decomposition("Atanh", exactness=Exactness.EQUIVALENT)
+def inverse_hyperbolic_tangent(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """It is half the logarithm of (1 + X) / (1 - X).
+
+    What changes: Add, Sub, Div, Log and Mul.
+
+    Why equal: the definition. It loses digits near 0: 1.2e-7 seen, of results around 0.
+
+    Limits: the element type must be known.
+    """
+    x = rw.input(0)
+    one = number(rw, 1, x)
+    ratio = rw.before("Div", [rw.before("Add", [one, x]), rw.before("Sub", [one, x])], hint="ratio")
+    become(rw, "Mul", rw.before("Log", [ratio]), number(rw, 0.5, x))
+
+
 @decomposition("Xor")
 def xor(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Two truth values differ where they are not equal.

@@ -33,12 +33,19 @@ _HINTS = {
 
 
 def lower_ir(
-    model: Model, target: int, log: ChangeLog, *, pass_name: str = "ir_version", drop_training: bool = False
+    model: Model,
+    target: int,
+    log: ChangeLog,
+    *,
+    pass_name: str = "ir_version",
+    drop_training: bool = False,
+    opset: int = 0,
 ) -> None:
     """Write everything in a model that is newer than IR version `target` in an older form, in place.
 
-    `ir_version` itself is left to the caller. What is rewritten computes the same bits. Raises CannotMigrate, code
-    `no-such-type` for an element type that `target` does not have, else `no-such-ir`.
+    `ir_version` itself is left to the caller. Opsets of ai.onnx up to `opset` may stay, though they were released with a
+    newer IR version: programs that are known to load both exist. What is rewritten computes the same bits. Raises
+    CannotMigrate, code `no-such-type` for an element type that `target` does not have, else `no-such-ir`.
     """
     proto = model.proto
     if proto.ir_version > NEWEST_IR:
@@ -47,7 +54,7 @@ def lower_ir(
             code="too-new",
             hint="install a newer onnx",
         )
-    step = _Step(model, target, log, pass_name)
+    step = _Step(model, target, log, pass_name, opset)
     if drop_training and proto.training_info:
         del proto.training_info[:]
         log.note(pass_name, "training-info", "removed the training information")
@@ -105,8 +112,9 @@ def fit_ir_version(model: Model, log: ChangeLog, pass_name: str) -> None:
 class _Step:
     """One lowering: the model, the IR version to reach, and the log."""
 
-    def __init__(self, model: Model, target: int, log: ChangeLog, pass_name: str) -> None:
+    def __init__(self, model: Model, target: int, log: ChangeLog, pass_name: str, opset: int) -> None:
         self.proto = model.proto
+        self._allowed = {f"opset {number} of ai.onnx" for number in range(opset + 1)}
         self._model = model
         self.target = target
         self.log = log
@@ -114,7 +122,8 @@ class _Step:
 
     def newer(self) -> list[Found]:
         """Return what the model has that the target does not."""
-        return [found for found in features(self.proto) if found.since > self.target]
+        newer = (found for found in features(self.proto) if found.since > self.target)
+        return [f for f in newer if f.feature is not IrFeature.OPSET or f.text not in self._allowed]
 
     def drop_unused_imports(self) -> None:
         """Drop imports of opsets that were released with a newer IR version, where no node is of the domain."""

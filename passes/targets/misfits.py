@@ -18,6 +18,14 @@ __all__ = ["misfits_of", "values_of", "where_to_find", "with_values"]
 
 _MISSING = object()
 
+_UNUSED = {
+    ("Resize", "nearest_mode"): ("mode", "nearest"),
+    ("Resize", "cubic_coeff_a"): ("mode", "cubic"),
+    ("Resize", "exclude_outside"): ("mode", "cubic"),
+    ("Resize", "extrapolation_value"): ("coordinate_transformation_mode", "tf_crop_and_resize"),
+}
+"""Attributes that mean nothing unless another has a value."""
+
 
 def misfits_of(targets: Targets) -> Unfit:
     """Return the function that says why the targets do not take a node, in one clause; it returns None if they do."""
@@ -94,13 +102,18 @@ def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorRow) -> str
     given = values_of(node)
     for name, values in row.attributes.items():
         value = _value(node, given, name, None)
-        if value is _MISSING or value in values:
+        if value is _MISSING or value in values or _is_unused(node, given, name):
             continue
         taken = " or ".join(map(_text, values))
         if value is None:
             return f"{target} takes {node.op_type} with {name} {taken}, and each call of the function sets it"
         return f"{target} takes {node.op_type} with {name} {taken}, not {_text(value)}"
     return None
+
+
+def _is_unused(node: onnx.NodeProto, given: Mapping[str, Any], name: str) -> bool:
+    other, value = _UNUSED.get((node.op_type, name), ("", None))
+    return bool(other) and _value(node, given, other, None) not in (value, None)
 
 
 def _value(node: onnx.NodeProto, given: Mapping[str, Any], name: str, opset: int | None) -> Any:

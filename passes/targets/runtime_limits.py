@@ -87,7 +87,7 @@ class RuntimeLimits(Pass):
     def _lower_ir(self, model: Model, loader: tuple[int, Target], log: ChangeLog) -> None:
         (newest, target), before = loader, model.proto.ir_version
         try:
-            lower_ir(model, newest, log, pass_name=self.name)
+            lower_ir(model, newest, log, pass_name=self.name, opset=target.opset or 0)
         except CannotMigrate as error:
             raise CannotMigrate(
                 f"{target} loads IR versions up to {newest}, and the model has {before}: {error.reason}",
@@ -98,7 +98,7 @@ class RuntimeLimits(Pass):
         reason = f"IR version {before} became {newest}, the newest that {target} loads"
         log.note(self.name, "ir-version", reason, subject="model")
         model.proto.ir_version = newest
-        log.record_fact("", "", IrLimit(newest))
+        log.record_fact("", "", IrLimit(newest, target.opset or 0))
 
     def _check_opset(self, target: Target, opset: int, log: ChangeLog) -> None:
         if target.opset is None or opset <= target.opset:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from onnx_migrate.errors import UsageError
-from tests.harness import model, random_feeds, run
+from onnx_migrate import migrate
+from onnx_migrate.errors import CannotMigrate, UsageError
+from tests.harness import model, random_feeds, require_opset, run
 from tests.lowering import lower, same_bits
+from tests.support.targets import targets_of
 
 MIXED = """<ir_version: 8, opset_import: ["":15, "local":1]>
 g (float[2,3,4] x) => (float[2,3,4] y) { a = local.Act(x)  y = Softmax<axis=0>(a) }
@@ -65,3 +68,29 @@ def test_a_function_for_which_a_step_writes_integers_is_inlined_below_opset_9() 
     result, _ = lower(source, 8)
     assert not result.functions
     assert [node.op_type for node in result.graph.node][-1] == "Reshape"
+
+
+OLD = targets_of('title = "Old"\n[[release]]\nopset = 8')
+
+
+def test_erf_comes_to_opset_8_for_a_runtime_and_not_by_number() -> None:
+    require_opset(20)
+    source = model("""<ir_version: 9, opset_import: ["": 20]> g (float[2,9] x) => (float[2,9] y, float[2,9] z)
+    { y = Gelu (x) z = Erf (x) }""")
+    feeds = random_feeds(source)
+    found = migrate(source, runtime=OLD, simplify=False)
+
+    assert found.model.opset_import[0].version == 8
+    assert "Erf" not in [node.op_type for node in found.model.graph.node]
+    assert any("opset 8 has no Erf" in change.reason for change in found.report.changes)
+    for theirs, ours in zip(run(source, feeds), run(found.model, feeds), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=2e-6)
+    with pytest.raises(CannotMigrate, match="Erf begins with opset 9"):
+        migrate(source, opset=8, simplify=False)
+
+
+def test_what_has_no_decomposition_is_refused_by_the_lowering() -> None:
+    source = model("""<ir_version: 8, opset_import: ["": 13]> g (float[1,1,4,4] x, float[1,4] r, int64[1] b) => (float[a,c,d,e] y)
+    { y = RoiAlign (x, r, b) }""")
+    with pytest.raises(CannotMigrate, match="RoiAlign"):
+        migrate(source, runtime=OLD, simplify=False)

@@ -117,3 +117,20 @@ def test_what_onnxsim_folds_is_found_to_be_a_fold() -> None:
             values.flat[5] += 0.3
             tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
     assert list(other_folded_weights(before, files.load(simplified)))
+
+
+@pytest.mark.parametrize(
+    ("step", "factor", "reader", "count"),
+    [(0.0, 1.0, "Relu", 0), (0.5, 1.0, "Relu", 1), (0.5, 2.0, "Relu", 0), (0.5, 1.0, "Tanh", 0)],
+    ids=["the same", "moved", "folded with the weight", "folded with the node behind"],
+)
+def test_a_bias_of_the_same_node_is_the_same(step: float, factor: float, reader: str, count: int) -> None:
+    text = "(float[1,4] x) => (float[1,4] y) {{ c = Gemm(x, w, b) y = {reader}(c) }}"
+    weight, bias = np.arange(16.0).reshape(4, 4), np.arange(4.0)
+    before = net(text.format(reader="Relu"), w=weight, b=bias)
+    after = net(text.format(reader=reader), w=weight * factor, b=bias + step)
+
+    differences = list(other_folded_weights(files.load(before), files.load(after)))
+
+    assert len(differences) == count
+    assert all("the bias 'b' differs in 4 of 4 elements" in text for _, text in differences)

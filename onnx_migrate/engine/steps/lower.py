@@ -12,6 +12,7 @@ from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.analysis.shape_arithmetic import OPERATORS
 from onnx_migrate.analysis.shape_refinement import refine_outputs
+from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decomposition_of
 from onnx_migrate.engine.steps.lost_types import fit_types, has_lost_types
 from onnx_migrate.engine.steps.lowering_registry import Lowering, lowering_from
 from onnx_migrate.engine.steps.node_steps import apply_adapter, is_of_domain, node_name, true_version
@@ -56,6 +57,8 @@ class Lower(Visitor):
     """The domain whose nodes are lowered, "" for ai.onnx."""
     pass_name: str = "lower_opset"
     refusals: list[LoweringRefusal] = field(default_factory=list)
+    write_out: bool = False
+    """Whether a node whose step is refused is decomposed, if its operator has a decomposition."""
     repeats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -124,6 +127,9 @@ class Lower(Visitor):
                     code="no-adapter",
                     hint=f"migrate to opset {leaves} instead",
                 )
+            written_out = decomposition_of(node.domain, node.op_type) if self.write_out else None
+            if step.refusal and written_out is not None:
+                return self._written_out(written_out, node, scope, version)
             if step.refusal:
                 raise self._error(step.refusal, code="no-equal", hint=step.hint)
             casts = has_lost_types(step, node, scope)
@@ -174,6 +180,20 @@ class Lower(Visitor):
             apply_adapter(step.adapt, step.code, rewriter)
         rewriter.finish()
         self._used_at_run_time += rewriter.used_at_run_time
+        rewriter.exactness = rewriter.exactness or step.exactness
+        return rewriter
+
+    def _written_out(
+        self, step: Decomposition, node: onnx.NodeProto, scope: Scope, version: int
+    ) -> LoweringRewriter:
+        """Decompose a node at its version; what is written goes on down from there."""
+        where = Where(scope.path, node_name(node), node.op_type, version, version)
+        rewriter = LoweringRewriter(node, scope, version, version, where, self._values[id(scope.body)])
+        rewriter.default_reason = (
+            f"opset {self.target} has no {step.operator}, which is close to this: {step.reason}"
+        )
+        apply_adapter(step.adapt, step.code, rewriter)
+        rewriter.finish()
         rewriter.exactness = rewriter.exactness or step.exactness
         return rewriter
 

@@ -45,13 +45,18 @@ def body_opsets(
     return [(owner, onnx_opset(owner.opset_import, ir_version=proto.ir_version)) for owner in owners]
 
 
-def lower_model(model: Model, target: int, log: ChangeLog, pass_name: str) -> Lowered:
-    """Lower all bodies of a sorted model that are newer than `target`, in place unless functions are inlined."""
+def lower_model(
+    model: Model, target: int, log: ChangeLog, pass_name: str, *, write_out: bool = False
+) -> Lowered:
+    """Lower all bodies of a sorted model that are newer than `target`, in place unless functions are inlined.
+
+    With `write_out`, operators without an exact form below are decomposed where a decomposition is registered.
+    """
     widen_constants(model, target, log, pass_name)
     trial = log.trial()
     while True:
         whole = model.copy() if model.proto.functions else model
-        refusals = _lower(model, target, log)
+        refusals = _lower(model, target, log, write_out)
         wanting = {
             item.function
             for item in refusals
@@ -77,9 +82,9 @@ def lower_model(model: Model, target: int, log: ChangeLog, pass_name: str) -> Lo
         trial = log.trial()
 
 
-def _lower(model: Model, target: int, log: ChangeLog) -> list[LoweringRefusal]:
+def _lower(model: Model, target: int, log: ChangeLog, write_out: bool) -> list[LoweringRefusal]:
     proto = model.proto
-    driver = Driver(lower := Lower(proto, target, log))
+    driver = Driver(lower := Lower(proto, target, log, write_out=write_out))
     found = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
     for scope, (owner, version) in zip(found, body_opsets(proto), strict=True):
         if version is not None and version > target:

@@ -76,6 +76,7 @@ def parse_table(data: bytes, file: str) -> Table:
         fields.texts("packages"),
         cast("Literal['refused', 'tried']", fields.choice("newer", ("refused", "tried"), "refused")),
         fields.choice("operators", ("listed", "any"), "any") == "listed",
+        fields.flag("custom_operators"),
         _number_of(fields, "newest"),
         _number_of(fields, "default"),
         fields.texts("notes"),

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
-from difflib import get_close_matches
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.spec.targets.combined import Targets
 from onnx_migrate.spec.targets.read import read_table
 from onnx_migrate.spec.targets.releases import installed, is_later, is_number, key, plain
 from onnx_migrate.spec.targets.rows import Bundle, ReleaseRow, Table
-from onnx_migrate.spec.targets.shipped import find, known_names, spellings
 from onnx_migrate.spec.targets.target import Target
+from onnx_migrate.spec.targets.wording import understand
 
 __all__ = ["resolve"]
 
@@ -42,12 +40,12 @@ def _target(text: str) -> Target:
     path, release = _path(text)
     if path:
         return _at(read_table(path), release, text)
-    release, (table, bundle) = _named(text)
-    if bundle is not None:
-        own, later = _bundled(bundle, release, text)
-        target = _at(table, own, text)
+    meant = understand(text)
+    if meant.product is not None:
+        own, later = _bundled(meant.product, meant.release, text)
+        target = _at(meant.table, own, text)
         return replace(target, later=target.later or later)
-    return _at(table, release, text)
+    return _at(meant.table, meant.release, text, guess=not meant.among_words)
 
 
 def _path(text: str) -> tuple[str, str]:
@@ -59,62 +57,20 @@ def _path(text: str) -> tuple[str, str]:
     return (own, "") if own.endswith(".toml") or os.sep in own else ("", "")
 
 
-def _named(text: str) -> tuple[str, tuple[Table, Bundle | None]]:
-    """Return release and table of a request; of "Jetson with TensorRT 8.2" those of the part that names a release."""
-    parts = [
-        re.sub(r"^(?:an?|the|for|runs?)\s+", "", part, flags=re.I)
-        for part in re.split(r"\s(?:with|on|for|using)\s", text.strip(), flags=re.I)
-    ]
-    found = [(release, known) for name, release in map(_split, parts) if (known := find(name))]
-    if not found:
-        raise _unknown(text, _split(parts[-1])[0])
-    return max(found, key=lambda item: bool(item[0]))
-
-
-def _split(text: str) -> tuple[str, str]:
-    """Return name and release of a request: of "TensorRT 8.2", "tensorrt=8.2" and "windows10 build 19041" too."""
-    own = text.strip()
-    name, given, release = (part.strip() for part in own.partition("=="))
-    if given and not release:
-        raise UsageError(
-            f"{text!r} names no release", code="release-needed", hint="write it as in onnxruntime==1.14"
-        )
-    if given:
-        return name, release
-    if plain(own) in spellings():
-        return own, ""
-    found = re.fullmatch(
-        r"(.*?[^\s=@:])(?:\s*[=@:]\s*|\s+)(?:(?:build|release|version|v)\.?\s*)?([\w.]*\d[\w.]*)",
-        own,
-        re.I,
-    )
-    return (found[1], found[2]) if found else (own, "")
-
-
-def _unknown(text: str, name: str) -> UsageError:
-    names = spellings()
-    close = [names[item] for item in get_close_matches(plain(name), list(names), 3, 0.7)]
-    meant = f"did you mean {' or '.join(dict.fromkeys(close))}? " if close else ""
-    return UsageError(
-        f"{text!r} is not a known runtime",
-        code="no-such-runtime",
-        hint=f"{meant}known are {', '.join(known_names())}; with a release, as in onnxruntime==1.14, or the path of a file"
-        " of your own, ./mychip.toml",
-    )
-
-
-def _at(table: Table, release: str, request: str) -> Target:
-    """Return the target for a release of a runtime; "" is the installed one."""
+def _at(table: Table, release: str, request: str, *, guess: bool = True) -> Target:
+    """Return the target for a release of a runtime; "" is the installed one, unless that must not be guessed."""
     rows = table.releases
     if not rows[0].since:
         return Target(table, rows[0], release, release if is_number(release) else "", request)
     if not release:
-        own = installed(table.packages)
+        own = installed(table.packages) if guess else None
         if own or table.default:
             found = _at(table, own or table.default, request)
             return replace(found, installed=bool(own), assumed=not own)
     if not release:
-        missing = f"{table.title} is not installed, so its" if table.packages else f"the {table.title}"
+        missing = (
+            f"{table.title} is not installed, so its" if table.packages and guess else f"the {table.title}"
+        )
         raise UsageError(
             f"{missing} release must be named",
             code="release-needed",

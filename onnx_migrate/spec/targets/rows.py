@@ -141,6 +141,8 @@ class Table:
     """What the runtime does with models of newer opsets than it takes."""
     listed: bool = False
     """Whether an operator without a row is missing."""
+    custom_operators: bool = False
+    """Whether an operator that neither ONNX nor ONNX Runtime defines may be a plugin, so that it is not missing."""
     newest: str = ""
     """The newest release that the rows were checked against."""
     default: str = ""

@@ -44,7 +44,7 @@ def find(name: str) -> tuple[Table, Bundle | None] | None:
 def _others() -> dict[str, tuple[Table, Bundle | None]]:
     found: dict[str, tuple[Table, Bundle | None]] = {}
     for table in tables():
-        found |= {plain(alias): (table, None) for alias in (*table.aliases, table.title)}
+        found |= {plain(alias): (table, None) for alias in (*table.packages, *table.aliases, table.title)}
         for bundle in table.bundles:
             found |= {plain(alias): (table, bundle) for alias in bundle.names}
     return found

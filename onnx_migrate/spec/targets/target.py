@@ -11,6 +11,9 @@ from onnx_migrate.spec.targets.rows import FaultRow, Lower, OperatorRow, Release
 
 __all__ = ["Target"]
 
+_DEFINED = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft")
+"""The domains whose operators ONNX or ONNX Runtime defines: an operator of another may be a plugin."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -80,7 +83,9 @@ class Target:
         rows = self.rows_of(domain, operator)
         if any(row.lacking for row in rows):
             return False
-        return bool(rows) or not self.table.listed
+        if rows or not self.table.listed:
+            return True
+        return self.table.custom_operators and domain not in _DEFINED
 
     def newest_version(self, domain: str, operator: str) -> int | None:
         """Return the newest version of an operator that it takes, None if no bound is known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.written_out import at, check_written_out
@@ -87,3 +88,22 @@ def test_the_place_of_the_minimum() -> None:
     check_written_out(text, "ArgMin")
     ints = text.replace("float[2,5]", "int32[2,5]")
     check_written_out(ints, "ArgMin", variants=["plain"], refused={"plain": "no-equal"})
+
+
+@pytest.mark.parametrize(
+    ("operator", "low", "high"), [("Asinh", -3, 3), ("Acosh", 1, 5), ("Atanh", -0.95, 0.95)]
+)
+def test_inverse_functions(operator: str, low: float, high: float) -> None:
+    x = np.linspace(low, high, 6, dtype=np.float32).reshape(2, 3)
+    feeds = {"a": x, "b": x, "c": x[0]}
+    check_written_out(source(f"{operator} (a)", 13), operator, feeds=feeds, rtol=1e-5, atol=1e-6)
+
+
+def test_quotients_are_products() -> None:
+    constant = at(13, "g (float[2,3] x) => (float[2,3] y) <float[3] w = {3.0, -7.0, 0.1}> { y = Div (x, w) }")
+    result = check_written_out(constant, "Div", rtol=1e-6)
+    assert [node.op_type for node in result.graph.node] == ["Mul"]
+    check_written_out(source("Div (a, b)", 13), "Div", rtol=1e-6)
+    ones = {name: np.ones(shape, np.int32) for name, shape in (("a", (2, 3)), ("b", (2, 3)), ("c", (3,)))}
+    integers = source("Div (a, b)", 13, "int32")
+    check_written_out(integers, "Div", variants=["plain"], refused={"plain": "no-equal"}, feeds=ones)

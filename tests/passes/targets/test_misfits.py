@@ -25,7 +25,8 @@ from = "3.1"
 
 def reason(body: str, *tables: str, kind: str = "float") -> str | None:
     proto = model(
-        f'<ir_version: 8, opset_import: ["": 17, "own": 1]> g ({kind}[1,2,4,4] x) => (float[a,b,d,e] y) {{ y = {body} }}'
+        f'<ir_version: 8, opset_import: ["": 17, "own": 1]>'
+        f" g ({kind}[1,2,4,4] x, float[4] s) => (float[a,b,d,e] y) {{ y = {body} }}"
     )
     (scope,) = scopes(proto, Model(proto).weights, result_ir_version=8)
     return misfits_of(targets_of(*tables))(proto.graph.node[0], scope)
@@ -40,6 +41,12 @@ def test_an_operator_without_a_row_is_lacking_where_the_table_lists_all() -> Non
     assert reason("Tanh (x)", LISTED) == "Chip 2.0 has no Tanh"
     assert reason("own.Relu (x)", LISTED) == "Chip 2.0 has no own.Relu"
     assert reason("Tanh (x)", ROW) is None
+
+
+def test_a_table_may_leave_operators_of_others_to_plugins() -> None:
+    plugins = LISTED.replace('operators = "listed"', 'operators = "listed"\ncustom_operators = true')
+    assert reason("own.Relu (x)", plugins) is None
+    assert reason("Tanh (x)", plugins) == "Chip 2.0 has no Tanh"
 
 
 def test_what_several_lack_names_all_of_them() -> None:
@@ -66,6 +73,21 @@ def test_element_types(kind: str, fits: bool) -> None:
     assert (found is None) == fits
     if not fits:
         assert found == "Chip 2.0 takes Softmax of float or float16, not of double"
+
+
+def test_an_attribute_that_means_nothing_is_not_held_against_the_values() -> None:
+    keys = 'attributes = { nearest_mode = ["floor"], cubic_coeff_a = [-0.75] }'
+    assert reason('Resize <mode = "linear"> (x, , s)', limited(keys)) is None
+    assert reason('Resize <mode = "linear", cubic_coeff_a = -0.5> (x, , s)', limited(keys)) is None
+    assert (
+        reason("Resize (x, , s)", limited(keys))
+        == "Chip 2.0 takes Resize with nearest_mode floor, not round_prefer_floor"
+    )
+    floor = 'mode = "cubic", nearest_mode = "ceil"'
+    assert reason(f"Resize <{floor}> (x, , s)", limited(keys)) is None
+    assert reason(f"Resize <{floor}, cubic_coeff_a = -0.5> (x, , s)", limited(keys)) == (
+        "Chip 2.0 takes Resize with cubic_coeff_a -0.75, not -0.5"
+    )
 
 
 def test_where_an_operator_is_said_to_be_missing_and_who_has_it() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from onnx_migrate import files
+from onnx_migrate import files, migrate
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -111,3 +111,15 @@ g (bool c, float[1,1,4,4] x) => (float[a,b,d,e] y) {{
     _, log = fitted(proto, resolve([f"onnxruntime=={release}"]))
 
     assert [note.code for note in log.notes] == ["runtime-fault"] * wrong
+
+
+def test_an_opset_newer_than_the_ir_version_stays_where_the_runtime_takes_both() -> None:
+    source = """<ir_version: 4, opset_import: ["": 9]> g (float[2] x) => (float[2] y) <float[2] w = {1.0, 2.0}>
+    { y = Add (x, w) }"""
+    result = migrate(model(source), runtime=targets_of("[[release]]\nopset = 9\nir = 3"), simplify=False)
+
+    assert (result.model.ir_version, result.model.opset_import[0].version) == (3, 9)
+    assert [value.name for value in result.model.graph.input] == ["x", "w"]
+    onnx.checker.check_model(result.model)
+    with pytest.raises(CannotMigrate, match="opset 9"):
+        migrate(model(source), runtime=targets_of("[[release]]\nir = 3"), simplify=False)

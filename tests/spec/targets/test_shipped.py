@@ -24,7 +24,9 @@ def test_no_name_stands_for_two_runtimes() -> None:
     seen: dict[str, str] = {}
     for table in tables():
         products = [name for bundle in table.bundles for name in bundle.names]
-        for name in {plain(item) for item in (table.name, table.title, *table.aliases, *products)}:
+        for name in {
+            plain(item) for item in (table.name, table.title, *table.packages, *table.aliases, *products)
+        }:
             assert seen.setdefault(name, table.name) == table.name, name
 
 
