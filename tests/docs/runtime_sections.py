@@ -153,9 +153,10 @@ def _operators(table: Table, sources: Sources) -> str:
 
 
 def _extent(table: Table) -> str:
-    """Return how many operators the table lists, or that there are none that it knows not to have."""
-    named = {(row.domain, name) for row in table.operators if not row.lacking for name in row.names}
-    lacking = {(row.domain, name) for row in table.operators if row.lacking for name in row.names}
+    """Return how many operators the newest release has by the table, or how many are known to be missing."""
+    rows = [row for row in table.operators if not row.until]
+    named = {(row.domain, name) for row in rows if not row.lacking for name in row.names}
+    lacking = {(row.domain, name) for row in rows if row.lacking for name in row.names}
     if table.listed:
         return f"{len(named)} listed"
     return f"all but {len(lacking)}" if lacking else "all"
