@@ -181,8 +181,12 @@ def _lowerings(options: PipelineOptions) -> list[Pass]:
 
 
 def _bounding(options: PipelineOptions) -> Targets | None:
-    """Return the targets if they take some operators only up to a version, so that each model has a newest opset of its own."""
-    return options.targets if options.targets and options.targets.bounds_versions else None
+    """Return the targets if they bind the opset of some models: by versions of operators, or because they compute wrongly."""
+    targets = options.targets
+    if targets is None:
+        return None
+    faults = any(fault.opset is not None for _, fault in targets.faults)
+    return targets if targets.bounds_versions or faults else None
 
 
 def _wanted(options: PipelineOptions) -> dict[str, tuple[int, bool]]:

@@ -16,7 +16,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.targets import Targets
 
 from .ir_version import fit_ir_version
-from .targets.operator_bound import bound_opset
+from .targets.operator_bound import bound_opset, fault_bound
 
 __all__ = ["LowerOpset"]
 
@@ -50,6 +50,9 @@ class LowerOpset(Pass):
             model, lowered = self._lower(model, opset, log).model, True
             if _newest(model) > opset:
                 break  # the nearest that can be reached
+        wished = _newest(model) if self.targets is None else self._without_faults(model, self.targets, log)
+        if wished < _newest(model):
+            model, lowered = self._lower(model, wished, log, nearest=True).model, True
         if lowered and not self.keep_ir:
             fit_ir_version(model, log, self.name)
         return model
@@ -60,8 +63,13 @@ class LowerOpset(Pass):
             return self.opset
         return bound_opset(model.proto, self.targets, min(self.opset, _newest(model)), log, self.name)
 
-    def _lower(self, model: Model, opset: int, log: ChangeLog) -> Lowered:
+    def _without_faults(self, model: Model, targets: Targets, log: ChangeLog) -> int:
+        """Return the opset at which no target computes a node wrongly, which need not be reached."""
+        return fault_bound(model.proto, targets, _newest(model), log, self.name)
+
+    def _lower(self, model: Model, opset: int, log: ChangeLog, *, nearest: bool = False) -> Lowered:
         """Lower to an opset, or to the nearest one where that will do."""
+        nearest = nearest or self.nearest
         if opset < OLDEST:
             raise UsageError(
                 f"models are not lowered to opset {opset}: opsets below {OLDEST} cannot be run, so nothing could be"
@@ -69,12 +77,12 @@ class LowerOpset(Pass):
                 code="no-such-opset",
                 hint=f"ask for opset {OLDEST} or above",
             )
-        whole, trial = model.copy() if self.nearest else model, log.trial()
+        whole, trial = model.copy() if nearest else model, log.trial()
         lowered = lower_model(model, opset, log, self.name, write_out=self.write_out)
         if not lowered.refusals:
             return lowered
         refusal = _refusal(lowered.refusals)
-        if not self.nearest:
+        if not nearest:
             raise refusal
         trial.roll_back()
         reached = max(item.nearest for item in lowered.refusals)

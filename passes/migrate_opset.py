@@ -30,7 +30,7 @@ from onnx_migrate.spec.runtime_operators import is_runtime_operator
 from onnx_migrate.spec.schema import is_onnx, newest_opset, signature_at
 from onnx_migrate.spec.targets import Targets
 
-from .targets.operator_bound import bound_opset
+from .targets.operator_bound import bound_opset, fault_bound
 
 __all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
 
@@ -181,6 +181,8 @@ class MigrateOpset(Pass):
         target = max(self.opset, newest or 0) if self.newer == "keep" else self.opset
         if self.targets is not None:
             target = bound_opset(proto, self.targets, target, log, self.name)
+            if self.newer == "lower":
+                target = fault_bound(proto, self.targets, target, log, self.name)
         if newest is not None and newest > target and self.newer == "refuse":
             raise CannotMigrate(
                 f"the model has opset {newest}, which is newer than the target {target}, and lowering was not asked for",

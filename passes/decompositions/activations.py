@@ -8,7 +8,7 @@ from onnx_migrate.engine.steps.decomposition_registry import decomposition
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from .forms import become, clip, negative, number, positive
+from .forms import become, clip, negative, number, positive, sign
 
 
 @decomposition("HardSigmoid", exactness=Exactness.EQUIVALENT)
@@ -175,7 +175,7 @@ def erf(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     total = rw.before("Mul", [total, t], hint="term")
     bell = rw.before("Exp", [rw.before("Neg", [rw.before("Mul", [x, x])])], hint="bell")
     value = rw.before("Sub", [constant(1), rw.before("Mul", [total, bell])], hint="value")
-    become(rw, "Mul", value, rw.before("Sign", [x]))
+    become(rw, "Mul", value, sign(rw, x, size))
 
 
 def _below_zero(rw: LoweringRewriter, x: str, alpha: float) -> str:

@@ -14,7 +14,7 @@ from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 from ..lowerings.building import cast, scalar
 from ..lowerings.selecting import select
-from .forms import become, is_float, number
+from .forms import become, is_float, number, sign
 
 _BOOL = TensorProto.BOOL
 
@@ -198,7 +198,7 @@ def hyperbolic(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def inverse_hyperbolic(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """It is the logarithm of |X| + sqrt(X² + 1), with the sign of X, or of X + sqrt(X² - 1).
 
-    What changes: Mul, Add, Sqrt, Add and Log; of Asinh Abs, Sign and Mul too.
+    What changes: Mul, Add, Sqrt, Add and Log; of Asinh Abs, Div and Mul too.
 
     Why equal: the definitions. Asinh loses digits near 0: 1.2e-7 seen, of results around 0. X² overflows above 1.8e19.
 
@@ -211,7 +211,7 @@ def inverse_hyperbolic(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     root = rw.before("Sqrt", [rw.before("Add", [square, number(rw, 1 if of_sine else -1, x)])])
     curve = rw.before("Log", [rw.before("Add", [size, root])])
     if of_sine:
-        become(rw, "Mul", curve, rw.before("Sign", [x]))
+        become(rw, "Mul", curve, sign(rw, x, size))
     else:
         become(rw, "Identity", curve)
 
@@ -241,6 +241,17 @@ def xor(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Why equal: the truth table. Bit for bit.
     """
     become(rw, "Not", rw.before("Equal", list(node.input)))
+
+
+@decomposition("Not")
+def negated(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """A truth value is negated where it equals false.
+
+    What changes: Equal.
+
+    Why equal: the truth table. Bit for bit.
+    """
+    become(rw, "Equal", node.input[0], rw.constant(np.array(False), "false"))
 
 
 @decomposition("Or")

@@ -21,12 +21,21 @@ __all__ = [
     "number",
     "positive",
     "reduce_as",
+    "sign",
     "spatial_axes",
 ]
 
 
 def become(rw: LoweringRewriter, operator: str, *inputs: str) -> None:
-    """Let the node be the last one of its decomposition: another operator, of these inputs, without attributes."""
+    """Let the node be the last one of its decomposition: another operator, of these inputs, without attributes.
+
+    In place of an Identity, the node written last produces the output, if it is that which gives the value.
+    """
+    last = rw.preceding[-1] if rw.preceding else None
+    if operator == "Identity" and last is not None and list(last.output) == list(inputs):
+        last.output[0] = rw.output(0)
+        rw.remove()
+        return
     rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
     rw.rename(operator)
     del rw.node.input[:]
@@ -103,3 +112,11 @@ def is_float(rw: LoweringRewriter, value: str) -> bool:
 def number(rw: LoweringRewriter, value: float, like: str) -> str:
     """Return a scalar of the element type of `like`, rounded from a float32 as attributes are."""
     return rw.constant(np.array(np.float32(value), rw.numpy_type(like)), "number")
+
+
+def sign(rw: LoweringRewriter, value: str, size: str) -> str:
+    """Return floats divided by their absolute values `size`: 1 or -1, and 0 for 0 and what is hardly more."""
+    limits = np.finfo(rw.numpy_type(value))
+    least = limits.tiny if limits.dtype != np.float16 else limits.smallest_subnormal
+    least_size = rw.constant(np.array(least, limits.dtype), "least")
+    return rw.before("Div", [value, rw.before("Add", [size, least_size])], hint="sign")

@@ -13,6 +13,7 @@ from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 from ..lowerings.building import integers, reduce, slice_axes
+from ..lowerings.building import squeeze as drop_axes
 from .forms import become, number
 
 
@@ -152,8 +153,50 @@ def split(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     for name, length in zip(list(node.output), lengths, strict=True):
         start, end = end, end + length
         if name:
-            rw.after("Identity", [slice_axes(rw, x, [start], [end], [axis])], [name])
+            slice_axes(rw, x, [start], [end], [axis])
+            rw.preceding[-1].output[0] = name
     rw.remove()
+
+
+@decomposition("Gather")
+def gather(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """One index, or a few, are Slices.
+
+    What changes: a Slice for each run of indices that follow each other, Concat of these, and Squeeze for a single index.
+
+    Why equal: the text. Bit for bit.
+
+    Limits: the indices must be constants of at most one axis, and not more than 16 runs.
+    """
+    x, axis = rw.input(0), int(rw.get("axis", 0))
+    given = rw.known(rw.input(1))
+    if given is None:
+        rw.refuse(f"its indices ({rw.input(1)!r}) are computed at run time", code="needs-constant")
+    if axis < 0:
+        axis += rw.need_rank(x)
+    runs = _runs([int(index) for index in given.reshape(-1)])
+    if given.ndim > 1 or not 0 < len(runs) <= _MOST_RUNS:
+        rw.refuse(
+            f"its indices, of shape {list(given.shape)}, are more than {_MOST_RUNS} slices", code="no-equal"
+        )
+    end_of_all = int(np.iinfo(np.int64).max)
+    parts = [slice_axes(rw, x, [start], [end or end_of_all], [axis]) for start, end in runs]
+    whole = parts[0] if len(parts) == 1 else rw.before("Concat", parts, axis=axis)
+    become(rw, "Identity", whole if given.ndim else drop_axes(rw, whole, [axis]))
+
+
+_MOST_RUNS = 16
+
+
+def _runs(indices: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the bounds of slices that have elements at these places, one behind the other."""
+    runs: list[tuple[int, int]] = []
+    for index in indices:
+        if runs and runs[-1][1] == index != 0:
+            runs[-1] = (runs[-1][0], index + 1)
+        else:
+            runs.append((index, index + 1))
+    return runs
 
 
 @decomposition("DepthToSpace", "SpaceToDepth")
@@ -190,7 +233,10 @@ def _split_lengths(rw: LoweringRewriter, axis: int) -> list[int]:
     if given is not None:
         return [int(length) for length in given]
     if rw.version >= 13 and rw.input(1):
-        return [int(length) for length in rw.need_constant(1, "lengths").reshape(-1)]
+        known = rw.known(rw.input(1))
+        if known is None:
+            rw.refuse(f"its lengths ({rw.input(1)!r}) are computed at run time", code="needs-constant")
+        return [int(length) for length in known.reshape(-1)]
     shape = rw.shape(rw.input(0))
     length = None if shape is None else shape[axis]
     if length is None:

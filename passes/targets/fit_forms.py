@@ -80,7 +80,7 @@ class FitForms(Pass):
         proto = model.proto
         forms = [(name, form) for name, form in _FORMS.items() if name in self.targets.write]
         if forms and any(_concerns(forms, node) for node in all_nodes(proto)):
-            visitor = _Visitor(proto, 0, log, self.name, targets=self.targets, forms=forms)
+            visitor = _Visitor(proto, 0, log, pass_name=self.name, targets=self.targets, forms=forms)
             driver = Driver(visitor)
             for scope, (_, version) in zip(body_scopes(model), body_opsets(proto), strict=True):
                 if version is not None:

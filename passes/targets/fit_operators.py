@@ -15,7 +15,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.targets import Targets
 
-from .misfits import misfits_of, where_to_find
+from .misfits import misfits_of, newer_forms, where_to_find
 
 __all__ = ["FitOperators"]
 
@@ -39,7 +39,9 @@ class FitOperators(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
         self._inline(model, log)
-        fitted = decompose_model(model, misfits_of(self.targets), log, self.name)
+        fitted = decompose_model(
+            model, misfits_of(self.targets), log, self.name, newer=newer_forms(self.targets)
+        )
         if fitted.refusals:
             raise self._refusal(fitted.refusals)
         return fitted.model

@@ -10,11 +10,12 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.engine.steps.decompose import Unfit
+from onnx_migrate.engine.steps.decompose import Newer, Unfit
 from onnx_migrate.spec.element_types import type_name
+from onnx_migrate.spec.schema import signature_at
 from onnx_migrate.spec.targets import OperatorRow, Target, Targets
 
-__all__ = ["misfits_of", "values_of", "where_to_find", "with_values"]
+__all__ = ["misfits_of", "newer_forms", "values_of", "where_to_find", "with_values"]
 
 _MISSING = object()
 
@@ -49,6 +50,21 @@ def misfits_of(targets: Targets) -> Unfit:
         return None
 
     return unfit
+
+
+def newer_forms(targets: Targets) -> Newer | None:
+    """Return the function that says why the targets do not take an operator at an opset; None if no version is bound."""
+    if not targets.bounds_versions:
+        return None
+
+    @cache
+    def newer(operator: str, opset: int) -> str | None:
+        found, form = targets.newest_version("", operator), signature_at("", operator, opset)
+        if found is None or form is None or form.since_version <= found[0]:
+            return None
+        return f"{found[1]} takes {operator} up to version {found[0]}, not {form.since_version}"
+
+    return newer
 
 
 def where_to_find(targets: Targets, node_domain: str, operator: str) -> str:

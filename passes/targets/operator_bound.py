@@ -1,4 +1,4 @@
-"""The opset that a model can have in runtimes that take some of its operators only up to a version."""
+"""The opset that a model can have in runtimes that take operators up to a version, or compute them wrongly from an opset on."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 import onnx
 
-from onnx_migrate.model.graphs import all_nodes, called, function_key
+from onnx_migrate.engine.steps.lower import OLDEST
+from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.schema import is_onnx, versions
 from onnx_migrate.spec.targets import Targets
 
-__all__ = ["OpsetBound", "bound_opset"]
+from .faults import faulty_nodes
+
+__all__ = ["OpsetBound", "bound_opset", "fault_bound"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,30 @@ def bound_opset(proto: onnx.ModelProto, targets: Targets, opset: int, log: Chang
             "operator-bound",
             f"opset {bound} is the newest for {targets} here, because {target} takes {operator} up to version {version}",
             subject=operator,
+        )
+    return bound
+
+
+def fault_bound(proto: onnx.ModelProto, targets: Targets, opset: int, log: ChangeLog, pass_name: str) -> int:
+    """Return the newest opset up to `opset` at which no target computes a node wrongly; `opset` if there is none.
+
+    A note says which node keeps it below `opset`, once.
+    """
+    bound, oldest, why = opset, max(targets.oldest or OLDEST, OLDEST), None
+    for target in targets:
+        for node, fault in faulty_nodes(target, proto, bound):
+            if fault.opset is not None and oldest < fault.opset <= bound:
+                bound, why = fault.opset - 1, (node, fault, target)
+    known = log.fact(OpsetBound, "", "")
+    if why is not None and (known is None or bound < known.opset):
+        node, fault, target = why
+        log.record_fact("", "", OpsetBound(bound))
+        log.note(
+            pass_name,
+            "operator-bound",
+            f"opset {bound} is the newest for {targets} here: {node_label(node)}: from opset {fault.opset} on, {target}"
+            f" {fault.text}",
+            subject=node.name,
         )
     return bound
 

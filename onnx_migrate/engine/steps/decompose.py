@@ -38,6 +38,10 @@ Unfit = Callable[[onnx.NodeProto, Scope], str | None]
 """Returns why a target does not take a node, as in "TensorRT 8.5 has no LayerNormalization"; None if it takes it."""
 
 
+Newer = Callable[[str, int], "str | None"]
+"""Returns why a target does not take an operator of ai.onnx in its form at an opset, None if it takes it."""
+
+
 @dataclass
 class Decompose(Lower):
     """Writes each node that does not fit with operators that do; `refusals` has the nodes for which that is impossible.
@@ -47,6 +51,8 @@ class Decompose(Lower):
 
     pass_name: str = "fit_operators"
     unfit: Unfit = field(kw_only=True)
+    newer: Newer | None = field(default=None, kw_only=True)
+    """Asked of what is written; the nodes of the model have the opset that they have."""
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset for a node that does not fit, None for any other."""
@@ -74,6 +80,8 @@ class Decompose(Lower):
             return None
         _, ancestors = self._written_for[id(node)]
         reason = self.unfit(node, scope)
+        if reason is None and ancestors and self.newer is not None and is_onnx(node.domain):
+            reason = self.newer(node.op_type, self._opset)
         if reason is None:
             return self._lifted(node, scope, version, ancestors) if is_onnx(node.domain) else None
         operator = node.op_type
@@ -115,12 +123,15 @@ class Decompose(Lower):
             rewriter.exactness = rewriter.exactness or written_out.exactness
             return rewriter
         ends_at = _last_step(node.op_type) if is_onnx(node.domain) else None
-        if ends_at is None or version < ends_at:
+        limited = self.unfit(onnx.NodeProto(op_type=node.op_type, domain=node.domain), scope) is None
+        if not is_onnx(node.domain) or (not limited and (ends_at is None or version < ends_at)):
             raise self._error(
                 f"{reason}, and onnx-migrate cannot write it with other operators", code="target-lacks"
             )
         while (form := signature_at(node.domain, node.op_type, version)) is not None:
             step = lowering_from(node.domain, node.op_type, form.since_version)
+            if step is None and limited:  # other values or types are taken, but no step leads to them
+                break
             if step is None or step.refusal:
                 why = step.refusal if step else f"{node.op_type} has no step down"
                 raise self._error(
@@ -128,9 +139,12 @@ class Decompose(Lower):
                 )
             casts = has_lost_types(step, node, scope)
             if step.adapt or casts or step.exactness is not Exactness.EXACT:
-                return self._stepped(step, node, scope, ends_at - 1, where, casts=casts, reason=reason)
+                below = ends_at - 1 if ends_at and not limited else step.leaves - 1
+                return self._stepped(step, node, scope, below, where, casts=casts, reason=reason)
             version = form.since_version - 1
-        raise self._error(f"{reason}, and its steps down leave it as it is", code="target-lacks")
+        raise self._error(
+            f"{reason}, and onnx-migrate cannot write it with other operators", code="target-lacks"
+        )
 
     def _stepped(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnx_migrate.analysis.scope import Scope, scopes
-from onnx_migrate.engine.steps.decompose import Decompose, Unfit
+from onnx_migrate.engine.steps.decompose import Decompose, Newer, Unfit
 from onnx_migrate.engine.steps.lower_model import NEEDS_CALLER, Lowered, body_opsets, inline_refused
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -14,17 +14,20 @@ from onnx_migrate.spec.opsets import onnx_opset
 __all__ = ["body_scopes", "decompose_model"]
 
 
-def decompose_model(model: Model, unfit: Unfit, log: ChangeLog, pass_name: str) -> Lowered:
+def decompose_model(
+    model: Model, unfit: Unfit, log: ChangeLog, pass_name: str, *, newer: Newer | None = None
+) -> Lowered:
     """Write the nodes of a sorted model that do not fit with others, in place unless functions are inlined.
 
-    The opsets stay. The model is of no use if there are refusals; these are in the order of the nodes.
+    The opsets stay. What is written has no operator of which `newer` says that its form at the opset is not taken. The
+    model is of no use if there are refusals; these are in the order of the nodes.
     """
     trial = log.trial()
     while any(
         unfit(node, scope) for top in body_scopes(model) for scope in top.nested() for node in scope.body.node
     ):
         whole = model.copy() if model.proto.functions else model
-        visitor = Decompose(model.proto, 0, log, pass_name=pass_name, unfit=unfit)
+        visitor = Decompose(model.proto, 0, log, pass_name=pass_name, unfit=unfit, newer=newer)
         driver = Driver(visitor)
         for scope, (_, version) in zip(body_scopes(model), body_opsets(model.proto), strict=True):
             if version is not None:

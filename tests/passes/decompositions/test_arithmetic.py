@@ -61,6 +61,10 @@ def test_logic(operator: str, opset: int) -> None:
     check_written_out(source(f"{operator} (a, b)", opset, "bool"), operator)
 
 
+def test_not() -> None:
+    check_written_out(source("Not (a)", 13, "bool"), "Not")
+
+
 def test_operators_that_are_written_by_each_other() -> None:
     check_written_out(source("Or (a, b)", 13, "bool"), "Or", "And")
 

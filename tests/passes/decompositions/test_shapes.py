@@ -109,3 +109,25 @@ def test_depth_and_space(call: str, result: str) -> None:
         call.partition(" ")[0],
         refused={"symbolic": "needs-shape", "unranked": "needs-shape"},
     )
+
+
+@pytest.mark.parametrize("opset", [9, 13])
+@pytest.mark.parametrize("indices", ["0", "-1", "2"])
+def test_gather_of_one_index(indices: str, opset: int) -> None:
+    call = f"g (float[2,4] x) => (float[2] y) <int64 i = {{{indices}}}> {{ y = Gather <axis = 1> (x, i) }}"
+    check_written_out(at(opset, call), "Gather")
+
+
+@pytest.mark.parametrize("indices", ["0, 1, 2", "2, 3, 0", "-2, -1, 0", "1, 1"])
+def test_gather_of_a_few_indices(indices: str) -> None:
+    count = len(indices.split(","))
+    call = f"g (float[2,4] x) => (float[2,{count}] y) <int64[{count}] i = {{{indices}}}> {{ y = Gather <axis = 1> (x, i) }}"
+    check_written_out(at(13, call), "Gather")
+
+
+def test_gather_by_computed_indices_is_refused() -> None:
+    call = "g (float[2,4] x, int64[2] i) => (float[2,2] y) { y = Gather <axis = 1> (x, i) }"
+    feeds = {"x": np.ones((2, 4), np.float32), "i": np.array([0, 1])}
+    check_written_out(
+        at(13, call), "Gather", variants=["plain"], feeds=feeds, refused={"plain": "needs-constant"}
+    )

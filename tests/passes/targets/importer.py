@@ -102,6 +102,8 @@ def _of_operator(
                 yield f"{node.op_type}-{version}"
         for name, values in row.get("attributes", {}).items():
             value = _attribute(node, name, opset)
+            if name == "nearest_mode" and _attribute(node, "mode", opset) != "nearest":
+                continue  # it means nothing there
             if value is not None and value not in values:
                 yield f"{node.op_type} with {name} {value}"
         if "types" in row and node.input and node.input[0] in known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from onnx_migrate import files
+from onnx_migrate import files, migrate
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -87,3 +87,20 @@ def test_a_warning_names_node_and_target() -> None:
     assert note.code == "form-kept"
     assert note.message.startswith("'y' (Softmax-13): its axis [-1] cannot be counted from the front")
     assert note.message.endswith("Chip wants that written")
+
+
+@pytest.mark.parametrize("simplified", [True, False])
+def test_the_simplified_model_has_the_forms_too(simplified: bool) -> None:
+    source = model("""<ir_version: 8, opset_import: ["": 17]> g (float[2,3] x) => (float[2,3] y)
+    <float[1] w = {2.0}, float[1] v = {3.0}> { k = Mul (w, v)  a = Mul (x, k)  y = Softmax (a) }""")
+    targets = targets_of(
+        'title = "Chip"\n[[release]]\nopset = 17\nwrite = ["non_negative_axes", "initializers_as_inputs"]'
+    )
+    found = migrate(source, runtime=targets, simplify="require" if simplified else False, isolated=False)
+    result, feeds = found.model, random_feeds(source)
+
+    assert [node.op_type for node in result.graph.node] == [*["Mul"] * (1 if simplified else 2), "Softmax"]
+    assert [attribute.i for attribute in result.graph.node[-1].attribute] == [1]
+    listed = [value.name for value in result.graph.input]
+    assert listed == ["x", *(tensor.name for tensor in result.graph.initializer)]
+    same(run(source, feeds), run(result, feeds), "migrated")

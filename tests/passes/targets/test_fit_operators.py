@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from onnx_migrate import files
@@ -49,3 +50,49 @@ def test_what_cannot_be_decomposed_is_refused_with_its_source_and_the_release_th
         "'y' (ReduceProd-13): Chip 8.5 has no ReduceProd, and onnx-migrate cannot write it with other operators;"
         " 1 more node refused: 'z' (ReduceProd) (read, not measured: its list of operators; Chip 8.6 has it)"
     )
+
+
+def test_a_value_that_is_not_taken_is_written_otherwise_where_a_step_down_does() -> None:
+    targets = targets_of(LACKING + '[[operator]]\nnames = ["Reshape"]\nattributes = { allowzero = [0] }\n')
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[2,3] x) => (float[a,b] y) <int64[2] s = {%s}>
+    { y = Reshape <allowzero = 1> (x, s) }"""
+    item, log = builtin_passes()["fit_operators"](targets=targets), ChangeLog()  # type: ignore[call-arg]
+    result = item.run(files.load(model(text % "3, 2")), log).proto
+
+    assert [attribute.i for attribute in result.graph.node[0].attribute] in ([], [0])
+    assert "takes Reshape with allowzero 0, not 1" in log.changes[0].reason
+    same(
+        run(model(text % "3, 2"), {"x": np.ones((2, 3), np.float32)}),
+        run(result, {"x": np.ones((2, 3), np.float32)}),
+        "reshaped",
+    )
+
+
+def test_functions_are_inlined_for_who_takes_none() -> None:
+    targets = targets_of("[[release]]\nopset = 17\nfunctions = false")
+    source = model("""<ir_version: 8, opset_import: ["": 17, "own": 1]> g (float[2] x) => (float[2] y) { y = own.act (x) }
+    <opset_import: ["": 17], domain: "own"> act (v) => (w) { w = Relu (v) }""")
+    log = ChangeLog()
+    result = builtin_passes()["fit_operators"](targets=targets).run(files.load(source), log).proto  # type: ignore[call-arg]
+
+    assert not result.functions
+    assert [node.op_type for node in result.graph.node] == ["Relu"]
+    assert [note.message for note in log.notes] == [
+        "inlined 1 local function at their calls, as chip takes none"
+    ]
+
+
+def test_what_is_written_has_versions_that_are_taken() -> None:
+    lacking = LACKING.replace('"LayerNormalization", ', '"HardSwish", "HardSigmoid", ')
+    targets = targets_of(lacking + '[[operator]]\nnames = ["Clip"]\nnewest = 6\n')
+    source = model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2,3] x) => (float[2,3] y) { y = HardSwish (x) }'
+    )
+    feeds = random_feeds(source)
+    item = builtin_passes()["fit_operators"](targets=targets)  # type: ignore[call-arg]
+    result = item.run(files.load(model(source)), ChangeLog()).proto
+
+    operators = [node.op_type for node in result.graph.node]
+    assert "Clip" not in operators
+    assert {"Max", "Min"} <= set(operators)
+    same(run(source, feeds), run(result, feeds), "written", 1e-6, 1e-6)

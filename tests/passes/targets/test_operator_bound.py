@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import onnx_migrate
-from tests.harness import model, run, same
+from tests.harness import model, random_feeds, require_opset, run, same
 from tests.support.targets import targets_of
 
 QNN = """name = "qnn"
@@ -58,3 +58,42 @@ def test_the_newest_opset_at_which_all_operators_are_taken(
     bound = reached == 12 and not (row == "" and opset == 12)
     assert ["QNN takes Clip up to version 12" in note.message for note in notes] == [True] * bound
     assert onnx.defs.get_schema("Clip", found).since_version <= 12 or text is RELU
+
+
+FAULTY = """[[release]]
+opset = 22
+[[fault]]
+operator = "AveragePool"
+opset = 19
+attributes = { count_include_pad = [1] }
+when = "pads_only_at_end"
+text = "computes wrong numbers for padding at the end"
+"""
+POOL = """<ir_version: 8, opset_import: ["": %d]> g (float[1,1,4,4] x) => (float[1,1,4,3] y)
+{ y = AveragePool <kernel_shape = [2, 2], count_include_pad = 1, pads = [0, 0, 1, 0]> (x) }"""
+
+
+@pytest.mark.parametrize("opset", [11, 18, 20])
+def test_an_opset_from_which_on_a_node_is_computed_wrongly_is_not_reached(opset: int) -> None:
+    require_opset(22)
+    source = model(POOL % opset)
+    found = onnx_migrate.migrate(source, runtime=targets_of(FAULTY), simplify=False)
+    feeds = random_feeds(source)
+
+    assert found.report.after.opset == 18
+    assert "runtime-fault" not in [note.code for note in found.report.notes]
+    (note,) = [note for note in found.report.notes if note.code == "operator-bound"]
+    assert "from opset 19 on" in note.message
+    same(run(source, feeds), run(found.model, feeds), "migrated", 1e-6, 1e-6)
+
+
+def test_where_that_opset_cannot_be_reached_a_warning_stays() -> None:
+    require_opset(20)
+    source = model("""<ir_version: 8, opset_import: ["": 20]> g (float[1,1,4,4] x, string[2] t) => (float[1,1,4,3] y, string[2] z)
+    { y = AveragePool <kernel_shape = [2, 2], count_include_pad = 1, pads = [0, 0, 1, 0]> (x) z = StringConcat (t, t) }""")
+    found = onnx_migrate.migrate(source, runtime=targets_of(FAULTY), simplify=False, verify="off")
+    codes = [note.code for note in found.report.notes]
+
+    assert found.report.after.opset == 20
+    assert "not-lowered" in codes
+    assert "runtime-fault" in codes
