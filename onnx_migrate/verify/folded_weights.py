@@ -30,6 +30,9 @@ _LINEAR = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 _ULPS = 64
 """Units in the last place by which a folded element may be off: a fold rounds two or three times."""
 
+_STEPS = 3
+"""How often factors of rows and columns are found from each other; the first ones are almost right."""
+
 _TINY = 1e-30
 """Numbers near the smallest ones have fewer digits."""
 
@@ -112,25 +115,43 @@ def _group(node: onnx.NodeProto) -> int:
 
 
 def _unscaled(before: Array, after: Array, group: int) -> int:
-    """Return how many elements of `after` are not those of `before` by a factor of each row and each column.
+    """Return how many elements of `after` are not those of `before` by a factor of each row, each column, or both.
 
-    In each group of channels the factors of the kernels, by row and column, must be the products of two vectors; what
-    these are is read off the row and the column of the largest kernel.
+    Factors are found by least squares, in each group of channels: kernels with few digits hardly count.
     """
     if before.shape[0] % group:
         return 0
     shape = (group, before.shape[0] // group, before.shape[1], -1)
-    old, new = before.reshape(shape), after.reshape(shape)
-    tolerance = _ULPS * float(np.finfo(before.dtype).eps)
-    wrong = 0
+    return sum(
+        _unscaled_in_group(one, other)
+        for one, other in zip(before.reshape(shape), after.reshape(shape), strict=True)
+    )
+
+
+def _unscaled_in_group(before: Array, after: Array) -> int:
+    energy = np.einsum("rck,rck->rc", before, before, dtype=np.float64)
+    product = np.einsum("rck,rck->rc", before, after, dtype=np.float64)
+    least = before.size
     with np.errstate(all="ignore"):
-        for one, other in zip(old, new, strict=True):
-            energy = np.einsum("rck,rck->rc", one, one)
-            factors = np.einsum("rck,rck->rc", one, other) / energy
-            row, column = np.unravel_index(np.argmax(np.abs(factors) * energy), factors.shape)
-            products = np.outer(factors[:, column], factors[row]) / factors[row, column]
-            known = np.isfinite(products) & np.isfinite(factors)
-            expected = np.where(known, products, np.where(np.isfinite(factors), factors, 0))[:, :, None] * one
-            far = np.abs(other - expected) > tolerance * np.abs(expected) + _TINY
-            wrong += int(np.count_nonzero(far))
-    return wrong
+        for factors in _factors(energy, product):
+            expected = np.nan_to_num(factors)[:, :, None].astype(before.dtype) * before
+            allowed = _ULPS * np.finfo(before.dtype).eps * np.abs(expected) + _TINY
+            least = min(least, int(np.count_nonzero(np.abs(after - expected) > allowed)))
+            if not least:
+                break
+    return least
+
+
+def _factors(energy: Array, product: Array) -> Iterator[Array]:
+    """Yield what each kernel may be multiplied by: factors of rows, of columns, and the products of both."""
+    rows, columns = energy.shape
+    row = product.sum(1) / energy.sum(1)
+    yield np.repeat(row[:, None], columns, 1)
+    column = product.sum(0) / energy.sum(0)
+    yield np.repeat(column[None], rows, 0)
+    largest = np.argmax(np.abs(product).sum(1))
+    column = np.nan_to_num(product[largest] / energy[largest])
+    for _ in range(_STEPS):
+        row = np.nan_to_num(product @ column / (energy @ column**2))
+        column = np.nan_to_num(row @ product / (row**2 @ energy))
+    yield np.outer(row, column)

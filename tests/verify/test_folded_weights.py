@@ -80,6 +80,20 @@ def test_zeros_stay_zeros() -> None:
         assert len(list(other_folded_weights(*map(files.load, models)))) == wrong
 
 
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)], ids=str)
+def test_numbers_too_small_to_be_squared_are_scaled_like_others(axes: tuple[int, ...]) -> None:
+    weight = np.random.default_rng(0).standard_normal((6, 4, 1, 1)).astype(np.float32)
+    weight[1] *= np.float32(1e-25)
+    weight[:, 2] *= np.float32(1e-22)
+    weight[2, 1] = np.float32(1e-40)
+    after = weight
+    for axis in axes:
+        after = after * (np.abs(factors(weight.shape, axis)) + np.float32(0.5))
+    models = (model("Conv of one point", weight), model("Conv of one point", after, "folded"))
+
+    assert not list(other_folded_weights(*map(files.load, models)))
+
+
 def test_a_node_of_other_inputs_or_attributes_is_another_node() -> None:
     one = model("Conv", np.ones((6, 4, 3, 3), np.float32))
     wide = model("Conv", np.arange(6 * 4 * 9, dtype=np.float32).reshape(6, 4, 3, 3), "folded")
