@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from onnx_migrate.printable import printable
+
 __all__ = [
     "CannotMigrate",
     "IllegalModel",
@@ -72,7 +74,7 @@ class MigrateError(Exception):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{place}{self.reason}{hint}"
+        return printable(" ".join(f"{place}{self.reason}{hint}".split()))
 
 
 class LoadError(MigrateError):

@@ -34,7 +34,7 @@ ARROWS = """
 """Who may import whom, from the top floor down: each row imports only what is below it. Nobody imports passes: the
 registry finds them."""
 
-LEAVES = {"errors", "_version", "isolate", "signals", "url"}
+LEAVES = {"errors", "_version", "isolate", "printable", "signals", "url"}
 """May be imported by all, and import only each other."""
 
 ALLOWED = {row.split("->")[0].strip(): set(row.split("->")[1].split()) for row in ARROWS.strip().splitlines()}

@@ -8,11 +8,13 @@ synchronised, since the fsync(2) of a file does not write the name that the file
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import os
 import stat
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -20,7 +22,7 @@ from onnx_migrate.files.byte_copy import write_pieces
 from onnx_migrate.files.wire.rebuild import Piece
 from onnx_migrate.model.payloads import FileStamp, file_stamp
 
-__all__ = ["NewFile", "fsync_folder", "remove_leftovers"]
+__all__ = ["NewFile", "folder_lock", "fsync_folder", "remove_leftovers"]
 
 if sys.platform != "win32":  # where an open file cannot be removed, so that no lock is needed to protect it
     import fcntl
@@ -29,19 +31,25 @@ if sys.platform != "win32":  # where an open file cannot be removed, so that no 
 _numbers = itertools.count()  # one process may write several files for one name at the same time
 
 
+def _prefix(target: Path) -> str:
+    """Return how the names of temporary files of `target` begin; file systems allow names of 255 bytes."""
+    name = os.fsencode(target.name)
+    return f".{target.name}." if len(name) <= 200 else f".{hashlib.sha256(name).hexdigest()}."
+
+
 class NewFile:
     """A complete file that has not yet taken the name `target`.
 
     On Linux it has no name until `put` (O_TMPFILE, see open(2)), so a process that is killed leaves a temporary file only
-    between `link` and `rename`. Elsewhere it is `.{name}.{pid}-{n}.tmp` in the target's folder, removed on any exception.
-    `remove_leftovers` removes what a killed process left.
+    between `link` and `rename`. Elsewhere it is `.{name}.{pid}-{n}.tmp` in the target's folder, with the hash of a long
+    name, removed on any exception. `remove_leftovers` removes what a killed process left.
     """
 
     def __init__(self, target: Path, pieces: Iterable[Piece]) -> None:
         """Write `pieces` and wait until they are on the disk. Raises OSError, and LoadError for the file of a payload."""
         self.target = target
         self._named = False
-        self._temporary = target.with_name(f".{target.name}.{os.getpid()}-{next(_numbers)}.tmp")
+        self._temporary = target.with_name(f"{_prefix(target)}{os.getpid()}-{next(_numbers)}.tmp")
         self._fd = self._open()
         try:
             if sys.platform != "win32":
@@ -75,31 +83,45 @@ class NewFile:
         """Return the identity of the file, as `payloads.file_stamp` computes it."""
         return file_stamp(os.fstat(self._fd))
 
-    def put(self) -> None:
-        """Give the file the name `target`, replacing the file of that name. Raises OSError."""
+    def put(self, target: Path | None = None) -> None:
+        """Give the file the name `target`, or another in its folder, replacing the file of that name.
+
+        Raises OSError where it does not get the name. Where the folder cannot be synchronised then, that is a warning: the
+        name is taken, and may be lost with the power.
+        """
         if not self._named:
             folder = os.open(self.target.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 # dst_dir_fd makes this linkat(2) with AT_SYMLINK_FOLLOW, which is how a file of O_TMPFILE gets a name.
                 os.link(f"/proc/self/fd/{self._fd}", self._temporary.name, dst_dir_fd=folder)
+                self._named = True
             finally:
-                os.close(folder)
-            self._named = True
+                with contextlib.suppress(OSError):
+                    os.close(folder)
         if sys.platform == "win32":
             os.close(self._fd)  # Windows cannot rename an open file
             self._fd = -1
-        os.replace(self._temporary, self.target)
+        os.replace(self._temporary, target or self.target)
         self._named = False
-        fsync_folder(self.target.parent)
+        try:
+            fsync_folder(self.target.parent)
+        except OSError as error:
+            warnings.warn(
+                f"{self.target} is written, but its folder could not be synchronised: {error.strerror or error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def discard(self) -> None:
         """Close the file, and remove it unless `put` gave it its name."""
         if self._fd >= 0:
-            os.close(self._fd)
+            with contextlib.suppress(OSError):  # the content is on the disk already, or not wanted
+                os.close(self._fd)
             self._fd = -1
         if self._named:
             self._named = False
-            self._temporary.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the next write of the target tries again
+                self._temporary.unlink(missing_ok=True)
 
     def __enter__(self) -> NewFile:
         return self
@@ -108,6 +130,24 @@ class NewFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.discard()
+
+
+@contextlib.contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Let one process at a time replace files in `folder`, where its file system has locks; readers need none."""
+    if sys.platform == "win32":
+        yield
+        return
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_UN)
+        with contextlib.suppress(OSError):
+            os.close(fd)
 
 
 def fsync_folder(folder: Path) -> None:
@@ -122,7 +162,7 @@ def fsync_folder(folder: Path) -> None:
 
 def remove_leftovers(target: Path) -> None:
     """Remove temporary files of `target` that killed processes left: those that no process holds a lock on."""
-    start, end = f".{target.name}.", ".tmp"
+    start, end = _prefix(target), ".tmp"
     for name in os.listdir(target.parent):
         if not (
             name.startswith(start)

@@ -38,7 +38,13 @@ def check_file(
 ) -> bool:
     """Return whether there is a file at a path. Raises SaveError as `check_target` does."""
     label, target = os.fspath(path), Path(os.path.realpath(path))
-    if not target.parent.is_dir():
+    try:
+        folder_exists = stat.S_ISDIR(target.parent.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        folder_exists = False
+    except OSError as error:
+        raise _unusable(label, error) from error
+    if not folder_exists:
         raise SaveError(
             f"{label}: the folder {target.parent} does not exist",
             code="no-such-folder",
@@ -50,6 +56,8 @@ def check_file(
         mode = target.stat().st_mode
     except FileNotFoundError:
         return False
+    except OSError as error:
+        raise _unusable(label, error) from error
     if stat.S_ISDIR(mode):
         raise SaveError(f"{label} is a directory", code="is-directory", hint="give the path of a file in it")
     if not stat.S_ISREG(mode):
@@ -81,6 +89,11 @@ def refuse_source(target: str, origin: Iterable[str]) -> None:
                 code="would-overwrite",
                 hint="choose another output path",
             )
+
+
+def _unusable(label: str, error: OSError) -> SaveError:
+    """Return the error for a path that cannot be looked up: too long a name, or links that lead in a circle."""
+    return SaveError(f"{label} cannot be written: {error.strerror}", hint="choose another output path")
 
 
 def _writable(path: Path, mode: int) -> bool:

@@ -1,31 +1,35 @@
-"""The file of external data beside a model that is replaced: moved aside before the swap, removed after it.
+"""Publishes a model and its file of external data as one: a single rename(2) decides which of two models is there.
 
-rename(2) replaces one file atomically, but a model and its NAME.onnx.data are two. So the order is:
+A model and its NAME.onnx.data are two files, and rename(2) replaces one. Where NAME.onnx.data is free, the data takes it
+first, and the rename of the model decides. Where the old model's data has the name:
 
-1. The old model is rewritten to refer to its data by a second name, `.NAME.onnx.data.bak` (a hard link).
-2. The new data file takes the name NAME.onnx.data. A mark, `.NAME.onnx.data.new`, says that it was written by a save.
-3. The new model takes its name. Then the backup and the mark are removed.
+1. The new data takes a hidden name, `.NAME.onnx.data.1` or `.2`.
+2. The new model, which refers to its data by that name, takes NAME.onnx: this rename decides.
+3. The data takes the name NAME.onnx.data too, a model that refers to it by that name replaces the other, and the hidden name is
+   removed.
 
-Whenever the process is killed, the model at the target is the whole old one or the whole new one. The next save removes
-what a killed one left. Files are moved with rename(2) and their folder synchronised with fsync(2), see `atomic_file`.
+What fails before the decision is undone, and the old model is there with its data. What fails after it leaves the whole new
+model, with its data at a hidden name or the old data beside it, and is a warning. A mark, `.NAME.onnx.data.owned`, says which
+data files saves wrote, so that the next save of the model removes what a killed one left. Files are moved with rename(2) and
+their folder synchronised with fsync(2), see `atomic_file`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import onnx
-from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files.atomic_file import NewFile, fsync_folder, remove_leftovers
 from onnx_migrate.files.load import from_file
-from onnx_migrate.files.wire.assemble import assemble
-from onnx_migrate.model.payloads import Payload, file_stamp
+from onnx_migrate.model.payloads import FileStamp, file_stamp
 from onnx_migrate.model.tensors import location_of, tensors
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.url import same_place
@@ -34,7 +38,7 @@ __all__ = ["ExternalDataSwap"]
 
 
 class ExternalDataSwap:
-    """Replaces the data file of the model at `target`, which is about to be replaced itself.
+    """Replaces the model at `target` and its data file; made under the lock of the folder, or to check in advance.
 
     `label` is how messages name the target, `needed` the files that the new model is read from.
     """
@@ -43,29 +47,24 @@ class ExternalDataSwap:
         self.target = target
         self.label = label
         self.data = target.with_name(target.name + ".data")
-        self.backup = target.with_name(f".{target.name}.data.bak")
-        self.owner_mark = target.with_name(f".{target.name}.data.new")
+        self.mark = target.with_name(f".{target.name}.data.owned")
+        self._hidden = [target.with_name(f".{target.name}.data.{number}") for number in (1, 2)]
         self._is_needed = any(same_place(str(self.data), file) for file in needed)
-        self._old, self._weights = onnx.ModelProto(), Weights(target.parent, source=target)
-        if target.exists() and (self.data.exists() or self.backup.exists()):
-            with contextlib.suppress(LoadError):  # not a model: then it refers to no data
-                self._old = from_file(target, label, self._weights)
-        self._locations = {
-            os.path.normpath(location_of(tensor))
-            for tensor in tensors(self._old)
-            if tensor.data_location == TensorProto.EXTERNAL
-        }
-
-    def _is_owned(self) -> bool:
-        """Return whether the data file belongs to the model at the target, or was left by a killed save."""
-        return len(self._locations & {self.data.name, self.backup.name}) == 1 or self._is_marked()
+        names = (self.data, *self._hidden)
+        self._locations = _locations(target, label) if any(map(_exists, names)) else frozenset()
 
     def check_replaceable(self) -> None:
-        """Raise SaveError (`would-overwrite`) if the data file is needed for the new model or is not known to be owned."""
-        if self.data.exists() and (self._is_needed or not self._is_owned()):
-            holds = (
-                "holds weights of the source model" if self._is_needed else f"does not belong to {self.label}"
-            )
+        """Raise SaveError (`would-overwrite`) if the data file is not that of the model at the target alone."""
+        if not _exists(self.data):
+            return
+        holds = ""
+        if self._is_needed:
+            holds = "holds weights of the source model"
+        elif not self._is_owned():
+            holds = f"does not belong to {self.label}"
+        elif (other := self._other_reader()) is not None:
+            holds = f"holds weights of {other.name} too"
+        if holds:
             raise SaveError(
                 f"{self.label}: its external data would be written to {self.data}, which exists and {holds}",
                 code="would-overwrite",
@@ -73,54 +72,171 @@ class ExternalDataSwap:
             )
 
     def remove_leftovers(self) -> None:
-        """Remove the temporary files that killed saves left."""
-        remove_leftovers(self.data)
-        remove_leftovers(self.owner_mark)
+        """Remove the temporary files that killed saves left, and data at hidden names that no model has."""
+        for path in (self.data, self.mark, *self._hidden):
+            remove_leftovers(path)
+        for path in self._hidden:
+            if path.name not in self._locations:
+                path.unlink(missing_ok=True)
 
-    def move_old_data_aside(self) -> None:
-        """Free the data file's name; a model at the target that refers to it refers to the backup afterwards."""
-        if self._is_needed or not self.data.exists() or not self._is_owned():
+    def publish(
+        self, model: NewFile, data: NewFile | None, model_with_data_at: Callable[[str], NewFile]
+    ) -> None:
+        """Let the model take the target, and its data, if it has any in a file, the name NAME.onnx.data.
+
+        `model_with_data_at` returns the same model with its data at another name. Raises OSError; then all is as before.
+        """
+        old = self._replaced_data()
+        if data is not None and _exists(self.data):
+            hidden = next(path for path in self._hidden if path.name not in self._locations)
+            with self._undone_on_error(data) as put, model_with_data_at(hidden.name) as first:
+                self._write_mark([*_stamps(self.data), data.stamp()])
+                put(hidden)
+                first.put()
+            with _as_warning(self.label):
+                self._rename_data(hidden, model)
+                self._tidy()
             return
-        if self.data.name in self._locations:
-            for tensor in tensors(self._old):
-                for entry in tensor.external_data:
-                    if entry.key == "location" and os.path.normpath(entry.value) == self.data.name:
-                        entry.value = self.backup.name
-            with NewFile(self.target, assemble(self._old, self._payload_inside)) as repointed:
-                # onnx.load refuses data with two hard links, so what follows must be short: the file is written already.
-                self.backup.unlink(missing_ok=True)  # left by a killed save; no model refers to it
-                _link_or_copy(self.data, self.backup)
-                fsync_folder(self.target.parent)
-                repointed.put()
-        self.data.unlink()
+        with self._undone_on_error(data) as put:
+            self._write_mark([*_stamps(old), *([data.stamp()] if data is not None else [])])
+            put(self.data)
+            model.put()
+        with _as_warning(self.label):
+            if old is not None:
+                old.unlink(missing_ok=True)
+            self._tidy()
+
+    def _rename_data(self, hidden: Path, model: NewFile) -> None:
+        """Give data at a hidden name the name NAME.onnx.data, and let the model that refers to it there take the target.
+
+        onnx.load refuses data with two hard links, so this is short: the files are written already.
+        """
+        copy = hidden.with_name(f"{hidden.name}.tmp")
+        _link_or_copy(hidden, copy)
+        os.replace(copy, self.data)
         fsync_folder(self.target.parent)
+        model.put()
 
-    def _payload_inside(self, tensor: TensorProto) -> Payload | None:
-        """Return the payload of a tensor whose data is in the old model's own file, None for external data."""
-        return self._weights.payload(tensor) if location_of(tensor) == self.target.name else None
+    @contextlib.contextmanager
+    def _undone_on_error(self, data: NewFile | None) -> Iterator[Callable[[Path], None]]:
+        """Yield what puts the data at a name; if the block raises, the data and a new mark are removed again."""
+        placed: list[Path] = []
 
-    def mark_owner(self, new_data: NewFile) -> None:
-        """Record that a save wrote the data file, in case it is killed before a model refers to the file."""
-        with NewFile(self.owner_mark, [repr(new_data.stamp()).encode()]) as mark:
-            mark.put()
+        def put(path: Path) -> None:
+            if data is not None:
+                placed.append(path)
+                data.put(path)
+
+        marked = _exists(self.mark)
+        try:
+            yield put
+        except BaseException:
+            for path in (*placed, *([] if marked else [self.mark])):
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
+            raise
+
+    def _replaced_data(self) -> Path | None:
+        """Return the data file of the old model, if nothing needs it afterwards."""
+        if self._is_needed or not _exists(self.data) or not self._is_owned() or self._other_reader():
+            return None
+        return self.data
+
+    def _tidy(self) -> None:
+        """Remove the mark, and data at hidden names unless the new model refers to it."""
+        self.mark.unlink(missing_ok=True)
+        left = [path for path in self._hidden if _exists(path)]
+        if left:
+            new = _locations(self.target, self.label)
+            for path in left:
+                if path.name not in new:
+                    path.unlink()
+
+    def _is_owned(self) -> bool:
+        """Return whether the data file belongs to the model at the target, or was left by a killed save."""
+        return self.data.name in self._locations or self._is_marked() or self._is_copy()
+
+    def _is_copy(self) -> bool:
+        """Return whether the data file is a copy of the model's data, which has a hidden name still."""
+        hidden = [path for path in self._hidden if path.name in self._locations and _exists(path)]
+        return any(path.stat().st_size == self.data.stat().st_size for path in hidden)
+
+    def _other_reader(self) -> Path | None:
+        """Return another model of the folder that refers to the data file, None if there is none."""
+        for path in sorted(self.target.parent.glob("*.onnx")):
+            # A model that cannot be read now may still refer to the data.
+            with contextlib.suppress(LoadError):
+                if path.name == self.target.name or self.data.name not in _locations(path, str(path)):
+                    continue
+            return path
+        return None
+
+    def _write_mark(self, stamps: Iterable[FileStamp]) -> None:
+        """Record which data files saves wrote, in case this one is killed before a model refers to them."""
+        lines = [repr(stamp).encode() + b"\n" for stamp in stamps]
+        if lines:
+            with NewFile(self.mark, lines) as mark:
+                mark.put()
 
     def _is_marked(self) -> bool:
-        """Return whether the data file is the one that the mark of a killed save describes."""
-        if not (self.owner_mark.exists() and self.data.exists()):
+        """Return whether the data file is one that the mark of a killed save describes."""
+        try:
+            lines = self.mark.read_bytes().splitlines()
+            return repr(file_stamp(self.data.stat())).encode() in lines
+        except FileNotFoundError:
             return False
-        return self.owner_mark.read_bytes() == repr(file_stamp(self.data.stat())).encode()
 
-    def finish(self) -> None:
-        """Remove the mark, and the backup unless the new model refers to it, as one loaded after a killed save may."""
-        self.owner_mark.unlink(missing_ok=True)
-        if self.backup.exists():
-            new = from_file(self.target, self.label, Weights(self.target.parent, source=self.target))
-            if self.backup.name not in {os.path.normpath(location_of(tensor)) for tensor in tensors(new)}:
-                self.backup.unlink()
+
+def _exists(path: Path) -> bool:
+    """Return whether there is a file; unlike os.path.exists, raise OSError where that cannot be found out."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise
+    return True
+
+
+def _stamps(path: Path | None) -> list[FileStamp]:
+    return [file_stamp(path.stat())] if path is not None else []
+
+
+def _locations(path: Path, label: str) -> frozenset[str]:
+    """Return the files that a model refers to as external data, normalised; none if it is not a model.
+
+    Raises LoadError, code `cannot-read`, where that cannot be found out.
+    """
+    try:
+        proto = from_file(path, label, Weights(path.parent, source=path))
+    except LoadError as error:
+        if error.code == "cannot-read":
+            raise
+        return frozenset()
+    external = onnx.TensorProto.EXTERNAL
+    return frozenset(
+        os.path.normpath(location_of(tensor)) for tensor in tensors(proto) if tensor.data_location == external
+    )
+
+
+@contextlib.contextmanager
+def _as_warning(label: str) -> Iterator[None]:
+    """Turn an error into a warning: the new model is in place, whole, and the next save of it tidies up."""
+    try:
+        yield
+    except (OSError, LoadError) as error:
+        warnings.warn(
+            f"{label} is written, but what was there before could not be tidied up: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
     """Make the content of `source` available at `target` too."""
+    target.unlink(missing_ok=True)
     try:
         os.link(source, target)
     except OSError:  # a file system without hard links

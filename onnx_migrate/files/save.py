@@ -12,7 +12,7 @@ from google.protobuf.message import EncodeError
 from onnx import TensorProto
 
 from onnx_migrate.errors import SaveError
-from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
+from onnx_migrate.files.atomic_file import NewFile, folder_lock, remove_leftovers
 from onnx_migrate.files.destination import check_file, refuse_source
 from onnx_migrate.files.external_data_swap import ExternalDataSwap
 from onnx_migrate.files.load import structure_digest
@@ -52,8 +52,8 @@ def save(
     To a URL the files are written locally and sent by `upload`, also in place.
 
     Raises SaveError (`in-place`, `would-overwrite`, `no-such-folder`, `is-directory`, `cannot-write`), and LoadError
-    if a file that holds payloads has changed. After an error, and if the process is killed, the model that was at `path`
-    is still there, with its data.
+    if a file that holds payloads has changed, or the model that is replaced cannot be read. After an error, and if the
+    process is killed, the model that was at `path` is still there, with its data.
     """
     label = resolve_file_url(os.fspath(path))
     if is_url(label):
@@ -84,29 +84,33 @@ def _save(model: Model, path: Path, label: str, external: bool, in_place: bool) 
     replaces_source = exists and source is not None and same_place(str(target), source)
     # The references stay valid only where they are resolved in the same folder as before.
     same_folder = os.path.realpath(path.parent) == os.path.realpath(model.weights.folder or "")
-    pieces, data, used = _layout(model, target.name + ".data", external, replaces_source and same_folder)
+    keep_external = replaces_source and same_folder
+    pieces, data, used = _layout(model, f"{target.name}.data", external, keep_external)
     needed = {*map(os.fspath, used), *model.origin}
     refuse_source(label, sorted(needed - {source}))
-    swap = ExternalDataSwap(target, label, map(os.fspath, used) if replaces_source else needed)
+    read = [os.fspath(path) for path in used] if replaces_source else sorted(needed)
     if data and os.path.realpath(path.parent) != str(target.parent):
         raise SaveError(
             f"{label} is a link into another folder: external data beside the link's target would not be found from it",
             hint=f"write to {target}",
         )
     if data:
-        swap.check_replaceable()
-    remove_leftovers(target)
-    swap.remove_leftovers()
+        ExternalDataSwap(target, label, read).check_replaceable()  # before the weights are copied
+
+    def with_data_at(name: str) -> NewFile:
+        return NewFile(target, _layout(model, name, external, keep_external)[0])
+
     with ExitStack() as stack:
-        new_data = stack.enter_context(NewFile(swap.data, _with_padding(data))) if data else None
+        data_file = target.with_name(f"{target.name}.data")
+        new_data = stack.enter_context(NewFile(data_file, _with_padding(data))) if data else None
         new_model = stack.enter_context(NewFile(target, pieces))
-        if data or not (replaces_source and same_folder):
-            swap.move_old_data_aside()
-        if new_data is not None:
-            swap.mark_owner(new_data)
-            new_data.put()
-        new_model.put()
-        swap.finish()
+        stack.enter_context(folder_lock(target.parent))
+        swap = ExternalDataSwap(target, label, read)
+        if data:
+            swap.check_replaceable()
+        remove_leftovers(target)
+        swap.remove_leftovers()
+        swap.publish(new_model, new_data, with_data_at)
 
 
 Region = tuple[int, Payload]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from onnx_migrate.printable import markup_of
 from onnx_migrate.report.report import AS_DECLARED, GRADES, INEXACT, Report
 from onnx_migrate.report.request import Request, tool_versions
 from onnx_migrate.rewrite.change_log import Change, Note
@@ -27,7 +28,7 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
         _header(report, arrow, writer)
         _proved_in(report.proved_in, writer)
         return
-    writer.line(f"[bold]{_safe(report.model)}{_safe(arrow)}[/]")
+    writer.line(f"[bold]{markup_of(report.model)}{markup_of(arrow)}[/]")
     if report.outcome == "unchanged":
         writer.line(f"unchanged: opset {after.opset}, IR {after.ir_version}, {after.nodes} nodes")
     else:
@@ -55,7 +56,7 @@ def _header(report: Report, arrow: str, writer: _Writer) -> None:
     facts += [f"import{'s' * (len(gone) > 1)} of {', '.join(gone)} removed"] if gone else []
     facts += ["annotations removed"] if any(note.code == "annotations" for note in report.notes) else []
     writer.line(
-        f"[bold]{_safe(report.model)}{_safe(arrow)}[/]: {_safe(', '.join(facts))}; the graph is unchanged"
+        f"[bold]{markup_of(report.model)}{markup_of(arrow)}[/]: {markup_of(', '.join(facts))}; the graph is unchanged"
     )
     said = ("ir-version", "unused-import", "annotations")
     _notes([note for note in report.notes if note.code not in said], writer)
@@ -63,13 +64,15 @@ def _header(report: Report, arrow: str, writer: _Writer) -> None:
 
 def _notes(notes: Iterable[Note], writer: _Writer) -> None:
     for note in notes:
-        writer.line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{_safe(note.message)}")
+        writer.line(
+            f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{markup_of(note.message)}"
+        )
 
 
 def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str, other: str) -> None:
     """Print the verdict on two models, as `Verdict.as_dict` returns it, on a rich console."""
     writer = _Writer(console)
-    writer.line(f"[bold]{_safe(other)} compared with {_safe(original)}[/]")
+    writer.line(f"[bold]{markup_of(other)} compared with {markup_of(original)}[/]")
     _verification(verdict, writer)
     _proved_in(verdict.get("proved_in") or (), writer)
 
@@ -93,13 +96,13 @@ def _request(request: Request, command: str | None, writer: _Writer) -> None:
     for target in request.targets or ():
         takes = [f"opsets up to {target.opset}"] if target.opset is not None else []
         takes += [f"IR versions up to {target.ir_version}"] if target.ir_version is not None else []
-        writer.line(f"  {_safe(target.qualified)}{': ' if takes else ''}{', '.join(takes)}")
+        writer.line(f"  {markup_of(target.qualified)}{': ' if takes else ''}{', '.join(takes)}")
     if command is None:
         options = ", ".join(f"{name}={value!r}" for name, value in request.options.items())
-        writer.line(f"  migrate(…{', ' if options else ''}{_safe(options)})")
+        writer.line(f"  migrate(…{', ' if options else ''}{markup_of(options)})")
     else:
-        writer.line(f"  {_safe(command)}")
-    writer.line(f"  with {_safe(tools)}")
+        writer.line(f"  {markup_of(command)}")
+    writer.line(f"  with {markup_of(tools)}")
 
 
 def _changes(changes: Iterable[Change], writer: _Writer, everything: bool) -> None:
@@ -112,7 +115,7 @@ def _changes(changes: Iterable[Change], writer: _Writer, everything: bool) -> No
         count = f" ×{len(members)}" if len(members) > 1 else ""
         inexact = sorted({INEXACT[member.exactness.value] for member in members} - {""})
         grade = f" [yellow]({', '.join(inexact)})[/]" if inexact else ""
-        writer.line(f"  [green]{_safe(operators)}[/]{count}{grade}: {_safe(reason)}")
+        writer.line(f"  [green]{markup_of(operators)}[/]{count}{grade}: {markup_of(reason)}")
         shown = members if everything else members[:_SHOWN]
         for member in shown:
             _change(member, writer)
@@ -134,16 +137,16 @@ def _change(change: Change, writer: _Writer) -> None:
     inputs = ""
     if change.after is not None and change.before.input != change.after.input:
         inputs = f"  ({_list(change.before.input)}) → ({_list(change.after.input)})"
-    writer.line(f"    {_safe(change.where.node + scope + inputs)}")
+    writer.line(f"    {markup_of(change.where.node + scope + inputs)}")
     old, new = change.attributes
     for name, value in old.items():
         if name not in new:
-            writer.line(f"        [red]- {_safe(name)} = {_safe(value)}[/]")
+            writer.line(f"        [red]- {markup_of(name)} = {markup_of(value)}[/]")
     for name, value in new.items():
         was = f", was {old[name]}" if name in old else ""
-        writer.line(f"        [green]+ {_safe(name)} = {_safe(value + was)}[/]")
+        writer.line(f"        [green]+ {markup_of(name)} = {markup_of(value + was)}[/]")
     if change.emitted:
-        writer.line(f"        added nodes: {_safe(', '.join(change.emitted))}")
+        writer.line(f"        added nodes: {markup_of(', '.join(change.emitted))}")
 
 
 def _list(names: Iterable[str]) -> str:
@@ -158,9 +161,9 @@ def _dynamic(proof: Mapping[str, Any], writer: _Writer) -> None:
     writer.head("runs at other sizes")
     for trial in proof["trials"]:
         sizes = ", ".join(f"{symbol}={size}" for symbol, size in trial["sizes"])
-        writer.line(f"  {_safe(sizes)}: {_safe(trial['problem']) or AS_DECLARED}")
+        writer.line(f"  {markup_of(sizes)}: {markup_of(trial['problem']) or AS_DECLARED}")
     for note in proof["notes"]:
-        writer.line(f"  {_safe(note)}")
+        writer.line(f"  {markup_of(note)}")
 
 
 def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
@@ -169,18 +172,18 @@ def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
         return
     if verdict["kind"] == "verified":
         feeds = ", ".join(feed["name"] for feed in verdict["feeds"])
-        inputs = f", inputs: {_safe(feeds)}" if feeds else ""
-        writer.head(f"[green]verified[/] with {_safe(verdict['evaluator'])}{inputs}")
+        inputs = f", inputs: {markup_of(feeds)}" if feeds else ""
+        writer.head(f"[green]verified[/] with {markup_of(verdict['evaluator'])}{inputs}")
         if verdict.get("grade"):
             against = verdict.get("compared_with")
-            base = f", compared with {_safe(against)} and not with the original" if against else ""
+            base = f", compared with {markup_of(against)} and not with the original" if against else ""
             writer.line(f"  {GRADES[verdict['grade']]}{base}")
     else:
-        writer.head(f"[yellow]{verdict['kind']}[/]: {_safe(verdict['reason'])}")
+        writer.head(f"[yellow]{verdict['kind']}[/]: {markup_of(verdict['reason'])}")
     for item in verdict["comparisons"]:
         shape = "×".join(map(str, item["shape_after"] or ())) or "scalar"
         if item["problem"]:
-            finding = f"[red]{_safe(item['problem'])}[/]"
+            finding = f"[red]{markup_of(item['problem'])}[/]"
         elif item["identical"]:
             finding = "bit-identical"
         else:
@@ -188,9 +191,9 @@ def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
                 f"largest difference {item['largest_absolute']:.3g} (allowed {item['allowed']:.3g}), "
                 f"relative {item['largest_relative']:.3g}"
             )
-        writer.line(f"  {_safe(item['output'])}  {item['dtype_after']} {shape}  {finding}")
+        writer.line(f"  {markup_of(item['output'])}  {item['dtype_after']} {shape}  {finding}")
     for note in verdict["notes"]:
-        writer.line(f"  {_safe(note)}")
+        writer.line(f"  {markup_of(note)}")
 
 
 def _proved_in(proofs: Iterable[Mapping[str, Any]], writer: _Writer) -> None:
@@ -201,12 +204,6 @@ def _proved_in(proofs: Iterable[Mapping[str, Any]], writer: _Writer) -> None:
         colour = (
             "green" if proof["outcome"] in ("right", "gained") else "yellow" if proof["passed"] else "red"
         )
-        writer.line(f"  [{colour}]{_safe(proof['runtime'])}[/]: {_safe(proof['text'])}")
+        writer.line(f"  [{colour}]{markup_of(proof['runtime'])}[/]: {markup_of(proof['text'])}")
         for note in proof["notes"]:
-            writer.line(f"    {_safe(note)}")
-
-
-def _safe(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
+            writer.line(f"    {markup_of(note)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -14,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from onnx_migrate.errors import SaveError
+from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files import inline, load, save
-from onnx_migrate.files.atomic_file import NewFile
 from onnx_migrate.files.external_data_swap import ExternalDataSwap
+from onnx_migrate.model.payloads import file_stamp
 from tests.files.feature_models import plain, with_external_data
 from tests.files.saving import moved, names, other, refusal
 
@@ -181,40 +182,126 @@ def test_kill_9_at_random_moments(external: bool, source: Path, out: Path) -> No
     assert names(out.parent) == ({"b.onnx", "b.onnx.data"} if external else {"b.onnx"})
 
 
+def failing(call: str, count: int, *, once: bool) -> Callable[..., object]:
+    """Return os.`call` failing with an I/O error at its `count`th call, and at all later ones unless `once`."""
+    original, left = getattr(os, call), [count]
+
+    def fails(*args: object, **kwargs: object) -> object:
+        left[0] -= 1
+        if left[0] == -1 or (left[0] < 0 and not once):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return original(*args, **kwargs)
+
+    fails.calls = left  # type: ignore[attr-defined]
+    return fails
+
+
+@pytest.mark.filterwarnings("ignore:.*could not be:RuntimeWarning")
+@pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
+@pytest.mark.parametrize("old_external", [False, True])
+@pytest.mark.parametrize("new_external", [False, True])
+def test_an_error_of_any_system_call_leaves_all_as_it_was_or_the_new_model(
+    old_external: bool,
+    new_external: bool,
+    once: bool,
+    source: Path,
+    out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old, new = other().SerializeToString(), plain().SerializeToString()
+    refused = warned = 0
+    for call in (*SYSTEM_CALLS, "close", "stat"):
+        for count in range(200):
+            shutil.rmtree(out.parent)
+            out.parent.mkdir()
+            save(load(other()), out, external=old_external)
+            before = {path.name: path.read_bytes() for path in out.parent.iterdir()}
+            loaded = load(source)
+            with monkeypatch.context() as patch:
+                patch.setattr(os, call, fails := failing(call, count, once=once))
+                try:
+                    save(loaded, out, external=new_external)
+                except (SaveError, LoadError):
+                    failed = True
+                else:
+                    failed = False
+            if fails.calls[0] >= 0:  # type: ignore[attr-defined]
+                break
+            got = inline(load(out)).SerializeToString()
+            assert got == (old if failed else new), (call, count)
+            after = {path.name: path.read_bytes() for path in out.parent.iterdir()}
+            if failed and (once or call != "unlink"):
+                assert after == before, (call, count)
+            refused += failed
+            warned += not failed and names(out.parent) != {"b.onnx", "b.onnx.data"}
+            save(load(source), out, external=new_external)
+            assert names(out.parent) == ({"b.onnx", "b.onnx.data"} if new_external else {"b.onnx"}), (
+                call,
+                count,
+            )
+            assert inline(load(out)).SerializeToString() == new
+    assert refused >= 5
+
+
+WRITER = """
+import sys
+from onnx_migrate.files import load, save
+model = load(sys.argv[1])
+print("ready", flush=True)
+for _ in range(60):
+    save(model, sys.argv[2], external=True)
+"""
+
+
+def test_two_writers_of_one_output_leave_the_model_of_one(source: Path, out: Path) -> None:
+    second = source.with_name("second.onnx")
+    second.write_bytes(other().SerializeToString())
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(out)], stdout=subprocess.PIPE)
+        for path in (source, second)
+    ]
+    ended = [writer.communicate(timeout=120) and writer.returncode for writer in writers]
+
+    assert ended == [0, 0]
+    assert inline(load(out)).SerializeToString() in {
+        plain().SerializeToString(), other().SerializeToString(),
+    }  # fmt: skip
+    assert names(out.parent) == {"b.onnx", "b.onnx.data"}
+
+
+def test_models_that_share_their_data_keep_it_for_each_other(source: Path) -> None:
+    with_external_data(plain(), source, "a.onnx.data")
+    second = source.with_name("b.onnx")
+    shutil.copy(source, second)
+    data = source.with_name("a.onnx.data").read_bytes()
+
+    error = refusal("would-overwrite", moved(source), source, external=True, in_place=True)
+    assert "holds weights of b.onnx too" in error.reason
+    save(moved(source), source, in_place=True)
+
+    assert source.with_name("a.onnx.data").read_bytes() == data
+    assert inline(load(source)) == inline(load(second)) == plain()
+    save(moved(second), second, in_place=True)
+    second.unlink()
+    shutil.copy(source, second)
+
+
 def swap_of(out: Path, *needed: Path) -> ExternalDataSwap:
     return ExternalDataSwap(out, str(out), [str(path) for path in needed])
 
 
-def test_old_data_moved_aside_is_still_read_by_the_old_model(out: Path) -> None:
-    save(load(other()), out, external=True)
-    data = out.with_name("b.onnx.data").read_bytes()
-    swap = swap_of(out)
-    swap.move_old_data_aside()
-
-    assert names(out.parent) == {"b.onnx", ".b.onnx.data.bak"}
-    assert out.with_name(".b.onnx.data.bak").read_bytes() == data
-    assert inline(load(out)) == other()
-    swap.finish()
-    assert names(out.parent) == {"b.onnx", ".b.onnx.data.bak"}, "the model at the target refers to it"
-    save(load(plain()), out)
-    assert names(out.parent) == {"b.onnx"}
-
-
-def test_data_that_the_new_model_is_read_from_is_not_moved(out: Path) -> None:
+def test_data_that_the_new_model_is_read_from_is_not_replaced(out: Path) -> None:
     save(load(other()), out, external=True)
     swap = swap_of(out, out.with_name("b.onnx.data"))
-    swap.move_old_data_aside()
 
-    assert names(out.parent) == {"b.onnx", "b.onnx.data"}
     with pytest.raises(SaveError, match="holds weights of the source model"):
         swap.check_replaceable()
 
 
 def test_a_data_file_without_a_model_is_replaced_only_if_a_mark_describes_it(out: Path) -> None:
-    swap, data = swap_of(out), out.with_name("b.onnx.data")
-    with NewFile(data, [b"written by a save that was killed"]) as new_data:
-        swap.mark_owner(new_data)
-        new_data.put()
+    data = out.with_name("b.onnx.data")
+    data.write_bytes(b"written by a save that was killed")
+    out.with_name(".b.onnx.data.owned").write_text(f"{file_stamp(data.stat())!r}\n", encoding="utf-8")
     swap_of(out).check_replaceable()
 
     data.write_bytes(b"written by somebody else since")

@@ -11,7 +11,6 @@ from typing import IO, Any
 import rich_click as click
 from rich.console import Console, Group
 from rich.live import Live
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -31,6 +30,7 @@ from onnx_migrate.cli.output.failure import line
 from onnx_migrate.cli.output.html import BatchPage
 from onnx_migrate.cli.stop_signals import check_stopped
 from onnx_migrate.errors import UsageError, saving
+from onnx_migrate.printable import markup_of
 
 __all__ = ["BatchProgress"]
 
@@ -108,7 +108,7 @@ class BatchProgress(Watcher):
 
     def _print(self, text: str) -> None:
         if self._live is not None:
-            self._console.print(escape(text), highlight=False, soft_wrap=True)
+            self._console.print(markup_of(text), highlight=False, soft_wrap=True)
         else:
             click.echo(text, err=True)
 
@@ -127,7 +127,7 @@ class BatchProgress(Watcher):
         console = self._console if self._lines_to == "-" else Console()
         for change in sorted(self._would_change):
             text = " ".join(f"would change: {change}".split())
-            console.print(escape(text), highlight=False, soft_wrap=True)
+            console.print(markup_of(text), highlight=False, soft_wrap=True)
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column("models", justify="right")
         table.add_column("outcome")

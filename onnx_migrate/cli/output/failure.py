@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from onnx_migrate.cli.standard_streams import OutputFailed, drop_output
+from onnx_migrate.printable import printable
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
@@ -31,8 +32,9 @@ def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
 
 def line(code: str, model: str, message: str) -> str:
     """Return the line of a model that failed, "onnx-migrate: CODE: MODEL: message", without line breaks."""
+    model = printable(model)
     text = message if message.startswith(model) else f"{model}: {message}"
-    return " ".join(f"onnx-migrate: {code}: {text}".split())
+    return printable(" ".join(f"onnx-migrate: {code}: {text}".split()))
 
 
 def warn_unverified(verification: Mapping[str, Any] | None, model: str) -> None:

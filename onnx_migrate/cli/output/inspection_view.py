@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from onnx_migrate.printable import markup_of
 from onnx_migrate.report.report import INEXACT
 from onnx_migrate.report.text import change_text
 
@@ -28,10 +28,10 @@ _SHOWN = 10
 def print_overview(found: Sequence[Inspection], console: Console, *, to: str) -> None:
     """Print a table with one row per model; `to` is the heading of the column with what a migration would do."""
     table = _table("model", "opset", "IR", "nodes", "weights", "reachable")
-    table.add_column(escape(to), overflow="fold")
+    table.add_column(markup_of(to), overflow="fold")
     for item in found:
         table.add_row(
-            escape(item.model),
+            markup_of(item.model),
             str(item.opset or "none"),
             str(item.summary.ir_version),
             str(item.nodes),
@@ -50,31 +50,31 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
     def line(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
 
-    line(f"[bold]{escape(item.model)}[/]")
+    line(f"[bold]{markup_of(item.model)}[/]")
     others = ", ".join(f"{domain} {version}" for domain, version in item.summary.opset_imports if domain)
     line(
-        f"opset {item.opset or 'none'}{escape(f' ({others})' if others else '')}, IR {item.summary.ir_version}, "
+        f"opset {item.opset or 'none'}{markup_of(f' ({others})' if others else '')}, IR {item.summary.ir_version}, "
         f"{_count(item.nodes, 'node')}, {_count(item.weights, 'weight')} of {_bytes(item.weight_bytes)}"
-        + (f", made by {escape(item.producer)}" if item.producer else "")
+        + (f", made by {markup_of(item.producer)}" if item.producer else "")
     )
     for name in item.external_files:
-        line(f"weights in {escape(name)}")
+        line(f"weights in {markup_of(name)}")
     for problem in item.problems:
-        line(f"[yellow]warning:[/] {escape(problem)}")
+        line(f"[yellow]warning:[/] {markup_of(problem)}")
     for title, ports in (("inputs", item.summary.inputs), ("outputs", item.summary.outputs)):
         line(f"\n[bold]{title}[/]")
         for port in ports:
-            line(f"  {escape(str(port))}")
+            line(f"  {markup_of(str(port))}")
     line("\n[bold]operators[/]")
     table = _table("operator", "version", "nodes")
     for operator in item.operators:
         name = f"{operator.domain}:{operator.name}" if operator.domain else operator.name
-        table.add_row(escape(name), str(operator.version or "–"), str(operator.count))
+        table.add_row(markup_of(name), str(operator.version or "–"), str(operator.count))
     console.print(table)
     line(f"\n[bold]to opset {item.target}[/]: {_outlook(item)}")
     if item.plan is not None:
         changes = [
-            f"  {escape(_node(change))}: {escape(change.reason)}"
+            f"  {markup_of(_node(change))}: {markup_of(change.reason)}"
             + (
                 f" [yellow]({INEXACT[change.exactness.value]})[/]"
                 if change.exactness.value != "exact"
@@ -84,7 +84,7 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         ]
         _some(changes, line, everything)
         for note in item.plan.notes:
-            line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{escape(note.message)}")
+            line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{markup_of(note.message)}")
     line(f"\n[bold]reachable[/]: opset {_span(item.reachability.opsets)}")
     refusals = [f"  not {_span(no.opsets)}: {_error_line(no.error)}" for no in item.reachability.refusals]
     _some(refusals, line, everything)
@@ -124,7 +124,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _error_line(error: MigrateError) -> str:
-    return f"{error.code}: {escape(' '.join(str(error).split()))}"
+    return f"{error.code}: {markup_of(' '.join(str(error).split()))}"
 
 
 def _span(opsets: Iterable[int]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from onnx_migrate.cli.output.streams import STREAM
+from onnx_migrate.printable import printable
 
 if TYPE_CHECKING:
     from onnx_migrate.migration import Migration
@@ -63,6 +64,6 @@ def print_diff(lines: Iterable[str], *, err: bool) -> None:
 
 def _coloured(lines: Iterable[str]) -> Iterator[str]:
     colours = {"-": "red", "+": "green", "@": "cyan"}
-    for line in lines:
+    for line in map(printable, lines):
         head = line.startswith(("--- ", "+++ "))
         yield click.style(line, bold=True) if head else click.style(line, fg=colours.get(line[0]))
