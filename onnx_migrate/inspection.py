@@ -12,6 +12,7 @@ from typing import Any
 import onnx
 
 from onnx_migrate import files
+from onnx_migrate.advice import Advice, Advisor, Outlook, outlooks, with_nearest_release
 from onnx_migrate.engine.pipeline import default_pipeline
 from onnx_migrate.engine.reachability import Reachability, find_reachable_opsets
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
@@ -25,9 +26,12 @@ from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import signature_at
-from onnx_migrate.spec.targets import Targets, resolve
+from onnx_migrate.spec.targets import Targets, resolve, tables
 
-__all__ = ["Inspection", "Operator", "inspect"]
+__all__ = ["ALL", "Inspection", "Operator", "inspect"]
+
+ALL = "all"
+"""What stands for every runtime that is known."""
 
 _MISSING_DATA = ("missing-data", "outside-folder", "bad-external-data")
 
@@ -52,7 +56,7 @@ class Inspection:
     `target` is the opset that would be reached, or the requested one. `plan` is the report of that migration, or None,
     and then `refusal` is the error it would end with. The plan is without onnxsim and verification, either of which
     may still fail or change the model. `weight_bytes` is computed from types and dims. `problems` are messages on
-    external data that is missing.
+    external data that is missing. `advice` is for each runtime that was asked for, `outlooks` for all.
     """
 
     model: str
@@ -69,6 +73,8 @@ class Inspection:
     plan: Report | None
     refusal: MigrateError | None
     reachability: Reachability
+    advice: tuple[Advice, ...] = ()
+    outlooks: tuple[Outlook, ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -101,6 +107,7 @@ class Inspection:
             "refusals": [
                 {**_refusal(item.error), "opsets": list(item.opsets)} for item in self.reachability.refusals
             ],
+            "advice": [item.as_dict() for item in self.advice or self.outlooks],
         }
 
 
@@ -112,10 +119,12 @@ def inspect(
 ) -> Inspection:
     """Return a description of a model and of its migration; reads no weights and writes nothing.
 
-    With a `runtime`, as in "onnxruntime==1.14", or several, the target is the newest opset that all of them take, and
-    `opset` has no effect. Raises LoadError if the model cannot be read, and UsageError for invalid `opset` and `runtime`.
+    With a `runtime`, as in "onnxruntime==1.14", or several, the target is the newest opset that all of them take, `opset` has
+    no effect, and `advice` says how the model stands with each. With "all", `outlooks` says so of every runtime that is known.
+    Raises LoadError if the model cannot be read, and UsageError for invalid `opset` and `runtime`.
     """
-    targets = None if runtime is None else resolve(runtime)
+    everywhere = runtime == ALL or (isinstance(runtime, (tuple, list)) and list(runtime) == [ALL])
+    targets = None if runtime is None or everywhere else resolve(runtime)
     asked: int | str = opset if targets is None else targets.opset or f"{targets.oldest or 1}+"
     model, problems = _load(source)
     proto = model.proto
@@ -158,7 +167,17 @@ def inspect(
         plan=plan,
         refusal=refusal,
         reachability=reachability,
+        **_advice(model, targets, everywhere=everywhere),
     )
+
+
+def _advice(model: Model, targets: Targets | None, *, everywhere: bool) -> dict[str, Any]:
+    if targets is None and not everywhere:
+        return {}
+    advisor = Advisor(model)
+    if everywhere:
+        return {"outlooks": outlooks(advisor, tables())}
+    return {"advice": tuple(with_nearest_release(advisor, advisor.advise(item)) for item in targets or ())}
 
 
 def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Model, tuple[str, ...]]:

@@ -15,9 +15,10 @@ from tests.support.paths import ROOT
 ARROWS = """
     __main__   -> cli
     __init__   -> batching comparison inspection migration engine
-    cli        -> batching comparison inspection migration engine report files rewrite model spec
+    cli        -> batching comparison inspection advice migration engine report files rewrite model spec
     batching   -> migration engine report files model spec
-    inspection -> migration engine report files rewrite model spec
+    inspection -> advice migration engine report files rewrite model spec
+    advice     -> engine rewrite model spec
     comparison -> engine verify files model
     migration  -> verification engine verify report files rewrite model spec
     verification -> engine verify rewrite model spec

@@ -11,8 +11,10 @@ import pytest
 from onnx import numpy_helper, parser
 
 from onnx_migrate import migrate
+from onnx_migrate.advice import Standing
 from onnx_migrate.errors import LoadError, UsageError
 from onnx_migrate.inspection import Operator, inspect
+from onnx_migrate.spec.targets import known_names
 from tests.support.small_model import FAST, UPSAMPLE, small
 
 NESTED = """<ir_version: 8, opset_import: ["":13, "own": 1]>
@@ -88,3 +90,14 @@ def test_a_runtime_decides_the_target() -> None:
     assert found.plan.passes[-1] == "runtime_limits"
     assert found.target == 18
     assert inspect(small(), runtime=["onnxruntime==1.14", "opencv==4.7"]).target == 12
+
+
+def test_advice_on_runtimes_is_typed() -> None:
+    found = inspect(small(), runtime=["onnxruntime==1.14", "tensorrt==6.0"])
+    assert [item.standing for item in found.advice] == [Standing.AS_IS, Standing.AFTER]
+    assert found.outlooks == ()
+
+    everywhere = inspect(small(), runtime="all")
+    assert everywhere.advice == ()
+    assert [item.advice.target.name for item in everywhere.outlooks] == list(known_names())
+    assert inspect(small()).outlooks == ()

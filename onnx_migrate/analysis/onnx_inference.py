@@ -20,6 +20,9 @@ _LENGTH_PREFIX = "a vector of "
 FRAGILE = frozenset({"DictVectorizer", "LabelEncoder"})
 """Operators of ai.onnx.ml whose inference functions crash the process if the input's type is unknown (onnx 1.23)."""
 
+_DEQUANTIZES = tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 17)
+"""Whether the same holds for DequantizeLinear-19 and newer, as in onnx 1.16."""
+
 
 class InferenceError(Exception):
     """onnx's inference failed, as for a domain that is not imported; the message is onnx's, on one line."""
@@ -90,10 +93,11 @@ def without_fragile_ops(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model that onnx's inference does not crash on: itself, or a copy without FRAGILE operators.
 
     In the copy those whose inputs are not typed inputs of the model have a name that onnx does not know, so that
-    inference skips them.
+    inference skips them. With onnx 1.16 so have DequantizeLinear nodes that read what follows from a node of another domain.
     """
     owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
-    if not any(entry.domain == "ai.onnx.ml" for owner in owners for entry in owner.opset_import):
+    domains = {entry.domain for owner in owners for entry in owner.opset_import}
+    if "ai.onnx.ml" not in domains and not (_DEQUANTIZES and domains - {"", "ai.onnx"}):
         return proto
     given = onnx.ModelProto()
     given.CopyFrom(proto)
@@ -104,6 +108,12 @@ def without_fragile_ops(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _rename(nodes: Iterable[onnx.NodeProto], typed: Set[str]) -> None:
+    unknown: set[str] = set()
     for node in nested_nodes(nodes):
-        if node.op_type in FRAGILE and node.domain == "ai.onnx.ml" and not set(node.input) <= typed:
+        of_others = node.domain not in ("", "ai.onnx", "ai.onnx.ml")
+        fragile = node.op_type in FRAGILE and node.domain == "ai.onnx.ml" and not set(node.input) <= typed
+        if fragile or of_others or unknown.intersection(node.input[:1]):
+            unknown.update(node.output)
+            fragile |= _DEQUANTIZES and node.op_type == "DequantizeLinear"
+        if fragile:
             node.op_type += "_of_unknown_type"

@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
 from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.objections import Objection, objections_by_trial
 from onnx_migrate.engine.pipeline_options import PipelineOptions
 from onnx_migrate.errors import MigrateError, PassError, UsageError
 from onnx_migrate.model.model import Model
@@ -58,6 +59,13 @@ class Pass(ABC):
 
         Names, types and order of the model's inputs and outputs must stay.
         """
+
+    def objections(self, model: Model) -> tuple[Objection, ...]:
+        """Return what of a sorted model the runtimes of this pass do not take as it is; () for a pass for no runtimes.
+
+        The model stays as it is. Unless a pass says it in another way, it is what the pass would change.
+        """
+        return objections_by_trial(self, model) if self.for_targets else ()
 
     def is_wanted(self, original: Model, model: Model) -> bool:
         """Return whether an optional pass is to run on what became of a model."""

@@ -5,17 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import onnx
+
+from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.inlining import inline_functions
 from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.objections import Objection, counted
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.lower import LoweringRefusal
-from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.engine.steps.lower_model import body_opsets
+from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.schema import is_onnx, signature_at
 from onnx_migrate.spec.targets import Targets
 
-from .misfits import misfits_of, newer_forms, where_to_find
+from .misfits import misfits_of, newer_forms, types_taken, where_to_find
 
 __all__ = ["FitOperators"]
 
@@ -40,11 +47,47 @@ class FitOperators(Pass):
         """Edit `model` in place; returns another one if functions were inlined."""
         self._inline(model, log)
         fitted = decompose_model(
-            model, misfits_of(self.targets), log, self.name, newer=newer_forms(self.targets)
+            model,
+            misfits_of(self.targets),
+            log,
+            self.name,
+            newer=newer_forms(self.targets),
+            types=types_taken(self.targets),
         )
         if fitted.refusals:
             raise self._refusal(fitted.refusals)
         return fitted.model
+
+    def objections(self, model: Model) -> tuple[Objection, ...]:
+        """Return why the targets do not take nodes as they are, the versions of their operators included."""
+        targets, proto = self.targets, model.proto
+        functions = {function_key(function) for function in proto.functions}
+        unfit, found = misfits_of(targets), []
+        if targets.without_functions and functions:
+            who = " and ".join(map(str, targets.without_functions))
+            found.append(Objection(f"{len(functions)} local functions, of which {who} takes none"))
+        used = {(node.domain, node.op_type) for node in all_nodes(proto)}
+        if not any(
+            targets.lacks(*key) or targets.limits(*key) or targets.newest_version(*key) for key in used
+        ):
+            return tuple(found)
+        bodies = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
+        for top, (_, opset) in zip(bodies, body_opsets(proto), strict=True):
+            for scope in top.nested():
+                for node in scope.body.node:
+                    reason = None if called(node) in functions else unfit(node, scope)
+                    reason = reason or self._too_new(node, opset or 0)
+                    if reason is not None:
+                        found.append(Objection(reason, Where(scope.path, node_label(node), node.op_type), 1))
+        return counted(found)
+
+    def _too_new(self, node: onnx.NodeProto, opset: int) -> str | None:
+        """Return that a target takes the operator of a node in older versions only, if so."""
+        bound = self.targets.newest_version(node.domain, node.op_type)
+        form = signature_at(node.domain, node.op_type, opset) if bound and is_onnx(node.domain) else None
+        if bound is None or form is None or form.since_version <= bound[0]:
+            return None
+        return f"{bound[1]} takes {node.op_type} up to version {bound[0]}, not {form.since_version}"
 
     def _inline(self, model: Model, log: ChangeLog) -> None:
         """Replace all calls of local functions by their bodies if a target takes none."""

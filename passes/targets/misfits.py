@@ -10,12 +10,12 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.engine.steps.decompose import Newer, Unfit
+from onnx_migrate.engine.steps.decompose import Newer, Types, Unfit
 from onnx_migrate.spec.element_types import type_name
 from onnx_migrate.spec.schema import signature_at
 from onnx_migrate.spec.targets import OperatorRow, Target, Targets
 
-__all__ = ["misfits_of", "newer_forms", "values_of", "where_to_find", "with_values"]
+__all__ = ["misfits_of", "newer_forms", "types_taken", "values_of", "where_to_find", "with_values"]
 
 _MISSING = object()
 
@@ -65,6 +65,22 @@ def newer_forms(targets: Targets) -> Newer | None:
         return f"{found[1]} takes {operator} up to version {found[0]}, not {form.since_version}"
 
     return newer
+
+
+def types_taken(targets: Targets) -> Types:
+    """Return the function that says which element types of a node's first input all targets take, if not the node's."""
+    limits = cache(targets.limits)
+
+    def types(node: onnx.NodeProto, scope: Scope) -> frozenset[int] | None:
+        rows = [row for _, row in limits(node.domain, node.op_type) if row.types]
+        dtype = scope.value_type(node.input[0]).dtype if node.input and node.input[0] else None
+        if dtype is None or all(type_name(dtype) in row.types for row in rows):
+            return None
+        taken = (set(row.types) for row in rows)
+        names = set.intersection(*taken)
+        return frozenset(onnx.TensorProto.DataType.Value(name.upper()) for name in names)
+
+    return types
 
 
 def where_to_find(targets: Targets, node_domain: str, operator: str) -> str:

@@ -8,9 +8,10 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.objections import Objection, counted
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.validity import IrLimit
-from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -61,6 +62,33 @@ class RuntimeLimits(Pass):
             traversal.visit_all(lambda node: self._name_all_axes(traversal, node))
             traversal.end()
         return model
+
+    def objections(self, model: Model) -> tuple[Objection, ...]:
+        """Return what the targets do not take of the header, the nodes that they compute wrongly, and Resizes with `axes`."""
+        proto, found = model.proto, []
+        opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 0
+        for target in self.targets:
+            if target.opset is not None and opset > target.opset:
+                takes = "takes models" if target.lower is True else "is known to run models"
+                found.append(Objection(f"opset {opset}: {target} {takes} only up to opset {target.opset}"))
+            if target.oldest is not None and opset < target.oldest:
+                found.append(Objection(f"opset {opset}: {target} takes models from opset {target.oldest} on"))
+            if target.ir_version is not None and proto.ir_version > target.ir_version:
+                reason = (
+                    f"IR version {proto.ir_version}: {target} loads IR versions up to {target.ir_version}"
+                )
+                found.append(Objection(reason))
+            for node, fault in faulty_nodes(target, proto, opset):
+                where = Where(node=node_label(node), operator=node.op_type)
+                found.append(Objection(f"{target} {fault.text}", where, 1, wrong=True))
+            if not target.row.resize_axes:
+                reason = f"{target} does not support the attribute axes of Resize"
+                found += [
+                    Objection(reason, Where(node=node_label(node), operator="Resize"), 1)
+                    for node in resizes(model)
+                    if any(attribute.name == "axes" for attribute in node.attribute)
+                ]
+        return counted(found)
 
     def _warn_if_later(self, target: Target, log: ChangeLog) -> None:
         if target.later:

@@ -119,3 +119,12 @@ def test_ml_operators_of_an_input_keep_their_types() -> None:
     assert [value.type.tensor_type.elem_type for value in inferred.graph.value_info] == [
         TensorProto.STRING
     ] * 2
+
+
+def test_a_dequantize_linear_of_unknown_type_does_not_crash() -> None:
+    """onnx 1.16 would, from version 19 on."""
+    proto = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 19, "custom": 1]> g (float[2] x) => (y) <float s = {0.5}, uint8 z = {3}> {
+        q = custom.Quantize (x) r = Identity (q) y = DequantizeLinear (r, s, z) }"""
+    )
+    assert [node.op_type for node in infer_shapes(proto).graph.node][:2] == ["Quantize", "Identity"]

@@ -26,8 +26,8 @@ __all__ = ["inspect"]
 )  # fmt: skip
 @click.option(
     "--for", "runtime", multiple=True, metavar="RUNTIME==VERSION", shell_complete=runtimes,
-    help="Plan for the newest opset that this release of a runtime supports, as in onnxruntime==1.14, and show what "
-    "else would keep the model from running there. Repeat it for several at once.",
+    help="Say whether the model runs in this release of a runtime, as in onnxruntime==1.14, as it is or after migration, and "
+    "what stands in the way. Repeat it for several at once. all: a table of every runtime that is known.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with one object per model.")
 @click.option(
@@ -44,11 +44,12 @@ def inspect(
     """Show what is in each of the MODELS, what a migration to an opset would change or refuse and why, and
     which opsets can be reached.
 
-    Reads no weights, runs nothing and writes nothing. Several models are shown in one line each.
+    With --for, whether they run in a runtime. Reads no weights, runs nothing and writes nothing. Several models are shown in one
+    line each.
 
     \b
     Exit codes:
-        0  shown, whether or not the opset can be reached
+        0  shown, whether or not the opset can be reached, and whether or not the model runs
         2  wrong usage
         4  a model is not a readable or not a valid ONNX model; what can be read is shown
     """
@@ -83,7 +84,7 @@ def inspect(
         from onnx_migrate.cli.output.inspection_view import print_inspection, print_overview
 
         console = Console()
-        if len(models) > 1 and not verbose:
+        if len(models) > 1 and not verbose and not shown[0].outlooks:
             print_overview(shown, console, to=f"for {' and '.join(runtime)}" if runtime else f"to {opset}")
         else:
             for index, found in enumerate(shown):

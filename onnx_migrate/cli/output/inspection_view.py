@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from onnx_migrate.cli.output.advice_view import print_advice, print_outlooks
 from onnx_migrate.printable import markup_of
 from onnx_migrate.report.report import INEXACT
 from onnx_migrate.report.text import change_text
@@ -61,6 +62,13 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         line(f"weights in {markup_of(name)}")
     for problem in item.problems:
         line(f"[yellow]warning:[/] {markup_of(problem)}")
+    for advice in item.advice:
+        print_advice(advice, line, everything=everything)
+    if item.outlooks:
+        line("")
+        print_outlooks(item.outlooks, console)
+        if not everything:
+            return
     for title, ports in (("inputs", item.summary.inputs), ("outputs", item.summary.outputs)):
         line(f"\n[bold]{title}[/]")
         for port in ports:

@@ -16,7 +16,7 @@ import onnx
 
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
-from onnx_migrate.engine.steps.lost_types import has_lost_types
+from onnx_migrate.engine.steps.lost_types import casts_to, has_lost_types
 from onnx_migrate.engine.steps.lower import OLDEST, Lower, LoweringRefusal
 from onnx_migrate.engine.steps.lowering_registry import Lowering, lowering_from
 from onnx_migrate.engine.steps.node_steps import apply_adapter, node_name
@@ -25,6 +25,7 @@ from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
 from onnx_migrate.model.graphs import called
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.spec.element_types import type_name
 from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
 from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS
 from onnx_migrate.spec.schema import is_onnx, signature_at, versions
@@ -42,6 +43,10 @@ Newer = Callable[[str, int], "str | None"]
 """Returns why a target does not take an operator of ai.onnx in its form at an opset, None if it takes it."""
 
 
+Types = Callable[[onnx.NodeProto, Scope], "frozenset[int] | None"]
+"""Returns the element types that a target takes of a node's first input, None if it takes the node's."""
+
+
 @dataclass
 class Decompose(Lower):
     """Writes each node that does not fit with operators that do; `refusals` has the nodes for which that is impossible.
@@ -53,6 +58,7 @@ class Decompose(Lower):
     unfit: Unfit = field(kw_only=True)
     newer: Newer | None = field(default=None, kw_only=True)
     """Asked of what is written; the nodes of the model have the opset that they have."""
+    types: Types | None = field(default=None, kw_only=True)
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset for a node that does not fit, None for any other."""
@@ -114,6 +120,9 @@ class Decompose(Lower):
         """Take the step that brings a node nearer to the end of its operator."""
         form = signature_at(node.domain, node.op_type, version)
         where = Where(scope.path, node_name(node), node.op_type, form.since_version if form else version)
+        casted = self._between_casts(node, scope, version, where, reason)
+        if casted is not None:
+            return casted
         written_out = decomposition_of(node.domain, node.op_type)
         if written_out is not None:
             rewriter = LoweringRewriter(node, scope, version, version, where, self._values[id(scope.body)])
@@ -145,6 +154,21 @@ class Decompose(Lower):
         raise self._error(
             f"{reason}, and onnx-migrate cannot write it with other operators", code="target-lacks"
         )
+
+    def _between_casts(
+        self, node: onnx.NodeProto, scope: Scope, version: int, where: Where, reason: str
+    ) -> LoweringRewriter | None:
+        """Let a node compute in a wider type that is taken, where its operator's steps down allow that; else None."""
+        taken = self.types(node, scope) if self.types is not None and is_onnx(node.domain) else None
+        casts = casts_to(taken, node, scope, version) if taken else None
+        if casts is None:
+            return None
+        rewriter = LoweringRewriter(node, scope, version, version, where, self._values[id(scope.body)])
+        self._show(rewriter, f"{reason}: it computes in {type_name(casts.wide)} between Casts")
+        rewriter.cast_around(casts.inputs, casts.outputs, casts.wide, casts.narrow)
+        rewriter.finish()
+        rewriter.exactness = casts.exactness
+        return rewriter
 
     def _stepped(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnx_migrate.analysis.scope import Scope, scopes
-from onnx_migrate.engine.steps.decompose import Decompose, Newer, Unfit
+from onnx_migrate.engine.steps.decompose import Decompose, Newer, Types, Unfit
 from onnx_migrate.engine.steps.lower_model import NEEDS_CALLER, Lowered, body_opsets, inline_refused
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -15,11 +15,18 @@ __all__ = ["body_scopes", "decompose_model"]
 
 
 def decompose_model(
-    model: Model, unfit: Unfit, log: ChangeLog, pass_name: str, *, newer: Newer | None = None
+    model: Model,
+    unfit: Unfit,
+    log: ChangeLog,
+    pass_name: str,
+    *,
+    newer: Newer | None = None,
+    types: Types | None = None,
 ) -> Lowered:
     """Write the nodes of a sorted model that do not fit with others, in place unless functions are inlined.
 
-    The opsets stay. What is written has no operator of which `newer` says that its form at the opset is not taken. The
+    The opsets stay. What is written has no operator of which `newer` says that its form at the opset is not taken; a node of an
+    element type that `types` does not have computes in a wider one where that changes no bit. The
     model is of no use if there are refusals; these are in the order of the nodes.
     """
     trial = log.trial()
@@ -27,7 +34,7 @@ def decompose_model(
         unfit(node, scope) for top in body_scopes(model) for scope in top.nested() for node in scope.body.node
     ):
         whole = model.copy() if model.proto.functions else model
-        visitor = Decompose(model.proto, 0, log, pass_name=pass_name, unfit=unfit, newer=newer)
+        visitor = Decompose(model.proto, 0, log, pass_name=pass_name, unfit=unfit, newer=newer, types=types)
         driver = Driver(visitor)
         for scope, (_, version) in zip(body_scopes(model), body_opsets(model.proto), strict=True):
             if version is not None:

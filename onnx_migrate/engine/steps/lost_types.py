@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import onnx
 from onnx import TensorProto
 
 from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowering_from
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.spec.element_types import FIRST_OPSET, type_name, type_text, wider_types
+from onnx_migrate.spec.schema import signature_at, versions
 from onnx_migrate.spec.type_constraints import Constraints, Formal, constraints
 
-__all__ = ["fit_types", "has_lost_types", "lost_types"]
+__all__ = ["WideCasts", "casts_to", "fit_types", "has_lost_types", "lost_types"]
 
 _HALVES = frozenset(("tensor(float16)", "tensor(bfloat16)"))
 
@@ -151,3 +153,40 @@ def _dtype(scope: Scope, name: str) -> int | None:
         source = scope.constant_source(name)
         return source.data_type if isinstance(source, TensorProto) else None
     return known
+
+
+@dataclass(frozen=True)
+class WideCasts:
+    """Casts around a node: of which inputs and outputs, from `narrow` to `wide` and back, and how exact that is."""
+
+    inputs: list[int]
+    outputs: list[int]
+    narrow: int
+    wide: int
+    exactness: Exactness
+
+
+def casts_to(taken: Collection[int], node: onnx.NodeProto, scope: Scope, opset: int) -> WideCasts | None:
+    """Return the Casts by which a node of ai.onnx computes in one of the types `taken`; None if there are none.
+
+    A step down of the operator must allow Casts: where it says that they change no bit, or, for half floats, round.
+    """
+    form = signature_at("", node.op_type, opset)
+    formals = constraints("", node.op_type, form.since_version) if form else None
+    first = formals.formal(0, output=False) if formals else None
+    dtype = scope.value_type(node.input[0]).dtype if node.input else None
+    if formals is None or first is None or dtype is None:
+        return None
+    steps = [lowering_from("", node.op_type, since) for since in versions("", node.op_type)]
+    allowed = {step.types for step in steps if step is not None}
+    exact = LostTypes.EXACT in allowed
+    half = dtype in (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+    if not exact and not (half and LostTypes.ROUNDED in allowed):
+        return None
+    fitting = (item for item in wider_types(dtype) if item in taken and type_text(item) in first.allowed)
+    wide = next(fitting, None)
+    if wide is None:
+        return None
+    inputs = [index for index in range(len(node.input)) if _same(formals, index, first, output=False)]
+    outputs = [index for index in range(len(node.output)) if _same(formals, index, first, output=True)]
+    return WideCasts(inputs, outputs, dtype, wide, Exactness.EXACT if exact else Exactness.EQUIVALENT)

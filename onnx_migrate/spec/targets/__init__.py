@@ -5,6 +5,7 @@ such as "tensorrt==8.6" or "./mychip.toml", into `Targets`. docs/targets.md desc
 """
 
 from onnx_migrate.spec.targets.combined import Targets
+from onnx_migrate.spec.targets.milestones import milestones
 from onnx_migrate.spec.targets.read import read_table
 from onnx_migrate.spec.targets.requests import resolve
 from onnx_migrate.spec.targets.rows import FORMS, PREDICATES, FaultRow, Lower, OperatorRow, ReleaseRow, Table
@@ -22,6 +23,7 @@ __all__ = [
     "Target",
     "Targets",
     "known_names",
+    "milestones",
     "read_table",
     "resolve",
     "shipped",

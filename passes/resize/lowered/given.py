@@ -123,6 +123,15 @@ class Given:
         return _element(rw, value, at), _element(rw, value, len(self.places) + at)
 
 
+def _count(rw: LoweringRewriter, index: int) -> int | None:
+    """Return the number of elements of an input, 0 for one that is left out, None where it is unknown."""
+    value = rw.input(index)
+    known, shape = (rw.known(value), rw.shape(value)) if value else (None, (0,))
+    if known is not None:
+        return known.size
+    return shape[0] if shape is not None and len(shape) == 1 else None
+
+
 def _vector(value: int) -> Array:
     return np.array([value], np.int64)
 
@@ -142,9 +151,8 @@ def read_given(rw: LoweringRewriter, modes: Modes) -> Given:
     places = resized_axes(rw.get("axes", []), rank)
     first = 1 if rw.version < 10 else 2
     vector = rw.known(rw.input(first))
-    by_sizes = (
-        first == 2 and bool(rw.input(3)) and (not rw.input(2) or (vector is not None and not vector.size))
-    )
+    # Scales that are fed may be the empty tensor of version 11, which stands for none; sizes are, or scales, not both.
+    by_sizes = first == 2 and _count(rw, 3) != 0 and not _count(rw, 2)
     kept = [axis not in places for axis in range(rank)]
     scales: list[np.float32 | None] = [np.float32(1)] * rank
     sizes: list[int | None] = list(shape)

@@ -201,3 +201,42 @@ def test_a_model_that_is_not_valid_is_shown_and_the_exit_code_says_so(cli: Run, 
         1,
     )
     assert ended.err.startswith("onnx-migrate: type-mismatch: mixed.onnx: 'y' (Add")
+
+
+def test_whether_a_model_runs_in_a_runtime(cli: Run, folder: Path) -> None:
+    ended = cli("inspect", "small.onnx", "--for", "onnxruntime==1.14")
+    assert "for ONNX Runtime 1.14 (measured): runs as it is" in ended.out
+
+    ended = cli("inspect", "small.onnx", "--for", "tensorrt==6", "--for", "onnxruntime==1.14", "--json")
+    assert ended.code == 0
+    first, second = shown(ended)["advice"]
+    assert (first["runtime"]["title"], first["standing"]) == ("TensorRT", "after migration")
+    assert (second["standing"], second["objections"]) == ("as it is", [])
+    assert any("opset 11: TensorRT 6" in item["reason"] for item in first["objections"])
+
+
+def test_all_runtimes_at_once(cli: Run, folder: Path) -> None:
+    ended = cli("inspect", "small.onnx", "--for", "all", "--json")
+
+    found = {item["runtime"]["name"]: item for item in shown(ended)["advice"]}
+    assert ended.code == 0
+    assert {"onnxruntime", "tensorrt", "opencv", "rknn", "windowsml"} <= found.keys()
+    assert found["onnxruntime"]["standing"] == "as it is"
+    assert found["onnxruntime"]["releases"][-1]["standing"] == "as it is"
+    assert not found["tensorrt"]["runtime"]["measured"]
+
+    lines = cli("inspect", "small.onnx", "--for", "all").out.splitlines()
+    (row,) = (line for line in lines if line.startswith("ONNX Runtime  "))
+    assert "as it is" in row
+    assert "measured" in row
+
+
+def test_the_answer_no_is_no_error(cli: Run, folder: Path) -> None:
+    (folder / "chip.toml").write_text(
+        'name = "chip"\noperators = "listed"\n[[release]]\nopset = 11\n[[operator]]\nnames = ["Conv"]\n',
+        encoding="utf-8",
+    )
+    ended = cli("inspect", "small.onnx", "--for", "./chip.toml")
+
+    assert ended.code == 0
+    assert "for chip (read, not measured): does not run" in ended.out

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from onnx import TensorProto
 
-from onnx_migrate.engine.steps.lost_types import lost_types
+from onnx_migrate.analysis.scope import scopes
+from onnx_migrate.engine.steps.lost_types import casts_to, lost_types
 from onnx_migrate.engine.steps.lowering_registry import lowering_from
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import Exactness
 from tests.harness import model
 from tests.lowering import check_down, lower
@@ -58,3 +60,28 @@ def test_refusals(operator: str, opset: int, dtype: str, target: int, code: str)
     with pytest.raises(CannotMigrate) as caught:
         lower(model(source), target)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "taken", "wide", "exactness"),
+    [
+        ("Max (x, x)", "int8", {TensorProto.INT32, TensorProto.FLOAT}, TensorProto.INT32, Exactness.EXACT),
+        ("Max (x, x)", "int8", {TensorProto.FLOAT}, TensorProto.FLOAT, Exactness.EXACT),
+        ("Max (x, x)", "int64", {TensorProto.INT32, TensorProto.FLOAT}, None, None),
+        ("MatMul (x, x)", "int32", {TensorProto.FLOAT}, None, None),
+        ("Where (c, x, x)", "bool", {TensorProto.INT32}, None, None),
+    ],
+)
+def test_casts_to_a_type_that_a_target_takes(
+    call: str, kind: str, taken: set[int], wide: int | None, exactness: Exactness | None
+) -> None:
+    proto = model(
+        f'<ir_version: 8, opset_import: ["": 17]> g ({kind}[2,2] x, bool[2,2] c) => ({kind}[2,2] y) {{ y = {call} }}'
+    )
+    (scope,) = scopes(proto, Model(proto).weights, result_ir_version=8)
+    found = casts_to(taken, proto.graph.node[0], scope, 17)
+
+    assert (found.wide if found else None) == wide
+    assert (found.exactness if found else None) == exactness
+    if found:
+        assert (found.inputs, found.outputs) == ([0, 1], [0])

@@ -1,4 +1,4 @@
-"""Leaves out what an old ONNX Runtime computes otherwise than the one that the steps were measured with."""
+"""Leaves out what ONNX Runtime 1.21 and onnx 1.16 compute otherwise than those that the steps were measured with."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ OTHER_KERNELS = {
     "test_resize": ("test_axes", "test_half_pixel_symmetric", "test_many_lengths"),
     "test_sampling": ("test_grid_sample_16", "test_specials_of_the_image"),
 }  # fmt: skip
-"""Tests by file that fail with ONNX Runtime 1.21: its kernels for the sources give other numbers, or crash."""
+"""Tests by file that fail with ONNX Runtime 1.21 and onnx 1.16: they give other numbers for the sources, or crash.
+
+With the sources run in ONNX Runtime 1.31 and the results in 1.21 they pass, but for these: QuantizeLinear rounds otherwise in
+1.21 (test_quantize_*), onnx.reference 1.16 has faults in OneHot and QLinearMatMul, and onnx's own inference, which the
+harness holds results to, crashes there on DequantizeLinear of an unknown type.
+"""
 
 OLD = tuple(map(int, ort.__version__.split(".")[:2])) < (1, 25)
 
@@ -35,5 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         name, _, _ = item.name.partition("[")
         if OLD and name in OTHER_KERNELS.get(item.path.stem, ()) and item.path.parent.name == "lowerings":
             item.add_marker(
-                pytest.mark.skip(reason=f"ONNX Runtime {ort.__version__} has other kernels than 1.31")
+                pytest.mark.skip(
+                    reason=f"ONNX Runtime {ort.__version__} has other kernels than 1.31, or its onnx another evaluator"
+                )
             )

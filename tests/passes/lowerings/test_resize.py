@@ -150,6 +150,27 @@ def test_sizes_fed_at_run_time(kind: str, mode: str, shape: tuple[int | str, ...
     check_down(proto, 10, 9, feeds=feeds, refused=UNRANKED, rtol=CLOSE, atol=CLOSE)
 
 
+def test_scales_that_are_fed_empty() -> None:
+    """The form of the node tests of onnx 1.6: an empty tensor of scales is an input of the model."""
+    model = resize(sizes=[1, 2, 3, 9], opset=11, mode="linear")
+    for tensor in list(model.graph.initializer):
+        model.graph.initializer.remove(tensor)
+        model.graph.input.append(
+            helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
+        )
+    feeds = {"x": np.arange(70, dtype=np.float32).reshape(1, 2, 5, 7), "sizes": np.array([1, 2, 3, 9])}
+    empty = np.zeros(0, np.float32)
+    check_down(
+        model,
+        10,
+        9,
+        feeds={**feeds, "no_roi": empty, "no_scales": empty},
+        variants=("plain",),
+        rtol=CLOSE,
+        atol=CLOSE,
+    )
+
+
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
 @pytest.mark.parametrize("opset", [13, 18])
 def test_to_the_size_of_another_value(opset: int, mode: str) -> None:

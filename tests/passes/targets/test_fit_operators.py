@@ -96,3 +96,27 @@ def test_what_is_written_has_versions_that_are_taken() -> None:
     assert "Clip" not in operators
     assert {"Max", "Min"} <= set(operators)
     same(run(source, feeds), run(result, feeds), "written", 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "fits"),
+    [("Max (x, x)", "int8", True), ("MatMul (x, x)", "int32", False), ("Relu (x)", "float16", False)],
+)
+def test_a_type_that_is_not_taken_is_cast_where_that_is_exact(call: str, kind: str, fits: bool) -> None:
+    targets = targets_of(
+        '[[release]]\nopset = 17\n[[operator]]\nnames = ["Max", "MatMul"]\ntypes = ["int32", "float32"]\n'
+        '[[operator]]\nnames = ["MatMul", "Relu"]\ntypes = ["float32"]\n'
+    )
+    source = model(
+        f'<ir_version: 8, opset_import: ["": 17]> g ({kind}[2,2] x) => ({kind}[2,2] y) {{ y = {call} }}'
+    )
+    item, log = builtin_passes()["fit_operators"](targets=targets), ChangeLog()  # type: ignore[call-arg]
+    if not fits and kind == "int32":
+        with pytest.raises(CannotMigrate, match="takes MatMul of"):
+            item.run(files.load(source), log)
+        return
+    result = item.run(files.load(model(source)), log).proto
+    feeds = random_feeds(source)
+    assert [node.op_type for node in result.graph.node] == ["Cast", call.partition(" ")[0], "Cast"]
+    assert "between Casts" in log.changes[0].reason
+    same(run(source, feeds), run(result, feeds), "cast")

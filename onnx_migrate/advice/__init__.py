@@ -1,0 +1,12 @@
+"""Advice on where a model runs: as it is, after a migration, or not, and then what stands in the way.
+
+Nothing is run: the tables of the runtimes say what each release takes, and passes bring copies of the model's structure there.
+"""
+
+from __future__ import annotations
+
+from onnx_migrate.advice.advice import Advice, Standing
+from onnx_migrate.advice.advisor import Advisor
+from onnx_migrate.advice.outlook import Outlook, outlooks, with_nearest_release
+
+__all__ = ["Advice", "Advisor", "Outlook", "Standing", "outlooks", "with_nearest_release"]
