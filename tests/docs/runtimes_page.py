@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from onnx_migrate.spec.targets import shipped, tables
+from tests.docs.converters import converters
 from tests.docs.runtime_sections import contents, ordered, section
 from tests.runtimes.forms import FORMS
-from tests.runtimes.survey import MEASURED, best
+from tests.runtimes.survey import CONVERTERS, MEASURED, best
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "runtimes.md"
@@ -97,7 +98,8 @@ def main() -> None:
 def page() -> str:
     """Return the page for the table as it is."""
     measured = json.loads(MEASURED.read_text(encoding="utf-8"))
-    lines = [_measured(key, found) for key, found in measured.items()]
+    whole = {key: found for key, found in measured.items() if key.split()[0] not in CONVERTERS}
+    lines = [_measured(key, found) for key, found in whole.items()]
     return (
         "\n".join(
             [
@@ -105,10 +107,12 @@ def page() -> str:
                 *map(section, ordered(tables())),
                 HOW + "\n".join(lines),
                 "",
-                _forms(measured),
+                _forms(whole),
             ]
         )
         + OPENCV
+        + "\n"
+        + converters(measured)
     )
 
 

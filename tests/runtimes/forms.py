@@ -55,7 +55,7 @@ def build(folder: Path) -> dict[tuple[int, str], list[str]]:
                 )
                 case = f"{opset}-{form.replace(' ', '-')}-{index}"
                 onnx.save(proto, folder / f"opset{opset}" / f"{case}.onnx")
-                write_io(folder, case, {"x": x}, session.run(None, {"x": x}))
+                write_io(folder, case, {"x": x}, session.run(None, {"x": x}), ["y"])
                 names.setdefault((opset, form), []).append(f"opset{opset}/{case}")
     return names
 

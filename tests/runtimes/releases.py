@@ -8,18 +8,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from onnx_migrate.verify.evaluators.foreign import DRIVERS
 from tests.real.wheels import CACHE
 
 __all__ = ["Ran", "Unavailable", "run"]
 
 _PROBE = Path(__file__).with_name("probe.py")
-_PACKAGES = {"opencv": "opencv-python-headless"}
+_PACKAGES = {
+    "mnn": lambda version: [f"MNN=={version}"],
+    "ncnn": lambda version: [f"ncnn=={version}", f"pnnx=={version.rpartition('.')[2]}"],
+    "opencv": lambda version: [f"opencv-python-headless=={version}"],
+}
+"""What to install for a release, where it is not one distribution of the runtime's name."""
 
 
 class Unavailable(Exception):
@@ -35,13 +41,18 @@ class Ran:
     release: dict[str, Any]
 
 
-def run(runtime: str, version: str, folder: Path, names: Iterable[str]) -> Ran:
+def run(runtime: str, version: str, folder: Path, names: Iterable[str], python: str = "") -> Ran:
     """Run the models FOLDER/NAME.onnx, on what lies in FOLDER/io, in a release. Raises Unavailable.
 
-    A model that brings the process down is one that crashes; the others are run in a new one.
+    `python` is one that has the release; without it, one is found and pip installs the release for it. A model that brings
+    the process down is one that crashes; the others are run in a new one.
     """
-    python, paths = _installed(_PACKAGES.get(runtime, runtime), version)
-    code = f"import sys; sys.path[:0] = {list(map(str, paths))!r}; sys.argv = ['probe', {runtime!r}, {str(folder)!r}]; "
+    paths: list[Path] = []
+    if not python:
+        wanted = _PACKAGES.get(runtime, lambda version: [f"{runtime}=={version}"])(version)
+        python, paths = _installed(wanted)
+    arguments = ["probe", runtime, str(folder), str(DRIVERS)]
+    code = f"import sys; sys.path[:0] = {list(map(str, paths))!r}; sys.argv = {arguments!r}; "
     code += f"exec(compile(open({str(_PROBE)!r}).read(), 'probe', 'exec'))"
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     left, ran = list(names), Ran({}, {}, {})
@@ -51,7 +62,7 @@ def run(runtime: str, version: str, folder: Path, names: Iterable[str]) -> Ran:
             input="".join(f"{name}\n" for name in left),
             capture_output=True,
             text=True,
-            env={**environment, "OMP_NUM_THREADS": "1"},
+            env={**environment, "OMP_NUM_THREADS": "1", "RUST_BACKTRACE": "0"},
             check=False,
         )
         begun = ""
@@ -84,31 +95,31 @@ def _minor(python: Path) -> int:
     return int(python.parts[-3].split(".")[1])
 
 
-def _installed(package: str, version: str) -> tuple[str, list[Path]]:
+def _installed(wanted: Sequence[str]) -> tuple[str, list[Path]]:
     """Return a Python that runs a release, and the folders that it and NumPy lie in. Raises Unavailable."""
     for there in (True, False):
         for tag, python in _pythons().items():
-            folder = CACHE / "runtimes" / tag / f"{package}-{version}"
-            if folder.is_dir() or (not there and _install(python, f"{package}=={version}", folder)):
+            folder = CACHE / "runtimes" / tag / wanted[0].replace("==", "-")
+            if folder.is_dir() or (not there and _install(python, wanted, folder)):
                 return python, [folder, _numpy(tag, python)]
-    raise Unavailable(f"{package} {version} cannot be installed for any Python that is here")
+    raise Unavailable(f"{' and '.join(wanted)} cannot be installed for any Python that is here")
 
 
 def _numpy(tag: str, python: str) -> Path:
     """Return where NumPy lies: of the newest that old releases can be run with."""
     folder, minor = CACHE / "runtimes" / tag / "numpy", int(tag.removeprefix("cp3"))
     wanted = "numpy<1.24" if minor <= 8 else "numpy<2" if minor <= 12 else "numpy"
-    if not folder.is_dir() and not _install(python, wanted, folder):
+    if not folder.is_dir() and not _install(python, [wanted], folder):
         raise Unavailable(f"{wanted} cannot be installed for {python}")
     return folder
 
 
-def _install(python: str, requirement: str, folder: Path) -> bool:
+def _install(python: str, requirements: Sequence[str], folder: Path) -> bool:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
         target = Path(work) / "target"
         command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command += ["--only-binary=:all:", "--target", str(target), requirement]
+        command += ["--only-binary=:all:", "--target", str(target), *requirements]
         if subprocess.run(command, capture_output=True, check=False, timeout=600).returncode:
             return False
         if not folder.is_dir():  # another process may have been quicker

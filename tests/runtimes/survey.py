@@ -1,26 +1,28 @@
-"""Measures what releases of OpenVINO and OpenCV run, for the rows of `onnx_migrate.spec.targets`.
+"""Measures what releases of runtimes run, for the rows of their tables (onnx_migrate/spec/targets/tables).
 
     python -m tests.runtimes.survey                        # all that is in measured.json, again
-    python -m tests.runtimes.survey openvino==2023.1.0 opencv==4.8.1.78
+    python -m tests.runtimes.survey openvino==2023.1.0 tract==0.23.9
+    python -m tests.runtimes.survey rknn==2.5.0 --python /path/to/bin/python   # of an environment that has it
 
-Each release takes up to two minutes. What is found is written to measured.json, from which docs/runtimes.md is made
-(`python -m tests.docs.runtimes_page`) and against which a test holds the rows.
+A release takes from two minutes (OpenVINO) to an hour (ncnn, RKNN). What is found is written to measured.json, from which
+docs/runtimes.md is made (`python -m tests.docs.runtimes_page`) and against which a test holds the rows.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.runtimes import forms, sample
+from tests.runtimes import forms, real, sample
 from tests.runtimes.releases import Ran, run
+from tests.runtimes.sample import Sampled
 
-__all__ = ["MEASURED", "best"]
+__all__ = ["CONVERTERS", "MEASURED", "best", "lacking", "part", "right_at"]
 
 MEASURED = Path(__file__).with_name("measured.json")
 
@@ -32,14 +34,28 @@ _ONNX = {
 """From when on ONNX had an opset."""
 
 
-def best(measured: Mapping[str, Any]) -> int:
-    """Return the opset to bring models to: the newest at which at most three in 400 are lost.
+CONVERTERS = ("tract", "mnn", "ncnn", "rknn")
+"""Runtimes that are measured with the small sample."""
 
-    Lost is a model that is right at an older opset, and at this one is not, or cannot be brought to it. None is taken
-    that is newer than what the release can have known: the ONNX that is built into it (OpenVINO), or that there was
-    (OpenCV).
+SLOW = {"ncnn": ((7, 9, 11, 13, 16, 18, 21), (11, 13, 18)), "rknn": ((12, 16, 19), (13, 17, 18))}
+"""Runtimes that take seconds for a model, and so a part of it: the opsets of cases, and of real models."""
+
+
+def best(measured: Mapping[str, Any]) -> int:
+    """Return the opset to bring models to.
+
+    By the whole sample: the newest at which at most three in 400 are lost. Lost is a model that is right at an older
+    opset, and at this one is not, or cannot be brought to it. None is taken that is newer than what the release can have
+    known: the ONNX that is built into it (OpenVINO), or that there was (OpenCV).
+
+    By the small sample, to whose every opset models come up and down: the newest at which at most two in 100 fewer are
+    right than at the opset with the most.
     """
-    right, lost = measured["right"], measured["lost"]
+    right = measured["right"]
+    if "lost" not in measured:
+        most = max(right.values())
+        return max(int(opset) for opset in right if right[opset] * 100 >= most * 98)
+    lost = measured["lost"]
     return max(
         int(opset)
         for opset in right
@@ -48,39 +64,144 @@ def best(measured: Mapping[str, Any]) -> int:
     )
 
 
+def right_at(sampled: Sampled, ended: Mapping[str, str], opsets: Iterable[int]) -> list[bool | None]:
+    """Return whether a case is right at each opset; None before its first.
+
+    Its model at an opset is the one of the last opset at which it changed.
+    """
+    now: bool | None = None
+    found = []
+    for opset in opsets:
+        at = max((own for own in sampled.names if own <= opset), default=None)
+        now = None if at is None else ended.get(sampled.names[at]) == "right"
+        found.append(now)
+    return found
+
+
+def lacking(sample: Iterable[Sampled], ended: Mapping[str, str]) -> list[str]:
+    """Return the operators of cases that are refused, and in no model that is right, at any opset."""
+    refused, right = set[str](), set[str]()
+    for sampled in sample:
+        for name, operators in sampled.operators.items():
+            refused |= operators & {sampled.operator} if ended.get(name) == "fails" else frozenset()
+            right |= operators if ended.get(name) == "right" else frozenset()
+    return sorted(refused - right)
+
+
 def measure(runtime: str, version: str, folder: Path, names: Sample, kinds: Forms) -> dict[str, Any]:
-    """Run all models in a release, and count."""
-    models = [name for found in names.values() for name in found.values() if name]
+    """Run the whole sample in a release, and count."""
+    models = [name for sampled in names.values() for name in sampled.names.values() if name]
     ran = run(runtime, version, folder / "sample", models)
+    opsets = range(9, sample.OPSETS.stop)
     right, lost = Counter[int](), Counter[int]()
     fresh: dict[int, list[str]] = {}
-    for case, found in names.items():
-        was = now = False
-        for opset in sample.OPSETS:
-            before, now = now, ran.ended.get(found[opset]) == "right" if opset in found else now
-            right[opset] += now
+    for case, sampled in names.items():
+        was = before = False
+        for opset, now in zip(opsets, right_at(sampled, ran.ended, opsets), strict=True):
+            right[opset] += bool(now)
             lost[opset] += was and not now
             if before and not now:
                 fresh.setdefault(opset, []).append(case.removeprefix("test_"))
-            was = was or now
-    resized = run(runtime, version, folder / "forms", [name for found in kinds.values() for name in found])
+            before = bool(now)
+            was = was or before
     return {
         "version": version,
         "newest": _newest(ran),
-        "right": {str(opset): right[opset] for opset in sample.OPSETS},
-        "lost": {str(opset): lost[opset] for opset in sample.OPSETS if lost[opset]},
+        "right": {str(opset): right[opset] for opset in opsets},
+        "lost": {str(opset): lost[opset] for opset in opsets if lost[opset]},
         "newly lost": {
             str(opset): [len(cases), *sorted(cases)[:6]] for opset, cases in sorted(fresh.items())
         },
-        "forms": {
-            f"{opset} {form}": sum(resized.ended[name] == "right" for name in own)
-            for (opset, form), own in kinds.items()
+        "forms": _resized(run(runtime, version, folder / "forms", _all(kinds)), kinds),
+    }
+
+
+def measure_converter(
+    runtime: str,
+    version: str,
+    folder: Path,
+    names: Sample,
+    kinds: Forms,
+    models: Mapping[str, Mapping[int, str]],
+    python: str = "",
+) -> dict[str, Any]:
+    """Run the small sample in a release that converts models first, and count."""
+    opsets: Sequence[int] = sample.OPSETS
+    models_at: Sequence[int] = real.OPSETS
+    if runtime in SLOW:
+        opsets, models_at = SLOW[runtime]
+        names = part(names)
+        kinds = {key: own[::4] for key, own in kinds.items()}
+    wanted = {
+        name: None
+        for sampled in names.values()
+        for opset in opsets
+        if (name := sampled.names[max(own for own in sampled.names if own <= opset)])
+    }
+    ran = run(runtime, version, folder / "small", wanted, python)
+    right = Counter[int]()
+    never: dict[str, list[str]] = {}
+    for case, sampled in names.items():
+        found = right_at(sampled, ran.ended, opsets)
+        right.update(opset for opset, now in zip(opsets, found, strict=True) if now)
+        own = [
+            name for name, used in sampled.operators.items() if sampled.operator in used and name in ran.ended
+        ]
+        if sampled.operator and own and not any(ran.ended[name] == "right" for name in own):
+            how = _how(ran, own[-1])
+            never.setdefault(sampled.operator, []).append(f"{case.removeprefix('test_')} {how}")
+    missing = lacking(names.values(), ran.ended)
+    resized = run(runtime, version, folder / "forms", _all(kinds), python)
+    there = [found[opset] for found in models.values() for opset in models_at if found[opset]]
+    real_ran = run(runtime, version, folder / "real", there, python)
+    return {
+        "version": version,
+        "cases": len(names),
+        "right": {str(opset): right[opset] for opset in opsets},
+        "lacking": missing,
+        "never right": {name: cases for name, cases in sorted(never.items()) if name not in missing},
+        "resizes": len(next(iter(kinds.values()))),
+        "forms": _resized(resized, kinds),
+        "models": len(models),
+        "models right": {
+            str(opset): sum(real_ran.ended.get(found[opset]) == "right" for found in models.values())
+            for opset in models_at
+        },
+        "models never right": {
+            name: _how(real_ran, at[-1])
+            for name, found in models.items()
+            if (at := [one for one in found.values() if one in real_ran.ended])
+            and not any(real_ran.ended[one] == "right" for one in at)
         },
     }
 
 
-Sample = Mapping[str, Mapping[int, str]]
+def _how(ran: Ran, name: str) -> str:
+    """Return how a model ended, and how far from right it was if it ran."""
+    return f"{ran.ended[name]}: {ran.why[name][:60]}" if ran.ended[name] == "wrong" else ran.ended[name]
+
+
+def part(names: Sample) -> Sample:
+    """Return one case of each operator, and all fixtures."""
+    seen: dict[str, str] = {}
+    for case, sampled in names.items():
+        seen.setdefault(sampled.operator, case)
+    return {case: own for case, own in names.items() if not own.operator or seen[own.operator] == case}
+
+
+Sample = Mapping[str, Sampled]
 Forms = Mapping[tuple[int, str], Sequence[str]]
+
+
+def _all(kinds: Forms) -> list[str]:
+    return [name for found in kinds.values() for name in found]
+
+
+def _resized(ran: Ran, kinds: Forms) -> dict[str, int]:
+    return {
+        f"{opset} {form}": sum(ran.ended[name] == "right" for name in own)
+        for (opset, form), own in kinds.items()
+    }
 
 
 def _newest(ran: Ran) -> int:
@@ -93,17 +214,30 @@ def main() -> None:
     """Measure the releases named, or those that are known."""
     measured = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
     known = [f"{key.split()[0]}=={found['version']}" for key, found in measured.items()]
+    parser = argparse.ArgumentParser(description="Measure what releases of runtimes run.")
+    parser.add_argument(
+        "releases", nargs="*", default=known, help="as in tract==0.23.9; all of measured.json"
+    )
+    parser.add_argument(
+        "--python", default="", help="a Python that has the release, where pip alone does not do"
+    )
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
-        names, kinds = sample.build(folder / "sample"), forms.build(folder / "forms")
-        for requirement in sys.argv[1:] or known:
+        kinds = forms.build(folder / "forms")
+        converters = [one for one in given.releases if one.partition("==")[0] in CONVERTERS]
+        small = sample.build(folder / "small", small=True) if converters else {}
+        models = real.build(folder / "real") if converters else {}
+        whole = sample.build(folder / "sample") if len(converters) < len(given.releases) else {}
+        for requirement in given.releases:
             runtime, _, version = requirement.partition("==")
-            found = measure(runtime, version, folder, names, kinds)
-            key = f"{runtime} {'.'.join(version.split('.')[:2])}"
-            print(
-                f"{key}: opset {best(found)}, lost {found['lost']}, Resizes right {found['forms']}",
-                flush=True,
+            found = (
+                measure_converter(runtime, version, folder, small, kinds, models, given.python)
+                if requirement in converters
+                else measure(runtime, version, folder, whole, kinds)
             )
+            key = f"{runtime} {'.'.join(version.split('.')[2:] if runtime == 'ncnn' else version.split('.')[:2])}"
+            print(f"{key}: opset {best(found)}, right {found['right']}, Resizes {found['forms']}", flush=True)
             measured[key] = found
             ordered = dict(sorted(measured.items(), key=lambda item: _order(item[0])))
             MEASURED.write_text(_text(ordered), encoding="utf-8")

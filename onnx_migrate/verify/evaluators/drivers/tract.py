@@ -33,13 +33,20 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
 
     def run(feed: dict[str, Any]) -> list[Any]:
         return [
-            value.to_numpy()
+            _array(value)
             for value in ready.run(
                 [np.ascontiguousarray(feed[name]).reshape(feed[name].shape) for name in names]
             )
         ]
 
     return run
+
+
+def _array(value: Any) -> Any:
+    try:
+        return value.to_numpy()
+    except tract.TractError:  # sizes of shapes are of a type of tract's own, TDim
+        return value.convert_to(tract.DatumType.I64).to_numpy()
 
 
 def _type(name: str, value: Any) -> str:
