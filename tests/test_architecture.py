@@ -15,7 +15,7 @@ from tests.support.paths import ROOT
 ARROWS = """
     __main__   -> cli
     __init__   -> batching comparison inspection migration engine
-    cli        -> batching comparison inspection advice migration engine report files rewrite model spec
+    cli        -> batching comparison inspection advice migration engine verify report files rewrite model spec
     batching   -> migration engine report files model spec
     inspection -> advice migration engine report files rewrite model spec
     advice     -> engine rewrite model spec

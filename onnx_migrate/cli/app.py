@@ -110,8 +110,9 @@ def run(args: list[str] | None = None) -> NoReturn:
         sys.exit(130)
     except click.ClickException as error:
         command = getattr(error, "ctx", None)
-        hint = f" (see {command.command_path} --help)" if command else ""
-        click.echo(f"{PROGRAM}: usage: {' '.join(error.format_message().split())}{hint}", err=True)
+        code = getattr(error, "code", "usage")
+        hint = f" (see {command.command_path} --help)" if command and code == "usage" else ""
+        click.echo(f"{PROGRAM}: {code}: {' '.join(error.format_message().split())}{hint}", err=True)
         sys.exit(error.exit_code)
     except OutputFailed as error:
         drop_output()

@@ -86,6 +86,27 @@ def size(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     become(rw, "Identity", reduce(rw, "ReduceProd", rw.before("Shape", [rw.input(0)]), [0], keepdims=False))
 
 
+@decomposition("Shape")
+def shape(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """It is a constant where all lengths are fixed.
+
+    What changes: a Constant.
+
+    Why equal: the text. Bit for bit.
+
+    Limits: the shape must be fixed; below opset 9 a Constant holds floats only.
+    """
+    known = rw.known(rw.output(0)) if rw.output(0) else None
+    if known is None or rw.version < 9:
+        rw.refuse(
+            f"the shape of {rw.input(0)!r} is not fixed",
+            code="needs-shape",
+            hint="fix the dims of the model's inputs with --fix",
+        )
+    become(rw, "Constant")
+    rw.set("value", onnx.numpy_helper.from_array(known))
+
+
 @decomposition("Dropout")
 def dropout(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """It does nothing in inference.

@@ -265,4 +265,5 @@ def test_wrong_usage(cli: Run, folder: Path, args: list[str]) -> None:
     ended = cli("small.onnx", "out.onnx", *args)
 
     assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert cli("explain", ended.err.split(": ")[1]).code == 0
     assert not (folder / "out.onnx").exists()

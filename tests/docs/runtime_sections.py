@@ -158,7 +158,7 @@ def _extent(table: Table) -> str:
     named = {(row.domain, name) for row in rows if not row.lacking for name in row.names}
     lacking = {(row.domain, name) for row in rows if row.lacking for name in row.names}
     if table.listed:
-        return f"{len(named)} listed"
+        return f"{len(named - lacking)} listed"
     return f"all but {len(lacking)}" if lacking else "all"
 
 

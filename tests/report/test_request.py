@@ -52,6 +52,7 @@ def command(**arguments: Any) -> str | None:
         ({"passes": ["a:b", "c"], "without": ("cleanup",)}, "--pass a:b --pass c --without cleanup"),
         ({"rtol": 0.001, "seed": 3, "timeout": 5.0}, "--rtol 0.001 --seed 3 --timeout 5.0"),
         ({"memory_limit": 3 << 29}, "--memory-limit 1.5"),
+        ({"prove_in": ("tract", "opencv")}, "--prove-in tract --prove-in opencv"),
     ],
 )
 def test_options_become_a_command(arguments: dict[str, Any], words: str) -> None:

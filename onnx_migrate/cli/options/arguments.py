@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 from click.core import ParameterSource
 
 from onnx_migrate.cli.options.comparison_options import bytes_of
 
-__all__ = ["arguments", "saving_flags"]
+if TYPE_CHECKING:
+    from onnx_migrate.errors import MigrateError
+
+__all__ = ["CodedUsageError", "arguments", "saving_flags"]
+
+
+class CodedUsageError(click.UsageError):
+    """A wrong value of an option that the library has a code for, which `onnx-migrate explain` explains."""
+
+    def __init__(self, error: MigrateError) -> None:
+        super().__init__(str(error))
+        self.code = error.code
+
 
 _DEFAULT_OPSET = "17+"
 
@@ -77,7 +89,7 @@ def _runtime(options: dict[str, Any]) -> tuple[str, ...]:
         try:
             resolve(runtime)
         except UsageError as error:
-            raise click.UsageError(str(error)) from error
+            raise CodedUsageError(error) from error
     return runtime
 
 
@@ -91,7 +103,7 @@ def _prove_in(options: dict[str, Any]) -> tuple[str, ...]:
         try:
             asked_for(texts)
         except UsageError as error:
-            raise click.UsageError(str(error)) from error
+            raise CodedUsageError(error) from error
     return texts
 
 

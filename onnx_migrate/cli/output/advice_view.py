@@ -32,7 +32,9 @@ _BASIS = {True: "measured", False: "read, not measured"}
 def print_advice(advice: Advice, line: Callable[[str], None], *, everything: bool = False) -> None:
     """Print the advice for one runtime, with the function that prints a line."""
     target = advice.target
-    line(f"\n[bold]for {markup_of(str(target))}[/] ({_BASIS[target.measured]}): {_HEADLINES[advice.standing]}")
+    line(
+        f"\n[bold]for {markup_of(str(target))}[/] ({_BASIS[target.measured]}): {_HEADLINES[advice.standing]}"
+    )
     if advice.objections:
         line("  as it is it does not:")
         for item in advice.objections:

@@ -46,6 +46,13 @@ def test_size() -> None:
     check_written_out(text, "Size", variants=["plain", "symbolic", "function"])
 
 
+def test_shape_of_fixed_lengths() -> None:
+    call = "g (float[2,3] x) => (int64[2] y) { y = Shape (x) }"
+    check_written_out(at(13, call), "Shape", refused={"symbolic": "needs-shape", "unranked": "needs-shape"})
+    part = "g (float[2,3] x) => (int64[1] y) { y = Shape <start = 1> (x) }"
+    check_written_out(at(15, part), "Shape", variants=["plain", "if"])
+
+
 def test_dropout_of_inference() -> None:
     check_written_out(
         at(13, "g (float[2,3] x) => (float[2,3] y) { y, m = Dropout (x) }"),
