@@ -47,6 +47,12 @@ class _Config:
         every = (self.options, *(options for _, options in self.overrides))
         return [name for options in every for name in options.get("extra", ())]
 
+    @property
+    def programs(self) -> list[str]:
+        """The runtimes in folders that the file names: proving in one runs the Python that lies there."""
+        every = (self.options, *(options for _, options in self.overrides))
+        return [name for options in every for name in options.get("prove_in", ()) if "@" in name]
+
 
 def _load(context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
     path = _find() if given is None else None if given == "none" else Path(given)
@@ -58,11 +64,15 @@ def _load(context: click.Context, _option: click.Parameter, given: str | None) -
 
 
 def _check_trust(context: click.Context, _option: click.Parameter, trusted: bool) -> bool:
-    """Refuse a file that was found by search and names passes. Raises click.UsageError."""
+    """Refuse a file that was found by search and names passes, or runtimes in folders. Raises click.UsageError."""
     config: _Config | None = context.meta.get(_META)
-    if config is not None and config.code and context.params.get("config") is None and not trusted:
+    if config is None or context.params.get("config") is not None or trusted:
+        return trusted
+    named = [f"pass = {', '.join(config.code)}"] if config.code else []
+    named += [f"prove-in = {', '.join(config.programs)}"] if config.programs else []
+    if named:
         raise click.UsageError(
-            f"{config.path} was found by search and names code to run (pass = {', '.join(config.code)}); if you trust it, add"
+            f"{config.path} was found by search and names code to run ({'; '.join(named)}); if you trust it, add"
             f" --trust-config or --config {config.path}, else --config none"
         )
     return trusted
@@ -73,7 +83,8 @@ def config_option(command: Command) -> Command:
     for option in (
         click.option(
             "--trust-config", is_flag=True, callback=_check_trust, expose_value=False,
-            help="Run the passes that a configuration file names even if that file was found by search.",
+            help="Run the passes, and the runtimes in folders, that a configuration file names even if that file was found by "
+            "search.",
         ),
         click.option(
             "--config", type=click.Path(), metavar="FILE", is_eager=True, callback=_load,
@@ -200,6 +211,12 @@ def _target(value: Any, path: Path) -> Any:
     return str(path.parent / value) if isinstance(value, str) and ".toml" in value else value
 
 
+def _place(value: Any, path: Path) -> Any:
+    """Return a value of `prove-in`; the folder of a runtime is relative to the config file."""
+    name, given, folder = value.partition("@") if isinstance(value, str) else (value, "", "")
+    return f"{name}@{path.parent / Path(folder).expanduser()}" if given else value
+
+
 def _value(key: str, value: Any, parameter: click.Option, path: Path) -> Any:
     if key == "simplify" and isinstance(value, bool):
         value = "auto" if value else "no"
@@ -207,6 +224,8 @@ def _value(key: str, value: Any, parameter: click.Option, path: Path) -> Any:
         value = "auto" if value else "off"
     if key == "input-data" and isinstance(value, str):
         value = str(path.parent / value)
+    if key == "prove-in":
+        value = [_place(item, path) for item in (value if isinstance(value, list) else [value])]
     if key == "for":
         value = [_target(item, path) for item in (value if isinstance(value, list) else [value])]
     if parameter.is_flag != isinstance(value, bool) or isinstance(value, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ import numpy as np
 
 from onnx_migrate.isolate import Limits, Program
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, one_line
+from onnx_migrate.verify.evaluators.onnxruntime import without_source_locations
 from onnx_migrate.verify.evaluators.runnable import Runnable
 
 __all__ = ["DRIVERS", "TITLES", "Foreign", "ForeignProcess", "NotInstalled", "Place"]
@@ -23,10 +25,16 @@ TITLES = {
     "opencv": "OpenCV",
     "tract": "tract",
     "mnn": "MNN",
+    "ncnn": "ncnn",
+    "rknn": "RKNN's simulator",
+    "onnxruntime-web": "onnxruntime-web",
+    "onnxruntime": "ONNX Runtime",
 }
 """What messages call each runtime, by the name that users give."""
 
 DRIVERS = Path(__file__).with_name("drivers")
+
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 _PLAIN = "biufcSU"
 """The kinds of arrays that a file can hold."""
@@ -88,7 +96,7 @@ class ForeignProcess:
         """Load a model, in place of the one before, to be run on feeds like `example`. Raises EvaluationError."""
         self._outputs = list(outputs)
         self._ask(
-            {"load": str(path), "inputs": self._write(example, loading=True), "outputs": outputs},
+            {"load": str(path.absolute()), "inputs": self._write(example, loading=True), "outputs": outputs},
             loading=True,
         )
 
@@ -119,7 +127,10 @@ class ForeignProcess:
             return
         words = answer["error"] if isinstance(answer, dict) else str(answer)
         printed = self._program.printed() if isinstance(answer, dict) else answer.log  # type: ignore[union-attr]
-        raise EvaluationError(one_line(_with_log(words, printed)), loading=loading)
+        text = _with_log(words, printed)
+        if self._title == TITLES["onnxruntime"]:
+            text = without_source_locations(text)
+        raise EvaluationError(one_line(text), loading=loading)
 
 
 class Foreign(Evaluator):
@@ -134,6 +145,7 @@ class Foreign(Evaluator):
         self.name = self._process.runtime
         proto = runnable.proto()
         self._path = runnable.path or self._written(runnable)
+        self._inputs = [value.name for value in proto.graph.input]
         self._outputs = [output.name for output in proto.graph.output]
         self._shapes: dict[str, tuple[int, ...]] | None = None
 
@@ -145,6 +157,7 @@ class Foreign(Evaluator):
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run once, after loading the model for inputs of these shapes. Raises EvaluationError."""
+        inputs = {name: inputs[name] for name in self._inputs if name in inputs}
         shapes = {name: np.shape(value) for name, value in inputs.items()}
         if shapes != self._shapes:
             self._shapes = None
@@ -167,5 +180,7 @@ class Foreign(Evaluator):
 
 def _with_log(words: str, printed: str) -> str:
     """Return an error's words, and the last lines that the runtime printed, where those are not the same."""
-    lines = [line for line in printed.splitlines() if line.strip() and line.strip() not in words]
+    plain = [_COLOUR.sub("", line).strip() for line in printed.splitlines()]
+    lines = [line for line in plain if line and line not in words]
+    lines = [line for line in lines if line.startswith("E ")] or lines  # RKNN marks its errors so
     return words + (f": {' / '.join(lines[-3:])}" if lines else "")

@@ -14,7 +14,7 @@ from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator,
 from onnx_migrate.verify.evaluators.ort_values import from_ort_value, is_foreign, to_ort_value
 from onnx_migrate.verify.evaluators.runnable import Runnable
 
-__all__ = ["LEVELS", "LOADERS", "OPTIMIZED", "UNOPTIMIZED", "OnnxRuntime"]
+__all__ = ["LEVELS", "LOADERS", "OPTIMIZED", "UNOPTIMIZED", "OnnxRuntime", "without_source_locations"]
 
 UNOPTIMIZED = "onnxruntime:off"
 """ORT_DISABLE_ALL: every node runs as it is written, with weights as they are written."""
@@ -103,7 +103,7 @@ def _evaluation_error(error: Exception, *, loading: bool) -> EvaluationError:
     found = _NODE.search(text)
     node = (found["name"] or found["other"] or "") if found else ""
     return EvaluationError(
-        _without_source_locations(text), node, loading=loading, limit=loading and _is_limit_of_runtime(text)
+        without_source_locations(text), node, loading=loading, limit=loading and _is_limit_of_runtime(text)
     )
 
 
@@ -119,7 +119,7 @@ def _is_limit_of_runtime(text: str) -> bool:
     return True
 
 
-def _without_source_locations(text: str) -> str:
+def without_source_locations(text: str) -> str:
     """Return a message on one line, without status codes and positions in ONNX Runtime's source."""
     if (found := _NEWEST.search(text)) is not None:
         return f"its newest opset is {found[1]}"

@@ -151,3 +151,26 @@ def test_code_that_a_found_file_names_needs_trust(
     for trust in (["--config", "onnx-migrate.toml"], ["--trust-config"]):
         assert process(*args, *FAST, *trust).code == 0
         (folder / "ran").unlink()
+
+
+def test_a_runtime_in_a_folder_that_a_found_file_names_needs_trust(
+    cli: Run, folder: Path, faulty: object
+) -> None:
+    python = folder / "evil" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f"#!/bin/sh\ntouch {folder / 'ran'}\n", encoding="utf-8")
+    python.chmod(0o755)
+    (folder / "onnx-migrate.toml").write_text('prove-in = "faulty@evil"\n', encoding="utf-8")
+
+    ended = cli("small.onnx", "out.onnx", *FAST)
+    assert ended.code == 2
+    assert f"names code to run (prove-in = faulty@{folder / 'evil'})" in ended.err.replace(" \n", "\n")
+    assert not (folder / "ran").exists()
+
+    ended = cli("small.onnx", "out.onnx", *FAST, "--trust-config")
+    assert ended.code == 2
+    assert "Faulty is not installed in" in ended.err
+    assert (folder / "ran").exists()
+
+    (folder / "onnx-migrate.toml").write_text('prove-in = ["faulty"]\n', encoding="utf-8")
+    assert "Faulty 2.3.4: the result is right" in cli("small.onnx", "out.onnx", *FAST).out

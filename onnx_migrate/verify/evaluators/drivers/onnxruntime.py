@@ -1,0 +1,36 @@
+"""Any release of ONNX Runtime on the CPU, with all optimisations, as users run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import onnxruntime
+
+__all__ = ["load", "version"]
+
+
+def version() -> str:
+    """Return the name of the runtime and its version."""
+    return f"ONNX Runtime {onnxruntime.__version__}"
+
+
+def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[dict[str, Any]], list[Any]]:
+    """Load a model."""
+    if hasattr(onnxruntime, "set_default_logger_severity"):
+        onnxruntime.set_default_logger_severity(4)
+    options: dict[str, Any] = {}
+    if hasattr(onnxruntime, "get_available_providers"):
+        options["providers"] = ["CPUExecutionProvider"]
+    try:
+        session = onnxruntime.InferenceSession(path, **options)
+    except TypeError:  # before 1.3 it takes no providers
+        session = onnxruntime.InferenceSession(path)
+    taken = {value.name for value in session.get_inputs()}
+
+    def run(feed: dict[str, Any]) -> list[Any]:
+        given = {name: value for name, value in feed.items() if name in taken}
+        found: list[Any] = session.run(outputs, given)
+        return found
+
+    return run

@@ -1,0 +1,50 @@
+"""The simulator of rknn-toolkit2, which computes on this machine what an RK3588 computes in float16, without quantisation.
+
+It takes the shapes of the inputs when it builds, and tensors of four axes in the order of ONNX, as it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from rknn.api import RKNN
+
+__all__ = ["load", "version"]
+
+_PLATFORM = "rk3588"
+
+
+def version() -> str:
+    """Return the name of the runtime and its version."""
+    return f"RKNN simulator {metadata.version('rknn-toolkit2')}"
+
+
+def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[dict[str, Any]], list[Any]]:
+    """Build a model for inputs of the shapes of `example`, which are in the model's order."""
+    toolkit = RKNN(verbose=False)
+    toolkit.config(target_platform=_PLATFORM)
+    shapes = [list(value.shape) for value in example.values()]
+    _done(
+        toolkit.load_onnx(model=path, inputs=list(example), input_size_list=shapes, outputs=outputs),
+        "does not load",
+    )
+    _done(toolkit.build(do_quantization=False), "does not build")
+    _done(toolkit.init_runtime(), "does not start")
+
+    def run(feed: dict[str, Any]) -> list[Any]:
+        given = [np.ascontiguousarray(feed[name]) for name in example]
+        formats = ["nchw" if value.ndim == 4 else None for value in given]
+        found = toolkit.inference(inputs=given, data_format=formats if any(formats) else None)
+        if found is None:
+            raise RuntimeError("rknn-toolkit2 does not compute it")
+        return [np.asarray(value) for value in found]
+
+    return run
+
+
+def _done(code: int, what: str) -> None:
+    if code:
+        raise RuntimeError(f"rknn-toolkit2 {what}")
