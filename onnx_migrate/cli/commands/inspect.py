@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -83,7 +85,8 @@ def inspect(
 
         from onnx_migrate.cli.output.inspection_view import print_inspection, print_overview
 
-        console = Console()
+        # A pipe has no width: a row of a table stays one line there.
+        console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 1000)
         if len(models) > 1 and not verbose and not shown[0].outlooks:
             print_overview(shown, console, to=f"for {' and '.join(runtime)}" if runtime else f"to {opset}")
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -240,3 +241,15 @@ def test_the_answer_no_is_no_error(cli: Run, folder: Path) -> None:
 
     assert ended.code == 0
     assert "for chip (read, not measured): does not run" in ended.out
+
+
+def test_a_row_of_a_table_stays_one_line_in_a_pipe(
+    process: Run, folder: Path, environment: dict[str, str]
+) -> None:
+    del environment["COLUMNS"]
+    long = folder / f"{'m' * 150}.onnx"
+    shutil.copy(folder / "small.onnx", long)
+
+    lines = process("inspect", long.name, "small.onnx").out.splitlines()
+
+    assert [line.split()[0] for line in lines] == ["model", long.name, "small.onnx"]
