@@ -60,7 +60,7 @@ def _shares(own: Mapping[str, Any]) -> str:
     for key, found in own.items():
         cells = [str(found["models right"].get(str(opset), "")) for opset in opsets]
         never = ", ".join(f"{name} ({_words(how)})" for name, how in found["models never right"].items())
-        resizes = f"{sum(found['forms'].values())} of {found['resizes'] * len(found['forms'])}"
+        resizes = f"{sum(found['forms'].values())} of {found['resizes']}" if found["forms"] else ""
         lines.append(
             f"| {_title(key)} | {found['models']} | {' | '.join(cells)} | {never or 'none'} | {resizes} |"
         )

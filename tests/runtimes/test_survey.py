@@ -52,6 +52,7 @@ def test_an_operator_is_lacking_if_no_model_with_it_is_right() -> None:
     assert lacking(cases[1:], {"opset7/case": "right"}) == []  # as a part of another
     assert lacking(cases[:1], {"opset7/case": "right"}) == []  # it was not tried
     assert lacking(cases[1:2], {"opset7/case": "crashes"}) == []  # which may be due to the data
+    assert lacking(cases[1:2], {"opset7/case": "fails"}, ["Loop"]) == []
 
 
 @pytest.mark.parametrize(
@@ -82,15 +83,15 @@ def test_slow_runtimes_run_one_case_of_each_operator_and_all_fixtures() -> None:
 
 @pytest.mark.parametrize("key", MEASUREMENTS)
 def test_a_table_has_what_was_measured(key: str) -> None:
-    """The opset is the best, and operators are lacking that no model computed."""
+    """The opset is the best; operators that no model computed are lacking, or taken with some attributes only."""
     measured = MEASUREMENTS[key]
     (target,) = resolve([key.replace(" ", "==")])
 
     assert target.measured
     assert target.opset == best(measured)
-    assert {name for name in measured["lacking"] if target.has("", name)} == set()
-    assert target.row.resize_axes == (
-        measured["forms"]["18 sizes of axes"]
-        == measured["forms"]["18 scales of axes"]
-        == measured["forms"]["18 sizes"]
-    )
+    for name in measured["lacking"]:
+        assert not target.has("", name) or any(row.attributes for row in target.rows_of("", name)), name
+    if forms := measured["forms"]:
+        assert target.row.resize_axes == (
+            forms["18 sizes of axes"] == forms["18 scales of axes"] == forms["18 sizes"]
+        )
