@@ -67,7 +67,9 @@ def _plain(value: Any) -> Any:
 
 
 def _words(error: Exception) -> str:
-    return str(error).strip() or type(error).__name__
+    text = str(error).strip() or type(error).__name__
+    # RKNN's errors are whole tracebacks, of which the last line says what is wrong.
+    return text.splitlines()[-1].strip() if text.startswith("Traceback (most recent call last)") else text
 
 
 def _die_with_parent() -> None:

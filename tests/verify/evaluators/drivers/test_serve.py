@@ -19,6 +19,7 @@ def load(path, example, outputs):
     print("noise on stdout")
     def run(feed):
         if feed["x"].size == 3: raise KeyError("three")
+        if feed["x"].size == 5: raise ValueError("Traceback (most recent call last):\\n  in f\\nOSError: no file")
         if feed["x"].size == 4: os.abort()
         return [feed["x"] * 2 for _ in outputs]
     return run
@@ -52,6 +53,7 @@ def test_errors_are_answers(served, tmp_path):
     }
     served.ask({"load": "m", "inputs": feed(tmp_path, 3), "outputs": ["a"]})
     assert served.ask({"run": feed(tmp_path, 3), "write": "out.npz"}) == {"error": "'three'"}
+    assert served.ask({"run": feed(tmp_path, 5), "write": "out.npz"}) == {"error": "OSError: no file"}
 
 
 def test_a_crash_ends_only_the_program(served, tmp_path):
