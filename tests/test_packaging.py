@@ -74,7 +74,8 @@ def sources() -> set[str]:
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.py")}
     passes = {f"onnx_migrate/{path.relative_to(ROOT)}" for path in (ROOT / "passes").rglob("*.py")}
     tables = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.toml")}
-    data = {"onnx_migrate/py.typed", "onnx_migrate/report/html/report.html.jinja"}
+    programs = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.mjs")}
+    data = {"onnx_migrate/py.typed", "onnx_migrate/report/html/report.html.jinja"} | programs
     return package | passes | tables | data
 
 

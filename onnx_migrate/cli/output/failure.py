@@ -32,7 +32,7 @@ def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
 
 def line(code: str, model: str, message: str) -> str:
     """Return the line of a model that failed, "onnx-migrate: CODE: MODEL: message", without line breaks."""
-    model = printable(model)
+    model = printable(" ".join(model.split()))
     text = message if message.startswith(model) else f"{model}: {message}"
     return printable(" ".join(f"onnx-migrate: {code}: {text}".split()))
 
