@@ -83,6 +83,10 @@ def test_every_row_of_opencv_is_tried() -> None:
     assert shipped("opencv").newest == RELEASES[-1]
 
 
+EXACT = tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 25)
+"""Whether ONNX Runtime's Upsample-9 and Resize-13 round alike; those of 1.21 do not."""
+
+
 @pytest.mark.parametrize(
     ("options", "half_pixel"),
     [({}, True), ({"without": ["resize_intent"]}, False), ({"resize_intent": True}, True)],
@@ -97,7 +101,10 @@ def test_the_report_says_what_was_compared_with_what(options: dict[str, Any], ha
     messages = {note.code: note.message for note in migration.report.notes}
     assert (values["coordinate_transformation_mode"] == b"half_pixel") == half_pixel
     assert bool(verification["compared_with"]) == half_pixel
-    assert ("bit for bit the same" in messages.get("held-before", "")) == half_pixel
+    held = (
+        ("bit for bit the same",) if EXACT else ("bit for bit the same", "within the runtime's own rounding")
+    )
+    assert any(text in messages.get("held-before", "") for text in held) == half_pixel
     assert ("OpenCV 4.8 computes for the original" in messages.get("other-numbers", "")) == (
         half_pixel and not options
     )
@@ -112,7 +119,8 @@ def test_a_second_runtime_that_reads_what_the_file_says_gets_that(order: int) ->
     assert note.severity == "warning"
     assert "OpenCV 4.8 computes half_pixel for the original, and asymmetric for the result" in note.message
     assert "differs by up to" in note.message
-    assert (migration.report.verification or {})["grade"] == "bit-identical"
+    grades = ("bit-identical",) if EXACT else ("bit-identical", "within-rounding")
+    assert (migration.report.verification or {})["grade"] in grades
     assert len(resolve(runtimes).resize_intent) == 1
 
 
