@@ -17,7 +17,7 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
-from onnx_migrate.rewrite.change_log import Change, ChangeLog
+from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.targets import Target, Targets
 
@@ -118,7 +118,7 @@ class Advisor:
             objections,
             _opset(model),
             int(model.proto.ir_version),
-            tuple(Counter(map(_operators, log.changes)).most_common()),
+            tuple(Counter(change.operators for change in log.changes).most_common()),
             wrong,
             tuple(note.message for note in log.notes if note.severity == "warning" and note.code != _WRONG),
         )
@@ -172,12 +172,3 @@ def _opset(model: Model) -> int | None:
 
 def _as_objection(error: MigrateError) -> Objection:
     return Objection(error.reason, error.where, int(error.where is not None))
-
-
-def _operators(change: Change) -> str:
-    """Return what became of an operator, as in "Clip-6 → Clip-13"."""
-    before = f"{change.before.op_type}-{change.version_before}"
-    if change.after is None:
-        return f"{before} → {' + '.join(dict.fromkeys(change.emitted)) or 'removed'}"
-    after = f"{change.after.op_type}-{change.version_after}"
-    return before if before == after else f"{before} → {after}"

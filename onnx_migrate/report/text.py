@@ -13,7 +13,7 @@ from onnx_migrate.rewrite.change_log import Change, Note
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["change_text", "print_report", "print_verdict"]
+__all__ = ["print_report", "print_verdict"]
 
 _SHOWN = 5
 """Number of nodes shown for each kind of change without --verbose."""
@@ -108,7 +108,7 @@ def _request(request: Request, command: str | None, writer: _Writer) -> None:
 def _changes(changes: Iterable[Change], writer: _Writer, everything: bool) -> None:
     groups: dict[tuple[str, str], list[Change]] = {}
     for change in changes:
-        groups.setdefault((change_text(change), change.reason), []).append(change)
+        groups.setdefault((change.operators, change.reason), []).append(change)
     if groups:
         writer.head("changed nodes")
     for (operators, reason), members in groups.items():
@@ -121,15 +121,6 @@ def _changes(changes: Iterable[Change], writer: _Writer, everything: bool) -> No
             _change(member, writer)
         if len(members) > len(shown):
             writer.line(f"    … and {len(members) - len(shown)} more (--verbose shows them)")
-
-
-def change_text(change: Change) -> str:
-    """Return the operator of a change before and after, as in "Clip-6 → Clip-13", or once if it is the same."""
-    before = f"{change.before.op_type}-{change.version_before}"
-    if change.after is None:
-        return f"{before} → {' + '.join(dict.fromkeys(change.emitted)) or 'removed'}"
-    after = f"{change.after.op_type}-{change.version_after}"
-    return before if before == after else f"{before} → {after}"
 
 
 def _change(change: Change, writer: _Writer) -> None:

@@ -61,6 +61,15 @@ class Change:
         return None if self.serialised_after is None else onnx.NodeProto.FromString(self.serialised_after)
 
     @property
+    def operators(self) -> str:
+        """The operator before and after, as in "Clip-6 → Clip-13", or once if it is the same."""
+        before = f"{self.before.op_type}-{self.version_before}"
+        if self.after is None:
+            return f"{before} → {' + '.join(dict.fromkeys(self.emitted)) or 'removed'}"
+        after = f"{self.after.op_type}-{self.version_after}"
+        return before if before == after else f"{before} → {after}"
+
+    @property
     def helpers(self) -> tuple[onnx.NodeProto, ...]:
         """The helper nodes before and after the node, or instead of it, in order."""
         return tuple(map(onnx.NodeProto.FromString, self.serialised_helpers))

@@ -38,10 +38,8 @@ def bound_opset(proto: onnx.ModelProto, targets: Targets, opset: int, log: Chang
         newer = [since for since in versions("", operator) if since > version]
         if newer and newer[0] <= bound and version >= versions("", operator)[0]:
             bound, why = newer[0] - 1, (operator, version, target)
-    known = log.fact(OpsetBound, "", "")
-    if why is not None and (known is None or bound < known.opset):
+    if why is not None and _is_news(bound, log):
         operator, version, target = why
-        log.record_fact("", "", OpsetBound(bound))
         log.note(
             pass_name,
             "operator-bound",
@@ -61,10 +59,8 @@ def fault_bound(proto: onnx.ModelProto, targets: Targets, opset: int, log: Chang
         for node, fault in faulty_nodes(target, proto, bound):
             if fault.opset is not None and oldest < fault.opset <= bound:
                 bound, why = fault.opset - 1, (node, fault, target)
-    known = log.fact(OpsetBound, "", "")
-    if why is not None and (known is None or bound < known.opset):
+    if why is not None and _is_news(bound, log):
         node, fault, target = why
-        log.record_fact("", "", OpsetBound(bound))
         log.note(
             pass_name,
             "operator-bound",
@@ -73,6 +69,15 @@ def fault_bound(proto: onnx.ModelProto, targets: Targets, opset: int, log: Chang
             subject=node.name,
         )
     return bound
+
+
+def _is_news(bound: int, log: ChangeLog) -> bool:
+    """Record a bound; return whether it is the first, or below the one that a note told of."""
+    known = log.fact(OpsetBound, "", "")
+    if known is not None and bound >= known.opset:
+        return False
+    log.record_fact("", "", OpsetBound(bound))
+    return True
 
 
 def _operators(proto: onnx.ModelProto) -> list[str]:

@@ -13,7 +13,6 @@ from rich.table import Table
 from onnx_migrate.cli.output.advice_view import print_advice, print_outlooks
 from onnx_migrate.printable import markup_of
 from onnx_migrate.report.report import INEXACT
-from onnx_migrate.report.text import change_text
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
@@ -100,7 +99,7 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
 
 def _node(change: Change) -> str:
     """Return the node of a change, as in "'clip1' (Clip-6 → Clip-13)"."""
-    return str(replace(change.where, operator=change_text(change), from_version=None, to_version=None))
+    return str(replace(change.where, operator=change.operators, from_version=None, to_version=None))
 
 
 def _some(lines: list[str], line: Callable[[str], None], everything: bool) -> None:
