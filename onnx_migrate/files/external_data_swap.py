@@ -86,7 +86,6 @@ class ExternalDataSwap:
 
         `model_with_data_at` returns the same model with its data at another name. Raises OSError; then all is as before.
         """
-        old = self._replaced_data()
         if data is not None and _exists(self.data):
             hidden = next(path for path in self._hidden if path.name not in self._locations)
             with self._undone_on_error(data) as put, model_with_data_at(hidden.name) as first:
@@ -97,6 +96,7 @@ class ExternalDataSwap:
                 self._rename_data(hidden, model)
                 self._tidy()
             return
+        old = self._replaced_data()
         with self._undone_on_error(data) as put:
             self._write_mark([*_stamps(old), *([data.stamp()] if data is not None else [])])
             put(self.data)
