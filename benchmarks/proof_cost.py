@@ -241,7 +241,7 @@ def main() -> int:
             report = migrate(path, opset=options.opset).report
             one = median([before, measure()])
             cost = report.seconds["verify"]
-            kind = report.verification["kind"] if report.verification else "none"
+            kind = report.verification.kind.value if report.verification else "none"
             ratio = cost / one
             dear += kind != "verified" or (one > 0.1 and ratio > (8 if one > 1 else 12))
             rows.append({"model": title, "inference": one, "verify": cost, "ratio": ratio, "kind": kind})

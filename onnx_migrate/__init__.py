@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import os.path
 
 from onnx_migrate._version import __version__
 
+# typing and pathlib would take milliseconds, in which Ctrl-C ends the command line with a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from onnx_migrate.batching import batch
+    from typing import Any
+
+    from onnx_migrate.batching import Job, Outcome, Summary, Watcher, batch
     from onnx_migrate.comparison import compare
     from onnx_migrate.engine.model_properties import ModelProperty
     from onnx_migrate.engine.pass_infra import Pass
     from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
     from onnx_migrate.errors import (
+        Cancelled,
         CannotMigrate,
         IllegalModel,
+        InvalidModel,
         LoadError,
         MigrateError,
         PassError,
@@ -24,48 +29,76 @@ if TYPE_CHECKING:
         VerificationFailed,
         Where,
     )
+    from onnx_migrate.explanation import explain
     from onnx_migrate.inspection import inspect
+    from onnx_migrate.isolate.progress import Progress
     from onnx_migrate.migration import Migration, convert_version, migrate
+    from onnx_migrate.report import ModelSummary, PartialReport, Report
+    from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
+    from onnx_migrate.verdicts import Comparison, DynamicProof, Kind, RuntimeProof, Verdict
 
 __all__ = [
+    "Cancelled",
     "CannotMigrate",
+    "Change",
+    "ChangeLog",
+    "Comparison",
+    "DynamicProof",
     "IllegalModel",
+    "InvalidModel",
+    "Job",
+    "Kind",
     "LoadError",
     "MigrateError",
     "Migration",
     "ModelProperty",
+    "ModelSummary",
+    "Note",
+    "Outcome",
+    "PartialReport",
     "Pass",
     "PassError",
     "Pipeline",
+    "Progress",
+    "Report",
+    "RuntimeProof",
     "SaveError",
+    "Summary",
     "UsageError",
+    "Verdict",
     "VerificationFailed",
+    "Watcher",
     "Where",
     "__version__",
     "batch",
     "compare",
     "convert_version",
     "default_pipeline",
+    "explain",
     "inspect",
     "migrate",
 ]
 
 # `passes` is next to the package in a source tree, and inside it in a wheel.
-if not (Path(__file__).parent / "passes").is_dir():
-    __path__.append(str(Path(__file__).parent.parent))
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+if not os.path.isdir(os.path.join(_FOLDER, "passes")):
+    __path__.append(os.path.dirname(_FOLDER))
 
 _MODULES = {
-    "Migration": "migration",
-    "ModelProperty": "engine.model_properties",
-    "Pass": "engine.pass_infra",
-    "Pipeline": "engine.pipeline",
-    "batch": "batching",
-    "compare": "comparison",
-    "convert_version": "migration",
-    "default_pipeline": "engine.pipeline",
-    "inspect": "inspection",
-    "migrate": "migration",
+    "batching": ("Job", "Outcome", "Summary", "Watcher", "batch"),
+    "comparison": ("compare",),
+    "engine.model_properties": ("ModelProperty",),
+    "engine.pass_infra": ("Pass",),
+    "engine.pipeline": ("Pipeline", "default_pipeline"),
+    "explanation": ("explain",),
+    "inspection": ("inspect",),
+    "migration": ("Migration", "convert_version", "migrate"),
+    "isolate.progress": ("Progress",),
+    "report": ("ModelSummary", "PartialReport", "Report"),
+    "rewrite.change_log": ("Change", "ChangeLog", "Note"),
+    "verdicts": ("Comparison", "DynamicProof", "Kind", "RuntimeProof", "Verdict"),
 }
+"""Where a public name is from; the others are in `errors`."""
 
 
 def __getattr__(name: str) -> Any:
@@ -74,7 +107,8 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"onnx_migrate.{_MODULES.get(name, 'errors')}"), name)
+    module = next((module for module, names in _MODULES.items() if name in names), "errors")
+    value = getattr(import_module(f"onnx_migrate.{module}"), name)
     globals()[name] = value
     return value
 

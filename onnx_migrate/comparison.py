@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from onnx_migrate import files
 from onnx_migrate.engine.validity import check_nodes, check_original
 from onnx_migrate.errors import InvalidModel
-from onnx_migrate.isolate import Limits
+from onnx_migrate.isolate import CancelToken, Limits, stoppable
+from onnx_migrate.isolate.progress import ProgressListener, Reporter
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
-from onnx_migrate.verify import Kind, Verdict
+from onnx_migrate.opening.transfers import transfers_within
+from onnx_migrate.verdicts import proofs_text
+from onnx_migrate.verify import InputData, Kind, Verdict
 from onnx_migrate.verify.elsewhere import asked_for, prove_models
+from onnx_migrate.verify.ort_library import Libraries, libraries_of
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.weight_data import other_weights
 
@@ -28,51 +31,62 @@ def compare(
     other: files.Source,
     *,
     exact: bool = False,
-    input_data: str | os.PathLike[str] | None = None,
+    input_data: InputData | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     seed: int = 0,
     timeout: float = 600.0,
     memory_limit: int | None = None,
     isolated: bool = True,
-    progress: Callable[[str], None] | None = None,
+    ort_library: Libraries = (),
     prove_in: str | Sequence[str] = (),
+    progress: ProgressListener | None = None,
+    cancel: CancelToken | None = None,
 ) -> Verdict:
     """Run two models on the same inputs and return whether they compute the same.
 
     Names, types and order of inputs and outputs must be equal too. With `exact`, outputs must be bit-identical when
-    ONNX Runtime runs both without optimisations. `progress` is called with how far it has come, as in "input 2 of 3, run
-    5 of 8". `prove_in` names further runtimes to run both in, of which one where `other` does not run right makes them
-    differ. The other arguments are those of `migrate`.
+    ONNX Runtime runs both without optimisations. `prove_in` names further runtimes to run both in, of which one where
+    `other` does not run right makes them differ. The other arguments are those of `migrate`.
 
     Raises LoadError if one cannot be read, InvalidModel if one is not a valid model, UsageError for `input_data` that does
     not fit the models. Whether nodes are as their schemas say is asked only of a model that ONNX Runtime does not load. Any
     other failure of running them is in the verdict: verified, differs, or unverified with a reason.
     """
-    asked = asked_for(prove_in)
-    before, after = _valid(original), _valid(other)
+    asked, libraries = asked_for(prove_in), libraries_of(ort_library)
+    with transfers_within(timeout):
+        before, after = _valid(original), _valid(other)
     difference = Interface.of(before.proto).difference(Interface.of(after.proto))
     if difference:
         return Verdict(Kind.DIFFERS, difference)
     limits = Limits.of(timeout, memory_limit)
-    with Prover(before, input_data, rtol, atol, seed, limits, isolated, progress) as prover:
-        verdict = prover.verify(after, after if exact else None, after, strict=exact, by_value=True)
-        if not _ran_in_onnxruntime(verdict):
-            for model in (before, after):
-                if not prover.loads(model):
-                    _refuse(model, check_nodes)
-    if verdict.kind is Kind.VERIFIED:
-        verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(before, after)))
-    if not asked:
-        return verdict
-    proofs = prove_models(
-        asked, before, after, input_data=input_data, rtol=rtol, atol=atol, seed=seed, limits=limits, isolated=isolated,
-        listen=progress,
-    )  # fmt: skip
+    reporter = Reporter(progress, ["verify", *(["prove"] if asked else [])])
+    with stoppable(cancel):
+        reporter.stage("verify")
+        listen = reporter.within
+        with Prover(
+            before, input_data, rtol, atol, seed, limits, isolated, listen, libraries=libraries
+        ) as prover:
+            verdict = prover.verify(after, after if exact else None, after, strict=exact, by_value=True)
+            if not _ran_in_onnxruntime(verdict):
+                for model in (before, after):
+                    if not prover.loads(model):
+                        _refuse(model, check_nodes)
+        if verdict.kind is Kind.VERIFIED:
+            verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(before, after)))
+        if not asked:
+            return verdict
+        reporter.stage("prove")
+        proofs = prove_models(
+            asked, before, after, input_data=input_data, rtol=rtol, atol=atol, seed=seed, limits=limits, isolated=isolated,
+            listen=reporter.within,
+        )  # fmt: skip
     failing = [proof for proof in proofs if not proof.passed]
-    if failing and verdict.kind is not Kind.DIFFERS:
-        reason = "; ".join(f"in {proof.runtime}, {proof.text}" for proof in failing)
-        verdict = replace(verdict, kind=Kind.DIFFERS, reason=reason)
+    known = [proof for proof in failing if proof.outcome != "unknown"]
+    if known and verdict.kind is not Kind.DIFFERS:
+        verdict = replace(verdict, kind=Kind.DIFFERS, reason=proofs_text(known))
+    elif failing and verdict.kind is Kind.VERIFIED:
+        verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=proofs_text(failing))
     return replace(verdict, proved_in=proofs)
 
 

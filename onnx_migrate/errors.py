@@ -7,14 +7,15 @@ wrong, and a hint in parentheses. Messages start in lower case and have no full 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from onnx_migrate.printable import printable
+from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
 
 __all__ = [
+    "Cancelled",
     "CannotMigrate",
     "IllegalModel",
     "InvalidModel",
@@ -124,14 +125,22 @@ class IllegalModel(MigrateError):
     default_code = "illegal-result"
 
 
+class Cancelled(MigrateError):
+    """The caller asked for the end, by the token `cancel`; the children are ended, and nothing is written."""
+
+    default_code = "cancelled"
+
+
 class VerificationFailed(MigrateError):
     """Original and result compute different numbers, or the result does not run."""
 
     default_code = "numbers-differ"
-    verification: Mapping[str, Any] | None = None
-    """The findings for each output, as `Verdict.as_dict` returns them."""
-    proved_in: Sequence[Mapping[str, Any]] = ()
-    """What came of the models in other runtimes, as `RuntimeProof.as_dict` returns it."""
+    verification: Verdict | None = None
+    """The findings for each output."""
+    proved_in: tuple[RuntimeProof, ...] = ()
+    """What came of the models in other runtimes."""
+    first_difference: FirstDifference | None = None
+    """The pass after which the numbers first differ, and the node; None where they do not, or none was found."""
 
 
 class PassError(MigrateError):

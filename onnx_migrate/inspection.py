@@ -13,22 +13,33 @@ import onnx
 
 from onnx_migrate import files
 from onnx_migrate.advice import Advice, Advisor, Outlook, outlooks, with_nearest_release
+from onnx_migrate.analysis.inference.given_up import remembering
 from onnx_migrate.engine.pipeline import default_pipeline
-from onnx_migrate.engine.reachability import Reachability, find_reachable_opsets
+from onnx_migrate.engine.pipeline_options import Opset
+from onnx_migrate.engine.reachability import (
+    Reachability,
+    ReachableDomain,
+    Refusal,
+    find_reachable_domains,
+    find_reachable_opsets,
+)
+from onnx_migrate.engine.steps.step_table import import_steps
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
-from onnx_migrate.files.load import from_file
-from onnx_migrate.model.graphs import bodies, called, function_key
+from onnx_migrate.files.reading import from_file
+from onnx_migrate.model.graphs import bodies, called, function_key, stored_weights
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import byte_size, tensors
 from onnx_migrate.model.weights import MEMORY, Weights
 from onnx_migrate.report import ModelSummary, Report
+from onnx_migrate.report.report import SCHEMA_VERSION
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import signature_at
 from onnx_migrate.spec.targets import Targets, resolve, tables
 
-__all__ = ["ALL", "Inspection", "Operator", "inspect"]
+__all__ = ["ALL", "Inspection", "Operator", "inspect", "load_structure"]
 
 ALL = "all"
 """What stands for every runtime that is known."""
@@ -53,10 +64,11 @@ class Operator:
 class Inspection:
     """What a model contains, and what migrating it would do.
 
-    `target` is the opset that would be reached, or the requested one. `plan` is the report of that migration, or None,
-    and then `refusal` is the error it would end with. The plan is without onnxsim and verification, either of which
-    may still fail or change the model. `weight_bytes` is computed from types and dims. `problems` are messages on
-    external data that is missing. `advice` is for each runtime that was asked for, `outlooks` for all.
+    `target` is the opset that would be reached, or the requested one. `plan` is the report of that migration, or
+    None, and then `refusal` is the error it would end with. The plan is without onnxsim and verification, either of
+    which may still fail or change the model. `weights` are the initializers and the tensors of Constants, in all
+    bodies. `weight_bytes` is computed from types and dims. `problems` are messages on external data that is missing.
+    `advice` is for each runtime that was asked for, `outlooks` for all. `domains` are the custom domains that a plug-in knows.
     """
 
     model: str
@@ -75,6 +87,7 @@ class Inspection:
     reachability: Reachability
     advice: tuple[Advice, ...] = ()
     outlooks: tuple[Outlook, ...] = ()
+    domains: tuple[ReachableDomain, ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -86,6 +99,7 @@ class Inspection:
         ports = {"inputs": _ports(self.summary.inputs), "outputs": _ports(self.summary.outputs)}
         plan = self.plan.as_dict() if self.plan else None
         return {
+            "schema_version": SCHEMA_VERSION,
             "model": self.model,
             "producer": self.producer,
             "ir_version": self.summary.ir_version,
@@ -104,35 +118,43 @@ class Inspection:
             "notes": plan["notes"] if plan else None,
             "refusal": _refusal(self.refusal) if self.refusal else None,
             "reachable": list(self.reachability.opsets),
-            "refusals": [
-                {**_refusal(item.error), "opsets": list(item.opsets)} for item in self.reachability.refusals
+            "refusals": _refusals(self.reachability.refusals),
+            "domains": [
+                {
+                    "domain": item.domain,
+                    "opset": item.opset,
+                    "reachable": list(item.reachability.opsets),
+                    "refusals": _refusals(item.reachability.refusals),
+                }
+                for item in self.domains
             ],
             "advice": [item.as_dict() for item in self.advice or self.outlooks],
         }
 
 
+@remembering()
 def inspect(
-    source: str | os.PathLike[str] | bytes | onnx.ModelProto,
+    source: files.Source,
     *,
-    opset: int | str = "17+",
+    opset: Opset = "17+",
     runtime: str | Sequence[str] | Targets | None = None,
+    adapters: str | Sequence[str] = (),
 ) -> Inspection:
     """Return a description of a model and of its migration; reads no weights and writes nothing.
 
+    `opset` may name custom domains, as that of `migrate`; `adapters` are modules with steps for them, beside installed plug-ins.
     With a `runtime`, as in "onnxruntime==1.14", or several, the target is the newest opset that all of them take, `opset` has
     no effect, and `advice` says how the model stands with each. With "all", `outlooks` says so of every runtime that is known.
-    Raises LoadError if the model cannot be read, and UsageError for invalid `opset` and `runtime`.
+    Raises LoadError if the model cannot be read, and UsageError for invalid `opset`, `runtime` and `adapters`.
     """
+    import_steps([adapters] if isinstance(adapters, str) else adapters)
     everywhere = runtime == ALL or (isinstance(runtime, (tuple, list)) and list(runtime) == [ALL])
     targets = None if runtime is None or everywhere else resolve(runtime)
-    asked: int | str = opset if targets is None else targets.opset or f"{targets.oldest or 1}+"
-    model, problems = _load(source)
+    asked: Opset = opset if targets is None else targets.opset or f"{targets.oldest or 1}+"
+    model, problems = load_structure(source)
     proto = model.proto
     found = Counter(_operators(proto))
-    graph = proto.graph
-    stored = [*graph.initializer]
-    for sparse in graph.sparse_initializer:
-        stored += [sparse.values, sparse.indices]
+    stored = list(stored_weights(proto))
     summary = ModelSummary.of(proto)
     reachability = find_reachable_opsets(model)
     log, refusal, plan = ChangeLog(), None, None
@@ -151,22 +173,26 @@ def inspect(
             pipeline.names,
             tuple(log.changes),
             tuple(log.notes),
+            effects=tuple(log.facts_of(PassEffect)),
         )
     return Inspection(
         model=model.name,
-        producer=" ".join(filter(None, (proto.producer_name, proto.producer_version))),
+        producer=" ".join(filter(None, map(_text, (proto.producer_name, proto.producer_version)))),
         opset=summary.opset,
         summary=summary,
         operators=tuple(Operator(*key, count) for key, count in sorted(found.items(), key=_by_name)),
         functions=tuple(f"{function.domain}:{function.name}" for function in proto.functions),
-        weights=len(graph.initializer) + len(graph.sparse_initializer),
-        weight_bytes=sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in stored),
+        weights=len(stored),
+        weight_bytes=sum(
+            byte_size(tensor.dims, tensor.data_type) or 0 for parts in stored for tensor in parts
+        ),
         external_files=_external_files(model),
         problems=problems,
-        target=(plan and plan.after.opset) or asked,
+        target=(plan and plan.after.opset) or (asked if isinstance(asked, (int, str)) else str(dict(asked))),
         plan=plan,
         refusal=refusal,
         reachability=reachability,
+        domains=find_reachable_domains(model),
         **_advice(model, targets, everywhere=everywhere),
     )
 
@@ -180,7 +206,7 @@ def _advice(model: Model, targets: Targets | None, *, everywhere: bool) -> dict[
     return {"advice": tuple(with_nearest_release(advisor, advisor.advise(item)) for item in targets or ())}
 
 
-def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Model, tuple[str, ...]]:
+def load_structure(source: files.Source) -> tuple[Model, tuple[str, ...]]:
     """Return a model without its weights, also if external data is missing, and messages on what is missing."""
     if isinstance(source, (str, os.PathLike)):
         source = files.ensure_local(source)
@@ -190,7 +216,7 @@ def _load(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[Mod
         if error.code not in _MISSING_DATA or not isinstance(source, (str, os.PathLike)):
             raise
         path = Path(os.path.abspath(source))
-        weights = Weights(path.parent, source=path)
+        weights = Weights(path.parent, source=path, may_be_missing=True)
         model = Model(from_file(path, str(source), weights), weights, str(source), keepalive=source)
         return model, (str(error),)
 
@@ -206,6 +232,11 @@ def _operators(proto: onnx.ModelProto) -> Iterator[tuple[str, str, int | None]]:
             opset = opsets.get(domain, 0)
             form = None if called(node) in functions else signature_at(domain, node.op_type, opset)
             yield domain, node.op_type, form.since_version if form else None
+
+
+def _text(value: str | bytes) -> str:
+    """Return a text, which protobuf gives as bytes where it is not UTF-8."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
 
 
 def _by_name(entry: tuple[tuple[str, str, int | None], int]) -> tuple[str, str, int]:
@@ -230,6 +261,10 @@ def _ports(ports: tuple[Port, ...]) -> list[dict[str, Any]]:
         {"name": port.name, "type": port.kind, "shape": None if port.shape is None else list(port.shape)}
         for port in ports
     ]
+
+
+def _refusals(refusals: tuple[Refusal, ...]) -> list[dict[str, Any]]:
+    return [{**_refusal(item.error), "opsets": list(item.opsets)} for item in refusals]
 
 
 def _refusal(error: MigrateError) -> dict[str, Any]:

@@ -1,73 +1,37 @@
-"""The library calls that migrate one model: load, run the pipeline, verify."""
+"""The library calls that migrate one model, with all their arguments."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cache
 from inspect import signature
 from typing import Any, Literal
 
 import onnx
 
 from onnx_migrate import files
-from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, make_pass
 from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
 from onnx_migrate.engine.pipeline_options import Opset, ResizeForm
 from onnx_migrate.engine.stage_clock import StageClock
-from onnx_migrate.errors import MigrateError
-from onnx_migrate.isolate import Limits
-from onnx_migrate.model.dim_plan import DimPlan
-from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
+from onnx_migrate.engine.steps.step_table import import_steps
+from onnx_migrate.errors import UsageError
+from onnx_migrate.isolate import CancelToken, Limits, stoppable
+from onnx_migrate.isolate.progress import ProgressListener, Reporter
+from onnx_migrate.migration_run import Migration, MigrationRun
+from onnx_migrate.model.dims.fixed_sizes import FixedDims
+from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model
-from onnx_migrate.report import ModelSummary, PartialReport, Report
+from onnx_migrate.opening.transfers import transfers_within
 from onnx_migrate.report.request import Request
-from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.spec.targets import Lower, Targets, resolve
-from onnx_migrate.verification import Policy, ProvingElsewhere, Verifying, policy_of
-from onnx_migrate.verify import ready_worker
-from onnx_migrate.verify.elsewhere import RuntimeProof, asked_for, prove_models
-from onnx_migrate.verify.prover import Prover
+from onnx_migrate.verification import Policy, policy_of
+from onnx_migrate.verify import InputData
+from onnx_migrate.verify.elsewhere import asked_for
+from onnx_migrate.verify.ort_library import Libraries, libraries_of
 
 __all__ = ["Migration", "convert_version", "migrate"]
-
-
-@dataclass(frozen=True)
-class Migration:
-    """A migrated and, unless that was left out, verified model, and the report of what was changed."""
-
-    report: Report
-    original: Model = field(repr=False)
-    """The model as it was read, unchanged."""
-    _model: Model = field(repr=False)
-
-    @cached_property
-    def model(self) -> onnx.ModelProto:
-        """The result with all its weights, read when first asked for."""
-        return files.inline(self._model)
-
-    @property
-    def structure(self) -> onnx.ModelProto:
-        """The result with its large weights left where they are, marked as external data; not to be changed."""
-        return self._model.proto
-
-    def same_as_original(self) -> bool:
-        """Return whether the result equals the original, weights included; they are read only where moved."""
-        return files.equal(self.original, self._model)
-
-    def save(self, path: str | os.PathLike[str], *, external: bool = False, in_place: bool = False) -> None:
-        """Write the result to `path`, which may be a URL, atomically; weights go from file to file.
-
-        One file, unless that would be over 2 GB or `external` asks for the weights beside it, in PATH.data (by URL see
-        `files.upload`).
-        Writing over the source needs `in_place`. Raises SaveError, and then what was at `path` is still there.
-        """
-        files.save(self._model, path, external=external, in_place=in_place)
 
 
 def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelProto:
@@ -96,7 +60,7 @@ def migrate(
     dynamic: DynamicAxes | None = None,
     dynamic_batch: bool | str = False,
     fix: FixedDims | None = None,
-    simplify: bool | Literal["require"] = True,
+    simplify: bool | Literal["auto", "require", "no"] = True,
     verify: bool | Policy = "auto",
     resize_form: ResizeForm | None = None,
     resize_intent: bool = False,
@@ -106,32 +70,37 @@ def migrate(
     keep_ir: bool = False,
     drop_training: bool = False,
     passes: Sequence[Pass | Callable[..., Any] | str] = (),
+    adapters: Sequence[str] = (),
     without: Sequence[str] = (),
     pipeline: Pipeline | None = None,
-    input_data: str | os.PathLike[str] | None = None,
+    input_data: InputData | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     seed: int = 0,
     timeout: float = 600.0,
     memory_limit: int | None = None,
     isolated: bool = True,
-    progress: Callable[[str], None] | None = None,
-    proof_progress: Callable[[str], None] | None = None,
+    ort_library: Libraries = (),
     prove_in: str | Sequence[str] = (),
+    progress: ProgressListener | None = None,
+    cancel: CancelToken | None = None,
 ) -> Migration:
     """Migrate a model to an opset, make dims dynamic, simplify it and verify that it computes the same.
 
     Args:
-        source: a path, a URL that fsspec knows, the bytes of a model, or a ModelProto or loaded Model (not touched).
+        source: a path, a URL that fsspec knows, the bytes of a model, a file opened in binary mode, a ModelProto of any size,
+            an onnx_graphsurgeon.Graph, what torch.onnx.export(dynamo=True) returns, or a loaded Model; it is not touched.
         opset: the ai.onnx opset to reach; "17+", the default, is 17, or the model's own where that is newer; "latest" is the
             newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of
-            ai.onnx and ai.onnx.ml; what it does not name stays. With `ir_version` the default is that the opset stays.
+            ai.onnx, ai.onnx.ml and custom domains (`adapters`); what it does not name stays. With `ir_version` the default is
+            that the opset stays.
         runtime: what the result has to run in: "tensorrt==8.6", "onnxruntime" for the installed release, the path of a file of
             your own ("./mychip.toml"), or several of these. It determines the opset, so `opset` may name that of ai.onnx.ml
             only; IR version, forms and operators become those that all of them take (docs/runtimes.md).
         lower: bring a model that is newer than `opset` down to it; with "nearest" to the nearest opset that it can reach,
             with False refuse it (code `downgrade`).
-        dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or "x:N,3,H,W".
+        dynamic: axes to make dynamic, as torch.onnx takes `dynamic_axes`, or whole shapes, {"x": ["N", 3, "H", "W"]} or
+            "x:N,3,H,W", or several such texts.
         dynamic_batch: make the batch axis of every input dynamic; a text is the symbol, else it is N.
         fix: sizes for dynamic dims: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.
         simplify: run onnxsim. If it fails, the result is the unsimplified model and the report says so; with
@@ -154,32 +123,41 @@ def migrate(
         drop_training: remove training information, which IR versions below 7 do not have, for such an `ir_version`.
         passes: more passes, to run before simplify: functions of a ModelProto or a graphsurgeon Graph,
             "module:function", or passes.
+        adapters: modules to import that register steps for operators of custom domains (`onnx_migrate.plugins`), besides those
+            that are imported already and those of installed packages; `opset` may then name these domains.
         without: names of passes to leave out.
         pipeline: passes to run instead of the default ones. Options of the default pipeline, as `opset` and `dynamic`,
             then have no effect.
-        input_data: inputs to verify on, an .npz by input name or a folder of input_*.pb.
+        input_data: inputs to verify on: arrays by input name, {"x": array}, a list of such dicts, the path of an .npz by input
+            name, or a folder of input_*.pb.
         rtol: largest relative difference allowed.
         atol: largest absolute difference allowed.
         seed: of the random inputs.
-        timeout: seconds that the simplifier, and the verification, may each take.
+        timeout: seconds that the simplifier, and the verification, may each take; and the download of a model, which has more
+            time as long as it makes a megabyte a second.
         memory_limit: bytes of memory that each of them may take; three quarters of the machine's by default.
         isolated: run native code in child processes, so that a crash does not end this process.
-        progress: called with the name of each stage as it begins.
-        proof_progress: called with how far the verification has come, as in "input 2 of 3, run 5 of 8".
+        ort_library: shared libraries with kernels of custom operators, which ONNX Runtime loads (RegisterCustomOps) in the
+            process that runs the models, so that they can be verified. They are native code, which that process runs.
         prove_in: runtimes to run the original and the result in too, where they are installed: "tract", or
             "onnxruntime==1.9@FOLDER", or several (docs/proving.md). The result must run in each, and be right, or be as
             far off as the original is there.
+        progress: called, in this thread, as each stage begins and each run of the verification. What it raises ends the migration
+            and is raised here; children are ended first.
+        cancel: a threading.Event, or anything with `is_set`. Once it is set, within a tenth of a second where a child runs and at
+            the next stage or run otherwise, children are ended and Cancelled is raised.
 
     Raises:
         LoadError: the source cannot be read. UsageError: an argument does not fit the model, or others.
         CannotMigrate: a node has no equivalent at the target opset, or a dim cannot become dynamic.
         VerificationFailed: the numbers differ, the result does not load in ONNX Runtime where the original does, or it
             could not be verified with verify="require", or a runtime of `prove_in` does not run it right. PassError: a
-            pass failed. All are MigrateError.
+            pass failed. Cancelled: `cancel` was set. All are MigrateError.
     """
     arguments = dict(locals())
     asked = asked_for(prove_in)
     limits, policy = Limits.of(timeout, memory_limit), policy_of(verify)
+    import_steps([adapters] if isinstance(adapters, str) else adapters)
     targets = None if runtime is None else resolve(runtime)
     request = Request.of(arguments, _defaults(), targets)
     if pipeline is None:
@@ -190,7 +168,7 @@ def migrate(
             dynamic=dynamic,
             dynamic_batch=dynamic_batch,
             fix=fix,
-            simplify=bool(simplify),
+            simplify=_is_simplified(simplify),
             resize_form=resize_form,
             resize_intent=resize_intent,
             keep=keep,
@@ -205,64 +183,38 @@ def migrate(
     for item in passes:
         pipeline = pipeline.add(item, before=last)
     pipeline = pipeline.without(*without)
-    clock = StageClock(progress)
-    if isinstance(source, Model):
-        original = source
-    else:
-        with clock("load"):
-            original = files.load(source)
-    clock.seconds["load"] = original.load_seconds
-    log, proof = ChangeLog(), None
-    proofs: tuple[RuntimeProof, ...] = ()
-    ready = isolated and policy != "off" and ir_version is None  # what is asked for may take no run at all
-    with ready_worker(limits) if ready else nullcontext() as worker:
-        try:
-            result = pipeline.run(original, log, require_optional=simplify == "require", stage=clock)
-            inputs: dict[str, Any] = {"input_data": input_data, "rtol": rtol, "atol": atol, "seed": seed}
-            running: dict[str, Any] = {"limits": limits, "isolated": isolated, "listen": proof_progress}
-            prover_of = partial(Prover, **inputs, **running, worker=worker)
-            verifying = Verifying(pipeline, prover_of, policy == "require", simplify == "require")
-            if policy != "off":
-                with clock("verify"):
-                    result, proof = verifying(original, result, log)
-            elif any(ModelProperty.DYNAMIC_DIMS in item.ensures for item in pipeline):
-                log.note(
-                    "dynamic_dims",
-                    "not-proved",
-                    "verification was left out, so the model was not run at other sizes. Only that shows whether its"
-                    " dynamic dims work",
-                    severity="warning",
-                )
-            if asked:
-                with clock("prove"):
-                    proving = ProvingElsewhere(
-                        lambda before, after, intended: prove_models(
-                            asked, before, after, intended=intended, **inputs, **running
-                        ),
-                        lambda shorter, known: verifying.again(shorter, log, known),
-                        simplify == "require",
-                    )
-                    result, proof, proofs = proving(original, result, proof)
-        except MigrateError as error:
-            error.partial_report = PartialReport.of(original, log, error.where, clock.seconds, request)
-            raise
-    report = Report(
-        model=original.name,
-        before=ModelSummary.of(original.proto),
-        after=ModelSummary.of(result.model.proto),
-        passes=pipeline.names,
-        changes=tuple(log.changes),
-        notes=tuple(log.notes),
-        verification=proof.verdict.as_dict() if proof else None,
-        dynamic=proof.dynamic.as_dict() if proof and proof.dynamic else None,
-        proved_in=tuple(item.as_dict() for item in proofs),
-        dims=log.fact(DimPlan, "", "") or DimPlan(),
-        simplified=log.fact(Simplification, "", ""),
-        seconds=clock.seconds,
+    stages = [
+        "load",
+        *pipeline.names,
+        *(["verify"] if policy != "off" else []),
+        *(["prove"] if asked else []),
+    ]
+    reporter = Reporter(progress, stages)
+    run = MigrationRun(
+        pipeline=pipeline,
         request=request,
-        header_only=not log.changes and differ_in_header_alone(original, result.model),
+        policy=policy,
+        simplified=simplify == "require",
+        asked=asked,
+        inputs={"input_data": input_data, "rtol": rtol, "atol": atol, "seed": seed},
+        libraries=libraries_of(ort_library),
+        running={"limits": limits, "isolated": isolated, "listen": reporter.within},
+        clock=StageClock(reporter.stage),
+        ready=isolated and policy != "off" and ir_version is None,  # what is asked for may take no run at all
     )
-    return Migration(report, original, result.model)
+    with stoppable(cancel), transfers_within(timeout):
+        return run.of(source)
+
+
+def _is_simplified(simplify: bool | str) -> bool:
+    """Return whether to simplify. Raises UsageError, since every text would be true."""
+    known: dict[bool | str, bool] = {True: True, False: False, "auto": True, "require": True, "no": False}
+    if not isinstance(simplify, (bool, str)) or simplify not in known:
+        raise UsageError(
+            f"simplify={simplify!r} is not known",
+            hint='it is "require", "auto", "no", True (auto) or False (no)',
+        )
+    return known[simplify]
 
 
 @cache

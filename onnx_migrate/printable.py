@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["markup_of", "printable"]
+__all__ = ["markup_of", "printable", "shortened"]
 
 _LONGEST = 1000
 """Characters without a space that are printed of one name; a path has up to 4,096, rarely above 200."""
@@ -20,7 +20,12 @@ _UNPRINTABLE = re.compile(
 
 def printable(text: str) -> str:
     """Return text on one line, with control characters as escapes, and names of more than 1,000 characters cut in the middle."""
-    return _UNPRINTABLE.sub(_escape, _RUN.sub(_cut, text) if len(text) > _LONGEST else text)
+    return _UNPRINTABLE.sub(_escape, shortened(text))
+
+
+def shortened(text: str) -> str:
+    """Return text with names of more than 1,000 characters cut in the middle."""
+    return _RUN.sub(_cut, text) if len(text) > _LONGEST else text
 
 
 def markup_of(text: str) -> str:

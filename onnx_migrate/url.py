@@ -5,6 +5,7 @@ fsspec is imported when a URL is first opened, and not before.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from typing import Any
@@ -70,7 +71,7 @@ def open_file_system(url: str) -> tuple[Any, str]:
             f"{url} chains protocols by '::', which is not supported", hint="give a URL of one protocol"
         )
     try:
-        system, path = url_to_fs(url)
+        system, path = url_to_fs(url, **_options(url))
     except ImportError as error:
         raise UsageError(f"{url}: a package for this protocol is not installed", hint=str(error)) from error
     except ValueError as error:
@@ -78,6 +79,22 @@ def open_file_system(url: str) -> tuple[Any, str]:
     except Exception as error:  # raised by the library of any protocol, for example for its settings
         raise UsageError(f"{url}: cannot be opened: {one_line_reason(error)}") from error
     return system, path
+
+
+def _options(url: str) -> dict[str, Any]:
+    """Return what fsspec is to know of a URL besides."""
+    if not is_web(url):
+        return {}
+    try:
+        from aiohttp import ClientTimeout  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        return {}
+    # Its own limit is 300 seconds for a file, however large that is and however fast it comes.
+    return {"client_kwargs": {"timeout": ClientTimeout(total=None)}}
+
+
+_NO_FILE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
+"""Errors of looking up a path that leads to no file."""
 
 
 def identity(name: str) -> Identity:
@@ -90,10 +107,20 @@ def identity(name: str) -> Identity:
 
 
 def same_place(a: str, b: str) -> bool:
-    """Return whether two paths lead to the same existing file, or two URLs to the same object."""
+    """Return whether two paths lead to the same existing file, or two URLs to the same object.
+
+    Raises OSError where that cannot be found out, as with an I/O error: then it must not be taken for another file.
+    """
     if is_url(a) or is_url(b):
         return is_url(a) and is_url(b) and identity(a) == identity(b)
-    return os.path.exists(a) and os.path.exists(b) and os.path.samefile(a, b)
+    try:
+        return os.path.samefile(a, b)
+    except ValueError:  # a null character
+        return False
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return False
+        raise
 
 
 def is_web(url: str) -> bool:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
 from onnx_migrate.engine.pass_infra import Pass, make_pass
 from onnx_migrate.engine.pipeline import Pipeline
-from onnx_migrate.engine.pipeline_run import PipelineResult
+from onnx_migrate.engine.pipeline_run import PipelineResult, Segment
+from onnx_migrate.engine.validity import settle_ir_version
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, UsageError, VerificationFailed
-from onnx_migrate.model.dim_plan import DimPlan
+from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.alternative import Alternative, tell_distance
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.targets.shipped import find
+from onnx_migrate.verdicts import RuntimeProof, proofs_text
 from onnx_migrate.verify import DynamicProof, Kind, Verdict
-from onnx_migrate.verify.elsewhere import RuntimeProof
+from onnx_migrate.verify.faulty_pass import first_difference
 from onnx_migrate.verify.prover import Proof, Prover
 
 __all__ = ["Policy", "ProvingElsewhere", "Verifying", "policy_of"]
@@ -42,7 +45,7 @@ _SAME_GRAPH_LOADED = replace(
 """The same where the IR version is higher, which a runtime may not load."""
 
 _PATIENCE = 60.0
-"""Seconds in which older opsets are tried, to name one at which the result loads."""
+"""Seconds in which older opsets are tried, to name one at which the result loads, or parts of a request for dims."""
 
 
 def policy_of(verify: bool | str) -> Policy:
@@ -86,15 +89,27 @@ class Verifying:
         verdicts = []
         for segment, following in pairwise(result.segments):
             with self.prover_of(segment.start) as prover:
-                proof = prover.prove(segment.end, segment.exact, plan, segment.lifted, other=following.start)
+                try:
+                    proof = prover.prove(
+                        segment.end, segment.exact, plan, segment.lifted, other=following.start
+                    )
+                except VerificationFailed as error:
+                    self._blame(error, original, segment, prover)
+                    raise
                 verdicts.append(proof.verdict)
         with self.prover_of(last.start) as prover:
             try:
                 other = alternative.model if alternative and not earlier else None
                 result, proof = self._last(result, prover, plan, log, other)
+            except CannotMigrate as error:
+                works = () if earlier or plan is None else self._largest_request(original, plan, prover)
+                if plan is not None and works and error.code == "frozen-dim":
+                    error.hint = plan.part_text(works)
+                raise
             except VerificationFailed as error:
                 if error.code == "does-not-load":
                     error.hint = _hint(error.hint, self._newest_loadable(original, result.model, prover))
+                self._blame(error, original, last, prover)
                 raise
         for segment, verdict in zip(earlier, verdicts, strict=True):
             name = segment.ended_by
@@ -156,6 +171,53 @@ class Verifying:
             return _prove(result, prover, plan, log, unproved=proof.dynamic, other=other)
         return result, replace(proof, verdict=prover.require_loadable(result.model, verdict))
 
+    def _blame(self, error: VerificationFailed, original: Model, segment: Segment, prover: Prover) -> None:
+        """Add to the error after which pass of a segment the numbers first differ, if that is what failed.
+
+        The passes are run once more for it. Optional ones are left out unless they are required, as what failed in the end is
+        then the model without them.
+        """
+        if error.code != VerificationFailed.default_code or error.verification is None:
+            return
+        passes = tuple(item for item in self.pipeline if self.simplified or not item.optional)
+        try:
+            stages = Pipeline(passes).intermediate_models(original)
+        except MigrateError:
+            return
+        if segment.start is not original:
+            places = [place for place, (_, model) in enumerate(stages) if model.proto == segment.start.proto]
+            stages = stages[places[-1] + 1 :] if places else []
+        names = [name for name, _ in stages]
+        if segment.ended_by in names:
+            stages = stages[: names.index(segment.ended_by)]
+        for _, model in stages:
+            settle_ir_version(model, original, ChangeLog())
+        claimed = error.verification.exact is False and not error.verification.own_rounding
+        found = first_difference(prover, segment.start, stages, claimed=claimed)
+        if found is not None:
+            error.first_difference = found
+            error.reason = f"{found}: {error.reason}"
+
+    def _largest_request(self, original: Model, plan: DimPlan, prover: Prover) -> Collection[str]:
+        """Return symbols of a refused plan that can be dynamic together, the most that were found in time.
+
+        The passes are run, and the result proved, for each part that is tried. Optional ones are left out.
+        """
+        start, works, symbols = time.perf_counter(), list[str](), list(plan.frozen_sizes)
+        for symbol in sorted(symbols, key=lambda name: name not in plan.batch):
+            part = plan.only({*works, symbol})
+            if part == plan.only(symbols) or time.perf_counter() - start > _PATIENCE:
+                break
+            smaller = Pipeline(tuple(_with_dims(item, part) for item in self.pipeline if not item.optional))
+            log = ChangeLog()
+            try:
+                last = smaller.run(original, log).segments[-1]
+                prover.prove(last.end, last.exact, log.fact(DimPlan, "", ""), last.lifted)
+            except (CannotMigrate, VerificationFailed):
+                continue
+            works.append(symbol)
+        return works
+
     def _newest_loadable(self, original: Model, failed: Model, prover: Prover) -> int | None:
         """Return the newest opset below the result's at which the migrated model loads; None if none was found in time.
 
@@ -202,25 +264,26 @@ class ProvingElsewhere:
         found = self.prove(original, result.model, result.segments[-1].start)
         failing = [item for item in found if not item.passed]
         if failing and result.can_leave_out and not self.simplified:
-            result = result.without_optional(_told(failing))
+            result = result.without_optional(proofs_text(failing))
             if proof is not None:
                 result, proof = self.again(result, proof)
             found = self.prove(original, result.model, result.segments[-1].start)
             failing = [item for item in found if not item.passed]
         if not failing:
             return result, proof, found
+        nothing_compared = all(item.outcome == "unknown" for item in failing)
         error = VerificationFailed(
-            _told(failing),
-            code="runtime-fails" if any(item.result.failed for item in failing) else "runtime-differs",
+            proofs_text(failing),
+            code="unverified"
+            if nothing_compared
+            else "runtime-fails"
+            if any(item.result.failed for item in failing)
+            else "runtime-differs",
             hint=_what_helps(failing[0]),
         )
-        error.verification = proof.verdict.as_dict() if proof else None
-        error.proved_in = tuple(item.as_dict() for item in found)
+        error.verification = proof.verdict if proof else None
+        error.proved_in = found
         raise error
-
-
-def _told(failing: Sequence[RuntimeProof]) -> str:
-    return "; ".join(f"in {item.runtime}, {item.text}" for item in failing)
 
 
 def _what_helps(failing: RuntimeProof) -> str:
@@ -245,16 +308,25 @@ def _prove(
     try:
         return result, prover.prove(last.end, last.exact, plan, last.lifted, unproved, other)
     except VerificationFailed as error:
-        load = error.verification["load"] if error.verification else None
-        if load is None or not load["unoptimised"]:
+        load = error.verification.load if error.verification else None
+        if load is None or not load.unoptimised:
             raise
         with log.trial():
+            first = len(log.changes)
             respelled = make_pass("quantized_pairs").run(last.end.copy(), log)
             if respelled.proto == last.end.proto:
                 raise
+            counts = operator_counts(last.end.proto), operator_counts(respelled.proto)
+            record_effect(log, "quantized_pairs", *counts, first)
             proof = prover.prove(respelled, last.exact, plan, last.lifted, unproved, other)
     segments = (*result.segments[:-1], replace(last, end=respelled))
     return replace(result, segments=segments), proof
+
+
+def _with_dims(item: Pass, plan: DimPlan) -> Pass:
+    given: dict[str, Any] = {"dynamic_dims": {"batch": ""}, "resize_form": {}}
+    changed: Any = item
+    return replace(changed, dynamic=plan.texts(), **given[item.name]) if item.name in given else item
 
 
 def _with_opset(item: Pass, opset: int) -> Pass:
@@ -276,5 +348,5 @@ def _unverified(verdict: Verdict) -> VerificationFailed:
         code="unverified",
         hint="--verify=auto writes the result all the same, and says so",
     )
-    error.verification = verdict.as_dict()
+    error.verification = verdict
     return error

@@ -12,6 +12,7 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.graphs import Body, bodies, initializer_names, names_read, output_names
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
 
@@ -30,9 +31,12 @@ class Cleanup(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Clean `model` up in place."""
         names = Names(model.proto)
+        for located in reversed(
+            list(bodies(model.proto))
+        ):  # what is dead inside may be all that reads a value outside
+            self._remove_dead(located.body, located.path, log)
         for located in bodies(model.proto):
             body, path = located.body, located.path
-            self._remove_dead(body, path, log)
             self._rename_duplicates(body, path, names, log)
             if isinstance(body, onnx.GraphProto):
                 self._drop_value_info(body, path, log)
@@ -57,7 +61,7 @@ class Cleanup(Pass):
             log.note(
                 self.name,
                 "dead-nodes",
-                f"removed {dead} nodes of {path} that no output depends on",
+                f"removed {count_of(dead, 'node')} of {path} that no output depends on",
                 subject=path,
             )
         if not isinstance(body, onnx.GraphProto):
@@ -73,7 +77,7 @@ class Cleanup(Pass):
             log.note(
                 self.name,
                 "dead-weights",
-                f"removed {unused} initializers of {path} that no node reads",
+                f"removed {count_of(unused, 'initializer')} of {path} that no node reads",
                 subject=path,
             )
 
@@ -91,7 +95,7 @@ class Cleanup(Pass):
             log.note(
                 self.name,
                 "node-names",
-                f"renamed {renamed} nodes of {path} that had the name of another node",
+                f"renamed {count_of(renamed, 'node')} of {path} that had the name of another node",
                 subject=path,
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,11 +33,9 @@ class DeclaredShapes(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Correct `model` in place."""
         graph = model.proto.graph
-        scales = {
-            node.input[2]: node for node in graph.node if node.op_type == "Resize" and len(node.input) == 3
-        }
+        resizes = [(name, node) for node in graph.node if (name := _scales_of(node))]
         names = {value.name for value in (*graph.value_info, *graph.output)}
-        names.update(node.input[0] for node in scales.values())
+        names.update(node.input[0] for _, node in resizes)
         try:
             found = inferred_shapes(model.proto, names)
         except CannotMigrate as error:
@@ -52,7 +50,7 @@ class DeclaredShapes(Pass):
         idle = {value.name for value in graph.value_info if _contradicts(value, found)}
         if not outputs and not idle:
             return model
-        doubtful = _doubtful(model, found, scales)
+        doubtful = _doubtful(model, found, resizes)
         if doubtful is not None:
             log.note(
                 self.name,
@@ -84,6 +82,13 @@ class DeclaredShapes(Pass):
         return model
 
 
+def _scales_of(node: onnx.NodeProto) -> str:
+    """Return the input that holds scales: the third from Resize-11 on, the second of Resize-10 and Upsample-9; else ""."""
+    if node.op_type not in ("Resize", "Upsample") or not 2 <= len(node.input) <= 4:
+        return ""
+    return node.input[1 if len(node.input) == 2 else 2]
+
+
 def _contradicts(value: onnx.ValueInfoProto, found: Mapping[str, Dims | None]) -> bool:
     declared, dims = dims_of(value), found.get(value.name)
     return declared is not None and dims is not None and _contradict(declared, dims)
@@ -108,23 +113,28 @@ def _merged(declared: Dims, dims: Dims) -> Dims:
 
 
 def _doubtful(
-    model: Model, found: Mapping[str, Dims | None], scales: Mapping[str, onnx.NodeProto]
+    model: Model, found: Mapping[str, Dims | None], resizes: Sequence[tuple[str, onnx.NodeProto]]
 ) -> onnx.NodeProto | None:
-    """Return a Resize whose lengths differ between single and double precision, None if there is none."""
-    holders = [tensor for tensor in model.proto.graph.initializer if tensor.name in scales]
+    """Return a node whose lengths differ between single and double precision, None if there is none.
+
+    `resizes` has the nodes, each with the name of its scales.
+    """
+    names = {name for name, _ in resizes}
+    holders = [tensor for tensor in model.proto.graph.initializer if tensor.name in names]
     values = {tensor.name: model.weights.array(tensor) for tensor in holders}
     for node in model.proto.graph.node:
-        if node.op_type == "Constant" and node.output[0] in scales and node.attribute[0].name == "value":
+        if node.op_type == "Constant" and node.output[0] in names and node.attribute[0].name == "value":
             values[node.output[0]] = model.weights.array(node.attribute[0].t)
-    for name, value in values.items():
-        dims = found.get(scales[name].input[0])
+    for name, node in resizes:
+        dims, value = found.get(node.input[0]), values.get(name)
         if (
             dims is not None
+            and value is not None
             and len(dims) == value.size
             and any(
                 isinstance(size, int) and lengths_differ(size, scale)
-                for size, scale in zip(dims, value, strict=True)
+                for size, scale in zip(dims, value.reshape(-1), strict=True)
             )
         ):
-            return scales[name]
+            return node
     return None

@@ -13,6 +13,7 @@ from onnx_migrate.spec.targets import Targets
 
 from .cleanup import Cleanup
 from .declared_shapes import DeclaredShapes
+from .domains import CustomOpset, LowerDomains, MigrateDomains, check_opset
 from .dynamic_dims import DynamicDims
 from .fix_dims import FixDims
 from .ir_version import IrVersion
@@ -148,7 +149,21 @@ def _migrations(options: PipelineOptions) -> list[Pass]:
             if main is None
             else MigrateMl(opset=opset, newer=_newer(options, at_least), beside=main[0])
         )
+    custom = _custom(options)
+    if custom:
+        passes.append(
+            MigrateDomains(opsets=custom) if main is None else MigrateDomains(opsets=custom, beside=main[0])
+        )
     return passes
+
+
+def _custom(options: PipelineOptions) -> dict[str, CustomOpset]:
+    """Return the opsets of custom domains that are asked for."""
+    return {
+        domain: CustomOpset(opset, _newer(options, at_least))
+        for domain, (opset, at_least) in _wanted(options).items()
+        if domain not in ("ai.onnx", ML)
+    }
 
 
 def _newer(options: PipelineOptions, at_least: bool) -> Newer:
@@ -165,6 +180,11 @@ def _lowerings(options: PipelineOptions) -> list[Pass]:
         return passes
     if of_ml is not None and not of_ml[1]:
         passes.append(LowerMl(opset=of_ml[0]) if main is None else LowerMl(opset=of_ml[0], beside=main[0]))
+    custom = _custom(options)
+    if any(asked.newer == "lower" for asked in custom.values()):
+        passes.append(
+            LowerDomains(opsets=custom) if main is None else LowerDomains(opsets=custom, beside=main[0])
+        )
     if main is not None and (not main[1] or bounding):
         lower = options.targets.lower if options.targets and options.lower is True else options.lower
         opset = newest_opset() if main[1] else main[0]
@@ -198,7 +218,7 @@ def _wanted(options: PipelineOptions) -> dict[str, tuple[int, bool]]:
     if "ai.onnx" in given:
         raise UsageError(
             f"the opset is determined by the runtime, {targets}, so it cannot be {options.opset} too",
-            hint=f"leave one of them out; only the opset of {ML} can be given with a runtime",
+            hint=f"leave one of them out; only the opsets of {ML} and of domains of your own can be given with a runtime",
         )
     if targets.opset is None:
         main = (targets.oldest or 1, True)
@@ -225,16 +245,18 @@ def _targets(asked: Opset) -> dict[str, tuple[int, bool]]:
     targets = {
         "ai.onnx" if is_onnx(domain) else domain: _opset(number, domain) for domain, number in given.items()
     }
-    if not targets or not targets.keys() <= {"ai.onnx", ML}:
+    if not targets:
         raise UsageError(
             f"{asked!r} names no opset of a domain that can be migrated",
-            hint=f"ai.onnx and {ML} can be: 17, or ai.onnx=17,{ML}=3",
+            hint=f"write 17, or ai.onnx=17,{ML}=3; domains of your own can be named too",
         )
     return targets
 
 
 def _opset(given: int | str, domain: str) -> tuple[int, bool]:
     """Return the opset that is written as a number, as "17+" or as "latest", and whether a newer one is kept."""
+    if not is_onnx(domain) and domain != ML:
+        check_opset(domain)
     if given == "latest":
         return newest_opset(domain), False
     number = str(given).removesuffix("+")

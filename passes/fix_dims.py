@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from onnx_migrate.analysis.shapes import dims_of, dims_text, drop_value_info, inferred_outputs, set_dims
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.dim_requests import FixedDims, fixed_axes
+from onnx_migrate.model.dims.expressions import is_expression, value_of
+from onnx_migrate.model.dims.fixed_sizes import FixedDims, fixed_axes
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -61,9 +63,9 @@ class FixDims(Pass):
             if before is None:
                 continue
             known = found if found is not None and len(found) == len(before) else (None,) * len(before)
-            # An inferred number is certain. That an output's symbol equals the input's of that name, exporters declare.
+            # An inferred number is certain. That an output's symbol, or expression, is of the inputs' symbols, exporters declare.
             dims = tuple(
-                new if isinstance(new, int) else symbols.get(old, old) if isinstance(old, str) else old
+                new if isinstance(new, int) else _declared(old, symbols)
                 for old, new in zip(before, known, strict=True)
             )
             if dims != before:
@@ -71,3 +73,8 @@ class FixDims(Pass):
                 text = f"output {value.name}: {dims_text(before)} → {dims_text(dims)}"
                 log.note(self.name, "fixed-dims", text, subject=value.name)
         return model
+
+
+def _declared(dim: int | str | None, symbols: Mapping[str, int]) -> int | str | None:
+    value = value_of(dim, symbols) if isinstance(dim, str) and is_expression(dim) else None
+    return value if value is not None else symbols.get(dim, dim) if isinstance(dim, str) else dim

@@ -17,6 +17,7 @@ from onnx_migrate.model.graphs import function_path, nested_nodes, node_label
 from onnx_migrate.model.interface import lists_some_initializers, unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
@@ -109,7 +110,7 @@ class MigrateOpset(Pass):
                 log.note(
                     self.name,
                     "unlisted",
-                    f"removed {len(gone)} initializers from the inputs",
+                    f"removed {count_of(len(gone), 'initializer')} from the inputs",
                     subject=gone[0],
                 )
         remove_dead_values(proto, driver.dead_values)
@@ -128,7 +129,7 @@ class MigrateOpset(Pass):
             log.note(
                 self.name,
                 "runtime-operator",
-                f"kept {count} nodes of {operator}, which ONNX Runtime has in ai.onnx and the standard has not",
+                f"kept {count_of(count, 'node')} of {operator}, which ONNX Runtime has in ai.onnx and the standard has not",
                 subject=operator,
             )
 

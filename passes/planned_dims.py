@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onnx_migrate.model.dim_plan import DimPlan
-from onnx_migrate.model.dim_requests import DynamicAxes
+from onnx_migrate.model.dims.plan import DimPlan
+from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

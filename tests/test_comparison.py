@@ -58,8 +58,8 @@ def test_a_file_that_is_no_model() -> None:
 
 def test_the_runs_are_told_as_they_begin() -> None:
     places: list[str] = []
-    compare(model(), model(), isolated=False, progress=places.append)
-    assert places[0] == "input 1, run 1"
+    compare(model(), model(), isolated=False, progress=lambda event: places.append(str(event)))
+    assert places[:2] == ["verify", "verify: input 1, run 1"]
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -136,3 +136,11 @@ def test_a_runtime_that_runs_the_other_wrongly_makes_them_differ(faulty: object)
     assert plain["proved_in"][0]["outcome"] == "worse"
     assert plain["comparisons"][0]["identical"]
     assert plain["grade"] == "differs"
+
+
+def test_a_runtime_that_lacks_memory_leaves_it_open(faulty: object) -> None:
+    off = model()
+    off.doc_string = "LACK"
+    verdict = compare(model(), off, isolated=False, prove_in=["faulty"])
+    assert verdict.kind is Kind.UNVERIFIED
+    assert "out of memory" in verdict.reason

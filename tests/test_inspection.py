@@ -80,6 +80,10 @@ def test_missing_weights_are_a_problem_and_nothing_more(tmp_path: Path) -> None:
     assert found.external_files == whole.external_files == ("m.data",)
     assert found.weight_bytes == whole.weight_bytes == 64 * 64 * 4 + 12 * 4
     assert found.operators == whole.operators
+    assert (found.refusal, found.reachability) == (None, whole.reachability)
+    assert found.plan is not None
+    assert whole.plan is not None
+    assert found.plan.changes == whole.plan.changes
     with pytest.raises(LoadError):
         inspect(tmp_path / "gone.onnx")
 

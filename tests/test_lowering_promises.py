@@ -106,7 +106,7 @@ g (float[2,3,4] x, float[4] s) => (float[2,3,4] y) { a = LayerNormalization (x, 
     migration = migrate(source, opset=9)
 
     assert migration.report.verification is not None
-    assert migration.report.verification["kind"] == "verified"
+    assert migration.report.verification.kind.value == "verified"
     assert {change.where.operator for change in migration.report.changes} >= {"LayerNormalization", "Softmax"}
 
 

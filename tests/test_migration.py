@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from onnx_migrate import (
     SaveError,
     UsageError,
     VerificationFailed,
+    compare,
     files,
     migrate,
 )
@@ -38,13 +42,33 @@ from tests.support.small_model import FAST, HERE, UPSAMPLE, bytes_of, dims, opse
 def test_every_kind_of_source_leads_to_the_same_result() -> None:
     proto = onnx.load(UPSAMPLE)
     before = bytes_of(proto)
-    sources = [UPSAMPLE, str(UPSAMPLE), UPSAMPLE.read_bytes(), proto]
+    sources = [UPSAMPLE, str(UPSAMPLE), UPSAMPLE.read_bytes(), io.BytesIO(UPSAMPLE.read_bytes()), proto]
 
     results = {bytes_of(migrate(source, **FAST).model) for source in sources}
 
     assert len(results) == 1
     assert opset_of(onnx.ModelProto.FromString(results.pop())) == 17
     assert bytes_of(proto) == before
+
+
+@pytest.mark.parametrize(
+    "source", [UPSAMPLE.open(), io.StringIO("<html>"), small().graph, None, 3, ["a.onnx"]]
+)
+def test_what_is_no_model_is_named(source: Any) -> None:
+    with pytest.raises(UsageError, match="binary mode"):
+        migrate(source, **FAST)
+
+
+def test_a_model_of_onnx_ir(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = types.ModuleType("onnx_ir")
+    monkeypatch.setattr(written, "to_proto", lambda model: model.proto, raising=False)
+    monkeypatch.setitem(sys.modules, "onnx_ir", written)
+    model = type("Model", (), {"__module__": "onnx_ir._core", "proto": small()})()
+
+    assert bytes_of(migrate(model, **FAST).model) == bytes_of(migrate(small(), **FAST).model)
+    del type(model).proto
+    with pytest.raises(LoadError, match="onnx_ir cannot write this Model"):
+        migrate(model, **FAST)
 
 
 def test_a_proto_is_not_touched_by_any_pass() -> None:
@@ -90,6 +114,9 @@ def test_no_opset(opset: int | str, code: str) -> None:
         ("x:N,3,4", ["N", 3, 4]),
         ("x:?,3,4", ["x_dim_0", 3, 4]),
         (["x:N,3,4"], ["N", 3, 4]),
+        ({"x": "N"}, ["N", 3, 4]),
+        ({"x": "N,3,4"}, ["N", 3, 4]),
+        ([{"x": {0: "N"}}], ["N", 3, 4]),
         ({}, [1, 3, 4]),
         (None, [1, 3, 4]),
     ],
@@ -105,9 +132,9 @@ def test_dynamic_is_proved_at_other_sizes() -> None:
     report = migrate(small(), dynamic={"x": {0: "N"}}, simplify=False, **HERE).report
 
     assert report.dynamic is not None
-    sizes = {dict(trial["sizes"])["N"] for trial in report.dynamic["trials"]}
+    sizes = {dict(trial.sizes)["N"] for trial in report.dynamic.trials}
     assert len(sizes) >= 2
-    assert all(not trial["problem"] for trial in report.dynamic["trials"])
+    assert all(not trial.problem for trial in report.dynamic.trials)
 
 
 def test_a_warning_says_that_dynamic_dims_were_not_verified() -> None:
@@ -138,16 +165,6 @@ def test_the_report_lists_what_changed() -> None:
     assert {"load", "migrate_opset", "cleanup"} <= set(report.seconds)
 
 
-def test_progress_is_called_as_stages_begin() -> None:
-    stages: list[str] = []
-
-    migrate(small(), simplify=False, progress=stages.append, **HERE)
-
-    assert stages[0] == "load"
-    assert stages[-1] == "verify"
-    assert "migrate_opset" in stages
-
-
 def test_the_process_that_verifies_is_started_before_the_passes_and_ended_with_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -158,7 +175,7 @@ def test_the_process_that_verifies_is_started_before_the_passes_and_ended_with_t
     )
     seen: list[tuple[str, int]] = []
 
-    migrate(small(), simplify=False, progress=lambda stage: seen.append((stage, len(started))))
+    migrate(small(), simplify=False, progress=lambda event: seen.append((event.stage, len(started))))
 
     assert seen[0] == ("load", 0)
     assert {count for _, count in seen[1:]} == {1}, "before the first pass, and no other to verify"
@@ -166,15 +183,6 @@ def test_the_process_that_verifies_is_started_before_the_passes_and_ended_with_t
     migrate(small(), simplify=False, verify=False)
     migrate(small(), simplify=False, **HERE)
     assert len(started) == 1
-
-
-def test_the_runs_of_the_verification_are_told_as_they_begin() -> None:
-    places: list[str] = []
-
-    migrate(small(), simplify=False, proof_progress=places.append, **HERE)
-
-    assert places[0] == "input 1, run 1"
-    assert places[-1].endswith(f", run {len(places)} of {len(places)}")
 
 
 # Result
@@ -233,6 +241,16 @@ def test_saving_over_the_source_has_to_be_asked_for(tmp_path: Path) -> None:
     assert opset_of(onnx.load(path)) == 17
 
 
+def test_a_result_in_memory() -> None:
+    migration, file = migrate(small(), **FAST), io.BytesIO()
+
+    migration.save(file)
+    assert onnx.ModelProto.FromString(file.getvalue()) == migration.model
+    with pytest.raises(UsageError, match="cannot be saved to a BytesIO"):
+        migration.save(file, external=True)
+    assert str(migration) == str(migration.report) == migration.report.text()
+
+
 # Errors
 
 
@@ -267,6 +285,12 @@ def fail(model: onnx.ModelProto) -> None:
         (LoadError, b"<html>", FAST),
         (LoadError, "no/such/model.onnx", FAST),
         (UsageError, None, {**FAST, "dynamic": {"nobody": [0]}}),
+        (UsageError, None, {**FAST, "dynamic": True}),
+        (UsageError, None, {**FAST, "dynamic": {0: "N"}}),
+        (UsageError, None, {**FAST, "dynamic": [0]}),
+        (UsageError, None, {**HERE, "simplify": "yes"}),
+        (UsageError, None, {**HERE, "input_data": []}),
+        (UsageError, None, {**HERE, "input_data": iter([{}])}),
         (CannotMigrate, None, {**FAST, "opset": 9, "lower": False}),
         (PassError, None, {**FAST, "passes": [fail]}),
         (PassError, None, {**FAST, "passes": [illegal]}),
@@ -298,3 +322,29 @@ def test_all_public_names_are_there() -> None:
     assert dir(onnx_migrate) == sorted(onnx_migrate.__all__)
     with pytest.raises(AttributeError):
         onnx_migrate.no_such_name  # noqa: B018
+
+
+def test_arrays_are_what_the_result_is_verified_on() -> None:
+    values = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 3, 4)
+    report = migrate(small(), input_data=[{"x": values}, {"x": (values * 2).tolist()}], **HERE).report
+
+    assert report.verification is not None
+    assert report.verified
+    assert [(feed.name, feed.seed) for feed in report.verification.feeds] == [
+        ("input_data 0", None),
+        ("input_data 1", None),
+    ]
+    assert compare(small(), small(), input_data={"x": values}, **HERE).feeds[0].name == "input_data"
+    with pytest.raises(UsageError, match=r"input 'x' is float32\[3, 4\], expected float\[1, 3, 4\]"):
+        migrate(small(), input_data={"x": values[0]}, **HERE)
+
+
+def test_arrays_may_be_in_the_order_of_the_inputs() -> None:
+    values = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 3, 4)
+    tensor = types.SimpleNamespace(__array__=None, detach=lambda: types.SimpleNamespace(cpu=lambda: values))
+
+    # The last is as a tensor of PyTorch on a GPU, which NumPy cannot read.
+    for given in (values, (values,), [onnx.numpy_helper.from_array(values)], (tensor,)):
+        assert compare(small(), small(), input_data=given, **HERE).verified
+    with pytest.raises(UsageError, match="input 1 does not exist; the model has 1"):
+        compare(small(), small(), input_data=(values, values), **HERE)

@@ -61,7 +61,7 @@ def test_resize_intent_is_what_pytorch_computes(simplify: bool) -> None:
     assert "bit for bit the same" in messages["held-before"]
     verdict = migration.report.verification
     assert verdict is not None
-    assert (verdict["kind"], verdict["exact"]) == ("verified", True)
+    assert (verdict.kind.value, verdict.exact) == ("verified", True)
 
 
 @pytest.mark.parametrize("place", [{"before": "resize_intent"}, {"after": "resize_intent"}])
@@ -109,7 +109,7 @@ def test_a_failing_simplifier_leaves_the_verified_unsimplified_model() -> None:
 
     assert bytes_of(kept.model) == bytes_of(plain.model)
     assert kept.report.verification is not None
-    assert kept.report.verification["kind"] == "verified"
+    assert kept.report.verification.kind.value == "verified"
     (note,) = [note for note in kept.report.notes if note.code == "left-out"]
     assert note.severity == "warning"
     assert "SIGSEGV" in note.message
@@ -142,7 +142,7 @@ def test_a_simplifier_that_changes_the_numbers_is_left_out() -> None:
     assert [note.code for note in kept.report.notes].count("left-out") == 1
     assert "simplified" not in [note.code for note in kept.report.notes]
     assert kept.report.verification is not None
-    assert kept.report.verification["kind"] == "verified"
+    assert kept.report.verification.kind.value == "verified"
 
 
 @pytest.mark.usefixtures("wrong_simplifier")

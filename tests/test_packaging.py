@@ -76,7 +76,8 @@ def sources() -> set[str]:
     tables = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.toml")}
     programs = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.mjs")}
     data = {"onnx_migrate/py.typed", "onnx_migrate/report/html/report.html.jinja"} | programs
-    return package | passes | tables | data
+    manual = {f"onnx_migrate-{__version__}.data/data/share/man/man1/onnx-migrate.1"}
+    return package | passes | tables | data | manual
 
 
 def files_in(wheel: Path) -> list[str]:
@@ -97,6 +98,7 @@ def test_the_wheel_holds_the_tree_and_nothing_else(wheel: Path) -> None:
 def test_no_top_level_package_but_ours(wheel: Path) -> None:
     assert {name.split("/")[0] for name in files_in(wheel)} == {
         "onnx_migrate",
+        f"onnx_migrate-{__version__}.data",
         f"onnx_migrate-{__version__}.dist-info",
     }
 
@@ -124,6 +126,7 @@ def test_the_sdist_can_be_tested(sdist: Path) -> None:
         "pyproject.toml",
         "README.md",
         "LICENSE",
+        "SECURITY.md",
         "passes/cleanup.py",
         "tests/harness.py",
         "fixtures/make.py",
@@ -217,3 +220,19 @@ def test_installed_by_pip(way: str, tree: Path, wheel: Path, sdist: Path, tmp_pa
     listed = call(python, "-m", "pip", "show", "-f", "onnx-migrate", cwd=tmp_path)
     assert "\n  passes/" not in listed
     call(python, "-m", "pip", "check", cwd=tmp_path)
+
+
+def test_an_editable_install_is_a_path_that_type_checkers_follow(tree: Path, tmp_path: Path) -> None:
+    wheel = build(tree, tmp_path, "editable")
+
+    with zipfile.ZipFile(wheel) as archive:
+        (line,) = [name for name in archive.namelist() if name.endswith(".pth")]
+        assert Path(archive.read(line).decode().strip()).samefile(tree)
+    assert not [name for name in files_in(wheel) if name.endswith(".py")], "an import hook"
+
+
+@pytest.mark.parametrize("module", ["files", "isolate", "inspection", "batching", "migration", "cli.app"])
+def test_any_module_may_be_the_first_that_is_imported(module: str) -> None:
+    """An import in a circle works or not by which module comes first."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", f"import onnx_migrate.{module}"], env=environment, check=True)

@@ -102,7 +102,7 @@ def test_1_success_means_success(path: Path, tmp_path: Path) -> None:
     assert [(name, type_[:3]) for name, type_ in shown(after)] == names
     verdict = result.report.verification
     assert verdict is not None
-    assert verdict["kind"] == "verified" or (verdict["kind"] == "unverified" and verdict["reason"])
+    assert verdict.verified or (verdict.kind.value == "unverified" and verdict.reason)
     with np.load(path.with_suffix("").with_suffix(".io.npz")) as recorded:
         inputs = {value.name: recorded[value.name] for value in before.graph.input if value.name in recorded}
     old = run(path, inputs)
@@ -118,8 +118,8 @@ def test_1_what_cannot_be_verified_is_said() -> None:
     report = migrate(onnx.parser.parse_model(text), simplify=False, isolated=False).report
 
     assert report.verification is not None
-    assert report.verification["kind"] == "unverified"
-    assert "Gizmo" in report.verification["reason"]
+    assert report.verification.kind.value == "unverified"
+    assert "Gizmo" in report.verification.reason
 
 
 SLOW = """

@@ -16,6 +16,7 @@ from onnx_migrate.migration import Migration
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.report.text import print_report
 from onnx_migrate.rewrite.annotations import drop_unused_imports
+from onnx_migrate.verdicts import Kind
 from tests.harness import model
 from tests.support.paths import FIXTURES
 from tests.support.small_model import HERE
@@ -57,8 +58,9 @@ def test_the_header_alone_changes(opset: Any) -> None:
     del expected.opset_import[1:]
     assert result.model == expected
     assert result.report.header_only
-    verification = result.report.verification or {}
-    assert (verification["kind"], verification["evaluator"]) == ("verified", "a comparison of the graphs")
+    verification = result.report.verification
+    assert verification is not None
+    assert (verification.kind, verification.evaluator) == (Kind.VERIFIED, "a comparison of the graphs")
     assert printed(result) == [
         "<ModelProto>: IR 10 → 9, imports of ai.onnx.ml, com.ms.internal.nhwc removed; the graph is unchanged"
     ]
@@ -141,7 +143,8 @@ def test_a_graph_that_changes_is_run(text: str, options: dict[str, Any]) -> None
     result = mended(model(text), **options, **HERE)
 
     assert not result.report.header_only
-    assert (result.report.verification or {})["evaluator"].startswith("onnxruntime")
+    assert result.report.verification is not None
+    assert result.report.verification.evaluator.startswith("onnxruntime")
     assert len(printed(result)) > 1
 
 
@@ -164,8 +167,9 @@ def test_a_higher_ir_version_is_loaded() -> None:
     result = mended(source, ir_version=10, **HERE)
 
     assert result.report.header_only
-    notes = (result.report.verification or {})["notes"]
-    assert notes == [
+    assert result.report.verification is not None
+    notes = result.report.verification.notes
+    assert list(notes) == [
         "the graph and the weights are those of the original, so the result was loaded and not run"
     ]
 

@@ -43,7 +43,7 @@ def test_true_and_false_are_policies() -> None:
 def test_an_unverified_result_is_not_simplified() -> None:
     result = migrate(model(ODD), **HERE)
     assert result.report.verification is not None
-    assert result.report.verification["kind"] == "unverified"
+    assert result.report.verification.kind.value == "unverified"
     assert [node.op_type for node in result.model.graph.node] == ["Relu", "Identity", "Gather"]
     (note,) = [note for note in result.report.notes if note.code == "left-out"]
     assert "could not be compared" in note.message
@@ -135,7 +135,7 @@ def test_a_result_that_loads_without_optimisation_only() -> None:
 def test_a_spelling_that_loads_is_preferred_to_a_refusal(simplify: bool) -> None:
     result = migrate(model(OPTIMISER_FAULT), opset=21, simplify=simplify, **HERE)
     assert result.report.verification is not None
-    assert (result.report.verification["kind"], result.report.verification["exact"]) == ("verified", True)
+    assert (result.report.verification.kind.value, result.report.verification.exact) == ("verified", True)
     onnxruntime.InferenceSession(result.model.SerializeToString())
     operators = [node.op_type for node in result.model.graph.node]
     assert operators.count("QuantizeLinear") == 2
@@ -161,8 +161,8 @@ def test_a_limit_leaves_the_result_unverified_and_as_migrated(
     ends(monkeypatch, verifier.CHECK, ending)
     result = migrate(small(), **HERE)
     assert result.report.verification is not None
-    assert result.report.verification["kind"] == "unverified"
-    assert str(ending) in result.report.verification["reason"]
+    assert result.report.verification.kind.value == "unverified"
+    assert str(ending) in result.report.verification.reason
     assert bytes_of(result.model) == bytes_of(plain.model)
     with pytest.raises(VerificationFailed, match="could not be compared"):
         migrate(small(), verify="require", **HERE)
@@ -172,9 +172,9 @@ def test_a_limit_at_other_sizes_is_not_a_frozen_dim(monkeypatch: pytest.MonkeyPa
     ends(monkeypatch, proof.PROVE, isolate.TimedOut(600.0))
     result = migrate(small(), dynamic_batch=True, **HERE)
     assert result.report.verification is not None
-    assert result.report.verification["kind"] == "unverified"
-    assert "dynamic dims are not proved: not done after 600 s" in result.report.verification["reason"]
-    assert result.report.verification["comparisons"]
+    assert result.report.verification.kind.value == "unverified"
+    assert "dynamic dims are not proved: not done after 600 s" in result.report.verification.reason
+    assert result.report.verification.comparisons
     assert "left-out" in {note.code for note in result.report.notes}
     with pytest.raises(VerificationFailed, match="not done after 600 s"):
         migrate(small(), dynamic_batch=True, verify="require", **HERE)
@@ -186,10 +186,25 @@ def test_a_limit_at_other_sizes_is_not_a_frozen_dim(monkeypatch: pytest.MonkeyPa
         migrate(small(), dynamic_batch=True, **HERE)
 
 
+def test_a_request_that_the_proof_refuses_ends_with_the_part_that_works() -> None:
+    mixes = model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[1,3,8,8] x) => (float[1,3,8,8] y) {
+        r = Relu(x) m = ReduceMax<axes = [0], keepdims = 1>(x) y = Add(r, m) }"""
+    )
+    with pytest.raises(
+        CannotMigrate, match=r"differs between item 0 .* \(H and W can be made dynamic"
+    ) as caught:
+        migrate(mixes, dynamic="x:N,3,H,W", **HERE)
+    assert caught.value.hint.endswith("--dynamic x:2=H,3=W")
+    migrate(mixes, dynamic="x:2=H,3=W", **HERE)
+    with pytest.raises(CannotMigrate, match="do not make the axis that fails dynamic"):
+        migrate(mixes, dynamic="x:N", **HERE)
+
+
 def test_a_tiny_limit_is_reported_with_its_seconds() -> None:
     result = migrate(small(), simplify=False, timeout=0.01)
     assert result.report.verification is not None
-    assert "not done after 0.01 s" in result.report.verification["reason"]
+    assert "not done after 0.01 s" in result.report.verification.reason
 
 
 TWICE = """<ir_version: 6, opset_import: ["": 11]>
@@ -216,9 +231,9 @@ def test_a_simplification_that_a_runtime_computes_wrongly_is_left_out(faulty: ob
     assert [node.op_type for node in result.model.graph.node] == ["Relu", "Identity", "Add"]
     (note,) = [note for note in result.report.notes if note.code == "left-out"]
     assert "in Faulty 2.3.4, the result is wrong, and the original is right" in note.message
-    assert result.report.proved_in[0]["outcome"] == "right"
+    assert result.report.proved_in[0].outcome == "right"
     assert result.report.verification is not None
-    assert result.report.verification["kind"] == "verified"
+    assert result.report.verification.kind.value == "verified"
     with pytest.raises(VerificationFailed) as caught:
         migrate(marked(TWICE, "NEEDS=Identity"), prove_in="faulty", simplify="require", **HERE)
     assert caught.value.code == "runtime-differs"
@@ -229,14 +244,12 @@ def test_a_simplification_that_a_runtime_computes_wrongly_is_left_out(faulty: ob
 @pytest.mark.parametrize(("doc", "code"), [("REFUSE", "runtime-fails"), ("NEEDS=None", "")])
 def test_a_result_that_a_runtime_does_not_run_is_not_returned(faulty: object, doc: str, code: str) -> None:
     if not code:  # both are off alike, which is not the migration's fault
-        assert (
-            migrate(marked(TWICE, doc), prove_in="faulty", **HERE).report.proved_in[0]["outcome"] == "alike"
-        )
+        assert migrate(marked(TWICE, doc), prove_in="faulty", **HERE).report.proved_in[0].outcome == "alike"
         return
     with pytest.raises(VerificationFailed, match="neither the result nor the original runs") as caught:
         migrate(marked(TWICE, doc), prove_in="faulty", **HERE)
     assert caught.value.code == code
-    assert caught.value.proved_in[0]["outcome"] == "refused"
+    assert caught.value.proved_in[0].outcome == "refused"
     assert caught.value.verification is not None
 
 

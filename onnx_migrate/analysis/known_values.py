@@ -36,6 +36,10 @@ _LARGEST_RANK, _LARGEST_DIM = 2, 64
 """Of a shape, scales or sizes. Larger values are not read."""
 
 
+_DEEP = 50
+"""Nodes in a chain that are followed by recursion, which Python limits; longer ones are put in order first."""
+
+
 class Producers:
     """Maps values to the nodes that produce them, in a body and those around it, as the nodes were at the first query."""
 
@@ -101,6 +105,7 @@ class KnownValues:
         self.followed = followed
         self.outer = outer
         self._found: dict[str, PartialArray | None] = {}
+        self._depth = 0
         self._found_all = False
         self._written: dict[str, onnx.NodeProto] = {}
         self._elements: dict[str, tuple[str, ...]] = {}
@@ -154,9 +159,37 @@ class KnownValues:
         if name not in self._found:
             if self.outer is not None and name in self.outer:
                 return self.outer.partial(name)
+            if self._depth >= _DEEP:
+                for earlier in self._behind(name):
+                    self.partial(earlier)
             self._found[name] = None  # ends the recursion on a cycle
-            self._found[name] = self._find(name)
+            self._depth += 1
+            try:
+                self._found[name] = self._find(name)
+            finally:
+                self._depth -= 1
         return self._found[name]
+
+    def _behind(self, name: str) -> list[str]:
+        """Return the values of this body that a value is computed from and that are not known yet, each after its own."""
+        order: list[str] = []
+        seen, waiting = {name}, [(name, False)]
+        while waiting:
+            value, visited = waiting.pop()
+            if visited:
+                order.append(value)
+                continue
+            waiting.append((value, True))
+            node = None if self._found_all else self.producers.find(self.scope, value)
+            if node is not None and node.op_type in self.followed:
+                new = [
+                    item
+                    for item in dict.fromkeys(node.input)
+                    if item and item not in seen and item not in self
+                ]
+                seen.update(new)
+                waiting += [(item, False) for item in new]
+        return order[:-1]
 
     def __contains__(self, name: str) -> bool:
         return name in self._found or (self.outer is not None and name in self.outer)
@@ -193,10 +226,13 @@ class KnownValues:
         return propagate(node.op_type, attributes, given)
 
     def _shape(self, node: onnx.NodeProto, attributes: dict[str, Any]) -> PartialArray | None:
-        shape = self.scope.value_type(node.input[0]).shape
+        shape = self.scope.value_type(node.input[0]).shape if node.input else None
         if shape is None:
             return None
-        shape = shape[slice(attributes.get("start", 0), attributes.get("end"))]
+        start, end = attributes.get("start", 0), attributes.get("end")
+        if not isinstance(start, int) or not (end is None or isinstance(end, int)):
+            return None  # the node is refused where its schema is asked
+        shape = shape[start:end]
         values = np.array([size or 0 for size in shape], np.int64)
         return PartialArray(values, np.array([size is not None for size in shape], bool))
 

@@ -1,13 +1,20 @@
-"""onnx's shape inference with data propagation, at a cost that is linear in the size of the graph."""
+"""onnx's shape inference with data propagation, at a cost that is linear in the size of the graph.
+
+It runs in a process of its own, within limits: on some models it aborts the process, or takes all memory (see `LONG`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from typing import Any
 
 import onnx
 from onnx import shape_inference
 
+from onnx_migrate.analysis.inference.given_up import cannot_infer, cannot_propagate, give_up
+from onnx_migrate.isolate import Raised, Returned, call_in_fork
 from onnx_migrate.model.graphs import nested_bodies, nested_nodes
+from onnx_migrate.spec.custom_operators import schema_generation
 
 __all__ = ["InferenceError", "infer_shapes", "without_fragile_ops"]
 
@@ -16,6 +23,12 @@ LONG = 1 << 16
 
 _LENGTH_PREFIX = "a vector of "
 """The prefix of the symbols that replace the lengths of long vectors; the length follows it."""
+
+_SECONDS, _SECONDS_PER_BYTE = 20.0, 1e-5
+"""The time that an inference may take. It takes 0.1 µs for each byte of a model of many small nodes."""
+
+_MEMORY, _MEMORY_PER_BYTE = 1 << 29, 64
+"""The memory that an inference may take. It takes 10 bytes for each byte of a model of many small nodes."""
 
 FRAGILE = frozenset({"DictVectorizer", "LabelEncoder"})
 """Operators of ai.onnx.ml whose inference functions crash the process if the input's type is unknown (onnx 1.23)."""
@@ -29,7 +42,9 @@ class InferenceError(Exception):
 
 
 def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy of a skeleton (see `skeleton`) with inferred types and shapes. Raises InferenceError.
+    """Return a copy of a skeleton (see `skeleton`) with inferred types and shapes.
+
+    Raises InferenceError; also where inference takes too much, which the report says (see given_up.py).
 
     Data propagation follows every vector as if it were a shape and allocates a message for each element
     (DataPropagationContextImpl in onnx/shape_inference/implementation.h): a vector of 10 million numbers takes half a
@@ -40,20 +55,40 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     hidden = [tensor for tensor in proto.graph.initializer if len(tensor.dims) == 1 and tensor.dims[0] > LONG]
     long = bool(hidden) or any(map(_is_long, proto.graph.input))
     given = without_fragile_ops(_with_symbolic_lengths(proto, hidden) if long else proto)
-    try:
-        inferred = shape_inference.infer_shapes(given, data_prop=True)
-    except (
-        shape_inference.InferenceError,
-        RuntimeError,
-        ValueError,
-        onnx.checker.ValidationError,
-    ) as error:
-        raise InferenceError(" ".join(str(error).split())) from error
+    inferred = _inferred(given.SerializeToString())
     if long:
         _restore_lengths(inferred.graph)
         del inferred.graph.input[:]
         inferred.graph.input.extend(proto.graph.input)
         inferred.graph.initializer.extend(hidden)
+    return inferred
+
+
+def _inferred(model: bytes) -> onnx.ModelProto:
+    """Infer in another process; without data propagation where that takes too much. Raises InferenceError."""
+    seconds, memory = _SECONDS + len(model) * _SECONDS_PER_BYTE, _MEMORY + len(model) * _MEMORY_PER_BYTE
+    reason = cannot_infer()
+    for propagate in (True, False):
+        if reason or (propagate and cannot_propagate()):
+            continue
+        ending = call_in_fork(
+            f"{__name__}:_infer", model, propagate, seconds=seconds, memory=memory, state=schema_generation()
+        )
+        if isinstance(ending, Returned):
+            return onnx.ModelProto.FromString(ending.value)
+        if isinstance(ending, Raised):
+            reason = " ".join(ending.message.split())
+        else:
+            reason = give_up(ending, propagate=propagate)
+            if propagate:
+                reason = ""
+    raise InferenceError(reason)
+
+
+def _infer(model: bytes, propagate: bool) -> bytes:
+    """What runs in the other process; as `onnx.shape_inference.infer_shapes`, which also parses the result."""
+    native: Any = shape_inference
+    inferred: bytes = native.C.infer_shapes(model, False, False, propagate)
     return inferred
 
 

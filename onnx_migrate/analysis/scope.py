@@ -131,8 +131,9 @@ class Scope:
                 found = source
                 break
             else:
+                scope._resolved[name] = None  # ends the search on a cycle, which a broken model may have
                 followed.append((scope, name))
-                name = source.input[0]
+                name = source.input[0] if source.input else ""
         for passed, alias in followed:
             passed._resolved[alias] = found
         return found
@@ -158,6 +159,11 @@ class Scope:
             self._table()[name] = node
         self._shared[key] = name
         return name
+
+    @property
+    def added_constants(self) -> frozenset[str]:
+        """The names of the constants that `add_constant` has added."""
+        return frozenset(self._shared.values())
 
     def register(self, node: onnx.NodeProto) -> None:
         """Include a node that was written after the scope was created in the lookups of constants and of names read."""
@@ -224,7 +230,7 @@ def _constant_value(node: onnx.NodeProto, weights: Weights) -> np.ndarray[Any, A
         return None
     attribute = node.attribute[0]
     if attribute.name == "value":
-        return weights.array(attribute.t)
+        return weights.array(attribute.t) if attribute.type == AttributeProto.TENSOR else None
     if attribute.name == "value_float":
         return np.array(attribute.f, np.float32)
     if attribute.name == "value_floats":

@@ -159,11 +159,11 @@ def compute(operator: str, attributes: dict[str, Any], given: Sequence[Array | N
         return None
     if len(known) < len(parts) and operator != "Slice":
         return None  # no other operator has an optional input in front of a given one
-    if operator in ("ConstantOfShape", "Expand") and np.prod(known[-1].astype(float)) > LARGEST:
-        return None
-    if operator == "Range" and abs(known[1].item() - known[0].item()) > LARGEST:
-        return None
     try:
+        if operator in ("ConstantOfShape", "Expand") and np.prod(known[-1].astype(float)) > LARGEST:
+            return None
+        if operator == "Range" and abs(known[1].item() - known[0].item()) > LARGEST:
+            return None
         with np.errstate(all="ignore"):
             found = np.asarray(function(attributes, *parts))
     except (ValueError, IndexError, TypeError, KeyError, ZeroDivisionError, OverflowError):

@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from onnx_migrate.analysis.known_values import KnownValues
 from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.analysis.value_types import ValueType
+from onnx_migrate.analysis.value_types import MOST_AXES, ValueType
 from onnx_migrate.analysis.written_types import record_outputs
 from onnx_migrate.spec.schema import is_onnx
 
@@ -79,7 +79,7 @@ def _dims(
         ]
     else:
         length = scope.value_type(name).shape
-        if length is None or len(length) != 1 or length[0] is None:
+        if length is None or len(length) != 1 or length[0] is None or length[0] > MOST_AXES:
             return None
         dims = [None] * length[0]
     if node.op_type == "Expand":

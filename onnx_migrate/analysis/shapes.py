@@ -81,8 +81,12 @@ def _inferred(proto: onnx.ModelProto, sizes: Mapping[str, int] | None) -> onnx.G
         for dim in value.type.tensor_type.shape.dim:
             if sizes and dim.dim_param in sizes:
                 dim.dim_value = sizes[dim.dim_param]
+    # Of an initializer that is an output too, inference takes the output's type: without a shape, a Slice has default axes.
+    stored = {tensor.name: tensor.dims for tensor in copy.graph.initializer}
     for value in copy.graph.output:
-        if value.type.WhichOneof("value") == "tensor_type":
+        if value.name in stored:
+            set_dims(value, tuple(stored[value.name]))
+        elif value.type.WhichOneof("value") == "tensor_type":
             value.type.tensor_type.ClearField("shape")
     try:
         return infer_shapes(copy).graph

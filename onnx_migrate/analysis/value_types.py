@@ -24,7 +24,7 @@ from onnx_migrate.model.graphs import (
 from onnx_migrate.spec.experimental_ops import substitute_for_inference
 from onnx_migrate.spec.opsets import onnx_opset
 
-__all__ = ["TypeTable", "ValueType", "value_type_of"]
+__all__ = ["MOST_AXES", "TypeTable", "ValueType", "value_type_of"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,9 @@ class ValueType:
 
 
 UNKNOWN = ValueType()
+
+MOST_AXES = 256
+"""Axes above which a shape is not kept, as no runtime has such a tensor: ONNX Runtime and NumPy take 64."""
 
 
 class TypeTable:
@@ -205,12 +208,14 @@ def _declared(graph: onnx.GraphProto) -> Iterable[onnx.ValueInfoProto]:
 
 
 def value_type_of(type_: onnx.TypeProto) -> ValueType:
-    """Return what is known of a value's type; nothing for a map or a sparse tensor."""
+    """Return what is known of a value's type; nothing for a map or a sparse tensor, no shape of more than MOST_AXES axes."""
     if type_.WhichOneof("value") != "tensor_type":
         return ValueType(container=_text(type_))
     tensor = type_.tensor_type
     shape = None
     if tensor.HasField("shape"):
+        if len(tensor.shape.dim) > MOST_AXES:
+            return ValueType(tensor.elem_type or None)
         shape = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
     return ValueType(
         tensor.elem_type or None, shape, symbols=_named(dim.dim_param for dim in tensor.shape.dim)
@@ -228,7 +233,8 @@ def _text(type_: onnx.TypeProto) -> str:
     kind = type_.WhichOneof("value")
     if kind == "tensor_type":
         dtype = type_.tensor_type.elem_type
-        return f"tensor({onnx.TensorProto.DataType.Name(dtype).lower()})" if dtype else ""
+        known = dtype and dtype in onnx.TensorProto.DataType.values()
+        return f"tensor({onnx.TensorProto.DataType.Name(dtype).lower()})" if known else ""
     if kind in ("sequence_type", "optional_type"):
         inner = _text(getattr(type_, kind).elem_type)
         name = "seq" if kind == "sequence_type" else "optional"

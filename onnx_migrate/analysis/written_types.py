@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import onnx
-from onnx import AttributeProto, TensorProto, checker, defs, helper, shape_inference
+from onnx import AttributeProto, TensorProto, defs, helper
 
+from onnx_migrate.analysis.inference.node_outputs import infer_node_outputs
+from onnx_migrate.analysis.onnx_inference import InferenceError
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.analysis.value_types import ValueType, value_type_of
 
-__all__ = ["record_outputs"]
+__all__ = ["inference_refusal", "record_outputs"]
 
 _SMALL = 64
 """Elements of a constant input up to which its values are given to the inference."""
+
+_KEPT, _KEPT_BYTES = 4096, 4096
+"""How many answers are remembered, and up to how many bytes of attributes."""
+
+
+class _Question(NamedTuple):
+    """All that the types of a node's outputs follow from: a rewrite writes the same few nodes again and again."""
+
+    operator: str
+    domain: str
+    opset: int
+    attributes: tuple[bytes, ...]
+    inputs: tuple[tuple[ValueType, bytes] | None, ...]
+    """Of each input its type, and its value as a TensorProto where that is known and small; None for one that is left out."""
+    outputs: tuple[bool, ...]
+    """Whether each output is there."""
+
+
+_Answer = tuple[ValueType | None, ...] | str
+"""The type of each output, None where onnx infers none; or why it refuses the node."""
 
 
 def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int) -> None:
@@ -21,31 +44,68 @@ def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int) -> None:
 
     `opset` is the version of the node's domain whose form the node has. Nodes with sub-graphs are left out.
     """
-    missing = [name for name in node.output if name and scope.value_type(name).shape is None]
+    missing = {name for name in node.output if name and scope.value_type(name).shape is None}
     if not missing or any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
         return
-    try:
-        schema = defs.get_schema(node.op_type, opset, node.domain)
-        found = shape_inference.infer_node_outputs(
-            schema,
-            node,
-            # onnx before 1.17 looks up inputs that are left out too.
-            {name: _type(_known(scope, name) if name else ValueType()) for name in node.input},
-            {name: tensor for name in node.input if name and (tensor := _constant(scope, name)) is not None},
-            opset_imports=[helper.make_opsetid(node.domain, opset)],
-        )
-    except (
-        defs.SchemaError,
-        shape_inference.InferenceError,
-        checker.ValidationError,  # of a deprecated operator
-        ValueError,  # of sequences, say
-    ):
+    found = _inferred(scope, node, opset)
+    if isinstance(found, str):
         return
-    for name in missing:
-        if name in found and (
-            found[name].tensor_type.HasField("shape") or scope.value_type(name).dtype is None
+    for name, type_ in zip(node.output, found, strict=True):
+        if (
+            name in missing
+            and type_ is not None
+            and (type_.shape is not None or scope.value_type(name).dtype is None)
         ):
-            scope.record_type(name, value_type_of(found[name]))
+            scope.record_type(name, type_)
+
+
+def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | None:
+    """Return what onnx's inference of a node says where it refuses the node, None where it does not.
+
+    `opset` is the version of the node's domain whose form the node has.
+    """
+    found = _inferred(scope, node, opset)
+    return f"is refused by onnx's inference: {found}" if isinstance(found, str) else None
+
+
+def _inferred(scope: Scope, node: onnx.NodeProto, opset: int) -> _Answer:
+    question = _Question(
+        node.op_type,
+        node.domain,
+        opset,
+        tuple([attribute.SerializeToString() for attribute in node.attribute]),
+        tuple([(_known(scope, name), _constant(scope, name)) if name else None for name in node.input]),
+        tuple([bool(name) for name in node.output]),
+    )
+    is_small = sum(map(len, question.attributes)) <= _KEPT_BYTES
+    return (_answer if is_small else _answer.__wrapped__)(question)
+
+
+@lru_cache(maxsize=_KEPT)
+def _answer(question: _Question) -> _Answer:
+    inputs = {f"i{place}": known for place, known in enumerate(question.inputs) if known is not None}
+    outputs = [f"o{place}" if there else "" for place, there in enumerate(question.outputs)]
+    node = onnx.NodeProto(
+        op_type=question.operator,
+        domain=question.domain,
+        input=[f"i{place}" if known else "" for place, known in enumerate(question.inputs)],
+        output=outputs,
+        attribute=[AttributeProto.FromString(attribute) for attribute in question.attributes],
+    )
+    try:
+        found = infer_node_outputs(
+            defs.get_schema(question.operator, question.opset, question.domain),
+            node,
+            {name: _type(type_) for name, (type_, _) in inputs.items()},
+            {name: TensorProto.FromString(value) for name, (_, value) in inputs.items() if value},
+            {question.domain: question.opset},
+            onnx.IR_VERSION,
+        )
+    except defs.SchemaError:
+        return (None,) * len(outputs)
+    except InferenceError as error:
+        return str(error)
+    return tuple([value_type_of(found[name]) if name in found else None for name in outputs])
 
 
 def _known(scope: Scope, name: str) -> ValueType:
@@ -55,7 +115,6 @@ def _known(scope: Scope, name: str) -> ValueType:
     return known
 
 
-@lru_cache(maxsize=4096)
 def _type(known: ValueType) -> onnx.TypeProto:
     if known.dtype is None:
         return onnx.TypeProto()
@@ -68,6 +127,9 @@ def _type(known: ValueType) -> onnx.TypeProto:
     return helper.make_tensor_type_proto(known.dtype, dims)
 
 
-def _constant(scope: Scope, name: str) -> TensorProto | None:
+def _constant(scope: Scope, name: str) -> bytes:
+    """Return the value of a small constant as a TensorProto, b"" for any other."""
     array = scope.constant(name)
-    return None if array is None or array.size > _SMALL else onnx.numpy_helper.from_array(array, name)
+    if array is None or array.size > _SMALL:
+        return b""
+    return onnx.numpy_helper.from_array(array, name="").SerializeToString()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.opening.transfers import Transfer
 from onnx_migrate.url import (
     Identity,
     basename,
@@ -104,17 +105,10 @@ def _models_at_url(source: str) -> list[tuple[str, str]]:
         return [(source, basename(source))]
     system, path = open_file_system(source)
     try:
-        system.invalidate_cache()  # a listing may be cached since an earlier call, hours ago
-        if magic and not system.exists(path):
-            root = _fixed_part(source)
-            paths = [
-                name for name, entry in system.glob(path, detail=True).items() if entry["type"] == "file"
-            ]
-        elif system.isdir(path):
-            root = source
-            paths = [name for name in system.find(path) if name.endswith(SUFFIX)]
-        else:
+        listed = Transfer().run(lambda: _listed(system, path, source, magic=magic))
+        if listed is None:
             return [(source, basename(source))]
+        root, paths = listed
     except Exception as error:  # of any kind: of the library for the protocol
         raise UsageError(
             f"{source}: cannot be listed: {one_line_reason(error)}",
@@ -123,6 +117,17 @@ def _models_at_url(source: str) -> list[tuple[str, str]]:
     above = len(identity(root)[1])
     names = sorted(path[above:].lstrip("/") for path in paths)
     return [(join(root, name), name) for name in names if "/." not in f"/{name}"]
+
+
+def _listed(system: Any, path: str, source: str, *, magic: bool) -> tuple[str, list[str]] | None:
+    """Return the part of a URL that all models have in common, and their paths; None for the URL of a file."""
+    system.invalidate_cache()  # a listing may be cached since an earlier call, hours ago
+    if magic and not system.exists(path):
+        found = system.glob(path, detail=True).items()
+        return _fixed_part(source), [name for name, entry in found if entry["type"] == "file"]
+    if system.isdir(path):
+        return source, [name for name in system.find(path) if name.endswith(SUFFIX)]
+    return None
 
 
 def _models_below(folder: str) -> Iterator[str]:

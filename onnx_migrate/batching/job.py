@@ -55,7 +55,8 @@ class Outcome:
 
     `code` and `reason` say why it was refused or failed. `report` is the report's dict, or the failure's. `cached`
     says that an earlier run wrote the result already. `record` is what the journal keeps. `verification` is "verified",
-    "unverified" or "not verified" of a result, "" where there is none, and `doubt` why a result is unverified.
+    "unverified" or "not verified" of a result, "" where there is none, and `doubt` why a result is unverified. `remarks` say
+    what went wrong beside a result that is whole.
     """
 
     source: str
@@ -69,6 +70,7 @@ class Outcome:
     record: Mapping[str, Any] | None = field(default=None, repr=False)
     verification: str = ""
     doubt: str = ""
+    remarks: tuple[str, ...] = ()
 
     @property
     def done(self) -> bool:
@@ -105,6 +107,8 @@ class Summary:
     verification: Counter[str] = field(default_factory=Counter)
     cached: int = 0
     seconds: float = 0.0
+    preview: bool = False
+    """Whether results were not written, so that `migrated` are the models that would be."""
     complete: bool = False
     """Whether every model was tried: False after an interruption, or a failure with `fail_fast`."""
 
@@ -121,13 +125,18 @@ class Summary:
         if outcome.verification:
             self.verification[outcome.verification] += 1
         self.cached += outcome.cached
+        self.preview |= outcome.kind == MIGRATED and outcome.output is None
 
     @property
     def text(self) -> str:
         """How many models were migrated and how many results verified, as in "1,021 migrated, 973 verified, 48 unverified"."""
         counts = [(kind, self.outcomes[kind]) for kind in (MIGRATED, UNCHANGED)]
         counts += [(kind, self.verification[kind]) for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)]
-        return ", ".join(f"{count:,} {kind}" for kind, count in counts if count)
+        return ", ".join(f"{count:,} {self.wording(kind)}" for kind, count in counts if count)
+
+    def wording(self, kind: str) -> str:
+        """Return what a person reads for an outcome."""
+        return "would be migrated" if self.preview and kind == MIGRATED else kind
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json-lines` writes as its last line."""
@@ -137,6 +146,7 @@ class Summary:
             "schema_version": SCHEMA_VERSION,
             "models": self.models,
             "ended": self.ended,
+            "preview": self.preview,
             "complete": self.complete,
             "outcomes": {kind: self.outcomes[kind] for kind in kinds},
             "reasons": {code: count for (_, code), count in sorted(self.reasons.items()) if code},

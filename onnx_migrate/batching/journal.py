@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -9,13 +10,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes
 from onnx_migrate.errors import saving
-from onnx_migrate.files.atomic_file import NewFile
+from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
 from onnx_migrate.files.digest import file_digest
 from onnx_migrate.model.model import Model
+from onnx_migrate.opening import open_regular
 from onnx_migrate.report.request import tool_versions
 from onnx_migrate.spec.targets import resolve
+from onnx_migrate.verify.inputs.user_inputs import data_files
 
 __all__ = ["NAME", "Journal", "content", "key", "whole", "written"]
 
@@ -30,14 +35,16 @@ class Journal:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / NAME
+        self.path = folder / NAME
         self.records: dict[str, Mapping[str, Any]] = {}
 
     def read(self) -> None:
         """Read the records of earlier runs; lines that are no whole record, as a killed run may leave one, are ignored."""
-        if not self._path.exists():
+        if not self.path.exists():
             return
-        for line in self._path.read_text(encoding="utf-8", errors="replace").splitlines():
+        with saving(self.path), open(open_regular(self.path), encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+        for line in lines:
             try:
                 record = json.loads(line)
                 self.records[record["output"]] = record
@@ -51,7 +58,7 @@ class Journal:
     def add(self, record: Mapping[str, Any]) -> None:
         """Append a record, in memory and on disk."""
         self.records[record["output"]] = record
-        with saving(self._path), self._path.open("a", encoding="utf-8") as file:
+        with saving(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(_line(record))
 
     def forget(self, output: str) -> None:
@@ -64,8 +71,10 @@ class Journal:
 
     def _rewrite(self) -> None:
         lines = "".join(_line(self.records[output]) for output in sorted(self.records))
-        with saving(self._path), NewFile(self._path, [lines.encode()]) as file:
-            file.put()
+        with saving(self.path):
+            remove_leftovers(self.path)
+            with NewFile(self.path, [lines.encode()]) as file:
+                file.put()
 
 
 def _line(record: Mapping[str, Any]) -> str:
@@ -82,7 +91,7 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     """
     read = {}
     options = {name: value for name, value in arguments.items() if name not in ("timeout", "memory_limit")}
-    for item in options.get("passes") or ():
+    for item in (*(options.get("passes") or ()), *(f"{name}:" for name in options.get("adapters") or ())):
         if type(item) in builtin_passes().values():
             continue
         if not isinstance(item, str):
@@ -94,10 +103,15 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     if options.get("pipeline") is not None:
         return None
     data = options.get("input_data")
-    if data is not None:
-        for path in sorted(Path(data).rglob("*.pb")) if os.path.isdir(data) else [Path(data)]:
+    if data is not None and not isinstance(data, (str, os.PathLike)):
+        options["input_data"] = _digest_of_arrays(data)
+    elif data is not None:
+        for path in data_files(Path(data)):
             if path.is_file():
                 read[str(path)] = file_digest(path)
+    for path in map(Path, options.get("ort_library") or ()):
+        if path.is_file():
+            read[str(path)] = file_digest(path)
     runtime = options.pop("runtime", None)
     targets = None if runtime is None else resolve(runtime)
     asked = {
@@ -108,6 +122,17 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     }
     plain: dict[str, Any] = json.loads(json.dumps(asked, default=_plain))
     return plain
+
+
+def _digest_of_arrays(data: Any) -> str:
+    """Return the BLAKE2b of a dict of arrays by input name, of several, or of arrays in the order of the inputs."""
+    found = hashlib.blake2b(digest_size=16)
+    for at, values in enumerate([data] if isinstance(data, Mapping) else data):
+        for name, value in sorted(values.items()) if isinstance(values, Mapping) else [(at, values)]:
+            array = np.asarray(value)
+            content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+            found.update(f"{name} {array.dtype} {array.shape} {len(content)}".encode() + content)
+    return found.hexdigest()
 
 
 def _plain(value: Any) -> Any:

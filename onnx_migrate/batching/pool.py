@@ -37,13 +37,20 @@ class LocalPool(Executor):
     """`jobs` workers, started when there is work. A call that crashes its worker or takes too long ends no other.
 
     `memory_limit` is in bytes of private writable memory, for each worker; `timeout` is in seconds, for each call. The
-    workers divide the processor's cores.
+    workers divide the processor's cores, or have `threads_each`.
     """
 
-    def __init__(self, jobs: int, *, timeout: float | None = None, memory_limit: int | None = None) -> None:
+    def __init__(
+        self,
+        jobs: int,
+        *,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        threads_each: int | None = None,
+    ) -> None:
         self.timeout = timeout
         self._memory_limit = memory_limit
-        self._threads_each = max(1, (os.cpu_count() or 1) // max(1, jobs))
+        self._threads_each = threads_each or max(1, (os.cpu_count() or 1) // max(1, jobs))
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._workers: set[Worker] = set()
         self._lock = threading.Lock()  # of the fields below and of `_workers`

@@ -9,14 +9,19 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import closing
 from dataclasses import replace
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from onnx_migrate.batching.executors import Submitter, submitting
+from onnx_migrate.batching.executors import submitting
 from onnx_migrate.batching.find import find, place
 from onnx_migrate.batching.job import Job, Outcome, Summary
 from onnx_migrate.batching.journal import Journal
-from onnx_migrate.errors import UsageError
+from onnx_migrate.batching.submitter import Submitter
+from onnx_migrate.errors import Cancelled, UsageError
+from onnx_migrate.files import check_target
+from onnx_migrate.isolate import CancelToken
 from onnx_migrate.url import is_url, resolve_file_url
 
 __all__ = ["Watcher", "batch", "run_jobs"]
@@ -30,6 +35,9 @@ _WINDOW = 1000
 
 class Watcher:
     """Callbacks on the progress of a batch, which do nothing; a base class to override."""
+
+    def placed(self, outputs: Iterable[str]) -> None:
+        """Called once, before `planned`, with where the results are written; what it raises ends the batch."""
 
     def planned(self, total: int) -> None:
         """Called once, with the number of models, before the first begins."""
@@ -56,6 +64,7 @@ def batch(
     timeout: float = 600.0,
     memory_limit: int | None = None,
     watcher: Watcher | None = None,
+    cancel: CancelToken | None = None,
     arguments_of: Callable[[str], Mapping[str, Any]] | None = None,
     **arguments: Any,
 ) -> Summary:
@@ -75,13 +84,16 @@ def batch(
             with each native stage in a child process of its own, limited to these seconds.
         memory_limit: bytes of each process; by default all processes share three quarters of the machine's memory.
         watcher: called with the outcome of every model; the summary that is returned has only totals.
+        cancel: a threading.Event, or anything with `is_set`. Once it is set, the workers are ended and Cancelled is raised; what
+            was written until then is complete, and in the journal.
         arguments_of: returns arguments of `migrate`, or `external`, for one model by its path; they override the others. `flags`
             are what the command line that does the same again needs besides, for the report.
         arguments: as for `migrate`.
 
-    Returns the totals. Raises UsageError where no model can be migrated at all, and whatever `watcher` raises; the
-    workers are ended first.
+    Returns the totals. Raises Cancelled, UsageError where no model can be migrated at all, TypeError for an argument that
+    `migrate` does not have, and whatever `watcher` raises; the workers are ended first.
     """
+    _check_names(arguments)
     folder = resolve_file_url(os.fspath(out_dir))
     if resume and is_url(folder):
         raise UsageError(
@@ -114,15 +126,27 @@ def batch(
     try:
         return run_jobs(
             planned, executor=executor, jobs=jobs, fail_fast=fail_fast, timeout=timeout, memory_limit=memory_limit,
-            watcher=watcher, keep=keep,
+            watcher=watcher, cancel=cancel, keep=keep,
         )  # fmt: skip
     finally:
         if journal:
             journal.finish()
 
 
+def _check_names(arguments: Iterable[str]) -> None:
+    """Raise TypeError for an argument that `migrate` does not have, by which every model would fail."""
+    from onnx_migrate.migration import migrate
+
+    known = signature(migrate).parameters.keys()
+    for name in arguments:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"batch() got an unexpected keyword argument {name!r}{meant}")
+
+
 def _journal(folder: str) -> Journal:
-    """Return the journal of a folder of results, which is made if it does not exist. Raises UsageError."""
+    """Return the journal of a folder of results, which is made if it does not exist. Raises UsageError and SaveError."""
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
@@ -130,7 +154,9 @@ def _journal(folder: str) -> Journal:
             f"the folder {folder} cannot be made: {error.strerror}",
             hint="give another folder for the results",
         ) from error
-    return Journal(Path(folder))
+    journal = Journal(Path(folder))
+    check_target(journal.path)
+    return journal
 
 
 def run_jobs(
@@ -142,6 +168,7 @@ def run_jobs(
     timeout: float = 600.0,
     memory_limit: int | None = None,
     watcher: Watcher | None = None,
+    cancel: CancelToken | None = None,
     keep: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Summary:
     """Run jobs and return the totals; `keep` is called with each outcome, the other arguments are those of `batch`.
@@ -157,11 +184,12 @@ def run_jobs(
     watcher = watcher or Watcher()
     summary = Summary(models=len(planned))
     start = time.perf_counter()
+    watcher.placed(job.output for job in planned if job.output is not None)
     watcher.planned(len(planned))
     try:
         with (
             submitting(executor, jobs or os.cpu_count() or 1, timeout, memory_limit) as submit,
-            closing(_outcomes(planned, submit, watcher)) as outcomes,
+            closing(_outcomes(planned, submit, watcher, cancel)) as outcomes,
         ):
             for outcome in outcomes:
                 keep(outcome)
@@ -176,13 +204,17 @@ def run_jobs(
         watcher.finished(summary)
 
 
-def _outcomes(planned: list[Job], submit: Submitter, watcher: Watcher) -> Generator[Outcome, None, None]:
-    """Run jobs and yield their outcomes in the order in which they end."""
+def _outcomes(
+    planned: list[Job], submit: Submitter, watcher: Watcher, cancel: CancelToken | None
+) -> Generator[Outcome, None, None]:
+    """Run jobs and yield their outcomes in the order in which they end. Raises Cancelled."""
     waiting = deque(replace(job, isolated=not submit.retries) for job in planned)
     pending: dict[Future[Outcome], Job] = {}
     running: set[Future[Outcome]] = set()
     try:
         while waiting or pending:
+            if cancel is not None and cancel.is_set():
+                raise Cancelled("the batch was cancelled", hint="resume=True goes on from here")
             while waiting and len(pending) < _WINDOW:
                 job = waiting.popleft()
                 pending[submit(job)] = job

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from onnx_migrate import files
@@ -17,7 +18,6 @@ from onnx_migrate.batching.job import (
     NOT_VERIFIED,
     REFUSED,
     UNCHANGED,
-    UNVERIFIED,
     Job,
     Outcome,
 )
@@ -25,8 +25,12 @@ from onnx_migrate.batching.journal import content, key, whole, written
 from onnx_migrate.errors import InvalidModel, MigrateError, SaveError
 from onnx_migrate.migration import Migration, migrate
 from onnx_migrate.model.model import Model
+from onnx_migrate.opening.transfers import seconds_for_transfers, transfers_within
+from onnx_migrate.remarks import collected_remarks, remark
 from onnx_migrate.report.failure import exit_code, failure
+from onnx_migrate.report.report import SCHEMA_VERSION
 from onnx_migrate.url import is_url
+from onnx_migrate.verdicts import Kind, Verdict
 
 __all__ = ["refused", "run_job"]
 
@@ -35,11 +39,16 @@ def run_job(job: Job) -> Outcome:
     """Migrate a job's model and return the outcome; raises no Exception.
 
     The result is written whole or not at all. If `job.known` records that the same content with the same options led
-    to the file that exists, the model is not migrated again.
+    to the file that exists, the model is not migrated again. A result with remarks has no record, so that --resume writes it
+    again and tidies up.
     """
     start = time.perf_counter()
     try:
-        ended = _run(job)
+        with (
+            collected_remarks() as remarks,
+            transfers_within(job.arguments.get("timeout", seconds_for_transfers())),
+        ):
+            ended = _run(job)
     except MigrateError as error:
         return refused(job, error, time.perf_counter() - start)
     except MemoryError:
@@ -49,6 +58,9 @@ def run_job(job: Job) -> Outcome:
             hint="--memory-limit allows more, --jobs fewer models at a time",
         )
         return refused(job, full, time.perf_counter() - start)
+    except RecursionError:
+        deep = MigrateError("the model is nested too deeply", code="too-deep")
+        return refused(job, deep, time.perf_counter() - start)
     except Exception as bug:
         last = traceback.extract_tb(bug.__traceback__)[-1]
         reason = f"{type(bug).__name__}: {bug} ({os.path.basename(last.filename)}:{last.lineno})"
@@ -61,9 +73,10 @@ def run_job(job: Job) -> Outcome:
         seconds=seconds,
         cached=ended.cached,
         report=ended.report,
-        record=ended.record,
+        record=None if remarks else ended.record,
         verification=ended.verification,
         doubt=ended.doubt,
+        remarks=tuple(remarks),
     )
 
 
@@ -105,14 +118,14 @@ class _Ended:
         flags += ["--save-as-external-data"] if job.external else []
         flags += ["--in-place"] if job.in_place else ["--check"] if job.output is None else []
         report = migration.report.saved(None if job.in_place else job.output, *flags).as_dict()
-        return cls(kind, report, record, False, *_status(report["verification"]))
+        return cls(kind, report, record, False, *_status(migration.report.verification))
 
 
-def _status(verdict: Mapping[str, Any] | None) -> tuple[str, str]:
+def _status(verdict: Verdict | None) -> tuple[str, str]:
     """Return what is known of a result with this verdict, and why it is unverified ("" if it is not)."""
     if verdict is None:
         return NOT_VERIFIED, ""
-    return verdict["kind"], verdict["reason"] if verdict["kind"] == UNVERIFIED else ""
+    return verdict.kind.value, verdict.reason if verdict.kind is Kind.UNVERIFIED else ""
 
 
 def _run(job: Job) -> _Ended:
@@ -144,19 +157,26 @@ def _run(job: Job) -> _Ended:
         raise SaveError(
             f"the folder {folder} cannot be made: {error.strerror}", hint="give another folder"
         ) from error
-    migration.save(job.output, external=job.external)
+    migration = _saved(job, migration)
     kind = migration.report.outcome
     record = None
     verification, doubt = _status(migration.report.verification)
     if settings is not None:
+        try:
+            names = written(job.output)
+        except OSError as error:  # the model is written all the same
+            reason = error.strerror or error
+            remark(f"{job.output} is written, but not recorded, so that --resume migrates it again: {reason}")
+            return _Ended.of(job, migration, kind)
         record = {
+            "schema_version": SCHEMA_VERSION,
             "source": job.source,
             "content": digests,
             "key": settings,
             "outcome": kind,
             "verification": verification,
             "doubt": doubt,
-            "written": written(job.output),
+            "written": names,
         }
     return _Ended.of(job, migration, kind, record)
 
@@ -169,8 +189,23 @@ def _check_or_replace(job: Job) -> _Ended:
     if migration.same_as_original():
         return _Ended.of(job, migration, UNCHANGED)
     if job.output is not None:
-        migration.save(job.output, external=job.external, in_place=True)
+        migration = _saved(job, migration)
     return _Ended.of(job, migration, MIGRATED)
+
+
+def _saved(job: Job, migration: Migration) -> Migration:
+    """Write the result, and return it with a report that has the sizes of the files. Raises what `Migration.save` does."""
+    report = migration.report
+
+    @contextmanager
+    def sized(size: int) -> Iterator[None]:
+        nonlocal report
+        report = report.written(migration.original.file_bytes, size)
+        yield
+
+    assert job.output is not None
+    migration.save(job.output, external=job.external, in_place=job.in_place, beside=sized)
+    return replace(migration, report=report)
 
 
 def _migrate(job: Job, source: str | Model) -> Migration:

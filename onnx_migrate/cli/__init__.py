@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line with the arguments of the process; the entry point of the console script."""
-    from onnx_migrate.cli.app import run
+    try:
+        from onnx_migrate.cli.stop_signals import end_on_signals, ignore_interrupts
 
-    run()
+        end_on_signals()
+        from onnx_migrate.cli.app import run
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (OSError, ImportError, MemoryError, SystemError) as error:
+        sys.exit(f"onnx-migrate: failed: its modules cannot be loaded: {str(error) or 'memory is exhausted'}")
+    try:
+        run()
+    finally:
+        ignore_interrupts()  # all is done: Python is about to end, and would print a traceback

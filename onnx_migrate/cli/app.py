@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
+import os
+import shlex
 import sys
 from typing import Any, NoReturn
 
@@ -16,26 +19,57 @@ from onnx_migrate.cli.commands.inspect import inspect
 from onnx_migrate.cli.commands.migrate import migrate
 from onnx_migrate.cli.commands.passes import passes
 from onnx_migrate.cli.commands.verify import verify
+from onnx_migrate.cli.options.panels import format_help_text, in_panels
 from onnx_migrate.cli.standard_streams import OUTPUT_FAILED, OutputFailed, drop_output, guard_streams
-from onnx_migrate.cli.stop_signals import STOPS, code_of_stop, stop_on_signals
-from onnx_migrate.signals import blocked
+from onnx_migrate.cli.stop_signals import PROGRAM, code_of_stop, end_on_signals, stop_on_signals
+from onnx_migrate.isolate.signals import STOPS, blocked
+from onnx_migrate.isolate.temporary import remove_all
+from onnx_migrate.printable import printable
 
 __all__ = ["app", "run"]
 
-PROGRAM = "onnx-migrate"
+
+_OTHER_NAMES = {
+    **dict.fromkeys(("convert", "upgrade", "downgrade", "update", "simplify", "optimize"), "migrate"),
+    **dict.fromkeys(("info", "show", "summary", "stats", "check", "print"), "inspect"),
+    **dict.fromkeys(("compare", "diff", "test"), "verify"),
+    **dict.fromkeys(("error", "why", "list", "runtimes"), "explain"),
+}
+"""What other tools call the commands."""
 
 
 class _DefaultsToMigrate(click.RichGroup):
     """A group with a default command: `onnx-migrate a.onnx b.onnx` is `onnx-migrate migrate a.onnx b.onnx`."""
 
+    format_help_text = format_help_text  # type: ignore[assignment]
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {"--help", "-h", "--version"}
+        own = {"--help", "-h", "--version", "-V"}
         if not args and not ctx.resilient_parsing:
             click.echo(self.get_help(ctx).rstrip())
             ctx.exit(2)
+        if args[:1] == ["help"] and not os.path.exists("help"):
+            args = [*args[1:2], "--help"]
         if args and args[0] not in self.commands and args[0] not in own:
+            self._check_spelling(ctx, args)
             args = ["migrate", *args]
         return super().parse_args(ctx, args)
+
+    def format_usage(self, ctx: click.Context, formatter: Any) -> None:
+        """Write the two forms of a call."""
+        formatter.write(f"Usage: {PROGRAM} [OPTIONS] MODEL OUTPUT\n       {PROGRAM} COMMAND [OPTIONS] ...\n")
+
+    def _check_spelling(self, ctx: click.Context, args: list[str]) -> None:
+        """Raise click.UsageError if the first word is no file, but nearly the name of a command, or what others call it."""
+        word = args[0]
+        names = {**_OTHER_NAMES, **{name: name for name in self.commands}}
+        near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.75)
+        if near and not ctx.resilient_parsing and not os.path.exists(word):
+            raise click.UsageError(
+                f"there is no command and no file {word!r}; "
+                f"did you mean {PROGRAM} {shlex.join([names[near[0]], *args[1:]])}?",
+                ctx,
+            )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the first word to a command, or, once it has a letter, to a file.
@@ -49,9 +83,13 @@ class _DefaultsToMigrate(click.RichGroup):
 
 @click.group(
     cls=_DefaultsToMigrate,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 110,
+        "token_normalize_func": lambda token: token.replace("_", "-"),  # --target_opset is --target-opset
+    },
 )
-@click.version_option(__version__, prog_name=PROGRAM)
+@click.version_option(__version__, "-V", "--version", prog_name=PROGRAM)
 def app() -> None:
     """Bring an ONNX model of any age to the opset you need, and prove that it still computes the same.
 
@@ -73,39 +111,49 @@ def app() -> None:
         1  refused or failed; nothing is written
         2  wrong usage
         3  the numbers differ; nothing is written
-        4  not a readable ONNX model
-        5  standard output could not be written whole; what was asked for as files is written
+        4  not a readable ONNX model, or not a valid one
+        5  standard output could not be written whole; files are
     """
 
 
-def _with_native_modules(callback: Any) -> Any:
-    """Wrap a command so that it imports the native modules first, with SIGINT and SIGTERM blocked.
+def _stoppable(callback: Any) -> Any:
+    """Wrap a command so that SIGINT and SIGTERM raise exceptions within it alone, and nothing is left when it ends.
 
-    An exception raised by a signal handler during these imports is lost, or crashes the process.
+    It imports the native modules before, with these signals blocked: an exception raised by a signal handler during these
+    imports is lost, or crashes the process.
     """
 
     @functools.wraps(callback)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with blocked(*STOPS):
-            import onnx  # noqa: F401
-        return callback(*args, **kwargs)
+        try:
+            with blocked(*STOPS):
+                import onnx  # noqa: F401
+
+                stop_on_signals()
+            return callback(*args, **kwargs)
+        except KeyboardInterrupt:
+            raise click.Abort from None
+        finally:
+            with blocked(*STOPS):
+                remove_all()
+                end_on_signals()
 
     return call
 
 
+in_panels(app)
 for command in (migrate, batch, inspect, verify, explain, passes):
-    command.callback = _with_native_modules(command.callback)
-    app.add_command(command)
+    command.callback = _stoppable(command.callback)
+    app.add_command(in_panels(command))
 
 
 def run(args: list[str] | None = None) -> NoReturn:
     """Run the command line, with the arguments of the process by default, and exit."""
-    guard_streams()
-    stop_on_signals(PROGRAM)
     try:
+        guard_streams()
         code: Any = app.main(args, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):  # the latter before click and its commands handle it
         click.echo(f"{PROGRAM}: interrupted", err=True)
         sys.exit(130)
     except click.ClickException as error:
@@ -119,4 +167,17 @@ def run(args: list[str] | None = None) -> NoReturn:
         if not error.reader_left:
             click.echo(f"{PROGRAM}: stdout: standard output could not be written: {error}", err=True)
         sys.exit(OUTPUT_FAILED)
+    except OSError as error:  # of a question to the file system that no command expects to fail
+        place = f"{printable(str(error.filename))}: " if error.filename else ""
+        click.echo(f"{PROGRAM}: failed: {place}{error.strerror or error}", err=True)
+        sys.exit(1)
+    except ImportError as error:  # of a module that is imported where it is used
+        click.echo(f"{PROGRAM}: failed: a module cannot be loaded: {printable(str(error))}", err=True)
+        sys.exit(1)
+    except (
+        MemoryError,
+        SystemError,
+    ) as error:  # the latter where Python itself cannot say that there is no memory
+        click.echo(f"{PROGRAM}: failed: {str(error) or 'memory is exhausted'}", err=True)
+        sys.exit(1)
     sys.exit((code if isinstance(code, int) else 0) or code_of_stop())

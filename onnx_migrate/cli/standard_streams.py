@@ -1,8 +1,8 @@
-"""Standard output and error that lose nothing in silence: every byte is written, or the command ends with exit code 5.
+"""Standard output that loses nothing in silence: every byte is written, or the command ends with exit code 5.
 
 Python's own streams write a part of the bytes where they are unbuffered and a disk is full, are None where the caller has
 closed them (`>&-`), and raise UnicodeEncodeError for characters that the encoding lacks (cp1252, of redirected output on
-Windows).
+Windows). Messages on standard error that cannot be written are dropped: the exit code says the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Buffer  # type: ignore[attr-defined, unused-ignore]
 
-__all__ = ["OUTPUT_FAILED", "OutputFailed", "drop_output", "guard_streams", "remark_on_failure"]
+__all__ = ["OUTPUT_FAILED", "OutputFailed", "drop_output", "guard_streams", "remark_on_failure", "reporting"]
 
 OUTPUT_FAILED = 5
 """The exit code of a command whose standard output could not be written whole."""
@@ -59,6 +59,20 @@ class _Output(io.FileIO):
         return count
 
 
+class _Messages(io.FileIO):
+    """File descriptor 2; what it does not take is dropped, so that its errors change no exit code."""
+
+    def __init__(self) -> None:
+        super().__init__(2, "wb", closefd=False)
+
+    def write(self, data: Buffer) -> int:  # type: ignore[valid-type, override, unused-ignore]
+        length = memoryview(data).nbytes
+        try:
+            return super().write(data) or length
+        except OSError:
+            return length
+
+
 @contextmanager
 def remark_on_failure(remark: str) -> Iterator[None]:
     """Add a remark to an OutputFailed that leaves the block."""
@@ -69,8 +83,24 @@ def remark_on_failure(remark: str) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def reporting(kept: str) -> Iterator[None]:
+    """Turn whatever keeps a report from being made and printed into OutputFailed, with what is `kept` as its remark.
+
+    The result has its place by then, so no other exit code is true: not even where there is no memory, or a module cannot be
+    loaded.
+    """
+    with remark_on_failure(kept):
+        try:
+            yield
+        except OutputFailed:
+            raise
+        except Exception as error:
+            raise OutputFailed(": ".join(filter(None, (type(error).__name__, str(error))))) from error
+
+
 def guard_streams() -> None:
-    """Replace sys.stdout by a stream that raises OutputFailed, and let both streams write any character.
+    """Replace sys.stdout by a stream that raises OutputFailed, sys.stderr by one that raises nothing; both take any character.
 
     Descriptors 0 to 2 that are closed are opened on the null device: otherwise the next file that is opened gets the number,
     and what native code prints would be written into it.
@@ -83,6 +113,13 @@ def guard_streams() -> None:
         sys.stdout = _checked(sys.__stdout__)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    elif sys.stderr is sys.__stderr__:
+        sys.stderr = io.TextIOWrapper(
+            io.BufferedWriter(_Messages()),
+            encoding=getattr(sys.stderr, "encoding", None),
+            errors=_ENCODING_ERRORS,
+            line_buffering=True,
+        )
     elif isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors=_ENCODING_ERRORS)
 

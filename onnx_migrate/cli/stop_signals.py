@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM end the command by an exception, which is raised again where it is lost.
+"""SIGINT and SIGTERM end the command: at once before and after its work, else by an exception, raised again where it is lost.
 
 Python runs a signal's handler between two instructions of whatever runs then. In a destructor, or in a callback of the
 garbage collector, the exception of a handler is printed and dropped; a library may catch it; and a second signal may come while
@@ -10,19 +10,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
-from typing import TYPE_CHECKING, NoReturn
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from sys import UnraisableHookArgs
+    from typing import NoReturn
 
-__all__ = ["STOPS", "check_stopped", "code_of_stop", "stop_on_signals"]
+__all__ = ["check_stopped", "code_of_stop", "end_on_signals", "ignore_interrupts", "stop_on_signals"]
 
-STOPS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
-if sys.platform != "win32":
-    STOPS = (*STOPS, signal.SIGALRM)
-"""The signals whose handlers raise: those that ask for an end, and the one by which an exception is raised again."""
+PROGRAM = "onnx-migrate"
 
 _PAUSE = 0.2
 """Seconds after a signal in which another one raises nothing: the exception of the first is on its way."""
@@ -36,21 +35,39 @@ _received: list[int] = []
 _raised = -_PAUSE
 """When a handler raised last."""
 
-_program = ""
 
+def end_on_signals() -> None:
+    """Let SIGINT and SIGTERM end the process after a line on stderr, while there is nothing to clean up.
 
-def stop_on_signals(program: str) -> None:
-    """Let SIGINT raise KeyboardInterrupt, and SIGTERM SystemExit after a line on stderr that begins with `program`.
-
-    SIGINT stays ignored where the process was started so, as a shell does for a background job.
+    SIGINT stays ignored where the process was started so, as a shell does for a background job. No exception is raised again
+    from here on: a SIGALRM that comes when Python has put the handlers back would kill the process.
     """
-    global _program, _raised
-    _program, _raised = program, -_PAUSE
+    _handle(_end)
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def stop_on_signals() -> None:
+    """Let SIGINT raise KeyboardInterrupt, and SIGTERM SystemExit after a line on stderr, so that the work is given up cleanly.
+
+    SIGINT stays ignored as by `end_on_signals`.
+    """
+    global _raised
+    _raised = -_PAUSE
     _received.clear()
-    signal.signal(signal.SIGTERM, _stop)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _stop)
+    _handle(_stop)
     sys.unraisablehook = _lost
+
+
+def ignore_interrupts() -> None:
+    """Let SIGINT do nothing any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _handle(handler: Callable[[int, object], object]) -> None:
+    signal.signal(signal.SIGTERM, handler)
+    if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _end, _stop):
+        signal.signal(signal.SIGINT, handler)
 
 
 def check_stopped() -> None:
@@ -64,10 +81,17 @@ def code_of_stop() -> int:
     return 128 + _received[0] if _received else 0
 
 
+def _end(number: int, frame: object) -> None:
+    with suppress(OSError):
+        os.write(2, f"{PROGRAM}: {'interrupted' if number == signal.SIGINT else 'terminated'}\n".encode())
+    os._exit(128 + number)
+
+
 def _stop(number: int, frame: object) -> None:
     global _raised
     if number == signal.SIGTERM and number not in _received:
-        os.write(2, f"{_program}: terminated\n".encode())
+        with suppress(OSError):
+            os.write(2, f"{PROGRAM}: terminated\n".encode())
     _received.append(number)
     if time.monotonic() - _raised >= _PAUSE:
         _raised = time.monotonic()
@@ -84,6 +108,9 @@ def _lost(dropped: UnraisableHookArgs) -> None:
     """Called by Python for an exception that it drops: have ours raised again a moment later."""
     if not (_received and issubclass(dropped.exc_type, (KeyboardInterrupt, SystemExit))):
         sys.__unraisablehook__(dropped)
-    elif sys.platform != "win32" and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGALRM, lambda number, frame: check_stopped())
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+    elif sys.platform != "win32":
+        import threading
+
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGALRM, lambda number, frame: check_stopped())
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)

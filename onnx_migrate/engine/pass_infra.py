@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from onnx_migrate.engine.objections import Objection, objections_by_trial
 from onnx_migrate.engine.pipeline_options import PipelineOptions
 from onnx_migrate.errors import MigrateError, PassError, UsageError
 from onnx_migrate.model.model import Model
+from onnx_migrate.opening.listing import submodules
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = [
@@ -92,9 +92,9 @@ def register_pass(cls: type[Pass]) -> type[Pass]:
 def builtin_passes() -> dict[str, type[Pass]]:
     """Return the classes of this package's passes by name."""
     package = importlib.import_module("onnx_migrate.passes")
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-        if module.name not in ("adapters", "lowerings", "decompositions"):
-            importlib.import_module(f"{package.__name__}.{module.name}")
+    for module in submodules(package):
+        if module not in ("adapters", "lowerings", "decompositions"):
+            importlib.import_module(f"{package.__name__}.{module}")
     return dict(sorted(_builtin.items()))
 
 

@@ -13,7 +13,8 @@ from onnx_migrate.engine.pipeline_options import Opset, PipelineOptions, ResizeF
 from onnx_migrate.engine.pipeline_run import PipelineResult, PipelineRun, Stage
 from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import Limits
-from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
+from onnx_migrate.model.dims.fixed_sizes import FixedDims
+from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.targets import Lower, Targets
@@ -108,6 +109,20 @@ class Pipeline:
         or breaks what it ensures; IllegalModel when a node of the result is not valid.
         """
         return PipelineRun(self.passes, model, log, stage, require_optional=require_optional).result()
+
+    def intermediate_models(self, model: Model) -> list[tuple[str, Model]]:
+        """Run all passes once more, and return a copy of the model after each that changed it, by the pass's name.
+
+        An optional pass is run too, and must not fail. Raises as `run`.
+        """
+        found: list[tuple[str, Model]] = []
+
+        def keep(name: str, result: Model) -> None:
+            if result.proto != (found[-1][1] if found else model).proto:
+                found.append((name, result.copy()))
+
+        PipelineRun(self.passes, model, ChangeLog(), _no_stage, require_optional=True, after=keep).result()
+        return found
 
 
 def default_pipeline(

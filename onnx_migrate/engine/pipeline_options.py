@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from onnx_migrate.isolate import Limits
-from onnx_migrate.model.dim_requests import DynamicAxes, FixedDims
+from onnx_migrate.model.dims.fixed_sizes import FixedDims
+from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.spec.targets import Lower, Targets
 
 __all__ = ["Opset", "PipelineOptions", "ResizeForm"]

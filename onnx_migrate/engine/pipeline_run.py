@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+from onnx_migrate.analysis.inference.given_up import remembering
 from onnx_migrate.engine.gc_pause import paused_garbage_collection
 from onnx_migrate.engine.model_properties import ModelProperty, violation
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes
@@ -16,10 +17,11 @@ from onnx_migrate.engine.validity import (
     note_tolerated,
     settle_ir_version,
 )
-from onnx_migrate.errors import MigrateError, PassError
+from onnx_migrate.errors import CannotMigrate, MigrateError, PassError
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness, Trial
+from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
 from onnx_migrate.spec.ir_versions import IrFeature
 
 __all__ = ["PipelineResult", "PipelineRun", "Segment", "Stage"]
@@ -95,18 +97,28 @@ class PipelineResult:
 class PipelineRun:
     """Runs passes in their order on a copy of a model.
 
-    Between two passes only this is known of the model: the properties in `_holding`.
+    Between two passes only this is known of the model: the properties in `_holding`. `after` gets each pass's name and
+    the model after it.
     """
 
     def __init__(
-        self, passes: Iterable[Pass], original: Model, log: ChangeLog, stage: Stage, *, require_optional: bool
+        self,
+        passes: Iterable[Pass],
+        original: Model,
+        log: ChangeLog,
+        stage: Stage,
+        *,
+        require_optional: bool,
+        after: Callable[[str, Model], None] | None = None,
     ) -> None:
         self._passes = tuple(passes)
         self._log = log
         self._stage = stage
         self._require_optional = require_optional
+        self._after = after
         self._own = set(map(type, self._passes)) <= set(builtin_passes().values())
         self._model = original.copy()
+        self._counts = operator_counts(original.proto)
         self._start = self._original = original
         self._first_change = len(log.changes)
         self._segments: list[Segment] = []
@@ -119,6 +131,13 @@ class PipelineRun:
         Raises InvalidModel for an original that is not valid, what passes raise, PassError for a broken promise, and
         IllegalModel for a result that is not valid.
         """
+        with remembering() as given_up:
+            result = self._result()
+            for reason in given_up.reasons:
+                self._log.note("result", "inference-limit", reason, severity="warning")
+        return result
+
+    def _result(self) -> PipelineResult:
         check_original(self._original)
         note_tolerated(self._original, self._log)
         note_older_ir(self._original, self._log)
@@ -184,12 +203,19 @@ class PipelineRun:
 
     def _run(self, item: Pass) -> None:
         """Run one pass and check what it must keep and what it ensures."""
-        before = Interface.of(self._model.proto)
+        before, nodes = Interface.of(self._model.proto), len(self._model.proto.graph.node)
+        logged = len(self._log.changes), len(self._log.notes)
         try:
             with paused_garbage_collection():
                 result = item.run(self._model, self._log)
-        except MigrateError:
+        except (MigrateError, MemoryError):
             raise
+        except RecursionError as error:
+            raise CannotMigrate(
+                f"the model is nested too deeply for the pass {item.name!r}",
+                code="too-deep",
+                hint="export it with fewer sub-graphs in sub-graphs, or leave the pass out with --without",
+            ) from error
         except Exception as error:
             raise PassError(f"pass {item.name!r} failed: {type(error).__name__}: {error}") from error
         self._check_ensured(item, result)
@@ -200,8 +226,15 @@ class PipelineRun:
                 code="interface-changed",
                 hint="a pass must keep names, types and order of the model's inputs and outputs",
             )
-        result.origin = self._model.origin
+        result.origin, result.stamp = self._model.origin, self._model.stamp
         self._model = result
+        said = logged != (len(self._log.changes), len(self._log.notes))
+        if said or not self._own or nodes <= CHECKED_NODES or nodes != len(result.proto.graph.node):
+            counts = operator_counts(result.proto)
+            record_effect(self._log, item.name, self._counts, counts, logged[0])
+            self._counts = counts
+        if self._after is not None:
+            self._after(item.name, result)
 
     def _check_required(self, item: Pass) -> None:
         for required in sorted(item.requires - self._holding, key=list(ModelProperty).index):

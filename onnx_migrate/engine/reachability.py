@@ -9,9 +9,11 @@ from typing import Any
 import onnx
 
 from onnx_migrate.analysis.scope import Scope, scopes
+from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.lower import OLDEST, LoweringRefusal
 from onnx_migrate.engine.steps.lower_model import lower_model
+from onnx_migrate.engine.steps.step_table import load_installed
 from onnx_migrate.engine.validity import check_original
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.model.model import Model
@@ -20,10 +22,16 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.ir_versions import minimal_ir_version
-from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.opsets import imported, onnx_opset
 from onnx_migrate.spec.schema import newest_opset
 
-__all__ = ["Reachability", "Refusal", "find_reachable_opsets"]
+__all__ = [
+    "Reachability",
+    "ReachableDomain",
+    "Refusal",
+    "find_reachable_domains",
+    "find_reachable_opsets",
+]
 
 NodeKey = tuple[str, str]
 """Identifies a node: the path of its body and its first output, or its name if it has none."""
@@ -43,6 +51,51 @@ class Reachability:
 
     opsets: tuple[int, ...]
     refusals: tuple[Refusal, ...]
+
+    @classmethod
+    def of(cls, opsets: Iterable[int], refused: Iterable[tuple[MigrateError, set[int]]]) -> Reachability:
+        """Return which of the opsets are left by errors, each with those that it prevents."""
+        refusals = tuple(Refusal(error, tuple(sorted(prevented))) for error, prevented in refused)
+        stopped = {opset for refusal in refusals for opset in refusal.opsets}
+        return cls(tuple(opset for opset in opsets if opset not in stopped), refusals)
+
+
+@dataclass(frozen=True)
+class ReachableDomain:
+    """A custom domain that a plug-in knows, the newest opset of it that the model imports, and those that can be reached."""
+
+    domain: str
+    opset: int
+    reachability: Reachability
+
+
+def find_reachable_domains(model: Model) -> tuple[ReachableDomain, ...]:
+    """Try to bring a copy of the model to every opset of every custom domain that it imports and a plug-in knows.
+
+    Raises UsageError for a plug-in that cannot be loaded.
+    """
+    load_installed()
+    owners: list[onnx.ModelProto | onnx.FunctionProto] = [model.proto, *model.proto.functions]
+    domains = {item.domain for owner in owners for item in owner.opset_import} - {"", "ai.onnx", "ai.onnx.ml"}
+    found = []
+    for domain in sorted(domains):
+        own = max(imported(owner.opset_import, domain) or 0 for owner in owners)
+        refused: dict[str, tuple[MigrateError, set[int]]] = {}
+        opsets = range(1, newest_opset(domain) + 1) if not domain.startswith("ai.onnx.") else ()
+        for opset in opsets:
+            try:
+                migrations = default_pipeline(opset={domain: opset}, simplify=False)
+                Pipeline(tuple(item for item in migrations if item.name in _DOMAIN_PASSES)).run(
+                    model, ChangeLog()
+                )
+            except MigrateError as error:  # noqa: PERF203
+                refused.setdefault(error.reason, (error, set()))[1].add(opset)
+        if opsets:
+            found.append(ReachableDomain(domain, own, Reachability.of(opsets, refused.values())))
+    return tuple(found)
+
+
+_DOMAIN_PASSES = ("migrate_domains", "lower_domains")
 
 
 def find_reachable_opsets(model: Model) -> Reachability:
@@ -64,6 +117,7 @@ def find_reachable_opsets(model: Model) -> Reachability:
             hint="install a newer onnx",
         )
         return Reachability((), (Refusal(future, ()),))
+    own = max(own, 1)  # a lower one is refused below
     targets = range(own, newest + 1)
     older = range(OLDEST, own)
     blocked: dict[str, tuple[MigrateError, set[int]]] = {}
@@ -84,9 +138,7 @@ def find_reachable_opsets(model: Model) -> Reachability:
             block(refusal.error, range(OLDEST, refusal.nearest))
     except MigrateError as error:
         return Reachability((), (Refusal(error, (*older, *targets)),))
-    refusals = tuple(Refusal(error, tuple(sorted(opsets))) for error, opsets in blocked.values())
-    stopped = {opset for refusal in refusals for opset in refusal.opsets}
-    return Reachability(tuple(target for target in (*older, *targets) if target not in stopped), refusals)
+    return Reachability.of((*older, *targets), blocked.values())
 
 
 def _versions(proto: onnx.ModelProto) -> list[int | None]:

@@ -9,19 +9,22 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import IllegalModel, InvalidModel
-from onnx_migrate.model.graphs import bodies, initializer_names
+from onnx_migrate.model.graphs import all_nodes, bodies, function_key, initializer_names, node_label
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.model.validity.fault import Fault
+from onnx_migrate.model.validity.growth import check_growth
 from onnx_migrate.model.validity.ir_features import Found, features
 from onnx_migrate.model.validity.node_types import type_faults
 from onnx_migrate.model.validity.structure import name_faults, structure_faults
 from onnx_migrate.model.validity.tensors import Array, IntArray
 from onnx_migrate.model.validity.tolerated import tolerated
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.inline_functions import inline_calls, other_opset
 from onnx_migrate.spec.ir_versions import IrFeature
 from onnx_migrate.spec.opsets import imported
+from onnx_migrate.spec.schema import is_onnx
 
 __all__ = [
     "IrLimit",
@@ -48,11 +51,13 @@ class IrLimit:
 def check_original(model: Model) -> None:
     """Raise InvalidModel, with a code for its kind, for the first thing in a model that is broken.
 
+    Raises CannotMigrate, code `too-large`, for a model that grows beyond all bounds when functions are expanded.
     Nodes are compared with the schemas of their operators by the passes, which know more forms than the one that the
     opset selects. Reads no weights.
     """
     for fault in _structure_faults(model):
         raise fault.error()
+    check_growth(model.proto)
 
 
 def check_nodes(model: Model) -> None:
@@ -150,7 +155,47 @@ def check_result(result: Model, original: Model, *, names: bool = True) -> None:
             raise InvalidModel(
                 f"not a valid ONNX model: {own.reason}", code=own.code, where=own.where, hint=own.hint
             )
+    if _untouched(fault, result.proto, original.proto) or _clashes_behind_calls(fault, original.proto):
+        # Of a node at an opset that does not have its operator, or inside a function, types are found to clash only later.
+        raise InvalidModel(
+            f"not a valid ONNX model: {fault.reason}", code=fault.code, where=fault.where, hint=fault.hint
+        )
     raise IllegalModel(fault.reason, where=fault.where)
+
+
+def _untouched(fault: Fault, result: onnx.ModelProto, original: onnx.ModelProto) -> bool:
+    """Return whether a fault in types is of a node that the original has too, but for names."""
+    if fault.code != "type-mismatch" or fault.where is None:
+        return False
+    named = [
+        node
+        for node in all_nodes(result)
+        if node_label(node) == fault.where.node and node.op_type == fault.where.operator
+    ]
+    before = {_form(node) for node in all_nodes(original)}
+    return bool(named) and all(_form(node) in before for node in named)
+
+
+def _clashes_behind_calls(fault: Fault, original: onnx.ModelProto) -> bool:
+    """Return whether types clash in the original too, where the bodies of its functions stand in place of their calls."""
+    if fault.code != "type-mismatch" or not original.functions:
+        return False
+    inlined = onnx.ModelProto()
+    inlined.CopyFrom(original)
+    same = {
+        function_key(function) for function in inlined.functions if other_opset(inlined, function) is None
+    }
+    inline_calls(inlined, same)
+    return next(type_faults(inlined), None) is not None
+
+
+def _form(node: onnx.NodeProto) -> bytes:
+    """Return a node without names."""
+    copy = onnx.NodeProto(
+        op_type=node.op_type, domain="" if is_onnx(node.domain) else node.domain, attribute=node.attribute
+    )
+    copy.input.extend("x" if name else "" for name in node.input)
+    return copy.SerializeToString(deterministic=True)
 
 
 def _faults(model: Model, *, names: bool) -> Iterator[Fault]:

@@ -13,20 +13,20 @@ import itertools
 import os
 import stat
 import sys
-import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
 from onnx_migrate.files.byte_copy import write_pieces
 from onnx_migrate.files.wire.rebuild import Piece
+from onnx_migrate.isolate.signals import STOPS, blocked
 from onnx_migrate.model.payloads import FileStamp, file_stamp
+from onnx_migrate.remarks import remark
 
-__all__ = ["NewFile", "folder_lock", "fsync_folder", "remove_leftovers"]
+__all__ = ["NewFile", "folder_lock", "fsync_folder", "remove_leftovers", "temporary_name"]
 
 if sys.platform != "win32":  # where an open file cannot be removed, so that no lock is needed to protect it
     import fcntl
-
 
 _numbers = itertools.count()  # one process may write several files for one name at the same time
 
@@ -35,6 +35,11 @@ def _prefix(target: Path) -> str:
     """Return how the names of temporary files of `target` begin; file systems allow names of 255 bytes."""
     name = os.fsencode(target.name)
     return f".{target.name}." if len(name) <= 200 else f".{hashlib.sha256(name).hexdigest()}."
+
+
+def temporary_name(target: Path) -> Path:
+    """Return a hidden name beside `target` for this process; `remove_leftovers` removes it where nobody locks the file."""
+    return target.with_name(f"{_prefix(target)}{os.getpid()}-{next(_numbers)}.tmp")
 
 
 class NewFile:
@@ -49,9 +54,11 @@ class NewFile:
         """Write `pieces` and wait until they are on the disk. Raises OSError, and LoadError for the file of a payload."""
         self.target = target
         self._named = False
-        self._temporary = target.with_name(f"{_prefix(target)}{os.getpid()}-{next(_numbers)}.tmp")
-        self._fd = self._open()
+        self._temporary = temporary_name(target)
+        self._fd = -1
         try:
+            with blocked(*STOPS):  # a signal does not come between the making of a file and `discard`
+                self._fd = self._open()
             if sys.platform != "win32":
                 with contextlib.suppress(
                     OSError
@@ -86,31 +93,49 @@ class NewFile:
     def put(self, target: Path | None = None) -> None:
         """Give the file the name `target`, or another in its folder, replacing the file of that name.
 
-        Raises OSError where it does not get the name. Where the folder cannot be synchronised then, that is a warning: the
+        Raises OSError where it does not get the name. Where the folder cannot be synchronised then, that is a remark: the
         name is taken, and may be lost with the power.
         """
         if not self._named:
             folder = os.open(self.target.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
+                self._named = (
+                    True  # before the call: after an error or a signal, `discard` removes what there may be
+                )
                 # dst_dir_fd makes this linkat(2) with AT_SYMLINK_FOLLOW, which is how a file of O_TMPFILE gets a name.
                 os.link(f"/proc/self/fd/{self._fd}", self._temporary.name, dst_dir_fd=folder)
-                self._named = True
             finally:
                 with contextlib.suppress(OSError):
                     os.close(folder)
         if sys.platform == "win32":
             os.close(self._fd)  # Windows cannot rename an open file
             self._fd = -1
-        os.replace(self._temporary, target or self.target)
+        self._rename(target or self.target)
         self._named = False
         try:
             fsync_folder(self.target.parent)
         except OSError as error:
-            warnings.warn(
-                f"{self.target} is written, but its folder could not be synchronised: {error.strerror or error}",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            reason = error.strerror or error
+            remark(f"{self.target} is written, but its folder could not be synchronised: {reason}")
+
+    def has_name(self, target: Path) -> bool:
+        """Return whether the file is at the name `target`; also if that cannot be found out."""
+        try:
+            return self._fd >= 0 and os.path.samestat(os.fstat(self._fd), target.stat())
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
+    def _rename(self, target: Path) -> None:
+        """Rename the file to `target`; a network file system may report an error of a rename that was done."""
+        try:
+            os.replace(self._temporary, target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                if self._fd >= 0 and os.path.samestat(os.fstat(self._fd), target.stat()):
+                    return
+            raise
 
     def discard(self) -> None:
         """Close the file, and remove it unless `put` gave it its name."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.wire.rebuild import Piece
-from onnx_migrate.model.payloads import BufferPayload, FilePayload
+from onnx_migrate.model.payloads import BufferPayload, FilePayload, FileStamp
 
 __all__ = ["write_pieces"]
 
@@ -29,9 +29,12 @@ _UNSUPPORTED = frozenset(
 
 
 def write_pieces(fd: int, pieces: Iterable[Piece]) -> None:
-    """Append `pieces` to the open file `fd`. Raises OSError for `fd`, LoadError for the file of a payload."""
+    """Append `pieces` to the open file `fd`. Raises OSError for `fd`, LoadError for the file of a payload.
+
+    That is, if it was changed between the load and the end of the copy.
+    """
     waiting = bytearray()
-    opened: dict[Path, int] = {}
+    opened: dict[tuple[Path, FileStamp | None], tuple[FilePayload, int]] = {}
     begun = os.lseek(fd, 0, os.SEEK_CUR)
     with ExitStack() as stack:
         for piece in pieces:
@@ -42,17 +45,20 @@ def write_pieces(fd: int, pieces: Iterable[Piece]) -> None:
             _write(fd, waiting)
             waiting.clear()
             if isinstance(piece, FilePayload):
-                if piece.path not in opened:
-                    opened[piece.path] = stack.enter_context(piece.open()).fileno()
+                key = piece.path, piece.stamp
+                if key not in opened:
+                    opened[key] = piece, stack.enter_context(piece.open()).fileno()
                 end = piece.offset + piece.length
                 for start in range(piece.offset, end, WRITEBACK_STEP):
-                    _copy(opened[piece.path], fd, start, min(start + WRITEBACK_STEP, end), piece.path)
+                    _copy(opened[key][1], fd, start, min(start + WRITEBACK_STEP, end), piece.path)
                     begun = _start_writeback(fd, begun)
             elif isinstance(piece, BufferPayload):
                 _write(fd, piece.buffer)
             elif not isinstance(piece, bytes):
                 _write(fd, piece.read())
         _write(fd, waiting)
+        for piece, source in opened.values():
+            piece.require_unchanged(source)
 
 
 def _start_writeback(fd: int, begun: int) -> int:

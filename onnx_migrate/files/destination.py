@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.remote.upload import IN_PLACE, check_url
+from onnx_migrate.opening.real_path import real_path
 from onnx_migrate.url import is_url, resolve_file_url, same_place
 
-__all__ = ["check_file", "check_not_source", "check_target", "refuse_source"]
+__all__ = [
+    "check_file",
+    "check_not_source",
+    "check_target",
+    "open_descriptor",
+    "refuse_source",
+    "resolve_links",
+]
 
 
 PERMISSION = "change its permissions or choose another output path"
 """What helps where writing is not permitted."""
+
+_INSTEAD = (
+    "pipes and devices are not replaced: give a file's path; - is standard output, and --check writes nothing"
+)
+"""What helps where the path of a model is not that of a file."""
+
+_DESCRIPTORS = re.compile(r"/dev/fd|/proc/(\d+|self)(/task/\d+)?/fd")
+"""The folders whose entries are the open files of a process."""
 
 
 def check_target(
@@ -34,10 +52,23 @@ def check_target(
 
 
 def check_file(
-    path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, in_place: bool = False
+    path: str | os.PathLike[str],
+    *,
+    source: str | os.PathLike[str] | None = None,
+    in_place: bool = False,
+    instead: str = _INSTEAD,
 ) -> bool:
-    """Return whether there is a file at a path. Raises SaveError as `check_target` does."""
-    label, target = os.fspath(path), Path(os.path.realpath(path))
+    """Return whether there is a file at a path. Raises SaveError as `check_target` does.
+
+    `instead` is the hint for a pipe, a device, or what else is not a file.
+    """
+    label, target = os.fspath(path), resolve_links(path)
+    if label.endswith((os.sep, "/")) and not os.path.exists(target):
+        raise SaveError(
+            f"{label} names a directory", code="is-directory", hint="give the path of a file in it"
+        )
+    if open_descriptor(label) is not None:
+        raise SaveError(f"{label} is what a process has open, not a file to be replaced", hint=instead)
     try:
         folder_exists = stat.S_ISDIR(target.parent.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -61,14 +92,48 @@ def check_file(
     if stat.S_ISDIR(mode):
         raise SaveError(f"{label} is a directory", code="is-directory", hint="give the path of a file in it")
     if not stat.S_ISREG(mode):
-        raise SaveError(
-            f"{label} is not a regular file", hint="pipes and devices cannot be written: give a file's path"
-        )
+        raise SaveError(f"{label} is not a regular file", hint=instead)
     if not _writable(target, os.W_OK):
         raise SaveError(f"{label}: no permission to write to this file", hint=PERMISSION)
-    if source is not None and not in_place and same_place(str(target), os.fspath(source)):
+    if source is not None and not in_place and _is_same(str(target), os.fspath(source)):
         raise SaveError(f"{label} is the source model itself", code="in-place", hint=IN_PLACE)
     return True
+
+
+def resolve_links(path: str | os.PathLike[str]) -> Path:
+    """Return the absolute path that a path leads to. Raises SaveError where a link cannot be followed.
+
+    os.path.realpath takes a link that it cannot read for a file, which would then be replaced in place of its target.
+    """
+    target = Path(real_path(path))
+    try:
+        if stat.S_ISLNK(target.lstat().st_mode):
+            target.stat()  # the reason, such as links that lead in a circle
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise _unusable(os.fspath(path), error) from error
+    return target
+
+
+def open_descriptor(path: str | os.PathLike[str]) -> int | None:
+    """Return the number of the open file that a path leads to, as /dev/stdout and /dev/fd/63 do; None for other paths.
+
+    -1 for one of another process. To replace what such a path leads to would take it from those who have it open.
+    """
+    current = os.path.abspath(path)
+    for _ in range(40):  # as many links as Linux follows
+        folder, name = os.path.split(current)
+        folder = real_path(folder)
+        found = _DESCRIPTORS.fullmatch(folder)
+        if found is not None and name.isdecimal():
+            return int(name) if found[1] in (None, "self", str(os.getpid())) else -1
+        try:
+            current = os.path.join(folder, os.readlink(os.path.join(folder, name)))
+        except (OSError, ValueError):
+            return None
+    return None
 
 
 def check_not_source(targets: Iterable[str | os.PathLike[str]], origin: Iterable[str]) -> None:
@@ -83,7 +148,7 @@ def check_not_source(targets: Iterable[str | os.PathLike[str]], origin: Iterable
 def refuse_source(target: str, origin: Iterable[str]) -> None:
     """Raise SaveError (`would-overwrite`) if a path or URL is one of the files of `origin` (see `Model.origin`)."""
     for name in origin:
-        if same_place(target, name):
+        if _is_same(target, name):
             raise SaveError(
                 f"{target} is a file that the model is read from",
                 code="would-overwrite",
@@ -94,6 +159,14 @@ def refuse_source(target: str, origin: Iterable[str]) -> None:
 def _unusable(label: str, error: OSError) -> SaveError:
     """Return the error for a path that cannot be looked up: too long a name, or links that lead in a circle."""
     return SaveError(f"{label} cannot be written: {error.strerror}", hint="choose another output path")
+
+
+def _is_same(target: str, other: str) -> bool:
+    """Return what `same_place` does. Raises SaveError where that cannot be found out."""
+    try:
+        return same_place(target, other)
+    except OSError as error:
+        raise _unusable(target, error) from error
 
 
 def _writable(path: Path, mode: int) -> bool:

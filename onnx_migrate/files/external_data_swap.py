@@ -5,36 +5,43 @@ first, and the rename of the model decides. Where the old model's data has the n
 
 1. The new data takes a hidden name, `.NAME.onnx.data.1` or `.2`.
 2. The new model, which refers to its data by that name, takes NAME.onnx: this rename decides.
-3. The data takes the name NAME.onnx.data too, a model that refers to it by that name replaces the other, and the hidden name is
-   removed.
+3. The old data is removed, a copy of the new takes the name NAME.onnx.data, a model that refers to it by that name replaces the
+   other, and the hidden name is removed. It is a copy, not a second hard link, since onnx.load refuses data with two links, and
+   a save may be killed here; a file system that can copies by sharing blocks.
 
 What fails before the decision is undone, and the old model is there with its data. What fails after it leaves the whole new
-model, with its data at a hidden name or the old data beside it, and is a warning. A mark, `.NAME.onnx.data.owned`, says which
-data files saves wrote, so that the next save of the model removes what a killed one left. Files are moved with rename(2) and
-their folder synchronised with fsync(2), see `atomic_file`.
+model, with its data at a hidden name or the old data beside it, and is a remark. SIGINT and SIGTERM wait until all is
+done. A mark, `.NAME.onnx.data.owned`, says which data files saves wrote, so that the next save of the model removes what a
+killed one left. Files are moved with rename(2) and their folder synchronised with fsync(2), see `atomic_file`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import shutil
-import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 
 from onnx_migrate.errors import LoadError, SaveError
-from onnx_migrate.files.atomic_file import NewFile, fsync_folder, remove_leftovers
-from onnx_migrate.files.load import from_file
-from onnx_migrate.model.payloads import FileStamp, file_stamp
+from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
+from onnx_migrate.files.reading import from_file
+from onnx_migrate.isolate.signals import STOPS, blocked
+from onnx_migrate.model.payloads import FilePayload, FileStamp, file_stamp
 from onnx_migrate.model.tensors import location_of, tensors
 from onnx_migrate.model.weights import Weights
+from onnx_migrate.opening.listing import exists, listed
+from onnx_migrate.remarks import remark
 from onnx_migrate.url import same_place
 
-__all__ = ["ExternalDataSwap"]
+__all__ = ["ExternalDataSwap", "hidden_names"]
+
+
+def hidden_names(target: Path) -> tuple[str, str]:
+    """Return the names that data of the model at `target` has while it is replaced."""
+    return f".{target.name}.data.1", f".{target.name}.data.2"
 
 
 class ExternalDataSwap:
@@ -48,14 +55,14 @@ class ExternalDataSwap:
         self.label = label
         self.data = target.with_name(target.name + ".data")
         self.mark = target.with_name(f".{target.name}.data.owned")
-        self._hidden = [target.with_name(f".{target.name}.data.{number}") for number in (1, 2)]
+        self._hidden = [target.with_name(name) for name in hidden_names(target)]
         self._is_needed = any(same_place(str(self.data), file) for file in needed)
         names = (self.data, *self._hidden)
-        self._locations = _locations(target, label) if any(map(_exists, names)) else frozenset()
+        self._locations = _locations(target, label) if any(map(exists, names)) else frozenset()
 
     def check_replaceable(self) -> None:
         """Raise SaveError (`would-overwrite`) if the data file is not that of the model at the target alone."""
-        if not _exists(self.data):
+        if not exists(self.data):
             return
         holds = ""
         if self._is_needed:
@@ -63,7 +70,7 @@ class ExternalDataSwap:
         elif not self._is_owned():
             holds = f"does not belong to {self.label}"
         elif (other := self._other_reader()) is not None:
-            holds = f"holds weights of {other.name} too"
+            holds = f"{'holds' if other.certain else 'may hold'} weights of {other} too"
         if holds:
             raise SaveError(
                 f"{self.label}: its external data would be written to {self.data}, which exists and {holds}",
@@ -86,40 +93,45 @@ class ExternalDataSwap:
 
         `model_with_data_at` returns the same model with its data at another name. Raises OSError; then all is as before.
         """
-        if data is not None and _exists(self.data):
+        if data is not None and exists(self.data):
             hidden = next(path for path in self._hidden if path.name not in self._locations)
-            with self._undone_on_error(data) as put, model_with_data_at(hidden.name) as first:
-                self._write_mark([*_stamps(self.data), data.stamp()])
-                put(hidden)
-                first.put()
-            with _as_warning(self.label):
-                self._rename_data(hidden, model)
-                self._tidy()
+            with model_with_data_at(hidden.name) as first, blocked(*STOPS):
+                with self._undone_on_error(data, first) as put:
+                    self._write_mark([*_stamps(self.data), data.stamp()])
+                    put(hidden)
+                    first.put()
+                with _as_remark(f"{self.label} is written, but its data stays in {hidden.name}"):
+                    self._copy_data(hidden, data.stamp(), model)
+                    with self._tidying():
+                        self._tidy()
             return
-        old = self._replaced_data()
-        with self._undone_on_error(data) as put:
-            self._write_mark([*_stamps(old), *([data.stamp()] if data is not None else [])])
-            put(self.data)
+        old, doubt = self._replaced_data()
+        with blocked(*STOPS):
+            with self._undone_on_error(data, model) as put:
+                self._write_mark([*_stamps(old), *([data.stamp()] if data is not None else [])])
+                put(self.data)
+                model.put()
+            with self._tidying():
+                if old is not None and not doubt:
+                    old.unlink(missing_ok=True)
+                self._tidy(keep_mark=bool(doubt))
+            if doubt:
+                remark(f"{self.label} is written, but {doubt}")
+
+    def _copy_data(self, hidden: Path, stamp: FileStamp, model: NewFile) -> None:
+        """Copy data from a hidden name to NAME.onnx.data, and let the model that refers to it there take the target."""
+        self.data.unlink(missing_ok=True)  # first, so that there is never room needed for three
+        with NewFile(hidden, [FilePayload(hidden, 0, stamp[2], stamp=stamp)]) as copy:
+            self._write_mark([stamp, copy.stamp()])
+            copy.put(self.data)
             model.put()
-        with _as_warning(self.label):
-            if old is not None:
-                old.unlink(missing_ok=True)
-            self._tidy()
-
-    def _rename_data(self, hidden: Path, model: NewFile) -> None:
-        """Give data at a hidden name the name NAME.onnx.data, and let the model that refers to it there take the target.
-
-        onnx.load refuses data with two hard links, so this is short: the files are written already.
-        """
-        copy = hidden.with_name(f"{hidden.name}.tmp")
-        _link_or_copy(hidden, copy)
-        os.replace(copy, self.data)
-        fsync_folder(self.target.parent)
-        model.put()
 
     @contextlib.contextmanager
-    def _undone_on_error(self, data: NewFile | None) -> Iterator[Callable[[Path], None]]:
-        """Yield what puts the data at a name; if the block raises, the data and a new mark are removed again."""
+    def _undone_on_error(self, data: NewFile | None, model: NewFile) -> Iterator[Callable[[Path], None]]:
+        """Yield what puts the data at a name; if the block raises, the data and a new mark are removed again.
+
+        They stay where the model has its name all the same, as after a signal or an error that came with its rename.
+        """
         placed: list[Path] = []
 
         def put(path: Path) -> None:
@@ -127,30 +139,40 @@ class ExternalDataSwap:
                 placed.append(path)
                 data.put(path)
 
-        marked = _exists(self.mark)
+        marked = exists(self.mark)
         try:
             yield put
         except BaseException:
-            for path in (*placed, *([] if marked else [self.mark])):
-                with contextlib.suppress(OSError):
-                    path.unlink(missing_ok=True)
+            if not model.has_name(self.target):
+                for path in (*placed, *([] if marked else [self.mark])):
+                    with contextlib.suppress(OSError):
+                        path.unlink(missing_ok=True)
             raise
 
-    def _replaced_data(self) -> Path | None:
-        """Return the data file of the old model, if nothing needs it afterwards."""
-        if self._is_needed or not _exists(self.data) or not self._is_owned() or self._other_reader():
-            return None
-        return self.data
+    def _replaced_data(self) -> tuple[Path | None, str]:
+        """Return the data file of the old model, if nothing is known to need it afterwards, and why it may be needed."""
+        if self._is_needed or not exists(self.data) or not self._is_owned():
+            return None, ""
+        other = self._other_reader()
+        if other is None:
+            return self.data, ""
+        if other.certain:
+            return None, ""
+        return self.data, f"its old data {self.data.name} is kept, since it may hold weights of {other}"
 
-    def _tidy(self) -> None:
+    def _tidy(self, *, keep_mark: bool = False) -> None:
         """Remove the mark, and data at hidden names unless the new model refers to it."""
-        self.mark.unlink(missing_ok=True)
-        left = [path for path in self._hidden if _exists(path)]
+        if not keep_mark:
+            self.mark.unlink(missing_ok=True)
+        left = [path for path in self._hidden if exists(path)]
         if left:
             new = _locations(self.target, self.label)
             for path in left:
                 if path.name not in new:
                     path.unlink()
+
+    def _tidying(self) -> contextlib.AbstractContextManager[None]:
+        return _as_remark(f"{self.label} is written, but what was there before could not be tidied up")
 
     def _is_owned(self) -> bool:
         """Return whether the data file belongs to the model at the target, or was left by a killed save."""
@@ -158,17 +180,19 @@ class ExternalDataSwap:
 
     def _is_copy(self) -> bool:
         """Return whether the data file is a copy of the model's data, which has a hidden name still."""
-        hidden = [path for path in self._hidden if path.name in self._locations and _exists(path)]
+        hidden = [path for path in self._hidden if path.name in self._locations and exists(path)]
         return any(path.stat().st_size == self.data.stat().st_size for path in hidden)
 
-    def _other_reader(self) -> Path | None:
-        """Return another model of the folder that refers to the data file, None if there is none."""
-        for path in sorted(self.target.parent.glob("*.onnx")):
-            # A model that cannot be read now may still refer to the data.
-            with contextlib.suppress(LoadError):
-                if path.name == self.target.name or self.data.name not in _locations(path, str(path)):
-                    continue
-            return path
+    def _other_reader(self) -> _Reader | None:
+        """Return another model of the folder that refers to the data file, or may do so; None if there is none."""
+        for path in listed(self.target.parent, "*.onnx"):
+            if path.name == self.target.name:
+                continue
+            try:
+                if self.data.name in _locations(path, str(path)):
+                    return _Reader(path.name)
+            except LoadError as error:
+                return _Reader(path.name, error.reason)
         return None
 
     def _write_mark(self, stamps: Iterable[FileStamp]) -> None:
@@ -187,17 +211,19 @@ class ExternalDataSwap:
             return False
 
 
-def _exists(path: Path) -> bool:
-    """Return whether there is a file; unlike os.path.exists, raise OSError where that cannot be found out."""
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            return False
-        raise
-    return True
+@dataclass(frozen=True)
+class _Reader:
+    """A model that refers to the data file, by its name; or one that may do so, and why that cannot be found out."""
+
+    name: str
+    reason: str = ""
+
+    @property
+    def certain(self) -> bool:
+        return not self.reason
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.reason})" if self.reason else self.name
 
 
 def _stamps(path: Path | None) -> list[FileStamp]:
@@ -222,22 +248,9 @@ def _locations(path: Path, label: str) -> frozenset[str]:
 
 
 @contextlib.contextmanager
-def _as_warning(label: str) -> Iterator[None]:
-    """Turn an error into a warning: the new model is in place, whole, and the next save of it tidies up."""
+def _as_remark(text: str) -> Iterator[None]:
+    """Turn an error into a remark: the new model is in place, whole, and the next save of it tidies up."""
     try:
         yield
     except (OSError, LoadError) as error:
-        warnings.warn(
-            f"{label} is written, but what was there before could not be tidied up: {error}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    """Make the content of `source` available at `target` too."""
-    target.unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:  # a file system without hard links
-        shutil.copy2(source, target)
+        remark(f"{text}: {error}")

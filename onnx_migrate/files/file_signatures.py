@@ -7,9 +7,18 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Malformed, decode_varint, encode_varint
+from onnx_migrate.files.wire.protobuf import (
+    BYTES,
+    FIXED32,
+    FIXED64,
+    GROUP,
+    VARINT,
+    Malformed,
+    decode_varint,
+    encode_varint,
+)
 
-__all__ = ["HEAD", "describe", "not_a_model"]
+__all__ = ["HEAD", "describe", "may_be_model", "not_a_model"]
 
 HEAD = 4096
 """How many of a file's first bytes are needed to recognise it."""
@@ -65,6 +74,15 @@ def describe(head: bytes) -> tuple[str, str]:
     if low.startswith("<?xml"):
         return "XML, perhaps an OpenVINO model", "give the ONNX model it was made from"
     return "text", ""
+
+
+def may_be_model(head: bytes) -> bool:
+    """Return whether a file that begins with these bytes may be a model, perhaps with a field first that onnx does not know."""
+    try:
+        tag, _ = decode_varint(head, 0, len(head))
+    except Malformed:
+        return False
+    return tag >> 3 > 0 and tag & 7 in (VARINT, FIXED64, BYTES, GROUP, FIXED32) and not describe(head)[0]
 
 
 def _is_text(head: bytes) -> bool:

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from google.protobuf.message import EncodeError
 from onnx import TensorProto
 
-from onnx_migrate.errors import SaveError
+from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files.atomic_file import NewFile, folder_lock, remove_leftovers
-from onnx_migrate.files.destination import check_file, refuse_source
-from onnx_migrate.files.external_data_swap import ExternalDataSwap
+from onnx_migrate.files.byte_copy import write_pieces
+from onnx_migrate.files.destination import check_file, refuse_source, resolve_links
+from onnx_migrate.files.external_data_swap import ExternalDataSwap, hidden_names
 from onnx_migrate.files.load import structure_digest
 from onnx_migrate.files.remote.upload import check_url, upload
+from onnx_migrate.files.to_proto import inline
 from onnx_migrate.files.wire.assemble import ExternalLocation, assemble
 from onnx_migrate.files.wire.rebuild import Piece, total_size
+from onnx_migrate.isolate.temporary import TemporaryFolder
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.payloads import FilePayload, Payload
+from onnx_migrate.model.payloads import FilePayload, Payload, file_stamp
 from onnx_migrate.model.tensors import location_of
 from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY
+from onnx_migrate.opening.real_path import real_path
 from onnx_migrate.url import basename, is_url, resolve_file_url, same_place
 
-__all__ = ["save"]
+__all__ = ["Beside", "save", "write"]
+
+Beside = Callable[[int], AbstractContextManager[object]]
+"""Makes the context in which the files of a model take their names; the argument is how many bytes they have."""
 
 ONE_FILE_LIMIT = 2**31 - 1
 """The most bytes of a serialised model that protobuf reads."""
@@ -35,7 +42,12 @@ PAGE, LINE, LARGE = 4096, 64, 1 << 20
 
 
 def save(
-    model: Model, path: str | os.PathLike[str], *, external: bool = False, in_place: bool = False
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    external: bool = False,
+    in_place: bool = False,
+    beside: Beside | None = None,
 ) -> None:
     """Write the model to `path`, copying its payloads from the files that hold them.
 
@@ -51,6 +63,9 @@ def save(
 
     To a URL the files are written locally and sent by `upload`, also in place.
 
+    `beside` makes a context that is entered when all is written under temporary names, and in which it takes its place: what
+    the context raises ends the save, and it sees the error where the model does not get its name.
+
     Raises SaveError (`in-place`, `would-overwrite`, `no-such-folder`, `is-directory`, `cannot-write`), and LoadError
     if a file that holds payloads has changed, or the model that is replaced cannot be read. After an error, and if the
     process is killed, the model that was at `path` is still there, with its data.
@@ -59,16 +74,17 @@ def save(
     if is_url(label):
         check_url(label, source=next(iter(model.origin), None), in_place=in_place)
         refuse_source(label, model.origin[1:])
-        with tempfile.TemporaryDirectory(prefix="onnx-migrate-") as folder:
+        with TemporaryFolder() as folder:
             written = Path(folder, basename(label))
             try:
                 save(model, written, external=external)
             except SaveError as error:
                 raise SaveError(f"{label}: {error.reason}", code=error.code, hint=error.hint) from error
-            upload(written, label)
+            with _within(beside, [written, written.with_name(f"{written.name}.data")]):
+                upload(written, label)
         return
     try:
-        _save(model, Path(os.path.abspath(label)), label, external, in_place)
+        _save(model, Path(os.path.abspath(label)), label, external, in_place, beside)
     except OSError as error:
         raise SaveError(f"{label}: cannot be written: {error.strerror or error}") from error
     except (EncodeError, ValueError) as error:
@@ -77,19 +93,47 @@ def save(
         ) from error
 
 
-def _save(model: Model, path: Path, label: str, external: bool, in_place: bool) -> None:
-    target = Path(os.path.realpath(path))
+def write(model: Model, file: BinaryIO) -> None:
+    """Write the model as one file to the end of an open file. Raises SaveError over 2 GB, LoadError as `save` does, OSError."""
+    pieces, data, _ = _layout(model, "model.onnx.data", external=False, keeps=lambda location: False)
+    if data:
+        raise SaveError(
+            "the result is over 2 GB and needs two files, but this takes one", hint="name a file as OUTPUT"
+        )
+    try:
+        number = file.fileno()
+    except OSError:  # in memory, as a BytesIO is
+        file.write(inline(model).SerializeToString())
+        return
+    write_pieces(number, pieces)
+
+
+def _within(beside: Beside | None, files: list[Path]) -> AbstractContextManager[object]:
+    return (
+        nullcontext() if beside is None else beside(sum(map(os.path.getsize, filter(os.path.exists, files))))
+    )
+
+
+def _save(
+    model: Model, path: Path, label: str, external: bool, in_place: bool, beside: Beside | None
+) -> None:
+    target = resolve_links(path)
     source = next(iter(model.origin), None)
     exists = check_file(label, source=source, in_place=in_place)
     replaces_source = exists and source is not None and same_place(str(target), source)
     # The references stay valid only where they are resolved in the same folder as before.
-    same_folder = os.path.realpath(path.parent) == os.path.realpath(model.weights.folder or "")
-    keep_external = replaces_source and same_folder
-    pieces, data, used = _layout(model, f"{target.name}.data", external, keep_external)
+    same_folder = real_path(path.parent) == real_path(model.weights.folder or "")
+    # What an interrupted save left at a hidden name takes its own name again.
+    to_move = hidden_names(target) if external else ()
+
+    def keeps(location: str) -> bool:
+        return replaces_source and same_folder and os.path.normpath(location) not in to_move
+
+    pieces, data, used = _layout(model, f"{target.name}.data", external, keeps)
     needed = {*map(os.fspath, used), *model.origin}
     refuse_source(label, sorted(needed - {source}))
     read = [os.fspath(path) for path in used] if replaces_source else sorted(needed)
-    if data and os.path.realpath(path.parent) != str(target.parent):
+    if data and real_path(path.parent) != str(target.parent):
         raise SaveError(
             f"{label} is a link into another folder: external data beside the link's target would not be found from it",
             hint=f"write to {target}",
@@ -98,7 +142,7 @@ def _save(model: Model, path: Path, label: str, external: bool, in_place: bool) 
         ExternalDataSwap(target, label, read).check_replaceable()  # before the weights are copied
 
     def with_data_at(name: str) -> NewFile:
-        return NewFile(target, _layout(model, name, external, keep_external)[0])
+        return NewFile(target, _layout(model, name, external, keeps)[0])
 
     with ExitStack() as stack:
         data_file = target.with_name(f"{target.name}.data")
@@ -108,9 +152,26 @@ def _save(model: Model, path: Path, label: str, external: bool, in_place: bool) 
         swap = ExternalDataSwap(target, label, read)
         if data:
             swap.check_replaceable()
+        if replaces_source:
+            _require_same(model, target)
         remove_leftovers(target)
         swap.remove_leftovers()
+        if beside is not None:
+            stack.enter_context(beside(sum(file.stamp()[2] for file in (new_model, new_data) if file)))
         swap.publish(new_model, new_data, with_data_at)
+    if replaces_source:
+        with suppress(OSError):  # it is written; a second save of the same model refuses to replace it then
+            model.stamp = file_stamp(target.stat())
+
+
+def _require_same(model: Model, target: Path) -> None:
+    """Raise LoadError if the model at the target is no longer the one that was read, so that nobody's work is lost."""
+    if model.stamp is not None and file_stamp(target.stat()) != model.stamp:
+        raise LoadError(
+            f"{target} has changed since the model was read",
+            code="source-changed",
+            hint="run it again, on the model that is there now",
+        )
 
 
 Region = tuple[int, Payload]
@@ -118,11 +179,11 @@ Region = tuple[int, Payload]
 
 
 def _layout(
-    model: Model, name: str, external: bool, keep_external: bool
+    model: Model, name: str, external: bool, keeps: Callable[[str], bool]
 ) -> tuple[list[Piece], list[Region], set[Path]]:
     """Return the pieces of the model's file, the regions of its data file `name`, and the files that payloads are in.
 
-    With `keep_external`, references to the source's own external data stay as they are.
+    `keeps` says of a location of the source's own external data whether references to it stay as they are.
     """
     weights = model.weights
     used: set[Path] = set()
@@ -133,7 +194,7 @@ def _layout(
         if isinstance(payload, FilePayload):
             used.add(payload.path)
             is_inside = payload.path == weights.source or location_of(tensor).startswith(MEMORY)
-            if keep_external and not is_inside:
+            if not is_inside and keeps(location_of(tensor)):
                 return None
         return payload
 

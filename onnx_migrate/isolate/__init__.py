@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from onnx_migrate.isolate.cancellation import CancelToken, check_cancelled, stoppable
 from onnx_migrate.isolate.child import Listener, mark, say
 from onnx_migrate.isolate.endings import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut
+from onnx_migrate.isolate.forked import call_in_fork
 from onnx_migrate.isolate.limits import Limits
 from onnx_migrate.isolate.native_output import captured_output
 from onnx_migrate.isolate.program import Program
 from onnx_migrate.isolate.worker import Worker, run
 
 __all__ = [
+    "CancelToken",
     "Crashed",
     "Ending",
     "Limits",
@@ -20,8 +23,11 @@ __all__ = [
     "Returned",
     "TimedOut",
     "Worker",
+    "call_in_fork",
     "captured_output",
+    "check_cancelled",
     "mark",
     "run",
     "say",
+    "stoppable",
 ]

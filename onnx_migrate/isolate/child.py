@@ -32,6 +32,7 @@ __all__ = [
     "Function",
     "Listener",
     "call",
+    "forget_parent",
     "mark",
     "pack",
     "say",
@@ -54,6 +55,9 @@ Listener = Callable[[str], None]
 
 _LENGTH = struct.Struct("<Q")
 
+_LONGEST_CAUSE = 300
+"""How many characters of a library's message are told of what lacked memory."""
+
 _current = threading.local()
 
 
@@ -72,6 +76,11 @@ def say(text: str) -> None:
         listen(text)
 
 
+def forget_parent() -> None:
+    """Send nothing to a parent any more: in a fork of a child, whose messages would be taken for the child's."""
+    _current.__dict__.clear()
+
+
 def call(
     function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], listen: Listener | None = None
 ) -> Ending:
@@ -83,15 +92,19 @@ def call(
             function = getattr(importlib.import_module(module), name)
             assert callable(function)
         return Returned(function(*args, **kwargs))
-    except MemoryError:
-        return OutOfMemory(None, stage=_current.stage)
+    except MemoryError as error:
+        return OutOfMemory(None, stage=_current.stage, cause=_one_line(error))
     except Exception as error:
         return _raised(error)
 
 
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:_LONGEST_CAUSE]
+
+
 def _raised(error: Exception) -> Ending:
     if names_lack_of_memory(str(error)):
-        return OutOfMemory(None, log=str(error), stage=_current.stage)
+        return OutOfMemory(None, log=str(error), stage=_current.stage, cause=_one_line(error))
     own = error if isinstance(error, MigrateError) else None
     return Raised(type(error).__name__, str(error), traceback.format_exc(), _current.stage, own)
 

@@ -7,20 +7,41 @@ from typing import Any
 
 from onnx_migrate.errors import MigrateError
 
-__all__ = ["Crashed", "Ending", "OutOfMemory", "Raised", "Returned", "TimedOut", "names_lack_of_memory"]
+__all__ = [
+    "Crashed",
+    "Ending",
+    "OutOfMemory",
+    "Raised",
+    "Returned",
+    "TimedOut",
+    "names_lack_of_memory",
+    "what_helps",
+]
 
 _OUT_OF_MEMORY = (
     "MemoryError",
     "bad_alloc",
     "bad allocation",
-    "Failed to allocate memory",
+    "ailed to allocate memory",
     "Cannot allocate memory",
+    "Unable to allocate",  # NumPy
+    "Memory allocation still failed",  # OpenBLAS
+    "smaller than requested bytes",  # ONNX Runtime's arena
+    "ut of memory",
+    "ot enough memory",
+    "failed to map segment",  # of a library, which the system loads
+    "start new thread",  # Python: a thread needs memory for its stack
+    "pthread_create failed",
+    "Thread creation failed",
 )
 
 
 def names_lack_of_memory(text: str) -> bool:
     """Return whether a message or log says that an allocation failed, in the words of Python, C++ or ONNX Runtime."""
     return any(sign in text for sign in _OUT_OF_MEMORY)
+
+
+_SENT = frozenset({"SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGKILL"})
 
 
 @dataclass(frozen=True)
@@ -52,7 +73,14 @@ class Crashed:
     log: str = ""
     stage: str = ""
 
+    @property
+    def from_outside(self) -> bool:
+        """Whether somebody else ended the process: the signal is none that a fault of the code raises."""
+        return self.signal in _SENT
+
     def __str__(self) -> str:
+        if self.from_outside:
+            return f"the process was ended from outside ({self.signal})"
         return f"the process crashed ({self.signal})"
 
 
@@ -75,10 +103,21 @@ class OutOfMemory:
     limit: int | None
     log: str = ""
     stage: str = ""
+    cause: str = ""
+    """What failed, in the words of the library that told it; "" if that is not known."""
 
     def __str__(self) -> str:
-        return "out of memory" + (f" (limit {self.limit / 2**30:.1f} GB)" if self.limit else "")
+        size = (self.limit or 0) / 2**30
+        limit = f" (limit {size:.1f} GB)" if size >= 1 else f" (limit {size:.2g} GB)" if size else ""
+        return f"out of memory{limit}" + (f": {self.cause}" if self.cause else "")
 
 
 Ending = Returned | Raised | Crashed | TimedOut | OutOfMemory
 """`log` is the end of what the process printed, `stage` the last `mark` that the function set."""
+
+
+def what_helps(ending: Ending) -> str:
+    """Return which option allows more of what a process lacked; "" if it lacked nothing."""
+    if isinstance(ending, TimedOut):
+        return "--timeout allows more time"
+    return "--memory-limit allows more memory" if isinstance(ending, OutOfMemory) else ""

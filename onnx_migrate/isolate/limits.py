@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
-__all__ = ["Limits", "limit_memory"]
+__all__ = ["Limits", "data_size", "limit_memory", "memory_limit"]
 
 
 def _most_of_memory() -> int | None:
@@ -34,12 +34,32 @@ class Limits:
         return cls(seconds) if memory is None else cls(seconds, memory)
 
 
-def limit_memory(memory: int) -> None:
-    """Limit this process to so many bytes of private writable memory, where the system can."""
+def limit_memory(memory: int | None) -> None:
+    """Limit this process to so many bytes of private writable memory, where the system can; None is no limit."""
     try:
         import resource
     except ImportError:
         return
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    soft = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+    if memory is None or (hard != resource.RLIM_INFINITY and memory > hard):
+        memory = hard
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, hard))
+
+
+def memory_limit() -> int | None:
+    """Return the bytes of private writable memory that this process may have, None if that is not limited."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    soft = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def data_size() -> int:
+    """Return the bytes of private writable memory that this process has, as Linux counts them for its limit; else 0."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError):
+        return 0

@@ -6,12 +6,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
+from onnx_migrate.isolate.cancellation import when_cancelled
 from onnx_migrate.isolate.endings import Crashed, Ending, OutOfMemory, TimedOut, names_lack_of_memory
+from onnx_migrate.isolate.temporary import TemporaryFolder
 
 __all__ = ["Supervised"]
 
@@ -39,8 +39,8 @@ class Supervised:
     ) -> None:
         self._memory = memory
         self._timed_out = False
-        self._temporary = tempfile.TemporaryDirectory(prefix="onnx-migrate-", ignore_cleanup_errors=True)
-        self.folder = Path(self._temporary.name)
+        self._temporary = TemporaryFolder()
+        self.folder = self._temporary.path
         self._log = self.folder / "log"
         try:
             with self._log.open("ab") as log:
@@ -51,10 +51,10 @@ class Supervised:
                     stderr=log,
                     start_new_session=True,
                     cwd=self.folder if in_folder else None,
-                    env={**environment, "TMPDIR": self._temporary.name},
+                    env={**environment, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.folder))},
                 )
         except OSError:
-            self._temporary.cleanup()
+            self._temporary.remove()
             raise
 
     def __exit__(self, *error: object) -> None:
@@ -75,17 +75,18 @@ class Supervised:
         for stream in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):  # a request that was not read is given up
                 stream.close()  # type: ignore[union-attr]
-        self._temporary.cleanup()
+        self._temporary.remove()
 
     @contextlib.contextmanager
     def _killed_after(self, seconds: float | None) -> Iterator[None]:
-        """Kill the child if the block takes longer; None is no limit."""
+        """Kill the child if the block takes longer, None is no limit, or the call is cancelled. Raises Stopped then."""
         timer = threading.Timer(seconds or 0.0, self._expire)
         timer.daemon = True
         if seconds is not None:
             timer.start()
         try:
-            yield
+            with when_cancelled(self.kill):
+                yield
         finally:
             timer.cancel()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 import onnx
 from onnx import AttributeProto
@@ -36,8 +37,10 @@ __all__ = [
     "node_label",
     "output_names",
     "producers",
+    "stored_weights",
     "subgraph_path",
     "subgraphs",
+    "weight_tensors",
 ]
 
 Body = onnx.GraphProto | onnx.FunctionProto
@@ -204,6 +207,30 @@ def initializer_types(graph: onnx.GraphProto) -> Iterator[tuple[str, int, tuple[
         yield tensor.name, tensor.data_type, tuple(tensor.dims)
     for sparse in graph.sparse_initializer:
         yield sparse.values.name, sparse.values.data_type, tuple(sparse.dims)
+
+
+def stored_weights(proto: onnx.ModelProto) -> Iterator[tuple[onnx.TensorProto, ...]]:
+    """Yield what a model stores as constants, in all its bodies: initializers and the values of Constants.
+
+    A sparse one is its values and its indices.
+    """
+    for located in bodies(proto):
+        body = located.body
+        if isinstance(body, onnx.GraphProto):
+            yield from ((tensor,) for tensor in body.initializer)
+            yield from ((sparse.values, sparse.indices) for sparse in body.sparse_initializer)
+        for node in body.node:
+            if node.op_type == "Constant" and is_onnx(node.domain):
+                for attribute in node.attribute:
+                    if attribute.name == "value":
+                        yield (attribute.t,)
+                    elif attribute.name == "sparse_value":
+                        yield attribute.sparse_tensor.values, attribute.sparse_tensor.indices
+
+
+def weight_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Yield the tensors of `stored_weights`."""
+    return chain.from_iterable(stored_weights(proto))
 
 
 def initializer_names(graph: onnx.GraphProto) -> set[str]:

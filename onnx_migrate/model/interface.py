@@ -109,10 +109,12 @@ def _kind(type_: onnx.TypeProto) -> str:
     return str(which or "?")
 
 
+_ELEMENTS = {dtype: name.lower() for name, dtype in TensorProto.DataType.items()}
+
+
 def _element(dtype: int) -> str:
     """Return the name of an element type, or its number if the installed onnx does not know it."""
-    known = dtype in TensorProto.DataType.values()
-    return str(TensorProto.DataType.Name(dtype).lower()) if known else f"type {dtype}"
+    return _ELEMENTS.get(dtype) or f"type {dtype}"
 
 
 def _shape(type_: onnx.TypeProto) -> tuple[int | str | None, ...] | None:

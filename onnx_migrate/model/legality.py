@@ -19,12 +19,14 @@ __all__ = ["check_legal", "node_faults"]
 
 
 def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
-    """Raise IllegalModel for the first node that is not valid at its body's opset.
+    """Raise IllegalModel for the first node that is not valid at its body's opset, InvalidModel for a value that none has.
 
     Checks the nodes of `domain`, by default ai.onnx, in the main graph, all sub-graphs and local functions; calls of
     local functions are not checked. Types are compared in all domains that the installed onnx knows.
     """
     for fault in chain(node_faults(proto, domain), type_faults(proto)):
+        if fault.code == "no-such-value":  # no pass writes one, so the model had it
+            raise fault.error()
         raise IllegalModel(fault.reason, where=fault.where)
 
 

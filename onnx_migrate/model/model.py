@@ -8,6 +8,7 @@ from pathlib import Path
 
 import onnx
 
+from onnx_migrate.model.payloads import FileStamp
 from onnx_migrate.model.weights import Weights
 
 __all__ = ["Model"]
@@ -21,6 +22,7 @@ class Model:
     `name` is what messages call the model: its path, or "<bytes>", "<ModelProto>".
     `keepalive` holds what the references need to stay readable, such as a temporary directory.
     `origin` names the files it was read from, by path or URL: its own, then those of its external data.
+    `stamp` is what its own file was then, None for bytes and protos.
     `load_seconds` is how long reading it took.
     """
 
@@ -29,6 +31,7 @@ class Model:
     name: str = "<ModelProto>"
     keepalive: object = None
     origin: tuple[str, ...] = ()
+    stamp: FileStamp | None = None
     load_seconds: float = 0.0
 
     @property
@@ -47,6 +50,14 @@ class Model:
             for name in self.origin[1:]
         ]
         return {own.name: own, **{name: own.parent / name for name in others}}
+
+    @property
+    def file_bytes(self) -> int | None:
+        """The size of the files that the model was read from, external data included; None if that is not known."""
+        try:
+            return sum(os.path.getsize(path) for path in self.files.values()) or None
+        except OSError:  # moved or deleted since
+            return None
 
     def copy(self) -> Model:
         """Return a second structure over the same weights; costs grow with the graph, not the weights."""

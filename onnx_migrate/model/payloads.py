@@ -11,6 +11,8 @@ from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.model.tensors import data_field, packed_bytes
+from onnx_migrate.opening import NotRegularError, open_regular
+from onnx_migrate.plural import count_of
 
 __all__ = ["BufferPayload", "FilePayload", "FileStamp", "Payload", "TensorPayload", "file_stamp"]
 
@@ -41,20 +43,33 @@ class FilePayload:
     def open(self) -> io.FileIO:
         """Open the file at its start. Raises LoadError when it is gone or has changed since the load."""
         try:
-            file = self.path.open("rb", buffering=0)
+            fd = open_regular(self.path)
+        except NotRegularError as error:
+            raise self._changed() from error
         except OSError as error:
             raise LoadError(f"{self.path}: {error.strerror}", code="missing-data") from error
-        if self.stamp is not None and file_stamp(os.fstat(file.fileno())) != self.stamp:
+        file = io.FileIO(fd)
+        try:
+            self.require_unchanged(fd)
+        except LoadError:
             file.close()
-            raise LoadError(
-                f"{self.path} has changed since the model was read",
-                code="source-changed",
-                hint="load the model again",
-            )
+            raise
         return file
 
+    def require_unchanged(self, fd: int) -> None:
+        """Raise LoadError if the open file is not the one of the load, or has been written to since."""
+        if self.stamp is not None and file_stamp(os.fstat(fd)) != self.stamp:
+            raise self._changed()
+
+    def _changed(self) -> LoadError:
+        return LoadError(
+            f"{self.path} has changed since the model was read",
+            code="source-changed",
+            hint="load the model again",
+        )
+
     def read(self) -> bytes:
-        """Return the bytes. Raises LoadError as `open` does, and when the file is too short."""
+        """Return the bytes. Raises LoadError as `open` does, and when the file is too short or changes meanwhile."""
         data = bytearray(self.length)
         view = memoryview(data)
         with self.open() as file:
@@ -66,6 +81,7 @@ class FilePayload:
                         f"{self.path} ends before byte {self.offset + self.length}", code="missing-data"
                     )
                 view = view[count:]
+            self.require_unchanged(file.fileno())
         return bytes(data)
 
 
@@ -120,7 +136,8 @@ class TensorPayload:
         data = bytes(self.tensor.raw_data) if name == "raw_data" else packed_bytes(self.tensor, name)
         if len(data) != self.length:
             raise LoadError(
-                f"tensor {self.tensor.name!r} has {len(data)} bytes of data, but its dims and type need {self.length}",
+                f"tensor {self.tensor.name!r} has {count_of(len(data), 'byte')} of data,"
+                f" but its dims and type need {self.length}",
                 code="bad-external-data",
             )
         return data

@@ -8,9 +8,12 @@ from collections.abc import Iterable, Mapping
 import onnx
 
 from onnx_migrate.errors import InvalidModel, Where
-from onnx_migrate.model.graphs import Body, LocatedBody, bodies, names_read
+from onnx_migrate.model.graphs import Body, LocatedBody, bodies, names_read, node_label
 
 __all__ = ["sort_model"]
+
+_SHOWN = 5
+"""How many nodes of a cycle a message names."""
 
 
 def sort_model(proto: onnx.ModelProto) -> list[str]:
@@ -29,7 +32,7 @@ def _sort(located: LocatedBody) -> bool:
     for index, node in enumerate(nodes):
         for name in node.output:
             if name and producer.setdefault(name, index) != index:
-                where = Where(located.path, node.name, node.op_type)
+                where = Where(located.path, node_label(node), node.op_type)
                 raise InvalidModel(
                     f"produces {name!r}, which another node of the same graph produces too",
                     code="not-ssa",
@@ -68,11 +71,28 @@ def _reorder(body: Body, needs: list[list[int]], path: str) -> None:
             if not waiting[follower]:
                 ready.append(follower)
     if len(order) < len(needs):
-        stuck = body.node[next(index for index, count in enumerate(waiting) if count)]
-        where = Where(path, stuck.name, stuck.op_type)
-        raise InvalidModel(
-            "reads a value that depends on its own output: the nodes form a cycle", code="cycle", where=where
-        )
+        raise _cycle(body, needs, {index for index, count in enumerate(waiting) if count}, path)
     nodes = list(body.node)
     del body.node[:]
     body.node.extend(nodes[index] for index in order)
+
+
+def _cycle(body: Body, needs: list[list[int]], stuck: set[int], path: str) -> InvalidModel:
+    """Return the error for a cycle among the nodes that could not be sorted: they are on one, or read from one."""
+    index, places, way = min(stuck), dict[int, int](), list[int]()
+    while index not in places:
+        places[index] = len(way)
+        way.append(index)
+        index = next(source for source in needs[index] if source in stuck)
+    cycle = [node_label(body.node[index]) for index in way[places[index] :]]
+    node = body.node[index]
+    others = [repr(label) for label in cycle[1:_SHOWN]]
+    if len(cycle) > _SHOWN:
+        others.append(f"{len(cycle) - _SHOWN:,} more")
+    through = f" through {', '.join(others)}" if others else ""
+    return InvalidModel(
+        f"reads its own output{through}: the nodes form a cycle",
+        code="cycle",
+        where=Where(path, cycle[0], node.op_type),
+        hint="correct the name of an input of one of them",
+    )

@@ -9,8 +9,7 @@ file, that file is the location, so the structure is itself a valid model with e
 from __future__ import annotations
 
 import os
-import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,8 @@ from onnx_migrate.errors import LoadError
 from onnx_migrate.model.payloads import FilePayload, FileStamp, Payload, file_stamp
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import byte_size, location_of, mark_external
+from onnx_migrate.opening import Folder, NotRegularError, OutsideError, open_beneath
+from onnx_migrate.plural import count_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,13 +47,17 @@ class Weights:
     """The payloads inside `source`, by offset and length."""
     digest: bytes | None = None
     """A hash of the structure as it was loaded; None unless all payloads are inside `source` (see `files.save`)."""
+    stamp: FileStamp | None = None
+    """What `source` was when it was read."""
+    folders: tuple[Folder, ...] = ()
+    """Where external data may be: the folders of `source` and of what it links to, as they were when it was opened."""
+    may_be_missing: bool = False
+    """Whether payloads that cannot be found count as absent, for a model of which only the structure is asked."""
     _stamps: dict[str, FileStamp] = field(default_factory=dict)
 
     def copy(self) -> Weights:
         """Return the payloads for a second structure; what either adds with `keep` the other does not have."""
-        return Weights(
-            self.folder, list(self.memory), self.source, dict(self.inside), self.digest, dict(self._stamps)
-        )
+        return replace(self, memory=list(self.memory), inside=dict(self.inside), _stamps=dict(self._stamps))
 
     def keep(self, tensor: TensorProto, payload: Payload) -> None:
         """Make `tensor` a reference to `payload`, in place, and clear its data fields."""
@@ -62,9 +67,18 @@ class Weights:
         self.memory.append(payload)
 
     def is_absent(self, tensor: TensorProto) -> bool:
-        """Return whether a tensor marked EXTERNAL names a file and the model was loaded without a folder."""
+        """Return whether a tensor marked EXTERNAL names a file that is not to be read: without a folder, or missing."""
         location = location_of(tensor)
-        return self.folder is None and location != "" and not location.startswith(MEMORY)
+        if location == "" or location.startswith(MEMORY):
+            return False
+        return self.folder is None or (self.may_be_missing and not self._is_found(tensor))
+
+    def _is_found(self, tensor: TensorProto) -> bool:
+        try:
+            self.payload(tensor)
+        except LoadError as error:
+            return error.code != "missing-data"
+        return True
 
     def payload(self, tensor: TensorProto) -> Payload:
         """Return the payload of a tensor marked EXTERNAL.
@@ -111,7 +125,7 @@ class Weights:
             length = expected if expected is not None else max(size - offset, 0)
         if expected is not None and length != expected:
             raise LoadError(
-                f"tensor {tensor.name!r} has external data of {length} bytes, but its dims and type need {expected}",
+                f"tensor {tensor.name!r} has external data of {count_of(length, 'byte')}, but its dims and type need {expected}",
                 code="bad-external-data",
             )
         if offset + length > size:
@@ -123,21 +137,29 @@ class Weights:
         return FilePayload(path, offset, length, stamp=stamped)
 
     def _checked(self, tensor: TensorProto, folder: Path, location: str) -> FileStamp:
-        """Return the stamp of the file at a location. Raises LoadError as `payload` does."""
-        path = folder / location
+        """Return the stamp of the file at a location. Raises LoadError as `payload` does.
+
+        What is opened later has the same stamp, and so is the same file, by whatever path it is reached.
+        """
         try:
-            real = Path(os.path.realpath(path))
-            # A model that is a symbolic link (as in the Hugging Face cache) may have its data in the folder of the link's target.
-            roots = [Path(os.path.realpath(folder))]
-            if self.source is not None:
-                roots.append(Path(os.path.realpath(self.source)).parent)
-            if os.path.isabs(location) or not any(real.is_relative_to(root) for root in roots):
-                raise LoadError(
-                    f"tensor {tensor.name!r} is stored in {location!r}, outside the model's folder {folder}",
-                    code="outside-folder",
-                    hint="move the file into that folder and write its location relative to it",
-                )
-            status = os.stat(real)
+            if not self.folders:
+                self.folders = (Folder.at(folder),)
+            fd = open_beneath(self.folders, location)
+            try:
+                return file_stamp(os.fstat(fd))
+            finally:
+                os.close(fd)
+        except OutsideError as error:
+            raise LoadError(
+                f"tensor {tensor.name!r} is stored in {location!r}, outside the model's folder {folder}",
+                code="outside-folder",
+                hint="move the file into that folder and write its location relative to it",
+            ) from error
+        except NotRegularError as error:
+            raise LoadError(
+                f"tensor {tensor.name!r} is stored in {folder / location}, which is not a regular file: {error.strerror}",
+                code="missing-data",
+            ) from error
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise LoadError(
@@ -145,12 +167,13 @@ class Weights:
                 code="missing-data",
                 hint="put the file with the external data into the folder of the model",
             ) from error
-        if not stat.S_ISREG(status.st_mode):
-            raise LoadError(
-                f"tensor {tensor.name!r} is stored in {path}, which is not a regular file",
-                code="missing-data",
-            )
-        return file_stamp(status)
+
+    def require_unchanged(self) -> None:
+        """Raise LoadError if a file with weights that were looked up is not what it was then."""
+        for payload in list(self.inside.values())[:1]:
+            payload.open().close()
+        for location, stamp in self._stamps.items():
+            FilePayload((self.folder or Path()) / location, 0, 0, stamp=stamp).open().close()
 
     def array(self, tensor: TensorProto) -> np.ndarray[Any, Any]:
         """Return the values of a tensor, EXTERNAL or not, in its own shape and type. Raises LoadError as `payload`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CODES"]
+__all__ = ["CODES", "GROUPS"]
 
 CODES = {
     # Errors of reading
@@ -13,6 +13,7 @@ CODES = {
     "missing-data": "The values of a tensor are stored in a separate file that does not exist or is too short. The message names that file: copy it into the model's folder. If the model was passed as bytes or through stdin, pass its path instead, so that the folder is known.",
     "no-such-file": "No file has this name. Check the path; relative paths start at the working folder.",
     "not-onnx": "The bytes are not a serialised ModelProto. Usually the file is a downloaded HTML page, a Git LFS pointer (run git lfs pull) or an archive that must be unpacked first.",
+    "not-utf8": "A name in the model, of a value, an operator or a domain, is not UTF-8, as protobuf demands of text. Runtimes differ in what they make of it. The message has the field and its first bytes: correct the program that wrote it, or export the model again.",
     "outside-folder": "The model stores a tensor in a file outside its own folder, after symbolic links are resolved. For safety nothing outside that folder is read. Move the data file into the model's folder and make its location relative.",
     "source-changed": "The model's file or one of its weight files changed while the migration ran. Run it again when nothing writes to these files.",
     "truncated": "The file ends in the middle of the model. Export, download or copy it again.",
@@ -31,7 +32,7 @@ CODES = {
     "no-such-import": "The model or a function imports an opset of ai.onnx below 1, and there is none. Set the version that the model was written for.",
     "no-such-value": "An attribute has a value that its operator does not have at the model's opset, though its type is right. The message lists the values that it has. If the value was introduced later, as Pad's mode wrap with opset 19, migrate to that opset or a newer one; otherwise correct the node.",
     "not-ssa": "Two nodes write an output of the same name, or a node writes one that is an input or initializer, so it is unclear which one other nodes read. Rename one of the outputs.",
-    "output-not-produced": "The graph, or a function, returns a value that no input, initializer or node of it defines. Correct the name of the output, or leave the output out.",
+    "output-not-produced": "The graph, or a function, returns a value that no input, initializer or node of it defines. Correct the name of the output, or leave the output out. A graph without any output computes nothing, and is refused too.",
     "recursive-function": "A local function calls itself, directly or through other functions. The standard has no recursion, and no runtime can run the model.",
     "string-in-raw-data": "A tensor of strings holds its data in raw_data or external data, where strings cannot be. They must be in string_data: write the tensor with onnx.helper.make_tensor.",
     "two-data-forms": "A tensor holds data in two of its fields, for example in raw_data and float_data, so it is unclear which one counts. Only one may be set.",
@@ -62,17 +63,22 @@ CODES = {
     "runtime-not-installed": "The runtime given with --prove-in or --in is not installed in this Python, in the FOLDER after @, or in the version after ==. The message has the command that installs it, and docs/proving.md what each needs. Nothing was done.",
     "two-names": "One axis, or two axes that must always be equal, were given two names. Use one name for both.",
     "unknown-symbol": "No input has a dim of this name. onnx-migrate inspect MODEL shows the names of dims that are not fixed.",
+    "unknown-text": "onnx-migrate explain did not recognise the text. The message has the nearest that are known. Paste the sentence that says what is wrong, or the whole log: onnx-migrate explain - reads it from standard input. onnx-migrate inspect MODEL --for RUNTIME==VERSION says what stands in a model's way without it.",
     "usage": "An argument is not valid; the message says which one. To list all options: onnx-migrate COMMAND --help",
+    "ort-library": "The file given with --ort-library does not exist, or ONNX Runtime cannot load it: it must be a shared library for this system that exports RegisterCustomOps, made for this release of ONNX Runtime or an older one.",
+    "plugin-failed": "An installed package has an entry point in the group onnx_migrate.adapters, and its module raised an exception as it was imported. Correct it, or uninstall the package.",
+    "unknown-domain": "An opset was asked for of a domain whose operators are not known. Install or import the plug-in that registers steps for it; docs/library.md has a template.",
+    "cancelled": "The caller of the library set the token `cancel`. Child processes were ended, and nothing was written.",
     # Refusals
     "adapter-failed": "The code that rewrites this operator raised an exception of its own. If the node is valid, this is a bug of onnx-migrate: please report it together with the node.",
     "bad-roi": "The input roi of a Resize with mode tf_crop_and_resize needs one start and one end for every axis. Correct the node in the exporter.",
-    "bad-scales": "The scales of an Upsample or Resize are not valid: float, one per axis, finite and above 0. No runtime can run this model. Correct the node in the exporter.",
+    "bad-scales": "The scales of an Upsample or Resize are not valid: float, one per axis, finite, above 0 and at most 2^31. No runtime can run this model. Correct the node in the exporter.",
     "bad-sizes": "The sizes of a Resize are not valid: int64, one per axis, 0 or more. Correct the node in the exporter.",
     "cannot-migrate": "The model cannot be written at the target opset. The message says why; onnx-migrate inspect MODEL lists the opsets that can be reached.",
     "downgrade": "The model's opset is higher than the target, and --no-lower (lower=False) forbids to bring it down: leave that out, or use --opset 17+, which keeps a higher opset.",
     "frozen-dim": "The model cannot run at the sizes asked for: a constant inside it was computed for the old size, so that at other sizes the model would fail or compute something else. The message names the node and the constant. Make fewer axes dynamic with --dynamic, or export the model again with dynamic axes.",
     "frozen-output": "A dim of an output was asked to be dynamic, but has the same length for all inputs. A constant inside the model determines it. Leave this output out of --dynamic; dims of outputs are inferred from the inputs.",
-    "invalid-node": "The node is not valid for any version of its operator, for example because of an unknown attribute or a missing input. The model was not valid before the migration: correct the node in the exporter.",
+    "invalid-node": "The node is not valid for any version of its operator, for example because of an unknown attribute, a missing input, or a branch or loop body with other inputs or outputs than the node's. The model was not valid before the migration: correct the node in the exporter.",
     "cannot-inline": "A local function would have to be written in place of its calls, and uses another opset than the model, so its nodes would mean something else there. Bring model and function to one opset first, with --opset.",
     "no-such-ir": "The model holds something that the IR version asked for does not have, and that has no older form: the message says what, where the first of it is, and the IR version that it came with. An opset is released with an IR version, so a lower IR version may need a lower opset too. docs/ir-versions.md has the whole table.",
     "needs-constant": "Below some opset an input of this operator must be a constant of the model, and it is computed at run time or is a graph input. Make it an initializer that is not listed among the graph's inputs, or choose an opset that onnx-migrate inspect MODEL lists as reachable.",
@@ -103,11 +109,14 @@ CODES = {
     "runtime-fails": "A runtime given with --prove-in does not load or does not run the result. Nothing was written. The message has the runtime's words for the result, and for the original. Try another opset, or --for with that runtime, which writes operators and forms that it takes.",
     "not-simplified": "onnxsim failed, exceeded its time or memory limit, or made the model too large. With --simplify=auto, the default, the model is saved without simplification; --no-simplify skips this step. --timeout and --memory-limit raise the limits.",
     "numbers-differ": "On the same inputs, the original and the result computed different numbers, or the result did not run. Nothing was written. The message names the output. To see whether the simplifier causes it, try --no-simplify; to see every output, write the result with --no-verify and run: onnx-migrate verify MODEL RESULT",
-    "out-of-memory": "The model needed more memory than one worker of the batch may use. Raise --memory-limit, or lower --jobs, so that each worker has more.",
+    "out-of-memory": "The model needed more memory than the command, or one worker of a batch, may use. Raise --memory-limit; for a batch, or lower --jobs, so that each worker has more.",
     "pass-failed": "A pass raised an exception; the message names the pass. If it is not your own pass, this is a bug of onnx-migrate: please report it.",
     "missing-property": "A pass needs a property of the model that it does not have, or does not establish one that it declares, such as nodes in topological order. The message names the pass and the property. If it is your own pass, correct it; otherwise this is a bug of onnx-migrate.",
     "surgeon-cannot-hold": "The model contains something that onnx-graphsurgeon would drop, so a pass that takes a graphsurgeon Graph cannot run on it. Write the pass for an onnx.ModelProto instead.",
-    "timed-out": "The model took longer than --timeout allows and was stopped. Other models of the batch are not affected. Raise --timeout to give it more seconds.",
+    "timed-out": "The model, a stage that the message names, or a file from or to a URL, took longer than --timeout allows and was stopped; nothing was written. A file has more time as long as it makes a megabyte a second. Other models of a batch are not affected. Raise --timeout to give it more seconds.",
+    "too-deep": "Sub-graphs in sub-graphs, functions that call functions, or types of types, are nested deeper than can be handled. Protobuf reads at most 100 messages in one another, which is 32 sub-graphs. No exporter is known to write such a model; look at where the file is from.",
+    "too-large": "The model is a small file that becomes too large to handle: its functions call each other so often, or on so many levels, that no shape inference and no runtime gets to the end of it. The message has the number. No exporter is known to write such a model; look at where the file is from, or inline its functions.",
+    "untidy": "The result is written whole, and something beside it could not be done, as the message says: a file of before could not be removed, or the folder could not be synchronised with the disk. The data of a model may be at a hidden name beside it, to which the model refers. Running the command again, once the cause is gone, tidies up.",
     "unverified": "With --verify=require a result must be verified, and this one could not be compared with the original; the message says why. Nothing was written. If no inputs were found that the model runs on, give some with --input-data; if time or memory ran out, raise --timeout or --memory-limit. With --verify=auto, the default, such a result is written without simplification, and every output says that it is unverified.",
     "worker-lost": "The executor or cluster of the batch failed, was shut down, or lost the worker that had this model. The model itself may be fine: run the batch again with --resume, which does what is left. If workers of this machine end as soon as they start, raise --memory-limit.",
     # Notes
@@ -117,6 +126,7 @@ CODES = {
     "dead-weights": "Initializers that no node reads were removed.",
     "held-before": "The result of the comparison with the original up to a pass that changes numbers on purpose. After that pass, the model is compared with itself as that pass left it.",
     "flow": "Where a dynamic dim occurs: the axes of inputs and outputs that have its name, axes of outputs that are computed from it, and how many nodes have an output whose shape changes with it.",
+    "inference-limit": "onnx's shape inference took too much time or memory, or crashed, and was ended. It runs in a process of its own, so nothing else was lost: the migration went on with fewer known types and shapes, and simplification, which infers in the same way, was left out. The result is verified as always.",
     "input-dims": "Dims of an input were made dynamic, as asked for with --dynamic or --dynamic-batch.",
     "annotations": "Metadata, quantization annotations, device configurations, or types of inner values of functions were removed, because the IR version asked for does not have them. They are told to tools: no number depends on them.",
     "attribute-defaults": "The default values of local functions' attributes were written at the calls that left them out, because IR versions below 9 have no such defaults.",
@@ -131,6 +141,7 @@ CODES = {
     "not-lowered": "The opset asked for cannot be reached, and the runtime was said to try newer ones too: the model has the nearest opset that it can have. The message names the node in the way.",
     "older-ir": "The model holds something, or imports an opset, that is newer than its IR version. Neither onnx.checker nor runtimes refuse it for that, so the IR version stays as it is; docs/ir-versions.md has the list of what came with which version.",
     "left-out": "An optional pass, such as simplify, failed or its result did not pass verification. The model was saved without it; the message has the reason. With --simplify=require this is an error instead.",
+    "domain-opset": "The nodes of a custom domain were brought to the version asked for, by the steps of a plug-in.",
     "ml-opset": "The nodes of the domain ai.onnx.ml were brought to the version asked for.",
     "node-names": "Several nodes had the same name, which ONNX allows but ONNX Runtime rejects. They were given different names.",
     "not-proved": "Dims were made dynamic, but --no-verify kept the model from being run at other sizes. A model can run with another batch size and still mix the items of the batch without an error. Run it again without --no-verify before you rely on it.",
@@ -153,7 +164,7 @@ CODES = {
     "runtime-fault": "The runtime given with --for is known to compute this node wrong, because of a bug of its own; docs/runtimes.md describes it. The verification uses the installed ONNX Runtime, which need not have this bug, so check the numbers in the runtime itself.",
     "runtime-operator": "Some nodes are of operators that ONNX Runtime has in the domain ai.onnx and the standard has not, such as SimplifiedLayerNormalization. They were kept as they are, which ONNX Runtime runs at any opset; other runtimes may not know them. From opset 23 on SimplifiedLayerNormalization is written as RMSNormalization.",
     "runtime-opset": "The model's opset is newer than what the release given with --for is known to support, and it could not be brought down. As an error: the runtime refuses such models. As a note: the runtime does not reject models for their opset and may run it; docs/runtimes.md lists the operators that failed; test the model there.",
-    "simplified": "onnxsim folded constants and fused nodes; the note has the operators whose number changed. --no-simplify leaves the nodes as they are.",
+    "simplified": "onnxsim folded constants and fused nodes; the note says how many nodes of which operators. --no-simplify leaves the nodes as they are.",
     "not-folded": "onnxsim was given the weights of this large model by type and shape, and the values of only as many as its limit allows, so some nodes that compute with weights alone, or scale those of a convolution, stay. The model is right; the runtime folds them when it loads it.",
     "sorted": "The nodes of a graph were not in topological order, which ONNX requires, and were sorted.",
     "tolerated": "onnx.checker refuses something in the model that runtimes run all the same: a graph without a name, an output without a type or shape, an input without a shape, initializers that are not listed as inputs before IR version 4, or indices of a sparse initializer that are not in ascending order. The model was migrated; nothing has to be done.",
@@ -162,3 +173,14 @@ CODES = {
     "user-pass": "Your own pass, given with --pass, was run.",
     "value-info": "Declared shapes of inner values were removed from value_info, because they were wrong, repeated, or for values that do not exist.",
 }  # fmt: skip
+
+GROUPS = {
+    "Errors of reading": "bad-external-data",
+    "Models that are not valid": "bad-attribute",
+    "Errors of writing": "cannot-write",
+    "Errors of arguments": "duplicate-pass",
+    "Refusals": "adapter-failed",
+    "Failures": "crashed",
+    "Notes": "ambiguous-opset",
+}
+"""The groups of codes, by the first code of each; each group ends where the next begins."""

@@ -1,136 +1,116 @@
-"""A line-by-line diff of two models as text, with one line per node."""
+"""A diff of two models by what they mean: nodes are matched by what they compute, whatever their order and names.
+
+Nodes and weights that moved, values and weights with other names, constants that became initializers and numbers that are
+stored in another field are no changes.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
-from onnx import AttributeProto, TensorProto, numpy_helper
 
-from onnx_migrate.model.graphs import bodies
-from onnx_migrate.model.interface import Port
-from onnx_migrate.rewrite.change_log import attribute_text
+from onnx_migrate.model.graphs import Body, function_key, function_path, subgraph_path, subgraphs
+from onnx_migrate.plural import count_of
+from onnx_migrate.report.diff_nodes import DiffEntry, WeightsOf, changed_lines, node_changes
+from onnx_migrate.report.diff_values import (
+    constant_tensor,
+    interface_changes,
+    name_of,
+    shape_changes,
+    weight_changes,
+)
+from onnx_migrate.report.matching import match_nodes
 
-__all__ = ["diff"]
+__all__ = ["DiffEntry", "diff_entries", "diff_lines"]
 
-_VALUES = 8
-"""Largest number of elements of a tensor whose values are shown."""
-
-
-@dataclass(frozen=True)
-class _Line:
-    """A line of a model's text: the graph or function it belongs to, a key that is unique there, and the text."""
-
-    body: str
-    key: str
-    text: str
+_RENAMED = 20
+"""Largest number of renamed values that are listed."""
 
 
-def diff(before: onnx.ModelProto, after: onnx.ModelProto, *, names: tuple[str, str]) -> Iterator[str]:
-    """Yield the lines of a diff from one model to another; none when the texts are equal.
-
-    Nodes are matched by the name of their first output, so the cost is linear in the number of nodes. Weights in
-    external files are shown by type and shape only, shapes of inner values only if `before` declares them.
-    """
-    old, new = list(_model(before)), list(_model(after))
-    declared = {(line.body, line.key) for line in old}
-    new = [line for line in new if not line.key.startswith("shape ") or (line.body, line.key) in declared]
+def diff_lines(entries: Iterable[DiffEntry], names: tuple[str, str]) -> Iterator[str]:
+    """Yield the lines of a diff between two models of these names; none without entries."""
     body = None
-    for line, sign in _merged(old, new):
+    for entry in entries:
         if body is None:
             yield from (f"--- {names[0]}", f"+++ {names[1]}")
-        if line.body != body:
-            body = line.body
+        if entry.body != body:
+            body = entry.body
             yield f"@@ {body} @@"
-        yield f"{sign}{line.text}"
+        yield from entry.lines()
 
 
-def _merged(old: list[_Line], new: list[_Line]) -> Iterator[tuple[_Line, str]]:
-    """Yield the lines that differ with "-" or "+", removed lines before the lines that replace them."""
-    left = {(line.body, line.key) for line in old}
-    right = {(line.body, line.key) for line in new}
-    i = j = 0
-    while i < len(old) or j < len(new):
-        a = old[i] if i < len(old) else None
-        b = new[j] if j < len(new) else None
-        if a is not None and b is not None and (a.body, a.key) == (b.body, b.key):
-            if a.text != b.text:
-                yield a, "-"
-                yield b, "+"
-            i, j = i + 1, j + 1
-        elif a is not None and (b is None or (a.body, a.key) not in right):
-            yield a, "-"
-            i += 1
-        elif b is not None and (a is None or (b.body, b.key) not in left):
-            yield b, "+"
-            j += 1
-        elif (
-            a is not None
-        ):  # both models have both lines, in another order: shown at the old and at the new position
-            yield a, "-"
-            left.discard((a.body, a.key))
-            i += 1
+def diff_entries(
+    before: onnx.ModelProto, after: onnx.ModelProto, *, weights: WeightsOf = (None, None)
+) -> Iterator[DiffEntry]:
+    """Yield what differs between two models, in the order of the first one's nodes. Linear in the number of nodes.
 
-
-def _model(proto: onnx.ModelProto) -> Iterator[_Line]:
-    yield _Line("model", "ir_version", f"IR version {proto.ir_version}")
-    for item in proto.opset_import:
-        yield _Line("model", f"opset {item.domain}", f"opset {item.domain or 'ai.onnx'} {item.version}")
-    for located in bodies(proto):
-        if isinstance(located.body, onnx.GraphProto):
-            yield from _declarations(located.body, located.path)
+    Values that have another name are only listed. Shapes of inner values are compared only where the first model declares
+    them. Where `weights` are given, large weights that are not at the same place are read.
+    """
+    yield from changed_lines("model", _header(before), _header(after))
+    yield from _body(before.graph, after.graph, "graph", {}, weights)
+    old = {function_key(function): function for function in before.functions}
+    new = {function_key(function): function for function in after.functions}
+    for key in dict.fromkeys((*old, *new)):
+        if key in old and key in new:
+            path = function_path(old[key])
+            yield from changed_lines(path, _opsets(old[key].opset_import), _opsets(new[key].opset_import))
+            yield from _body(old[key], new[key], path, {}, weights)
         else:
-            for item in located.body.opset_import:
-                text = f"opset {item.domain or 'ai.onnx'} {item.version}"
-                yield _Line(located.path, f"opset {item.domain}", text)
-        for node in located.body.node:
-            key = next((name for name in node.output if name), node.name)
-            yield _Line(located.path, f"node {key}", _node(node))
+            found = old.get(key) or new[key]
+            text = f"{function_path(found)} of {count_of(len(found.node), 'node')}"
+            gone = (text,) if key in old else ()
+            yield DiffEntry("model", text, gone, () if key in old else (text,))
 
 
-def _declarations(graph: onnx.GraphProto, body: str) -> Iterator[_Line]:
-    """Yield a line for each input, output, declared shape and weight."""
-    sides = (("input", graph.input), ("output", graph.output), ("shape", graph.value_info))
-    for kind, values in sides:
-        for value in values:
-            yield _Line(body, f"{kind} {value.name}", f"{kind} {Port.of(value)}")
-    for tensor in graph.initializer:
-        yield _Line(body, f"weight {tensor.name}", f"weight {tensor.name}: {_tensor(tensor)}")
-    for sparse in graph.sparse_initializer:
-        name = sparse.values.name
-        kind = f"{_type(sparse.values.data_type, sparse.dims)} sparse"
-        text = f"weight {name}: {kind}, values {_tensor(sparse.values)}, indices {_tensor(sparse.indices)}"
-        yield _Line(body, f"weight {name}", text)
-
-
-def _node(node: onnx.NodeProto) -> str:
-    operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-    attributes = ", ".join(
-        f"{item.name} = {_tensor(item.t) if item.type == AttributeProto.TENSOR else attribute_text(item)}"
-        for item in sorted(node.attribute, key=lambda item: item.name)
+def _header(proto: onnx.ModelProto) -> dict[str, str]:
+    """Return the lines on a model outside its graphs, by what they are about."""
+    found = {"IR version": f"IR version {proto.ir_version}", **_opsets(proto.opset_import)}
+    for field in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
+        if proto.HasField(field) and getattr(proto, field):
+            found[field] = f"{field} = {getattr(proto, field)!r}"
+    found.update(
+        {f"metadata {item.key}": f"metadata {item.key} = {item.value!r}" for item in proto.metadata_props}
     )
-    inputs = ", ".join(name or '""' for name in node.input)
-    outputs = ", ".join(name or '""' for name in node.output)
-    return f"{outputs} = {operator}{f' <{attributes}>' if attributes else ''} ({inputs})"
+    return found
 
 
-def _type(dtype: int, dims: Iterable[int]) -> str:
-    return f"{TensorProto.DataType.Name(dtype).lower()}{list(dims)}"
+def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, str]:
+    named = ((item.domain or "ai.onnx", item.version) for item in imports)
+    return {f"opset {domain}": f"opset {domain} {version}" for domain, version in named}
 
 
-def _tensor(tensor: TensorProto) -> str:
-    kind = _type(tensor.data_type, tensor.dims)
-    if tensor.data_location == TensorProto.EXTERNAL:
-        return kind
-    elements = 1
-    for dim in tensor.dims:
-        elements *= dim
-    if elements <= _VALUES and tensor.data_type != TensorProto.STRING:
-        return f"{kind} {numpy_helper.to_array(tensor).tolist()}"
-    nameless = TensorProto()
-    nameless.CopyFrom(tensor)
-    nameless.ClearField("name")
-    digest = hashlib.blake2b(nameless.SerializeToString(deterministic=True), digest_size=4).hexdigest()
-    return f"{kind} #{digest}"
+def _body(
+    before: Body, after: Body, path: str, outside: Mapping[str, str], weights: WeightsOf
+) -> Iterator[DiffEntry]:
+    """Yield what differs between two bodies, then between the sub-graphs in them; `outside` is how outer values are renamed."""
+    renamed = dict(outside)
+    if path != "graph":  # the names of a body's inputs are its own, and callers give values by position
+        renamed.update(
+            {
+                new: old
+                for old, new in zip(map(name_of, before.input), map(name_of, after.input), strict=False)
+                if old != new
+            }
+        )
+    yield from weight_changes(before, after, path, renamed, weights)
+    old = [node for node in before.node if constant_tensor(node) is None]
+    new = [node for node in after.node if constant_tensor(node) is None]
+    found = match_nodes(old, new, renamed)
+    yield from interface_changes(before, after, path, found)
+    yield from shape_changes(before, after, path, found)
+    yield from node_changes(old, new, path, found, weights)
+    pairs = [(found.old(name), name) for node in new for name in node.output if name in found.renamed]
+    if pairs:
+        listed = ", ".join(f"{old_name} → {name}" for old_name, name in pairs[:_RENAMED])
+        more = f" and {len(pairs) - _RENAMED} more" if len(pairs) > _RENAMED else ""
+        yield DiffEntry(
+            path, "renamed values", title=f"{count_of(len(pairs), 'value')} renamed: {listed}{more}"
+        )
+    for place, partner in found.partner.items():
+        theirs = {(name, index): graph for name, index, graph in subgraphs(new[place])}
+        for name, index, graph in subgraphs(old[partner]):
+            if (name, index) in theirs:
+                inner = subgraph_path(path, old[partner], name, index)
+                yield from _body(graph, theirs[name, index], inner, found.renamed, weights)

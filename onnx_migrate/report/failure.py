@@ -40,6 +40,9 @@ def _outcome(error: MigrateError) -> str:
 def failure(error: MigrateError, model: str) -> dict[str, Any]:
     """Return an error as JSON's types, with the partial report of what had been done to the model."""
     where = error.where
+    failed = error if isinstance(error, VerificationFailed) else None
+    verdict, proofs = (failed.verification, failed.proved_in) if failed else (None, ())
+    first = failed.first_difference if failed else None
     done = error.partial_report.as_dict() if isinstance(error.partial_report, PartialReport) else _NOTHING
     return {
         "schema_version": SCHEMA_VERSION,
@@ -57,6 +60,7 @@ def failure(error: MigrateError, model: str) -> dict[str, Any]:
             "to_version": where.to_version if where else None,
         },
         **done,
-        "verification": error.verification if isinstance(error, VerificationFailed) else None,
-        "proved_in": list(error.proved_in) if isinstance(error, VerificationFailed) else [],
+        "verification": verdict.as_dict() if verdict else None,
+        "first_difference": first.as_dict() if first else None,
+        "proved_in": [proof.as_dict() for proof in proofs],
     }

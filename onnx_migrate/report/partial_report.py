@@ -22,7 +22,7 @@ from onnx_migrate.report.report import (
 from onnx_migrate.report.request import Request
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
 from onnx_migrate.rewrite.constant_summary import constant_summaries
-from onnx_migrate.spec.schema import is_onnx, signature_at
+from onnx_migrate.spec.schema import same_domain, signature_at
 
 __all__ = ["PartialReport"]
 
@@ -99,10 +99,8 @@ def _blocked_node(model: Model, where: Where) -> Change | None:
 
 def _since(node: onnx.NodeProto, proto: onnx.ModelProto) -> int:
     """Return the since_version of a node's operator, 0 if the installed onnx does not know the operator."""
-    opset = max((item.version for item in proto.opset_import if _same(item.domain, node.domain)), default=1)
+    opset = max(
+        (item.version for item in proto.opset_import if same_domain(item.domain, node.domain)), default=1
+    )
     form = signature_at(node.domain, node.op_type, opset)
     return form.since_version if form else 0
-
-
-def _same(domain: str, other: str) -> bool:
-    return domain == other or (is_onnx(domain) and is_onnx(other))

@@ -16,7 +16,7 @@ from onnx_migrate.spec.targets import Targets
 
 __all__ = ["Request", "tool_versions"]
 
-_NO_OPTIONS = frozenset(("source", "progress", "proof_progress", "isolated"))
+_NO_OPTIONS = frozenset(("source", "progress", "cancel", "isolated"))
 """Arguments of `onnx_migrate.migrate` on which the result does not depend, and the model."""
 
 _FLAGS = {"passes": "pass", "runtime": "for"}
@@ -37,7 +37,7 @@ class Request:
     """By the names of `onnx_migrate.migrate`, as JSON's types."""
     targets: Targets | None = None
     repeatable: bool = True
-    """Whether the options can be written as text: a pass that is an object of the caller's cannot."""
+    """Whether the options can be written as text: a pass that is an object of the caller's, or an array, cannot."""
     output: str = ""
     saving: tuple[str, ...] = ()
     """Flags of the command line that say how the result was saved."""
@@ -60,6 +60,8 @@ class Request:
             if not _same(value, defaults.get(name)) and not _empty(value)
         }
         objects = [item for item in given.get("passes") or () if not isinstance(item, str)]
+        data = given.get("input_data")
+        objects += [] if data is None or isinstance(data, (str, os.PathLike)) else [data]
         return cls(options, targets, not objects and given.get("pipeline") is None)
 
     def command(self, model: str, ports: Iterable[Port] = ()) -> str | None:
@@ -125,7 +127,7 @@ def _words(
         value = ",".join(f"{domain or 'ai.onnx'}={opset}" for domain, opset in value.items())
     if name == "fix" and isinstance(value, dict):
         value = [
-            f"{key}={size}" if isinstance(size, int) else f"{key}:{','.join(map(str, size))}"
+            f"{key}={size}" if isinstance(size, int) else f"{key}:{','.join(_sizes(size))}"
             for key, size in value.items()
         ]
     if name == "dynamic" and isinstance(value, dict):
@@ -140,13 +142,28 @@ def _words(
     return [word for item in values for word in (flag, str(item))]
 
 
+def _sizes(sizes: Any) -> Iterable[str]:
+    """Return the sizes of an input's axes as `--fix` takes them: of all, or of some by their number."""
+    by_axis = isinstance(sizes, Mapping) or None in sizes
+    given = sizes.items() if isinstance(sizes, Mapping) else enumerate(sizes)
+    return [f"{axis}={size}" if by_axis else str(size) for axis, size in given if size is not None]
+
+
 def _dims(name: str, axes: Any, shape: Sequence[int | str | None] | None) -> str | None:
     """Return axes that torch.onnx's `dynamic_axes` names as text, as in "x:N,3,H,W"; None if the shape is not known."""
+    if isinstance(axes, str):
+        return f"{name}:{axes}"
     if shape is None or not all(isinstance(dim, int) or dim for dim in shape):
         return None
     dims = [str(dim) for dim in shape]
+    if isinstance(axes, list) and not all(isinstance(item, int) for item in axes):
+        if len(axes) != len(dims):
+            return None
+        axes = dict(enumerate(axes))
     for axis in axes:
-        dims[int(axis)] = axes[axis] if isinstance(axes, dict) else "?"
+        symbol = axes[axis] if isinstance(axes, dict) else "?"
+        if symbol is not None:
+            dims[int(axis)] = str(symbol)
     return f"{name}:{','.join(dims)}"
 
 
@@ -165,7 +182,9 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON's types; objects by their names."""
+    """Return a value as JSON's types; objects by their names, arrays by type and shape."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{value.dtype}{list(value.shape)}"
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):

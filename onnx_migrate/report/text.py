@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+import io
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from onnx_migrate.plural import count_of, size_text
 from onnx_migrate.printable import markup_of
+from onnx_migrate.report.operator_table import table_lines
 from onnx_migrate.report.report import AS_DECLARED, GRADES, INEXACT, Report
 from onnx_migrate.report.request import Request, tool_versions
 from onnx_migrate.rewrite.change_log import Change, Note
+from onnx_migrate.verdicts import Comparison, DynamicProof, RuntimeProof, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["print_report", "print_verdict"]
+__all__ = ["print_report", "print_verdict", "report_text"]
 
 _SHOWN = 5
 """Number of nodes shown for each kind of change without --verbose."""
+
+
+def report_text(report: Report, *, everything: bool = False) -> str:
+    """Return what `print_report` prints where there is no terminal."""
+    from rich.console import Console
+
+    stream = io.StringIO()
+    print_report(report, Console(file=stream, color_system=None, force_terminal=False), everything=everything)
+    return stream.getvalue()
 
 
 def print_report(report: Report, console: Console, *, target: str = "", everything: bool = False) -> None:
@@ -30,12 +43,14 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
         return
     writer.line(f"[bold]{markup_of(report.model)}{markup_of(arrow)}[/]")
     if report.outcome == "unchanged":
-        writer.line(f"unchanged: opset {after.opset}, IR {after.ir_version}, {after.nodes} nodes")
+        writer.line(f"unchanged: opset {after.opset}, IR {after.ir_version}, {count_of(after.nodes, 'node')}")
     else:
         writer.line(
             f"opset {_both(before.opset, after.opset)}, IR {_both(before.ir_version, after.ir_version)}, "
-            f"nodes {_both(before.nodes, after.nodes)}"
+            f"nodes {_both(before.nodes, after.nodes)}, weights {_sizes(before.weight_bytes, after.weight_bytes)}"
+            + (f", file {_sizes(*report.file_bytes)}" if report.file_bytes else "")
         )
+        _operators(report, writer, everything)
     _changes(report.changes, writer, everything)
     if report.notes:
         writer.head("notes")
@@ -46,6 +61,14 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
     _proved_in(report.proved_in, writer)
     if report.request is not None:
         _request(report.request, report.command, writer)
+
+
+def _operators(report: Report, writer: _Writer, everything: bool) -> None:
+    head, *rows = list(table_lines(report.operators, everything=everything)) or [""]
+    if head:
+        writer.head(head)
+    for row in rows:
+        writer.line(markup_of(row))
 
 
 def _header(report: Report, arrow: str, writer: _Writer) -> None:
@@ -69,12 +92,12 @@ def _notes(notes: Iterable[Note], writer: _Writer) -> None:
         )
 
 
-def print_verdict(verdict: Mapping[str, Any], console: Console, *, original: str, other: str) -> None:
-    """Print the verdict on two models, as `Verdict.as_dict` returns it, on a rich console."""
+def print_verdict(verdict: Verdict, console: Console, *, original: str, other: str) -> None:
+    """Print the verdict on two models on a rich console."""
     writer = _Writer(console)
     writer.line(f"[bold]{markup_of(other)} compared with {markup_of(original)}[/]")
     _verification(verdict, writer)
-    _proved_in(verdict.get("proved_in") or (), writer)
+    _proved_in(verdict.proved_in, writer)
 
 
 class _Writer:
@@ -148,53 +171,64 @@ def _both(old: object, new: object) -> str:
     return f"{old}" if old == new else f"{old} → {new}"
 
 
-def _dynamic(proof: Mapping[str, Any], writer: _Writer) -> None:
+def _sizes(before: int, after: int) -> str:
+    return _both(size_text(before), size_text(after))
+
+
+def _dynamic(proof: DynamicProof, writer: _Writer) -> None:
     writer.head("runs at other sizes")
-    for trial in proof["trials"]:
-        sizes = ", ".join(f"{symbol}={size}" for symbol, size in trial["sizes"])
-        writer.line(f"  {markup_of(sizes)}: {markup_of(trial['problem']) or AS_DECLARED}")
-    for note in proof["notes"]:
+    for trial in proof.trials:
+        sizes = ", ".join(f"{symbol}={size}" for symbol, size in trial.sizes)
+        writer.line(f"  {markup_of(sizes)}: {markup_of(trial.problem) or AS_DECLARED}")
+    for note in proof.notes:
         writer.line(f"  {markup_of(note)}")
 
 
-def _verification(verdict: Mapping[str, Any] | None, writer: _Writer) -> None:
+def _verification(verdict: Verdict | None, writer: _Writer) -> None:
     if verdict is None:
         writer.head("[yellow]not verified[/]: verification was turned off")
         return
-    if verdict["kind"] == "verified":
-        feeds = ", ".join(feed["name"] for feed in verdict["feeds"])
+    if verdict.verified:
+        feeds = ", ".join(feed.name for feed in verdict.feeds)
         inputs = f", inputs: {markup_of(feeds)}" if feeds else ""
-        writer.head(f"[green]verified[/] with {markup_of(verdict['evaluator'])}{inputs}")
-        if verdict.get("grade"):
-            against = verdict.get("compared_with")
-            base = f", compared with {markup_of(against)} and not with the original" if against else ""
-            writer.line(f"  {GRADES[verdict['grade']]}{base}")
+        writer.head(f"[green]verified[/] with {markup_of(verdict.evaluator)}{inputs}")
+        against = verdict.compared_with
+        base = f", compared with {markup_of(against)} and not with the original" if against else ""
+        writer.line(f"  {GRADES[verdict.grade]}{base}")
     else:
-        writer.head(f"[yellow]{verdict['kind']}[/]: {markup_of(verdict['reason'])}")
-    for item in verdict["comparisons"]:
-        shape = "×".join(map(str, item["shape_after"] or ())) or "scalar"
-        if item["problem"]:
-            finding = f"[red]{markup_of(item['problem'])}[/]"
-        elif item["identical"]:
+        writer.head(f"[yellow]{verdict.kind.value}[/]: {markup_of(verdict.reason)}")
+    for item in verdict.comparisons:
+        shape = "×".join(map(str, item.shape_after or ())) or "scalar"
+        if item.problem:
+            finding = f"[red]{markup_of(item.problem)}[/]"
+        elif item.identical:
             finding = "bit-identical"
         else:
             finding = (
-                f"largest difference {item['largest_absolute']:.3g} (allowed {item['allowed']:.3g}), "
-                f"relative {item['largest_relative']:.3g}"
+                f"differs by up to {item.largest_absolute:.3g}, {item.largest_relative:.3g} of the largest magnitude;"
+                f" {item.allowed:.3g} is allowed"
             )
-        writer.line(f"  {markup_of(item['output'])}  {item['dtype_after']} {shape}  {finding}")
-    for note in verdict["notes"]:
+        writer.line(f"  {markup_of(item.output)}  {item.dtype_after} {shape}  {finding}")
+        if item.problem:
+            _spread(item, writer)
+    for note in verdict.notes:
         writer.line(f"  {markup_of(note)}")
 
 
-def _proved_in(proofs: Iterable[Mapping[str, Any]], writer: _Writer) -> None:
+def _spread(item: Comparison, writer: _Writer) -> None:
+    """Print where an output differs most, and how many of its elements differ by how much."""
+    if item.largest_at is not None:
+        writer.line(f"    differs {markup_of(str(item.largest_at))}")
+    for row in item.histogram.lines() if item.histogram else ():
+        writer.line(f"      {row}")
+
+
+def _proved_in(proofs: Iterable[RuntimeProof], writer: _Writer) -> None:
     proofs = list(proofs)
     if proofs:
         writer.head("run in other runtimes")
     for proof in proofs:
-        colour = (
-            "green" if proof["outcome"] in ("right", "gained") else "yellow" if proof["passed"] else "red"
-        )
-        writer.line(f"  [{colour}]{markup_of(proof['runtime'])}[/]: {markup_of(proof['text'])}")
-        for note in proof["notes"]:
+        colour = "green" if proof.outcome in ("right", "gained") else "yellow" if proof.passed else "red"
+        writer.line(f"  [{colour}]{markup_of(proof.runtime)}[/]: {markup_of(proof.text)}")
+        for note in proof.notes:
             writer.line(f"    {markup_of(note)}")

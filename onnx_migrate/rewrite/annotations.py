@@ -45,14 +45,18 @@ def differ_in_header_alone(one: Model, other: Model) -> bool:
 
 
 def unused_imports(proto: onnx.ModelProto) -> list[str]:
-    """Return the domains that the model imports and no node, function or training graph is of; ai.onnx is not one."""
+    """Return the domains that the model imports and no node, function or training graph is of; ai.onnx is not one.
+
+    None where that would be all: a model without any import is not valid.
+    """
     if proto.training_info:
         return []
     used = {node.domain for node in all_nodes(proto)}
     used.update(function.domain for function in proto.functions)
-    return [
+    unused = [
         entry.domain for entry in proto.opset_import if not is_onnx(entry.domain) and entry.domain not in used
     ]
+    return unused if len(unused) < len(proto.opset_import) else []
 
 
 def drop_unused_imports(proto: onnx.ModelProto) -> list[str]:

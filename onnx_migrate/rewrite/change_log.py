@@ -191,7 +191,7 @@ def attribute_text(attribute: AttributeProto) -> str:
     if kind == AttributeProto.STRING:
         return attribute.s.decode("utf-8", "replace")
     if kind == AttributeProto.TENSOR:
-        return f"{TensorProto.DataType.Name(attribute.t.data_type)}{list(attribute.t.dims)}"
+        return f"{_name(TensorProto.DataType, attribute.t.data_type)}{list(attribute.t.dims)}"
     if kind in (AttributeProto.INT, AttributeProto.FLOAT):
         return (
             f"{helper.get_attribute_value(attribute):g}" if kind == AttributeProto.FLOAT else str(attribute.i)
@@ -200,4 +200,9 @@ def attribute_text(attribute: AttributeProto) -> str:
         values = helper.get_attribute_value(attribute)
         shown = ", ".join(f"{value:g}" for value in values[:16])
         return f"[{shown}{', …' if len(values) > 16 else ''}]"
-    return f"<{AttributeProto.AttributeType.Name(kind).lower()}>"
+    return f"<{_name(AttributeProto.AttributeType, kind).lower()}>"
+
+
+def _name(kinds: Any, number: int) -> str:
+    """Return the name of a number of an enumeration; the number itself where a broken model has another one."""
+    return str(kinds.Name(number)) if number in kinds.values() else str(number)

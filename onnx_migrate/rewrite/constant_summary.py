@@ -41,10 +41,13 @@ def constant_summaries(
 
 
 def values_text(summary: TensorProto) -> str | None:
-    """Return the values of a summary as short text, as in "[1, 0.5]"; None if it has none."""
+    """Return the values of a summary as short text, as in "[1, 0.5]"; None if it has none, or is no valid tensor."""
     if summary.data_location == TensorProto.EXTERNAL:
         return None
-    array = numbers(onnx.numpy_helper.to_array(summary))
+    try:
+        array = numbers(onnx.numpy_helper.to_array(summary))
+    except (ValueError, TypeError, KeyError, OverflowError):
+        return None  # the report of a model that is refused for this very tensor
     texts = [_element_text(value) for value in array.reshape(-1)]
     return f"[{', '.join(texts)}]" if summary.dims else texts[0]
 
@@ -63,7 +66,7 @@ def _element_text(value: Any) -> str:
 def _tensor_of(node: onnx.NodeProto, scope: Scope, name: str) -> TensorProto | None:
     """Return the tensor of a Constant node, None for text and sparse tensors."""
     for attribute in node.attribute:
-        if attribute.name == "value":
+        if attribute.name == "value" and attribute.type == onnx.AttributeProto.TENSOR:
             return attribute.t
     array = scope.constant(name)
     return None if array is None else onnx.numpy_helper.from_array(array)

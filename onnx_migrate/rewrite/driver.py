@@ -17,11 +17,12 @@ import onnx
 
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.errors import MigrateError, Where
+from onnx_migrate.isolate import check_cancelled
 from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
 from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.schema import signature_at
+from onnx_migrate.spec.schema import is_onnx, signature_at
 
 __all__ = ["Driver", "Visitor"]
 
@@ -80,7 +81,7 @@ class Driver:
 
     visitor: Visitor
     dead_values: set[str] = field(default_factory=set)
-    """Values that rewritten and dropped nodes read before; some may have lost their last reader."""
+    """Values that rewritten and dropped nodes read before, and added constants; some may have no reader."""
 
     def body(self, scope: Scope, opset: int) -> bool:
         """Rewrite a body whose ai.onnx (or other migrated) domain has this opset; return whether any node changed.
@@ -99,6 +100,7 @@ class Driver:
             else:
                 changed |= self._node(node, scope, version, visitor.result_version(opset), new)
         visitor.leave(scope)
+        self.dead_values.update(scope.added_constants)  # a step may compute with one before nodes read it
         if new.superseded:
             self._drop_superseded(new)
         if new.differs or scope.leading_constants:
@@ -111,6 +113,8 @@ class Driver:
         self, node: onnx.NodeProto, scope: Scope, version: int, result_version: int, new: _NewBody
     ) -> bool:
         """Rewrite one node of a body, and the nodes written for it if the visitor repeats; return whether it changed."""
+        check_cancelled()
+        of_onnx = is_onnx(node.domain)
         before, inputs = node.SerializeToString(deterministic=True), list(node.input)
         version_before = _since_version(node, version)
         first = len(new.nodes)
@@ -139,6 +143,7 @@ class Driver:
         own = [rewriter for rewriter in rewriters if rewriter.node is node]
         reasons = [reason for rewriter in own for reason in (rewriter.reasons or [rewriter.default_reason])]
         helpers = [item for item in new.nodes[first:] if item is not node]
+        onnx_version = result_version if of_onnx else rewriters[-1].onnx_opset
         self.visitor.log.changes.append(
             Change(
                 pass_name=self.visitor.pass_name,
@@ -146,8 +151,8 @@ class Driver:
                 serialised_before=before,
                 version_before=version_before,
                 serialised_after=None if removed else after,
-                version_after=_since_version(node, result_version),
-                opset=result_version,
+                version_after=_since_version(node, onnx_version if is_onnx(node.domain) else result_version),
+                opset=onnx_version,
                 emitted=tuple(emitted),
                 reason="; ".join(dict.fromkeys(reasons)),
                 exactness=max(exactness, key=_GRADES.index),

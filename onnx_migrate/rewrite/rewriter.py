@@ -12,6 +12,7 @@ from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.errors import Where
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.node_view import NodeView
+from onnx_migrate.spec.schema import is_onnx
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +51,9 @@ class Rewriter(NodeView):
         """The version that the node and the nodes beside it have after the rewrite; an adapter that writes a later
         form in one step raises it."""
         self.target = target
-        """The opset that the model has in the end."""
+        """The opset that the model has in the end, of the domain that is migrated."""
+        self.onnx_opset = target
+        """The opset of ai.onnx in whose forms its nodes are written, where another domain is migrated."""
         self.keep = keep
         """Attribute values that the standard has removed and the user wants kept, as some runtimes still accept them."""
         self.preceding: list[onnx.NodeProto] = []
@@ -95,9 +98,11 @@ class Rewriter(NodeView):
         self.drop(name)
         self.node.attribute.append(helper.make_attribute(name, value))
 
-    def rename(self, operator: str) -> None:
-        """Make the node an instance of another operator of the same domain."""
+    def rename(self, operator: str, domain: str | None = None) -> None:
+        """Make the node an instance of another operator, of the same domain unless one is given ("" is ai.onnx)."""
         self.node.op_type = operator
+        if domain is not None:
+            self.node.domain = domain
 
     def set_input(self, index: int, value: str) -> None:
         """Connect an input; missing inputs before it are left out (""), and left-out inputs at the end are cut off."""
@@ -122,9 +127,9 @@ class Rewriter(NodeView):
             return
         plain = TensorProto.FLOAT if attribute.type in _REAL else TensorProto.INT64
         dtype = self.dtype(like) if like else plain
-        if dtype is None and self.target < 15:
+        if dtype is None and self.onnx_opset < 15:
             dtype = self.need_dtype(like)
-        if attribute.ref_attr_name and attribute.type in _CONSTANT_FORMS and self.target >= 12:
+        if attribute.ref_attr_name and attribute.type in _CONSTANT_FORMS and self.onnx_opset >= 12:
             value = self.before("Constant", [], hint=name)
             form = _CONSTANT_FORMS[attribute.type]
             reference = self.preceding[-1].attribute.add(name=form, type=attribute.type)
@@ -138,7 +143,7 @@ class Rewriter(NodeView):
                     array = array.astype(helper.tensor_dtype_to_np_dtype(dtype))
             value = self.constant(array, name)
         if dtype is None:
-            self.version = max(self.version, 15)
+            self.version = max(self.version, 15) if is_onnx(self.node.domain) else self.version
             value = self.before("CastLike", [value, like], hint=name)
         self.drop(name)
         self.set_input(index, value)

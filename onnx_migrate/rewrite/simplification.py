@@ -2,56 +2,238 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import onnx
 
-from onnx_migrate.model.graphs import initializer_types, node_label
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.model.graphs import (
+    initializer_names,
+    initializer_types,
+    names_read,
+    node_label,
+    producers,
+)
+from onnx_migrate.plural import count_of
+from onnx_migrate.rewrite.operator_counts import operator_name
 
-__all__ = ["Simplification"]
+__all__ = ["Simplification", "Simplified"]
+
+FOLDED, FUSED, MERGED, REMOVED, UNUSED = "folded", "fused", "merged", "removed", "unused"
+WRITTEN, ADDED = "written", "added"
+"""What a simplifier does with nodes: computes them to constants, makes them part of a node that is there, keeps one of several
+equal ones, leaves out those without effect, and those that nothing reads; writes them as others, which are added."""
+
+STAYED = ("", "")
+
+_WITHOUT_EFFECT = frozenset({"Identity", "Dropout"})
+
+_TAKING_IN = frozenset(
+    {"Conv", "ConvTranspose", "Gemm", "MatMul", "BatchNormalization", "AveragePool", "MaxPool"}
+)
+"""Operators that can compute what a node before or after them does, with other weights, a bias or pads."""
 
 _SHOWN = 3
 """Number of nodes that the text names."""
 
 
 @dataclass(frozen=True)
+class Simplified:
+    """How many nodes of an operator had one of these things done to them; `into` is the operator of what they are part of."""
+
+    kind: str
+    operator: str
+    into: str
+    nodes: int
+
+
+@dataclass(frozen=True)
 class Simplification:
-    """The main graph before and after: nodes by operator, and what else differs where these numbers are the same."""
+    """The main graph before and after: nodes by operator, what was done to them, and what differs where that is nothing.
+
+    `done` has how many nodes of an operator were folded, fused, merged, removed, written as others, or added.
+    """
 
     before: dict[str, int]
     after: dict[str, int]
     details: str = ""
+    done: tuple[Simplified, ...] = ()
 
     @classmethod
     def of(cls, before: onnx.GraphProto, after: onnx.GraphProto) -> Simplification:
         """Compare a graph with what became of it."""
         old, new = _operators(before), _operators(after)
-        return cls(old, new, _details(before, after) if old == new else "")
+        done = _done(before, after)
+        return cls(old, new, "" if done or old != new else _details(before, after), done)
 
     def __str__(self) -> str:
-        old, new = sum(self.before.values()), sum(self.after.values())
         if self.details:
             return f"no node was added or removed; {self.details}"
+        if self.done:
+            return ", ".join(_words(self.done))
         rows = [
             f"{operator} {self.before.get(operator, 0)} → {self.after.get(operator, 0)}"
             for operator in sorted({*self.before, *self.after})
             if self.before.get(operator, 0) != self.after.get(operator, 0)
         ]
+        old, new = sum(self.before.values()), sum(self.after.values())
         became = str(new) if old != new else "another" if new == 1 else "as many others"
-        return f"{_count(old, 'node')} became {became}: {', '.join(rows)}"
+        return f"{count_of(old, 'node')} became {became}: {', '.join(rows)}"
 
-    def as_dict(self) -> dict[str, dict[str, int]]:
-        """Return the nodes by operator as JSON's types."""
-        return {"before": self.before, "after": self.after}
+    def as_dict(self) -> dict[str, Any]:
+        """Return the nodes by operator, and what was done, as JSON's types."""
+        done = [
+            {"kind": item.kind, "operator": item.operator, "into": item.into, "nodes": item.nodes}
+            for item in self.done
+        ]
+        return {"before": self.before, "after": self.after, "done": done}
+
+
+def _words(done: Iterable[Simplified]) -> list[str]:
+    """Return what was done as words, as in "fused 3 BatchNormalization into Conv"."""
+    by_kind: dict[str, list[Simplified]] = defaultdict(list)
+    for item in done:
+        by_kind[item.kind].append(item)
+    words = []
+    if folded := by_kind[FOLDED]:
+        words.append(
+            f"folded {count_of(sum(item.nodes for item in folded), 'node')} into constants ({_listed(folded)})"
+        )
+    words += [f"fused {item.nodes} {item.operator} into {item.into}" for item in by_kind[FUSED]]
+    if written := by_kind[WRITTEN]:
+        others = f" as {_listed(by_kind[ADDED])}" if by_kind[ADDED] else " with others"
+        words.append(
+            f"wrote {count_of(sum(item.nodes for item in written), 'node')} ({_listed(written)}){others}"
+        )
+    elif by_kind[ADDED]:
+        words.append(f"added {_listed(by_kind[ADDED])}")
+    texts = {
+        MERGED: "merged equal nodes",
+        REMOVED: "removed nodes without effect",
+        UNUSED: "removed unused nodes",
+    }
+    words += [f"{text} ({_listed(by_kind[kind])})" for kind, text in texts.items() if by_kind[kind]]
+    return words
+
+
+def _listed(items: Iterable[Simplified]) -> str:
+    return ", ".join(f"{item.operator} {item.nodes}" for item in items)
+
+
+class _Fates:
+    """What became of each node of a graph: "" where it stayed, else a kind, and the operator that it was fused into."""
+
+    def __init__(self, before: onnx.GraphProto, after: onnx.GraphProto) -> None:
+        self._old, self._new = producers(before), producers(after)
+        self._constants = initializer_names(after) | {
+            name for name, node in self._new.items() if node.op_type == "Constant"
+        }
+        self._readers: dict[str, list[onnx.NodeProto]] = defaultdict(list)
+        for node in before.node:
+            for name in names_read(node):
+                self._readers[name].append(node)
+        self._stands: dict[str, str] = {}
+        """Which value of the graph after stands for one that is gone."""
+        self._fates: dict[str, tuple[str, str]] = {}
+        for node in reversed(before.node):
+            if node.output and node.op_type != "Constant":
+                self._fates[node.output[0]] = self._fate(node)
+
+    def counts(self, before: onnx.GraphProto) -> Counter[tuple[str, str, str]]:
+        """Return the number of nodes by what became of them, operator, and the operator that they were fused into."""
+        return Counter(
+            (kind, _operator(node), into)
+            for node in before.node
+            if node.output and node.op_type != "Constant"
+            for kind, into in [self._fates[node.output[0]]]
+            if kind
+        )
+
+    def _fate(self, node: onnx.NodeProto) -> tuple[str, str]:
+        outputs = [name for name in node.output if name]
+        made = [self._new[name] for name in outputs if name in self._new and name not in self._constants]
+        if any(_operator(other) == _operator(node) for other in made):
+            return STAYED
+        if made:
+            read = self._old.get(node.input[0]) if node.input else None
+            grown = (
+                read is not None and _operator(read) == _operator(made[0]) and read.output[0] not in self._new
+            )
+            return _fused(node, made[0]) if grown else (WRITTEN, "")
+        if any(name in self._constants for name in outputs):
+            return FOLDED, ""
+        readers = [reader for name in outputs for reader in self._readers[name]]
+        fates = [self._fates.get(reader.output[0], STAYED) for reader in readers if reader.output]
+        if not fates:
+            return UNUSED, ""
+        if all(kind in (FOLDED, UNUSED) for kind, _ in fates):
+            return fates[0] if all(fate == fates[0] for fate in fates) else (FOLDED, "")
+        fused = next((fate for fate in fates if fate[0] == FUSED), None)
+        if fused is not None:
+            return STAYED if fused[1] == _operator(node) else fused
+        if any(kind == WRITTEN for kind, _ in fates):
+            return WRITTEN, ""
+        return self._replaced(node, outputs, readers)
+
+    def _replaced(
+        self, node: onnx.NodeProto, outputs: list[str], readers: list[onnx.NodeProto]
+    ) -> tuple[str, str]:
+        """Return what became of a node by the value that those which read it read now."""
+        value = next(self._in_place(outputs, readers), None)
+        if value is None:
+            return REMOVED, ""
+        self._stands.update(dict.fromkeys(outputs, value))
+        if value in self._constants:
+            return FOLDED, ""
+        former, maker = self._old.get(value), self._new.get(value)
+        if _operator(node) in _WITHOUT_EFFECT or maker is None:
+            return REMOVED, ""
+        if former is None:
+            return STAYED if _operator(maker) == _operator(node) else (WRITTEN, "")
+        if _operator(maker) == _operator(node) and value not in node.input:
+            return MERGED, ""
+        changed = list(former.input[1:]) != list(maker.input[1:]) or former.attribute != maker.attribute
+        return _fused(node, maker) if changed else (REMOVED, "")
+
+    def _in_place(self, outputs: list[str], readers: list[onnx.NodeProto]) -> Iterator[str]:
+        """Yield what is read in place of a node's outputs, directly or past nodes that were removed."""
+        for reader in readers:
+            result = reader.output[0] if reader.output else ""
+            now = self._new.get(result)
+            if now is None and result in self._stands and self._fates[result][0] in (REMOVED, FUSED):
+                yield self._stands[result]
+            for place, name in enumerate(reader.input):
+                if now is not None and name in outputs and place < len(now.input):
+                    yield now.input[place]
+
+
+def _fused(node: onnx.NodeProto, into: onnx.NodeProto) -> tuple[str, str]:
+    """Return that a node became part of another, if that is of an operator that takes others in, or of the same one."""
+    operator = _operator(into)
+    return (FUSED, operator) if operator in (*_TAKING_IN, _operator(node)) else (WRITTEN, "")
+
+
+def _done(before: onnx.GraphProto, after: onnx.GraphProto) -> tuple[Simplified, ...]:
+    """Return what was done; nodes that are new are those that the number of the others leaves over."""
+    counts = _Fates(before, after).counts(before)
+    left = Counter(_operators(before))
+    for (_, operator, _), number in counts.items():
+        left[operator] -= number
+    for operator, number in _operators(after).items():
+        if operator != "Constant" and number > left[operator]:
+            counts[ADDED, operator, ""] = number - left[operator]
+    ordered = sorted(counts.items(), key=lambda item: (item[0][0], -item[1], item[0]))
+    return tuple(Simplified(kind, operator, into, number) for (kind, operator, into), number in ordered)
 
 
 def _operators(graph: onnx.GraphProto) -> dict[str, int]:
-    counts = Counter(
-        node.op_type if is_onnx(node.domain) else f"{node.domain}.{node.op_type}" for node in graph.node
-    )
-    return dict(sorted(counts.items()))
+    return dict(sorted(Counter(map(_operator, graph.node)).items()))
+
+
+def _operator(node: onnx.NodeProto) -> str:
+    return operator_name(node.domain, node.op_type)
 
 
 def _details(before: onnx.GraphProto, after: onnx.GraphProto) -> str:
@@ -67,17 +249,13 @@ def _details(before: onnx.GraphProto, after: onnx.GraphProto) -> str:
         more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
         parts.append(f"inputs, outputs or attributes changed at {names}{more}")
     if named:
-        parts.append(f"{_count(len(named), 'node')} without a name got one")
+        parts.append(f"{count_of(len(named), 'node')} without a name got one")
     weights, kept = set(initializer_types(before)), set(initializer_types(after))
     if weights - kept:
-        parts.append(f"{_count(len(weights - kept), 'weight')} removed")
+        parts.append(f"{count_of(len(weights - kept), 'weight')} removed")
     if kept - weights:
-        parts.append(f"{_count(len(kept - weights), 'weight')} added")
+        parts.append(f"{count_of(len(kept - weights), 'weight')} added")
     return ", ".join(parts) or "the order of nodes changed"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _bytes(node: onnx.NodeProto, *, named: bool = True) -> bytes:

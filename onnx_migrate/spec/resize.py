@@ -46,7 +46,7 @@ def inferred_length(length: int, scale: float) -> int:
 
 def lengths_differ(length: int, scale: float) -> bool:
     """Return whether the inferred length is not the one that runs."""
-    return inferred_length(length, scale) != run_length(length, scale)
+    return bool(np.isfinite(scale)) and inferred_length(length, scale) != run_length(length, scale)
 
 
 def lengths_agree_always(scales: Floats) -> bool:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import onnx
 from onnx import defs
 
+from onnx_migrate.plural import count_of
+from onnx_migrate.spec.custom_operators import declared_operators, schema_cache
 from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS, ExperimentalOperator
 from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS, RuntimeOperator
 
@@ -21,6 +22,7 @@ __all__ = [
     "Signature",
     "is_onnx",
     "newest_opset",
+    "same_domain",
     "schema_violation",
     "signature",
     "signature_at",
@@ -33,6 +35,11 @@ _MAX_ARITY = 2**31 - 1
 def is_onnx(domain: str) -> bool:
     """Return whether `domain` is ai.onnx, which is usually written "" (OperatorSetIdProto in onnx.proto)."""
     return domain in ("", "ai.onnx")
+
+
+def same_domain(one: str, other: str) -> bool:
+    """Return whether two names are those of one domain: ai.onnx has two."""
+    return one == other or (is_onnx(one) and is_onnx(other))
 
 
 @dataclass(frozen=True)
@@ -54,11 +61,14 @@ class Signature:
     """Whether attributes of any name are allowed."""
 
 
+_CONSTANT_FORMS = 11
+"""The version from which on Constant has its value in one of several attributes, all of them optional in its schema."""
+
 _WITHDRAWN = ("", "GroupNormalization", 18)
 """Its documentation says that it is deprecated; its schema says so since onnx 1.18."""
 
 
-@cache
+@schema_cache
 def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signature, ...]]]:
     found: dict[tuple[str, str], list[Signature]] = {}
     for schema in defs.get_all_schemas_with_history():
@@ -87,6 +97,10 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
             forms.extend(
                 _removed(operator, returns=any(form.since_version == operator.removed_in for form in forms))
             )
+    for (domain, name), declared in declared_operators().items():
+        forms = found.setdefault((domain, name), [])
+        known = {form.since_version for form in forms}
+        forms.extend(_of_custom(domain, name, version) for version in declared if version not in known)
     for own in RUNTIME_OPERATORS:
         found.setdefault(("", own.name), []).extend(_of_runtime(own))
     table = {}
@@ -119,6 +133,14 @@ def _of_runtime(operator: RuntimeOperator) -> list[Signature]:
     return [form, replace(form, since_version=operator.step_at)] if operator.step_at else [form]
 
 
+def _of_custom(domain: str, name: str, version: int) -> Signature:
+    """Return the signature of an operator of which only the versions are known."""
+    any_number = (0, _MAX_ARITY)
+    return Signature(
+        name, domain, version, False, *any_number, *any_number, frozenset(), {}, frozenset(), unchecked=True
+    )
+
+
 def _kind(kind: Any) -> int:
     """Return an attribute type of onnx.defs, an enum of its C++ module, as an AttributeProto.AttributeType."""
     return int(kind.value)
@@ -143,7 +165,7 @@ def signature(domain: str, operator: str, since_version: int) -> Signature:
     return forms[numbers.index(since_version)]
 
 
-@cache
+@schema_cache
 def signature_at(domain: str, operator: str, opset: int) -> Signature | None:
     """Return the signature that an opset has of an operator; None if it is unknown or newer than the opset."""
     entry = _signatures().get(_key(domain, operator))
@@ -181,14 +203,16 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     while count and not inputs[count - 1]:
         count -= 1
     if not form.min_inputs <= count <= form.max_inputs:
-        return f"has {count} inputs, but {form.name}-{form.since_version} takes {_span(form.min_inputs, form.max_inputs)}"
+        taken = _span(form.min_inputs, form.max_inputs)
+        return f"has {count_of(count, 'input')}, but {form.name}-{form.since_version} takes {taken}"
     if "" in inputs:
         for index in form.required_inputs:
             if index < len(inputs) and not inputs[index]:
                 return f"omits input {index}, which {form.name}-{form.since_version} requires"
     outputs = len(node.output)
     if not form.min_outputs <= outputs <= form.max_outputs:
-        return f"has {outputs} outputs, but {form.name}-{form.since_version} has {_span(form.min_outputs, form.max_outputs)}"
+        own = _span(form.min_outputs, form.max_outputs)
+        return f"has {count_of(outputs, 'output')}, but {form.name}-{form.since_version} has {own}"
     if form.unchecked:
         return None
     known = form.attributes
@@ -208,6 +232,8 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     if present < len(form.required_attributes):
         missing = sorted(form.required_attributes - {attribute.name for attribute in node.attribute})
         return f"lacks attribute {', '.join(map(repr, missing))}, which {form.name}-{form.since_version} requires"
+    if form.name == "Constant" and form.since_version >= _CONSTANT_FORMS and len(node.attribute) != 1:
+        return f"has {count_of(len(node.attribute), 'attribute')}, and a Constant has exactly one, which is its value"
     return None
 
 

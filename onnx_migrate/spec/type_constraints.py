@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from onnx import defs
 
+from onnx_migrate.spec.custom_operators import schema_cache
 from onnx_migrate.spec.schema import is_onnx, versions
 
 __all__ = ["Constraints", "Formal", "constraints", "judge"]
@@ -48,7 +48,7 @@ class Constraints:
         return formals[-1] if formals and formals[-1].variadic else None
 
 
-@cache
+@schema_cache
 def constraints(domain: str, operator: str, since_version: int) -> Constraints | None:
     """Return the type constraints of a version of an operator; None where onnx has none, or they were never applied."""
     name = "" if is_onnx(domain) else domain
@@ -78,7 +78,7 @@ def _formal(item: Any, allowed: dict[str, frozenset[str]]) -> Formal:
     )
 
 
-@cache
+@schema_cache
 def judge(
     domain: str, operator: str, since_version: int, inputs: Types, outputs: Types
 ) -> tuple[str | None, Types]:

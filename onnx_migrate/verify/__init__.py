@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verify.compare.tolerance import Tolerance
-from onnx_migrate.verify.dynamic.proof import prove_dynamic
-from onnx_migrate.verify.equivalence.verifier import ready_worker, verify
-from onnx_migrate.verify.evaluators import Runnable
-from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds
-from onnx_migrate.verify.verdict import (
+from onnx_migrate.verdicts import (
     Blocker,
     Comparison,
     DynamicProof,
@@ -17,6 +12,11 @@ from onnx_migrate.verify.verdict import (
     Trial,
     Verdict,
 )
+from onnx_migrate.verify.compare.tolerance import Tolerance
+from onnx_migrate.verify.dynamic.proof import prove_dynamic
+from onnx_migrate.verify.equivalence.verifier import ready_worker, verify
+from onnx_migrate.verify.evaluators import Runnable
+from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, InputData
 
 __all__ = [
     "Blocker",
@@ -25,6 +25,7 @@ __all__ = [
     "Feed",
     "FeedNote",
     "Feeds",
+    "InputData",
     "Kind",
     "LoadFailure",
     "Runnable",

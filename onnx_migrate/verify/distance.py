@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from onnx_migrate.isolate import mark
+from onnx_migrate.verdicts import Distance
 from onnx_migrate.verify.compare.arrays import flatten, largest_difference, scale_of
 from onnx_migrate.verify.equivalence.reference_run import ReferenceRun
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
-from onnx_migrate.verify.verdict import Distance
 
 __all__ = ["DISTANCE_STAGE", "distance"]
 

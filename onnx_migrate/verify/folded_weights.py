@@ -17,6 +17,7 @@ from onnx import AttributeProto, TensorProto
 from onnx_migrate.files.equality import same_bytes
 from onnx_migrate.model.graphs import producers
 from onnx_migrate.model.model import Model
+from onnx_migrate.plural import count_of
 from onnx_migrate.spec.schema import is_onnx
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.compare.comparison import bit_difference
@@ -65,7 +66,7 @@ def other_folded_weights(before: Model, simplified: Model) -> Iterator[tuple[str
                 name = node.input[1]
                 yield (
                     name,
-                    f"{count} elements of {name!r}, the weight of {node.op_type} {node.output[0]!r}, are not those"
+                    f"{count_of(count, 'element')} of {name!r}, the weight of {node.op_type} {node.output[0]!r}, are not those"
                     " before simplification, nor these by a factor of each channel",
                 )
         behind = [found[node.output[0]] for found in readers]

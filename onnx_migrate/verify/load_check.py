@@ -8,11 +8,12 @@ from dataclasses import replace
 import onnx
 
 from onnx_migrate import isolate
+from onnx_migrate.errors import LoadError
 from onnx_migrate.isolate import Limits, mark
 from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.verdicts import Kind, LoadFailure, Verdict
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
-from onnx_migrate.verify.interruption import interruption
-from onnx_migrate.verify.verdict import Kind, LoadFailure, Verdict
+from onnx_migrate.verify.interruption import interruption, is_crash_of_result
 
 __all__ = ["LOADS", "check_loads", "load_failure", "with_load_failure"]
 
@@ -27,13 +28,17 @@ def check_loads(
 ) -> tuple[LoadFailure | None, str]:
     """Load both models in a child process; return how the result fails, and why that is not known ("" if it is).
 
+    Raises LoadError where a file with weights is not what it was.
+
     A result that crashes the process fails. Without an original, the result must load in any case.
     """
     ending = isolate.run(LOADS, original, result, limits=limits, isolated=isolated)
     if isinstance(ending, isolate.Returned):
         failure: LoadFailure | None = ending.value
         return failure, ""
-    if isinstance(ending, isolate.Crashed) and ending.stage.startswith("result"):
+    if isinstance(ending, isolate.Raised) and isinstance(ending.error, LoadError):
+        raise ending.error
+    if is_crash_of_result(ending):
         return LoadFailure(interruption(ending)), ""
     return None, f"whether the result loads is not known: {interruption(ending)}"
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from onnx_migrate import files
+from onnx_migrate import files, isolate
 from onnx_migrate.errors import CannotMigrate, VerificationFailed, Where
 from onnx_migrate.isolate import Limits, Listener, Worker
-from onnx_migrate.model.dim_plan import DimPlan
+from onnx_migrate.isolate.temporary import TemporaryFolder
+from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
+from onnx_migrate.plural import listed
 from onnx_migrate.verify import (
     DynamicProof,
     Feeds,
+    InputData,
     Kind,
     LoadFailure,
     Runnable,
@@ -26,6 +28,7 @@ from onnx_migrate.verify import (
     prove_dynamic,
     verify,
 )
+from onnx_migrate.verify.first_value import NOTHING
 from onnx_migrate.verify.folded_weights import other_folded_weights
 from onnx_migrate.verify.load_check import check_loads
 from onnx_migrate.verify.weight_data import other_weights
@@ -46,7 +49,7 @@ class Prover:
     """Verifies results against one original; as a context manager, deletes temporary copies of weights when it ends."""
 
     original: Model
-    input_data: str | os.PathLike[str] | None
+    input_data: InputData | None
     rtol: float | None
     atol: float | None
     seed: int
@@ -56,6 +59,8 @@ class Prover:
     """What gets how far a verification has come."""
     worker: Worker | None = None
     """A child process that is ready for the verification."""
+    libraries: tuple[str, ...] = ()
+    """Libraries with kernels of custom operators, for ONNX Runtime."""
     _temporary: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __enter__(self) -> Prover:
@@ -95,16 +100,17 @@ class Prover:
             return Proof(verdict)
         if unproved is not None and not unproved.determined:
             return Proof(_not_proved(verdict, unproved), unproved)
-        proof = prove_dynamic(
-            self._runnable(result),
-            symbols,
-            made.batch,
-            seed=self.seed,
-            limits=self.limits,
-            isolated=self.isolated,
-            listen=self.listen,
-            worker=self.worker,
-        )
+        with self._requires_unchanged(result):
+            proof = prove_dynamic(
+                self._runnable(result),
+                symbols,
+                made.batch,
+                seed=self.seed,
+                limits=self.limits,
+                isolated=self.isolated,
+                listen=self.listen,
+                worker=self.worker,
+            )
         if not proof.determined:
             return Proof(_not_proved(verdict, proof), proof)
         if not proof.holds:
@@ -116,9 +122,22 @@ class Prover:
                 proof.reason,
                 code="frozen-dim",
                 where=where,
-                hint=f"do not make the axis that fails dynamic, or export the model with {' and '.join(symbols)} dynamic",
+                hint=f"do not make the axis that fails dynamic, or export the model with {listed(symbols)} dynamic",
             )
         return Proof(verdict, proof)
+
+    @contextmanager
+    def _requires_unchanged(self, *models: Model | None) -> Iterator[None]:
+        """Raise LoadError if a file of the models was changed before the block ends: then what it found says nothing.
+
+        Native code that reads a file which is cut ends by a signal, for example.
+        """
+        try:
+            yield
+        finally:
+            for model in (self.original, *models):
+                if model is not None:
+                    model.weights.require_unchanged()
 
     def verify(
         self,
@@ -146,38 +165,56 @@ class Prover:
                 return Verdict(Kind.DIFFERS, f"simplification changed a weight: {difference}")
         runnable = self._runnable(result)
         claim = runnable if claimed is result else None if claimed is None else self._runnable(claimed)
-        return verify(
-            self._before,
-            runnable,
-            exact=None if exact is None else claim,
-            lifted=claim if exact is None else None,
-            strict=strict,
-            by_value=by_value,
-            other=None if other is None else self._runnable(other),
-            feeds=None if self.input_data is None else Feeds.read(Path(self.input_data)),
-            tolerance=Tolerance(rtol=self.rtol, atol=self.atol),
-            seed=self.seed,
+        with self._requires_unchanged(result, exact, lifted, other):
+            return verify(
+                self._before,
+                runnable,
+                exact=None if exact is None else claim,
+                lifted=claim if exact is None else None,
+                strict=strict,
+                by_value=by_value,
+                other=None if other is None else self._runnable(other),
+                feeds=None if self.input_data is None else Feeds.of(self.input_data),
+                tolerance=Tolerance(rtol=self.rtol, atol=self.atol),
+                seed=self.seed,
+                limits=self.limits,
+                isolated=self.isolated,
+                listen=self.listen,
+                worker=self.worker,
+            )
+
+    def first_value(self, before: Model, after: Model) -> tuple[str, str, str, str]:
+        """Return node, operator, name and problem of the first value that two models compute differently; "" if none is found."""
+        given = None if self.input_data is None else Feeds.of(self.input_data)
+        ending = isolate.run(
+            "onnx_migrate.verify.first_value:first_value",
+            self._runnable(before),
+            self._runnable(after),
+            given,
+            self.seed,
             limits=self.limits,
             isolated=self.isolated,
-            listen=self.listen,
-            worker=self.worker,
         )
+        found: tuple[str, str, str, str] = ending.value if isinstance(ending, isolate.Returned) else NOTHING
+        return found
 
     def require_loadable(self, result: Model, verdict: Verdict) -> Verdict:
         """Return the verdict on a result that cannot be compared: `verdict`, on a result like it.
 
         Raises VerificationFailed if it does not load where the original does.
         """
-        failure, doubt = check_loads(
-            self._before, self._runnable(result), limits=self.limits, isolated=self.isolated
-        )
+        with self._requires_unchanged(result):
+            failure, doubt = check_loads(
+                self._before, self._runnable(result), limits=self.limits, isolated=self.isolated
+            )
         if failure is not None:
             raise _does_not_load(replace(verdict, load=failure), failure)
         return replace(verdict, notes=tuple(dict.fromkeys((*verdict.notes, *filter(None, [doubt])))))
 
     def loads(self, result: Model) -> bool:
         """Return whether ONNX Runtime loads a result, without and with optimisation."""
-        found = check_loads(None, self._runnable(result), limits=self.limits, isolated=self.isolated)
+        with self._requires_unchanged(result):
+            found = check_loads(None, self._runnable(result), limits=self.limits, isolated=self.isolated)
         return found == (None, "")
 
     @cached_property
@@ -187,13 +224,12 @@ class Prover:
     def _runnable(self, model: Model) -> Runnable:
         """Return a model in a form that runtimes load; weights in memory are written to a temporary file first."""
         if model.weights.memory:
-            folder = self._temporary.enter_context(tempfile.TemporaryDirectory(prefix="onnx-migrate-"))
+            folder = self._temporary.enter_context(TemporaryFolder())
             path = Path(folder, "model.onnx")
             files.save(model, path)
             model = files.load(path)
-        return Runnable(
-            structure=model.proto.SerializeToString(deterministic=True), folder=model.weights.folder
-        )
+        structure = model.proto.SerializeToString(deterministic=True)
+        return Runnable(structure=structure, weights=model.weights, libraries=self.libraries)
 
 
 def _not_proved(verdict: Verdict, proof: DynamicProof) -> Verdict:
@@ -211,14 +247,16 @@ def _does_not_load(verdict: Verdict, failure: LoadFailure) -> VerificationFailed
         where=Where(node=failure.node, operator=failure.operator) if failure.node else None,
         hint="with optimisations off it loads as it is" if failure.unoptimised else "",
     )
-    error.verification = verdict.as_dict()
+    error.verification = verdict
     return error
 
 
 def _differs(verdict: Verdict) -> VerificationFailed:
     where = Where(node=verdict.node) if verdict.node else None
-    error = VerificationFailed(verdict.reason, where=where, hint=_hint(verdict))
-    error.verification = verdict.as_dict()
+    spread = next((entry.histogram for entry in verdict.comparisons if not entry.agrees), None)
+    reason = f"{verdict.reason}; elements: {spread}" if spread else verdict.reason
+    error = VerificationFailed(reason, where=where, hint=_hint(verdict))
+    error.verification = verdict
     return error
 
 

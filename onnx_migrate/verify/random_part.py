@@ -80,11 +80,16 @@ def _like(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
 
 
 def _bernoulli(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
-    """The probability itself, in the type of the output."""
+    """Whether the fixed number of RandomUniformLike is less than the probability, as below opset 15 it is written."""
+    source, output = node.input[0], node.output[0]
+    drawn, less = f"{output}.fixed.0", f"{output}.fixed.1"
     dtype = _dtype(attributes, 0)
-    if not dtype:
-        return [helper.make_node("Identity", [node.input[0]], [node.output[0]])]
-    return [helper.make_node("Cast", [node.input[0]], [node.output[0]], to=dtype)]
+    return [
+        helper.make_node("Cos", [source], [drawn]),
+        helper.make_node("Less", [drawn, source], [less]),
+        helper.make_node("Cast", [less], [output], to=dtype) if dtype
+        else helper.make_node("CastLike", [less, source], [output]),
+    ]  # fmt: skip
 
 
 def _multinomial(node: NodeProto, attributes: Attributes) -> list[NodeProto]:

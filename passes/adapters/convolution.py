@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 
 from onnx_migrate.engine.steps.registry import adapter, compatible
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Conv", 11, reason="auto_pad and the defaults of strides and dilations are specified")
@@ -26,7 +27,7 @@ def conv_transpose_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     spatial = _spatial_axes(rw)
     if spatial is None:
         rw.refuse(
-            f"output_shape has {len(attribute.ints)} elements, but the number of spatial axes is unknown",
+            f"output_shape has {count_of(len(attribute.ints), 'element')}, but the number of spatial axes is unknown",
             code="needs-rank",
             hint="declare the shape of the node's input or weights",
         )

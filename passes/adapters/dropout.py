@@ -55,6 +55,12 @@ def dropout_12(node: onnx.NodeProto, rw: Rewriter) -> None:
     Limits: when nothing is dropped, the mask was unspecified and is all true from opset 12 on. ONNX Runtime returned all
     false before. A model that uses the mask is migrated under the assumption that it does not depend on that.
     """
+    ratio = rw.attribute("ratio")
+    if ratio is not None and not ratio.ref_attr_name and not 0 <= ratio.f < 1:
+        rw.note(
+            f"its ratio, {ratio.f:g}, is left out: opset 12 has none outside [0, 1), and nothing is dropped"
+        )
+        rw.drop("ratio")
     rw.attribute_to_input("ratio", 1)
     if _has_mask(rw):
         rw.note("the mask was unspecified, and is all true from opset 12 on", Exactness.ASSUMED)

@@ -9,8 +9,7 @@ from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-for _name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"):
-    compatible(f"Reduce{_name}", 11, reason="negative axes are allowed")
+_REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 for _name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare"):
     compatible(f"Reduce{_name}", 13, reason="more types are allowed")
 for _name in ("ReduceMax", "ReduceMin"):
@@ -21,6 +20,19 @@ for _name in ("ArgMax", "ArgMin"):
         _name, 12, reason="select_last_index was added; by default the first index is returned, as before"
     )
     compatible(_name, 13, reason="more types are allowed")
+
+
+@adapter(*(f"Reduce{_name}" for _name in _REDUCTIONS), to=11)
+def reduce_11(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """Negative axes are allowed. `axes` of a scalar, which has none, are left out.
+
+    Why equal: ONNX Runtime reduces a scalar at opset 10 whatever its axes are, and refuses axes that it does not have from
+    opset 11 on, where onnx infers its shape. Omitted axes mean all.
+    """
+    axes = rw.attribute("axes")
+    if axes is not None and not axes.ref_attr_name and rw.rank(node.input[0]) == 0:
+        rw.drop("axes")
+        rw.note("its axes are left out, since its input is a scalar, which has none")
 
 
 @adapter("ReduceSum", to=13)

@@ -14,6 +14,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.engine.steps.registry import adapter, unsupported
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.experimental_ops import crop_limits
@@ -157,7 +158,7 @@ def given_tensor_fill_10(node: onnx.NodeProto, rw: Rewriter) -> None:
         return
     if values.size != np.prod(shape):
         rw.refuse(
-            f"has {values.size} values, but the shape {shape} needs {int(np.prod(shape))}",
+            f"has {count_of(values.size, 'value')}, but the shape {shape} needs {int(np.prod(shape))}",
             code="invalid-node",
         )
     rw.rename("Constant")

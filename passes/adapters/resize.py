@@ -48,9 +48,19 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """
     mode = check_choice(rw, "mode")
     scales = read_scales(rw, node.input[1])
+    if scales is not None and not scales.size:
+        if rw.rank(node.input[0]) != 0:
+            rw.refuse(
+                "its scales are empty", code="bad-scales", hint="a Resize needs one scale for each axis"
+            )
+        rw.rename("Identity")  # of a scalar: empty scales would say from opset 11 on that there are none
+        rw.drop("mode")
+        rw.set_input(1, "")
+        return
     one_way = scales is not None and bool((scales >= 1).all() or (scales <= 1).all())
     split = mode == "nearest" and not one_way
-    rw.record_fact(ResizeOrigin(version=10, name=node.name, split_in_two=split))
+    unchecked = rw.rank(node.input[0]) is None
+    rw.record_fact(ResizeOrigin(version=10, name=node.name, split_in_two=split, unchecked=unchecked))
     if not split:
         shrinks = scales is not None and bool((scales < 1).any())
         write_asymmetric(rw, node.input[1], "ceil" if shrinks else "floor")
@@ -78,7 +88,10 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     coordinates = check_choice(rw, "coordinate_transformation_mode")
     rounding = check_choice(rw, "nearest_mode")
     converted = is_from_converter(rw)
-    rw.record_fact(ResizeOrigin(version=11, name=node.name, written_by_converter=converted))
+    unchecked = rw.rank(rw.input(0)) is None
+    rw.record_fact(
+        ResizeOrigin(version=11, name=node.name, written_by_converter=converted, unchecked=unchecked)
+    )
     if coordinates == "tf_crop_and_resize":
         check_roi(rw, rw.input(1))
     elif rw.input(1):

@@ -22,13 +22,19 @@ def softmax_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     Why equal: all axes after `axis` have length 1, or Flatten produces the matrix whose rows version 11 normalises
     (onnx/defs/math/old.cc).
 
-    Limits: an empty tensor may fail at target 13, whose Reshape has no allowzero to restore dims of 0.
+    An empty tensor has nothing to normalise, and keeps the axis.
+
+    Limits: a tensor that is empty at run time alone may fail at target 13, whose Reshape has no allowzero to restore dims of 0.
     """
     source = node.input[0]
     given = rw.attribute("axis")
     if not (given and given.ref_attr_name):
-        axis = rw.get("axis", 1)
-        alone = _alone(rw.shape(source), axis)
+        axis, shape = rw.get("axis", 1), rw.shape(source)
+        if shape is not None and 0 in shape and -len(shape) <= axis < len(shape):
+            rw.set("axis", axis)
+            rw.note("its input is empty, so nothing is normalised")
+            return
+        alone = _alone(shape, axis)
         if alone is not None:
             rw.set("axis", alone)
             rw.note("all axes after the axis have length 1, so only that axis is normalised")
@@ -37,13 +43,13 @@ def softmax_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     if given:
         rw.preceding[-1].attribute.add().CopyFrom(given)
     rw.set("axis", -1)
-    shape = rw.before("Shape", [source], hint="shape")
+    dims = rw.before("Shape", [source], hint="shape")
     if rw.target >= 14:
         rw.version = 14
     name = node.output[0]
     rw.after(
         "Reshape",
-        [rw.detach_output(0, "flat_result"), shape],
+        [rw.detach_output(0, "flat_result"), dims],
         [name],
         allowzero=1 if rw.target >= 14 else None,
     )

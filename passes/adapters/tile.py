@@ -7,6 +7,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.registry import adapter, compatible
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 compatible("Tile", 13, reason="more types are allowed")
@@ -21,6 +22,12 @@ def tile_6(node: onnx.NodeProto, rw: Rewriter) -> None:
     data, tiles, axis = node.input
     rank, count, place = rw.rank(data), rw.constant_value(tiles), rw.constant_value(axis)
     if rank is not None and count is not None and place is not None:
+        if count.size != 1 or place.size != 1 or not -rank <= place.item() < rank:
+            rw.refuse(
+                f"its tiles are {count.tolist()} and its axis is {place.tolist()}, for an input of {count_of(rank, 'axis')}",
+                code="invalid-node",
+                hint="each is one number",
+            )
         repeats = np.ones(rank, np.int64)
         repeats[int(place.item())] = int(count.item())
         rw.set_input(2, "")

@@ -7,6 +7,7 @@ import math
 import onnx
 
 from onnx_migrate.engine.steps.registry import adapter
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from ..resize.asymmetric import write_asymmetric
@@ -20,7 +21,7 @@ def upsample_7(node: onnx.NodeProto, rw: Rewriter) -> None:
     rank = rw.rank(node.input[0])
     if rank not in (4, None):
         rw.refuse(
-            f"its scales are of height and width, but its input has {rank} axes",
+            f"its scales are of height and width, but its input has {count_of(rank, 'axis')}",
             code="bad-scales",
             hint="Upsample-1 needs an NCHW image, which has 4",
         )
@@ -36,7 +37,7 @@ def upsample_9(node: onnx.NodeProto, rw: Rewriter) -> None:
         scales, rank = _valid(rw, list(attribute.floats)), rw.rank(node.input[0])
         if rank not in (len(scales), None):
             rw.refuse(
-                f"its scales have {len(scales)} elements, but its input has {rank} axes",
+                f"its scales have {count_of(len(scales), 'element')}, but its input has {count_of(rank, 'axis')}",
                 code="bad-scales",
                 hint="one is required for every axis",
             )
@@ -56,7 +57,7 @@ def upsample_10(node: onnx.NodeProto, rw: Rewriter) -> None:
     """
     mode = _mode(rw)
     scales = read_scales(rw, node.input[1])
-    rw.record_fact(ResizeOrigin(version=9, name=node.name))
+    rw.record_fact(ResizeOrigin(version=9, name=node.name, unchecked=rw.rank(node.input[0]) is None))
     rw.rename("Resize")
     rw.set("mode", mode)
     if rw.target >= 11:

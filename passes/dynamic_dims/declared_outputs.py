@@ -8,7 +8,8 @@ import onnx
 
 from onnx_migrate.analysis.shapes import Dims, dims_of, dims_text, inferred_element_types, set_dims
 from onnx_migrate.errors import CannotMigrate, UsageError
-from onnx_migrate.model.dim_plan import DimPlan
+from onnx_migrate.model.dims.expressions import is_expression
+from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
@@ -20,7 +21,9 @@ __all__ = ["declare_outputs"]
 def declare_outputs(
     model: Model, plan: DimPlan, batch_axes: Mapping[str, Mapping[int, str]], log: ChangeLog, pass_name: str
 ) -> OutputDims:
-    """Declare of each output the symbol or number that a dim always is, else the user's name or one of its own.
+    """Declare of each output what a dim always is: the number, the symbol, or the user's name or the expression.
+
+    Where that is not known, the user's name or one of its own.
 
     `batch_axes` holds the axes of outputs that are a batch, which the repair of the nodes found. Raises CannotMigrate,
     code `frozen-output`, for an axis the user named that is a number at all sizes, and UsageError, code `two-names`,
@@ -36,7 +39,7 @@ def declare_outputs(
                 continue
             value.type.tensor_type.elem_type = types[value.name]
         found = _with_batch(inferred.dims.get(value.name), batch_axes.get(value.name, {}))
-        dims = _dims_to_declare(value, found, plan.output_names.get(value.name, {}))
+        dims = _dims_to_declare(value, found, plan)
         if dims is not None and dims != dims_of(value):
             message = f"output {value.name}: {dims_text(dims_of(value))} → {dims_text(dims)}"
             set_dims(value, dims)
@@ -51,10 +54,9 @@ def _with_batch(dims: Dims | None, batch: Mapping[int, str]) -> Dims | None:
     return tuple(batch.get(axis) if dim is None else dim for axis, dim in enumerate(dims))
 
 
-def _dims_to_declare(
-    value: onnx.ValueInfoProto, inferred: Dims | None, names: Mapping[int, str]
-) -> Dims | None:
+def _dims_to_declare(value: onnx.ValueInfoProto, inferred: Dims | None, plan: DimPlan) -> Dims | None:
     """Return the dims to declare of one output, None for one whose rank is neither inferred nor declared."""
+    names = plan.output_names.get(value.name, {})
     declared = dims_of(value)
     if inferred is None:
         # Of the declared dims only the rank is kept, which does not depend on a size.
@@ -69,9 +71,13 @@ def _dims_to_declare(
                 f"axis {axis} of output {value.name!r} cannot be dynamic as {name!r}: it has the length {size} for inputs of"
                 " all sizes",
                 code="frozen-output",
-                hint="leave this axis out: the axes of outputs follow from those of the inputs",
+                hint="leave this axis out: the axes of outputs follow from those of the inputs"
+                if plan.dims
+                else "ask for axes of inputs, from which those of the outputs follow",
             )
         own = f"{value.name}_dim_{axis}"
+        if name and isinstance(size, str) and is_expression(size):
+            size = None
         if name and isinstance(size, str) and name not in (size, own):
             raise UsageError(
                 f"axis {axis} of output {value.name!r} was given the name {name!r}, but always has the length {size!r}",

@@ -12,8 +12,8 @@ from onnx_migrate.analysis.shapes import dims_of, dims_text, drop_value_info
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
-from onnx_migrate.model.dim_plan import DimPlan, plans_for_batch
-from onnx_migrate.model.dim_requests import DynamicAxes
+from onnx_migrate.model.dims.plan import DimPlan, plans_for_batch
+from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -24,6 +24,10 @@ from .repair import repair
 from .symbol_notes import note_symbols
 
 __all__ = ["DynamicDims"]
+
+
+_MAX_SYMBOLS = 8
+"""Symbols of a refused request of which the largest part that works is searched for."""
 
 
 @register_pass
@@ -70,15 +74,15 @@ class DynamicDims(Pass):
         Symbols that the user wrote are not replaced: UsageError, code `two-names`, says that they must be equal.
         """
         merged, others = plan.with_one_symbol(Interface.of(model.proto))
-        if not others:
-            return self._apply(model, plan, log)
         result = self._attempt(model, plan, log)
         if isinstance(result, Model):
             return result
+        if not others:
+            raise self._with_largest_request(result, model, plan, log)
         with log.trial():
             with_one_symbol = self._attempt(model, merged, log)
             if not isinstance(with_one_symbol, Model):
-                raise result
+                raise self._with_largest_request(result, model, plan, log)
             for symbol, other in others.items():
                 if not plan.is_generated(symbol):
                     raise UsageError(
@@ -89,6 +93,23 @@ class DynamicDims(Pass):
                 message = f"{symbol} always has the same length as {other}, so both axes are called {other}"
                 log.note(self.name, "one-name", message, subject=symbol)
         return with_one_symbol
+
+    def _with_largest_request(
+        self, error: CannotMigrate, model: Model, plan: DimPlan, log: ChangeLog
+    ) -> CannotMigrate:
+        """Return the error with a hint at the most symbols of the plan that can be dynamic together."""
+        symbols = list(plan.frozen_sizes)
+        if error.code != "frozen-dim" or not 1 < len(symbols) <= _MAX_SYMBOLS:
+            return error
+        works: list[str] = []
+        for symbol in sorted(symbols, key=lambda name: name not in plan.batch):
+            trial = log.trial()
+            if isinstance(self._attempt(model, plan.only({*works, symbol}), log), Model):
+                works.append(symbol)
+            trial.roll_back()
+        if not works:
+            return error
+        return CannotMigrate(error.reason, code=error.code, where=error.where, hint=plan.part_text(works))
 
     def _attempt(self, model: Model, plan: DimPlan, log: ChangeLog) -> Model | CannotMigrate:
         """Apply a plan to a copy of the model; return the error where that fails, which leaves no trace in the log."""

@@ -10,9 +10,11 @@ import onnx
 from onnx_migrate.analysis.shapes import Dims, inferred_outputs
 from onnx_migrate.errors import CannotMigrate
 
+from .length_formulas import Lengths, formula
+
 __all__ = ["OutputDims", "symbolic_outputs"]
 
-_INCREMENTS = (1, 2, 31, 32, 63, 64)
+_INCREMENTS = (1, 2, 31, 32, 33, 63, 64)
 """What is added to a frozen size: odd and even numbers, with and without a factor of 32, since strides and pads round."""
 
 Shapes = Mapping[str, Dims | None]
@@ -22,7 +24,7 @@ Samples = Mapping[str, list[tuple[int, Shapes]]]
 
 @dataclass(frozen=True)
 class OutputDims:
-    """The dims of each output: a number, the symbol that the dim always equals, or None."""
+    """The dims of each output: a number, the symbol or the expression of symbols that the dim always equals, or None."""
 
     dims: dict[str, Dims | None]
     computed: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
@@ -37,13 +39,15 @@ def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: S
     onnx's symbolic inference does not see through most of Resize and Reshape. So the shapes are inferred with numbers
     too, each symbol of `frozen` (symbol to the size it had) at several sizes and the others at theirs: a dim that is
     always as long as one symbol and changes with no other is that symbol. One that changes with no symbol is its
-    number if all symbols are a `batch`; a length might still change at sizes that were not tried.
+    number if all symbols are a `batch`; a length might still change at sizes that were not tried. One that changes with symbols
+    is their expression, where one expression alone gives all the lengths that were found.
     """
     found = inferred_outputs(proto)
     if not frozen or all(dims is not None and None not in dims for dims in found.values()):
         return OutputDims(found)
     base = inferred_outputs(proto, frozen)
     samples = {symbol: _samples(proto, frozen, symbol) for symbol in frozen}
+    together = _samples_of_all(proto, frozen) if len(frozen) > 1 else []
     only_batch = batch >= frozen.keys()
     result = OutputDims({})
     for name, dims in found.items():
@@ -65,8 +69,12 @@ def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: S
                     symbol for symbol, runs in lengths.items() if any(length != number for _, length in runs)
                 }
                 known = _dim(lengths, number, changes, only_batch=only_batch)
-                for symbol in changes - {known}:
+                for symbol in sorted(changes - {known}):
                     result.computed.setdefault(symbol, []).append((name, axis))
+                if known is None and changes:
+                    of_symbol = {symbol: lengths[symbol] for symbol in frozen if symbol in changes}
+                    of_all = _lengths_of_all(together, name, axis)
+                    known = formula(Lengths(frozen, number, of_symbol, of_all))
             own.append(known)
         result.dims[name] = tuple(own)
     return result
@@ -80,6 +88,35 @@ def _samples(proto: onnx.ModelProto, frozen: Mapping[str, int], symbol: str) -> 
             found.append((size, inferred_outputs(proto, {**frozen, symbol: size})))
         except CannotMigrate:
             continue  # the network may not take this size; others are tried
+    return found
+
+
+def _samples_of_all(
+    proto: onnx.ModelProto, frozen: Mapping[str, int]
+) -> list[tuple[Mapping[str, int], Shapes]]:
+    """Return the shapes of the outputs where all symbols have other sizes at once."""
+    found: list[tuple[Mapping[str, int], Shapes]] = []
+    for start in range(2):
+        steps = (*_INCREMENTS[start:], *_INCREMENTS[:start])
+        sizes = {
+            symbol: size + steps[place % len(steps)] for place, (symbol, size) in enumerate(frozen.items())
+        }
+        try:
+            found.append((sizes, inferred_outputs(proto, sizes)))
+        except CannotMigrate:
+            continue  # the network may not take these sizes together
+    return found
+
+
+def _lengths_of_all(
+    samples: list[tuple[Mapping[str, int], Shapes]], name: str, axis: int
+) -> list[tuple[Mapping[str, int], int]]:
+    found = []
+    for sizes, shapes in samples:
+        dims = shapes.get(name)
+        length = dims[axis] if dims is not None and axis < len(dims) else None
+        if isinstance(length, int):
+            found.append((sizes, length))
     return found
 
 

@@ -10,6 +10,7 @@ from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.interface import listed_initializers, unlist_initializers
 from onnx_migrate.model.model import Model
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.ir_versions import NEWEST_IR, OLDEST_IR, IrFeature
@@ -49,8 +50,8 @@ class IrVersion(Pass):
             log.note(
                 self.name,
                 "overridable",
-                f"{len(overridable)} initializers that callers could override are constants now: before IR version {first}"
-                " every initializer is listed as an input, and ONNX Runtime lets none be overridden",
+                f"callers could override {count_of(len(overridable), 'initializer')}, and no longer can: before IR"
+                f" version {first} every initializer is listed as an input, and ONNX Runtime lets none be overridden",
                 subject=overridable[0],
                 severity="warning",
             )
@@ -58,7 +59,7 @@ class IrVersion(Pass):
         if before < first <= self.ir_version and self.unlist:
             gone = unlist_initializers(proto.graph)
             if gone:
-                reason = f"removed {len(gone)} initializers from the inputs"
+                reason = f"removed {count_of(len(gone), 'initializer')} from the inputs"
                 log.note(self.name, "unlisted", reason, subject=gone[0])
         note_unused_imports(self.name, drop_unused_imports(proto), log)
         if before != self.ir_version:

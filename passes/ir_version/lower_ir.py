@@ -9,6 +9,7 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.validity.ir_features import Found, features, required_ir
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.annotations import drop_annotation
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.ir_versions import (
@@ -85,12 +86,14 @@ def lower_ir(
         listed, moved = list_initializers(proto)
         if moved:
             log.note(
-                pass_name, "moved-weights", f"moved {moved} initializers of sub-graphs to the main graph"
+                pass_name,
+                "moved-weights",
+                f"moved {count_of(moved, 'initializer')} of sub-graphs to the main graph",
             )
         log.note(
             pass_name,
             "listed",
-            f"added {listed} initializers to the inputs, where IR version {target} wants them",
+            f"added {count_of(listed, 'initializer')} to the inputs, where IR version {target} wants them",
         )
         left = step.newer()
     step.refuse(left)
@@ -153,14 +156,14 @@ class _Step:
             self.log.note(
                 self.pass_name,
                 "attribute-defaults",
-                f"wrote {written} default values of functions' attributes at calls",
+                f"wrote {count_of(written, 'default value')} of functions' attributes at calls",
             )
         if IrFeature.OVERLOADS in found:
             renamed = merge_overloads(self.proto)
             self.log.note(
                 self.pass_name,
                 "overloads",
-                f"renamed {renamed} functions, which had a name in common and overloads",
+                f"renamed {count_of(renamed, 'function')}, which had a name in common and overloads",
             )
 
     def refuse(self, left: list[Found]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,6 +21,9 @@ _MULTIPLIED = (
     TensorProto.UINT64,
 )  # fmt: skip
 """The element types of Mul-7."""
+
+_SHOWN = 16
+"""Numbers of a shape that a message shows."""
 
 _SMALL = (TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16)
 
@@ -39,9 +43,27 @@ def expand_8_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     source = rw.input(0)
     shape = rw.known(rw.input(1))
     if shape is not None:
+        own = rw.shape(source)
+        if shape.ndim != 1 or (shape < 0).any() or not _broadcasts(own, shape):
+            rw.refuse(
+                f"cannot be expanded to {_brief(shape)}, which is not a shape that its input"
+                f" {list(own) if own is not None else ''} broadcasts to",
+                code="invalid-node",
+            )
         replace(rw, broadcast(rw, source, [int(size) for size in shape.reshape(-1)]))
     else:
         replace(rw, _multiplied(rw, source, rw.input(1)))
+
+
+def _broadcasts(own: tuple[int | None, ...] | None, shape: np.ndarray[Any, Any]) -> bool:
+    pairs = zip(reversed(own or ()), reversed(shape.tolist()), strict=False)
+    return all(a is None or a == b or 1 in (a, b) for a, b in pairs)
+
+
+def _brief(shape: np.ndarray[Any, Any]) -> str:
+    return (
+        str(shape.tolist()) if shape.size <= _SHOWN else f"{shape.size} numbers of shape {list(shape.shape)}"
+    )
 
 
 def _multiplied(rw: LoweringRewriter, value: str, shape: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+from onnx import TensorProto
 
 from onnx_migrate.engine.steps.lowering_registry import lowering
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from .building import integers
+from .building import cast, integers
 
 
 @lowering("CenterCropPad", leaves=18)
@@ -26,9 +27,16 @@ def center_crop_pad_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     axes = rw.get("axes")
     if axes is not None:
         rank = rw.need_rank(source)
+        if not all(-rank <= axis < rank for axis in axes):
+            rw.refuse(f"has axes {axes}, and its input {rank} of them", code="invalid-node")
         axes = [axis % rank for axis in axes]
     target = rw.known(rw.input(1))
     lengths = None if shape is None else [shape[axis] for axis in axes or range(len(shape))]
+    if target is not None and lengths is not None and target.shape != (len(lengths),):
+        rw.refuse(
+            f"has a shape of {list(target.shape)} for {len(lengths)} axes, and needs one number for each",
+            code="invalid-node",
+        )
     if target is not None and shape is not None and lengths is not None and None not in lengths:
         pairs = [(axis, length or 0) for axis, length in zip(axes or range(len(shape)), lengths, strict=True)]
         value = _fixed(rw, source, len(shape), pairs, [int(item) for item in target.reshape(-1)])
@@ -69,7 +77,7 @@ def _filler(rw: LoweringRewriter) -> str:
 
 
 def _at_run_time(rw: LoweringRewriter, value: str, axes: list[int] | None) -> str:
-    target = rw.input(1)
+    target = cast(rw, rw.input(1), TensorProto.INT64)
     half = integers(rw, 2)
     lengths = rw.before("Shape", [value], hint="lengths")
     if axes is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +11,13 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 from .building import FLOATS, integers
+
+_LARGEST, _LARGEST_BLOCK = 2**24, 2**12
+"""The most elements of an image times those of a block, and of a block: the places of all are constants."""
 
 
 @lowering("Col2Im", leaves=18)
@@ -30,6 +35,13 @@ def col2im_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     image = [int(item) for item in rw.need_constant(1, "image_shape").reshape(-1)]
     block = [int(item) for item in rw.need_constant(2, "block_shape").reshape(-1)]
     count = len(image)
+    elements = math.prod(image) * math.prod(block)
+    if (
+        not 0 < elements <= _LARGEST
+        or math.prod(block) > _LARGEST_BLOCK
+        or min(*image, *block, *rw.get("strides", [1])) < 1
+    ):
+        raise CannotMigrate(f"an image {image} of blocks {block} cannot be written", code="no-equal")
     places = _places(
         image,
         block,

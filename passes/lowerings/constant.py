@@ -11,6 +11,7 @@ import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def constant_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     sparse = attribute.sparse_tensor
     if math.prod(sparse.dims) > _LARGEST:
         rw.refuse(
-            f"its sparse_value of shape {list(sparse.dims)} has {math.prod(sparse.dims)} elements, and below opset 11"
+            f"its sparse_value of shape {list(sparse.dims)} has {count_of(math.prod(sparse.dims), 'element')}, and below opset 11"
             " only a dense one can be written",
             code="no-equal",
         )

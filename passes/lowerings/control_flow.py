@@ -9,6 +9,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 
@@ -25,7 +26,8 @@ def loop_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     body = rw.get("body")
     if len(body.input) != 2:
         rw.refuse(
-            f"its body has {len(body.input)} inputs, and the node carries no values", code="invalid-node"
+            f"its body has {count_of(len(body.input), 'input')}, and the node carries no values",
+            code="invalid-node",
         )
     given, handed_on = rw.fresh("idle_in"), rw.fresh("idle_out")
     inner = next(attribute.g for attribute in node.attribute if attribute.name == "body")

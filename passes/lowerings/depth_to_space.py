@@ -6,9 +6,13 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.errors import InvalidModel
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 from .building import integers, slice_axes
+
+_MOST_CHANNELS = 2**20
+"""The most channels whose order becomes a constant."""
 
 
 @lowering("DepthToSpace", leaves=11)
@@ -47,7 +51,7 @@ def space_to_depth_28_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     channels = shape[1] if shape is not None and len(shape) == 4 else None
     name = rw.output(0)
     raw = rw.detach_output(0, "dcr")
-    if channels is not None:
+    if channels is not None and square * channels <= _MOST_CHANNELS:
         order = np.arange(square * channels).reshape(square, channels).T.reshape(-1)
         rw.after("Gather", [raw, rw.constant(order.astype(np.int64), "order")], [name], axis=1)
     else:
@@ -66,7 +70,11 @@ def _reordered(rw: LoweringRewriter, value: str, split: list[int], square: int) 
     """Exchange the two factors of the channels, whose sizes are `split`."""
     shape = rw.shape(value)
     channels = shape[1] if shape is not None and len(shape) == 4 else None
-    if channels is not None:
+    if channels is not None and channels % square:
+        raise InvalidModel(
+            f"has {channels} channels, which are not a multiple of {square}", code="invalid-node"
+        )
+    if channels is not None and channels <= _MOST_CHANNELS:
         order = np.arange(channels).reshape(-1, square).T.reshape(-1)
         return rw.before(
             "Gather", [value, rw.constant(order.astype(np.int64), "order")], hint="ordered", axis=1

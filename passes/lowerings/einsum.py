@@ -10,6 +10,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
@@ -65,7 +66,9 @@ def _parse(rw: LoweringRewriter) -> tuple[list[tuple[str, list[str]]], list[str]
     left, arrow, right = equation.partition("->")
     texts = left.split(",")
     if len(texts) != len(rw.node.input):
-        rw.refuse(f"equation {equation!r} does not fit {len(rw.node.input)} inputs", code="invalid-node")
+        rw.refuse(
+            f"equation {equation!r} does not fit {count_of(len(rw.node.input), 'input')}", code="invalid-node"
+        )
     terms: list[tuple[str, list[str]]] = []
     widest = 0
     for name, text in zip(rw.node.input, texts, strict=True):

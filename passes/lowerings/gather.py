@@ -132,6 +132,11 @@ def index_length(rw: LoweringRewriter, indices: str) -> int:
             code="needs-shape",
             hint=f"declare the shape of {indices!r} in the value_info of the model",
         )
+    axes = rw.rank(rw.input(0))
+    if axes is not None and count > axes:
+        rw.refuse(
+            f"its indices {indices!r} index {count} axes, and {rw.input(0)!r} has {axes}", code="invalid-node"
+        )
     return count
 
 

@@ -169,6 +169,11 @@ def _largest_sum(rw: LoweringRewriter, weights: int, zero_point: int) -> int:
     zero = np.array(0) if not rw.input(zero_point) else rw.constant_value(rw.input(zero_point))
     if array is None or zero is None:
         return math.prod(shape[1:]) * _LARGEST_DIFFERENCE
+    if not shape or zero.size not in (1, shape[0]):
+        rw.refuse(
+            f"has {zero.size} zero points for weights of shape {list(shape)}, and needs one, or one for each output channel",
+            code="invalid-node",
+        )
     flat = array.reshape(shape[0], -1).astype(np.int64) - zero.astype(np.int64).reshape(-1, 1)
     return int(np.abs(flat).sum(1).max(initial=0))
 

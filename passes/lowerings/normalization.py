@@ -132,6 +132,9 @@ def mean_variance_normalization_9_down(node: onnx.NodeProto, rw: LoweringRewrite
     """
     dtype = rw.need_dtype(rw.input(0))
     axes = rw.pop("axes", [0, 2, 3])
+    rank = rw.rank(rw.input(0))
+    if rank is not None and not all(-rank <= axis < rank for axis in axes):
+        rw.refuse(f"has the axes {axes}, and its input {rank} of them", code="invalid-node")
     deviation = rw.before("Sub", [rw.input(0), _mean(rw, rw.input(0), axes)], hint="deviation")
     root = rw.before("Sqrt", [_mean(rw, _square(rw, deviation, dtype), axes)], hint="deviation_root")
     # 1e-9 is 0 in half floats, as in the function body of the standard.
@@ -153,7 +156,9 @@ def _axes_from(rw: LoweringRewriter, axis: int) -> list[int]:
     rank = rw.need_rank(rw.input(0)) if axis >= 0 else rw.rank(rw.input(0))
     if rank is None:
         return list(range(axis, 0))
-    return list(range(axis % max(rank, 1), rank))
+    if not -rank <= axis < rank:
+        rw.refuse(f"has axis={axis}, and its input {rank} axes", code="invalid-node")
+    return list(range(axis % rank, rank))
 
 
 def _mean(rw: LoweringRewriter, value: str, axes: list[int]) -> str:

@@ -111,6 +111,10 @@ def pad_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
             gather_padded(rw, mode, None)
         return
     del node.input[1:]
+    if not pads.size:  # of a scalar, as no attribute is an empty list
+        rw.rename("Identity")
+        rw.drop("mode")
+        return
     rw.set("pads", [int(pad) for pad in pads.reshape(-1)])
     if mode == "constant" and value is not None and value.size and value.item() != 0:
         rw.set("value", float(value.item()))

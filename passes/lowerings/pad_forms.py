@@ -16,6 +16,9 @@ __all__ = ["gather_padded", "join_blocks"]
 Amount = int | str
 """A number: known, or the name of an int64 vector of one element (of several for indices)."""
 
+_LARGEST = 2**20
+"""The most indices that become a constant; more are counted at run time."""
+
 _FOLDED: dict[str, Callable[[int, int], int]] = {
     "Add": lambda a, b: a + b,
     "Sub": lambda a, b: a - b,
@@ -108,8 +111,9 @@ def gather_padded(rw: LoweringRewriter, mode: str, axes: Sequence[int] | None) -
         kept = _compute(rw, "Sub", _compute(rw, "Sub", _length(rw, source, axis), cut), cut_end)
         before, after = _positive(rw, begin), _positive(rw, end)
         count = _compute(rw, "Add", _compute(rw, "Add", kept, before), after)
-        if isinstance(count, int) and isinstance(kept, int) and isinstance(before, int) and kept > 0:
-            places = [_place(rw, mode, index - before, kept) for index in range(count)]
+        numbers = [item for item in (count, kept, before) if isinstance(item, int)]
+        if len(numbers) == 3 and numbers[1] > 0 and numbers[0] <= _LARGEST:
+            places = [_place(rw, mode, index - numbers[2], kept) for index in range(numbers[0])]
             taken = [_compute(rw, "Add", place, cut) for place in places]
             indices = rw.constant(np.array(taken, np.int64), f"indices_{axis}".replace("-", "minus_"))
         else:

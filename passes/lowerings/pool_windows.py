@@ -10,8 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+_LARGEST = 2**24
+"""The most places of windows along an axis that become a constant."""
 
 __all__ = [
     "Windows",
@@ -67,6 +71,9 @@ class Windows:
 
     def places(self, axis: int) -> npt.NDArray[np.int64]:
         """Return the indices of the elements of each window, counted from the start of the padding."""
+        count = self.sizes[axis] * self.kernel[axis]
+        if count > _LARGEST:
+            raise CannotMigrate(f"its windows have {count:,} places along an axis", code="no-equal")
         starts = np.arange(self.sizes[axis], dtype=np.int64) * self.strides[axis]
         steps = np.arange(self.kernel[axis], dtype=np.int64) * self.dilations[axis]
         return np.asarray(starts[:, None] + steps)
@@ -187,6 +194,8 @@ def pad(rw: LoweringRewriter, value: str, heads: list[int], tails: list[int], fi
 
 def gather_windows(rw: LoweringRewriter, given: Windows, filler: float) -> None:
     """Give the node an input of windows side by side, and the stride of its kernel."""
+    if 0 in given.sizes:
+        rw.refuse("no window fits into its input, and ONNX Runtime pools no empty tensor", code="no-equal")
     pads = given.pads_for_floor()
     count = len(given.kernel)
     value = pad(rw, rw.input(0), pads[:count], pads[count:], filler)

@@ -158,7 +158,10 @@ def quantize_linear_23_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """
     _refuse_missing_types(rw)
     data, scale = rw.need_dtype(rw.input(0)), rw.need_dtype(rw.input(1))
-    wanted = rw.pop("precision", 0) or scale
+    precision = rw.pop("precision", 0)
+    if precision not in (0, _T.FLOAT, *_HALVES):
+        rw.refuse(f"has precision={precision}, which is no floating point type", code="no-such-value")
+    wanted = precision or scale
     if wanted == _T.INT32 != data:
         rw.refuse(
             "its scale holds integers and its data floats, which no older version takes",

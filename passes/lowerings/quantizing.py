@@ -128,7 +128,15 @@ def spread(rw: LoweringRewriter, value: str, data: str) -> str:
     """Return a scale or zero point in a shape that is broadcast to the data, by the node's `axis` and `block_size`."""
     axis, block = rw.get("axis", 1), rw.get("block_size", 0)
     if block:
-        axis %= rw.need_rank(data)
+        rank = rw.need_rank(data)
+        if rw.need_rank(value) != rank or not -rank <= axis < rank or block < 0:
+            rw.refuse(
+                f"has block_size={block} and axis={axis}, for data of {rank} axes and a scale or zero point of"
+                f" {rw.need_rank(value)}",
+                code="invalid-node",
+                hint="scale and zero point of blocks have as many axes as the data",
+            )
+        axis %= rank
         shape = rw.shape(data)
         size = shape[axis] if shape is not None else None
         if size is not None:

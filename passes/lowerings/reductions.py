@@ -38,7 +38,9 @@ def reduce_axes_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if len(axes):
         rw.drop("noop_with_empty_axes")
         rw.set("axes", [int(axis) for axis in axes])
-    elif rw.pop("noop_with_empty_axes", 0):
+    elif noop := rw.pop("noop_with_empty_axes", 0):
+        if noop != 1:
+            rw.refuse(f"has noop_with_empty_axes={noop}, which is neither 0 nor 1", code="no-such-value")
         rw.drop("keepdims")
         _reduce_nothing(node, rw)
 

@@ -7,6 +7,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.lowering_registry import impossible, lowering
+from onnx_migrate.errors import InvalidModel
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
@@ -89,6 +90,8 @@ def affine_grid_20_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
             code="needs-shape",
             hint=f"declare the shape of {size!r}",
         )
+    if count not in (2, 3):
+        raise InvalidModel(f"has {count:,} spatial axes, and AffineGrid has 2 or 3", code="invalid-node")
     f = Folding(rw)
     real = rw.need_dtype(theta)
     wide = real if real in (TensorProto.FLOAT, TensorProto.DOUBLE) else TensorProto.FLOAT

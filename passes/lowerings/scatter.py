@@ -120,6 +120,11 @@ def _reduce_apart(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Write the reduction of a node as nodes of their own, and let the node scatter the results."""
     kind = str(rw.pop("reduction"))
     by_element = node.op_type == "ScatterElements"
+    if kind not in REDUCTIONS:
+        rw.refuse(
+            f"has reduction={kind!r}, which is none of none, {', '.join(sorted(REDUCTIONS))}",
+            code="no-such-value",
+        )
     if not _distinct(rw, by_element):
         reduce_in_rounds(rw, kind)
         return

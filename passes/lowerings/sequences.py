@@ -22,6 +22,9 @@ _DISSOLVED = frozenset(
 )  # fmt: skip
 """The operators that can read a dissolved sequence, as their first input."""
 
+_MOST_PARTS = 10_000
+"""The most tensors that take the place of a sequence."""
+
 _HINT = "let the model pass on tensors, or make positions and the number of elements constants"
 
 
@@ -250,6 +253,8 @@ def _lengths(rw: LoweringRewriter, source: str, axis: int) -> list[int]:
             hint="fix the dims of the model's inputs with --fix",
         )
     length = int(given)
+    if length < 1 or size // length >= _MOST_PARTS:
+        _refuse(rw, f"an axis of {size} elements is not written as parts of {length}")
     return [min(length, size - start) for start in range(0, size, length)]
 
 

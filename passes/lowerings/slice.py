@@ -8,8 +8,12 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.errors import InvalidModel
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+_MOST_AXES = 64
+"""The most axes of a tensor in any runtime."""
 
 _ASSUMED = "runtimes are assumed to take a negative axis below opset 11"
 
@@ -90,6 +94,10 @@ def slice_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     source = rw.input(0)
     starts, ends = rw.known(rw.input(1)), rw.known(rw.input(2))
     axes = rw.need_constant(3, "axes").reshape(-1).tolist() if rw.input(3) else list(range(_count(rw)))
+    if len(axes) > _MOST_AXES:
+        raise InvalidModel(
+            f"slices {len(axes):,} axes, and a tensor has {_MOST_AXES} at most", code="invalid-node"
+        )
     steps = rw.need_constant(4, "steps").reshape(-1).tolist() if rw.input(4) else [1] * len(axes)
     fixed = starts is not None and ends is not None
     plain = [index for index, step in enumerate(steps) if step == 1 and fixed]

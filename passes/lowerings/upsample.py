@@ -17,5 +17,7 @@ def upsample_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Limits: they must be constants.
     """
     scales = rw.need_constant(1, "scales")
+    if not scales.size:
+        rw.refuse("its scales are empty", code="bad-scales", hint="one is required for every axis")
     rw.set_input(1, "")
     rw.set("scales", [float(scale) for scale in scales.reshape(-1)])

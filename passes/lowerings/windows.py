@@ -7,6 +7,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
@@ -19,10 +20,13 @@ _COSINES = {
 }
 """The factors of cos(0), cos(t), cos(2t) in each window (onnx/defs/math/defs.cc)."""
 
+_LONGEST, _LARGEST = 2**20, 2**24
+"""The most elements of a window, and of a matrix, that become a constant."""
+
 
 @lowering("HannWindow", "HammingWindow", "BlackmanWindow", leaves=17, exactness=Exactness.EQUIVALENT)
 def window_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no windows: a known size gives a constant, another one a sum of cosines of counted samples.
+    """There are no windows: a known size up to a million gives a constant, another one a sum of cosines of counted samples.
 
     Why equal: the sums of cosines are those by which the standard defines the windows. Of 1,024 samples the largest
     difference from ONNX Runtime's kernel was 6e-8 for constants, 2.4e-7 for computed windows.
@@ -30,8 +34,8 @@ def window_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     factors, periodic = _COSINES[node.op_type], bool(rw.get("periodic", 1))
     dtype = int(rw.get("output_datatype", TensorProto.FLOAT))
     size = rw.known(rw.input(0))
-    if size is not None:
-        count = int(size.reshape(-1)[0])
+    count = _LONGEST + 1 if size is None else int(size.reshape(-1)[0])
+    if count <= _LONGEST:
         with np.errstate(invalid="ignore", divide="ignore"):
             angles = 2 * np.pi * np.arange(count) / np.float64(count if periodic else count - 1)
         values = sum(factor * np.cos(number * angles) for number, factor in enumerate(factors))
@@ -67,18 +71,22 @@ def mel_weight_matrix_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> Non
     Why equal: each band is a triangle between neighbours of points that are equally spaced on the mel scale, each rounded
     down to a bin of the spectrum (onnx/defs/math/defs.cc, onnxruntime/core/providers/cpu/signal/window_functions.cc).
 
-    Limits: all five inputs must be constants.
+    Limits: all five inputs must be constants, and the matrix must have at most 16 million elements.
     """
     names = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
     bands, length, rate, lower, upper = (
         rw.need_constant(index, name).reshape(-1)[0] for index, name in enumerate(names)
     )
     edges = [2595 * np.log10(1 + np.float64(edge) / 700) for edge in (lower, upper)]
-    count = int(bands)
+    count, bins = int(bands), int(length) // 2 + 1
+    if not (0 <= count <= _LARGEST and 0 < bins * count <= _LARGEST and rate > 0 and 0 <= lower < upper):
+        raise CannotMigrate(
+            f"a matrix of {bins} by {count} for frequencies from {lower} to {upper} at {rate} samples a second cannot be written",
+            code="no-equal",
+        )
     mels = edges[0] + np.arange(count + 2) * ((edges[1] - edges[0]) / (count + 2))
     hertz = 700 * (10 ** (mels / 2595) - 1)
     points = np.floor((int(length) + 1) * hertz / int(rate)).astype(np.int64)
-    bins = int(length) // 2 + 1
     matrix = np.zeros((max(bins, int(points.max()) + 1), count))
     for band, (left, middle, right) in enumerate(zip(points, points[1:], points[2:], strict=False)):
         matrix[left : middle + 1, band] = (

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 __all__ = [
@@ -20,6 +21,9 @@ __all__ = [
     "read_scales",
     "read_sizes",
 ]
+
+_LARGEST = 2.0**31
+"""A scale beyond which no axis is short enough for it."""
 
 Floats = npt.NDArray[np.float32]
 
@@ -54,9 +58,11 @@ def check_choice(rw: Rewriter, name: str) -> str:
 def read_scales(rw: Rewriter, value: str) -> Floats | None:
     """Return scales as a float32 vector, None if they are not constant; refuse invalid ones with `bad-scales`."""
     scales = _read(rw, value, "scales", TensorProto.FLOAT)
-    if scales is not None and not (np.isfinite(scales).all() and (scales > 0).all()):
+    if scales is not None and not ((scales > 0) & (scales <= _LARGEST)).all():
         rw.refuse(
-            f"its scales are {scales.tolist()}", code="bad-scales", hint="each must be finite and above 0"
+            f"its scales are {scales.tolist()}",
+            code="bad-scales",
+            hint="each must be finite, above 0 and at most 2^31",
         )
     return scales
 
@@ -146,7 +152,7 @@ def _check_length(
     count = int(np.prod([size for size in shape if size is not None]))
     if count != each * rank:
         rw.refuse(
-            f"its {what} {'has' if what == 'roi' else 'have'} {count} elements for {rank} resized axes",
+            f"its {what} {'has' if what == 'roi' else 'have'} {count_of(count, 'element')} for {rank} resized axes",
             code=code,
             hint=f"{each * rank} are required: {'one' if each == 1 else 'a start and an end'} for every axis",
         )

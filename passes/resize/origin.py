@@ -22,6 +22,8 @@ class ResizeOrigin:
     """Whether it became one nearest Resize that shrinks and one that grows; a Gather may come after them."""
     written_by_converter: bool = False
     """Whether onnx's version converter had made it of an older Resize, and lost its coordinates."""
+    unchecked: bool = False
+    """Whether the adapter could not compare the number of its scales with the rank of its input."""
 
     @property
     def is_before_11(self) -> bool:

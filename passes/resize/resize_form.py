@@ -11,7 +11,7 @@ import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.model.dim_requests import DynamicAxes
+from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.resize import lengths_agree_always, sizes_are_lengths
@@ -94,10 +94,11 @@ class _Rewrite:
         return any(node.input[2] not in agreed for node in nodes)
 
     def _is_unchecked(self, node: onnx.NodeProto) -> bool:
-        """Return whether no adapter rewrote a node of the main graph, or it reads roi or sizes."""
+        """Return whether no adapter rewrote and checked a node of the main graph, or it reads roi or sizes."""
         if len(node.input) != 3 or node.input[1]:
             return True
-        return self.traversal.origin("graph", node.output[0]) is None
+        origin = self.traversal.origin("graph", node.output[0])
+        return origin is None or origin.unchecked
 
     def join_pairs(self, node: ResizeNode) -> None:
         """Write one node for a pair if known shapes show that no axis shrinks, or that none grows.
@@ -136,8 +137,7 @@ class _Rewrite:
             for index in (1, 2, 3):
                 if rw.input(index) and emptiness(rw, rw.input(index)):
                     rw.set_input(index, "")
-        if node.origin is None:
-            check_resize(rw)  # an adapter has checked the others
+        check_resize(rw)  # of the new form, inference may know a rank that an adapter did not
         _count_axes_from_the_front(node)
         scales, sizes = _as_constant(node, 2), _as_constant(node, 3)
         if self.form == "auto" and (scales is None or lengths_agree_always(scales)):

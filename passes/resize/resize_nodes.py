@@ -9,9 +9,10 @@ import onnx
 from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import Where
-from onnx_migrate.model.dim_requests import DynamicAxes
+from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver, Visitor
@@ -133,7 +134,7 @@ class _ResizeVisitor(Visitor):
         kept = [value for value in body.value_info if not contradicts(value, scope.value_type(value.name))]
         count = len(body.value_info) - len(kept)
         if count:
-            message = f"dropped the value_info of {count} values whose shapes at run time differ from it"
+            message = f"dropped the value_info of {count_of(count, 'value')} whose shapes at run time differ from it"
             self.log.note(self.pass_name, "value-info", message)
             del body.value_info[:]
             body.value_info.extend(kept)

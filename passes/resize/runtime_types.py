@@ -1,7 +1,7 @@
 """The shapes that values have at run time: onnx's inference, with the lengths of Resizes that ONNX Runtime computes.
 
 onnx infers with a copy of the model, in which a Resize on whose length the two differ has scales of its own, from which
-onnx infers the length that runs.
+onnx infers the length that runs, and one whose sizes follow from known shapes has them as a constant.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.analysis.shapes import dims_of
 from onnx_migrate.analysis.skeleton import skeleton
 from onnx_migrate.analysis.value_types import TypeTable, ValueType
-from onnx_migrate.model.dim_plan import DimPlan
+from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.graphs import BodyKey, FunctionKey, called, function_key, nested_bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.spec.resize import lengths_agree_always, lengths_differ, run_length
@@ -40,7 +40,7 @@ _ROUNDS = 32
 
 @dataclass
 class _ResizeCopy:
-    """A Resize by scales, in the model and in the copy that inference is run on."""
+    """A Resize, in the model and in the copy that inference is run on."""
 
     node: onnx.NodeProto
     copy: onnx.NodeProto
@@ -48,7 +48,12 @@ class _ResizeCopy:
     """The body of the copy."""
     scope: Scope
     tensor: TensorProto | None = None
-    """The scales that only this node of the copy reads, once it has some."""
+    """The scales, or sizes, that only this node of the copy reads, once it has some."""
+
+    @property
+    def by_sizes(self) -> bool:
+        """Whether it is resized by sizes."""
+        return len(self.node.input) > 3 and bool(self.node.input[3])
 
 
 class _UnsettledError(Exception):
@@ -82,7 +87,7 @@ def run_time_types(model: Model, plan: DimPlan) -> TypeTable | None:
             resize.scope.types = types
             at = known.setdefault(id(resize.scope.body), KnownValues(resize.scope, producers))
             try:
-                changed |= _correct(resize, at)
+                changed |= _give_sizes(resize, at) if resize.by_sizes else _correct(resize, at)
             except _UnsettledError:
                 return None
         if not changed:
@@ -122,7 +127,7 @@ def _resizes(model: Model, copy: onnx.ModelProto, types: TypeTable) -> Iterator[
 def _in_body(top: Scope, top_copy: onnx.GraphProto | onnx.FunctionProto) -> Iterator[_ResizeCopy]:
     for scope, (_, copy) in zip(top.nested(), nested_bodies(top_copy), strict=True):
         for node, other in zip(scope.body.node, copy.node, strict=True):
-            if node.op_type == "Resize" and is_onnx(node.domain) and len(node.input) > 2 and node.input[2]:
+            if node.op_type == "Resize" and is_onnx(node.domain) and any(node.input[2:4]):
                 yield _ResizeCopy(node, other, copy, scope)
 
 
@@ -158,6 +163,20 @@ def _correct(resize: _ResizeCopy, known: KnownValues) -> bool:
     elif resize.tensor.raw_data == wanted.raw_data:
         return False
     resize.tensor.CopyFrom(wanted)
+    return True
+
+
+def _give_sizes(resize: _ResizeCopy, known: KnownValues) -> bool:
+    """Give the copy sizes that are known and that onnx's inference does not follow, once; return whether it did."""
+    name = resize.node.input[3]
+    sizes = known.value(name)
+    if sizes is None or resize.tensor is not None or resize.scope.constant(name) is not None:
+        return False
+    if not isinstance(resize.body, onnx.GraphProto):
+        return False
+    resize.tensor = resize.body.initializer.add()
+    resize.tensor.CopyFrom(numpy_helper.from_array(sizes, f"{resize.node.output[0]} sizes of its own"))
+    resize.copy.input[3] = resize.tensor.name
     return True
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.resize import (
     lengths_differ,
@@ -32,6 +33,12 @@ Shape = tuple[int | None, ...]
 def any_length_differs(rw: Rewriter, scales: Floats, shape: Shape) -> bool:
     """Return whether onnx infers another length for an axis of known length than ONNX Runtime computes."""
     axes = axes_of(rw.node, len(shape))
+    if len(axes) != len(scales):
+        rw.refuse(
+            f"its scales have {count_of(len(scales), 'element')} for {count_of(len(axes), 'axis')}",
+            code="bad-scales",
+            hint="one is required for every axis",
+        )
     known = [(shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
     return any(length is not None and lengths_differ(length, scale) for length, scale in known)
 

@@ -8,24 +8,31 @@ from pathlib import Path
 from typing import ClassVar
 
 import onnx
+from onnx import TensorProto
 
 from onnx_migrate import files, isolate
+from onnx_migrate.analysis.inference.given_up import cannot_propagate
+from onnx_migrate.analysis.running_cost import why_not_run
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import PassError
-from onnx_migrate.files.temporary import TemporaryFolder
+from onnx_migrate.isolate.endings import what_helps
+from onnx_migrate.isolate.temporary import TemporaryFolder
 from onnx_migrate.model.graphs import initializer_names, initializer_types, producers
 from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
+from onnx_migrate.spec.opsets import onnx_opset
 
 from .hidden_weights import hide, restore, share_payloads
 from .uncovered_shapes import mend_declarations
 from .values_needed import Choice, divide
 
 __all__ = ["Simplify"]
+
+_FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
 @register_pass
@@ -77,6 +84,7 @@ class Simplify(Pass):
 
     def _simplify(self, model: Model, log: ChangeLog) -> Model:
         _refuse_overridable(model.proto)
+        self._refuse_endless(model.proto)
         choice = divide(model, self.values_limit)
         skeleton = hide(model, choice.hidden)
         folder = TemporaryFolder()
@@ -88,6 +96,7 @@ class Simplify(Pass):
             share_payloads(simplified, model)
             restore(simplified.proto.graph, model.proto.graph, choice.hidden)
         _graft(simplified.proto, model.proto)
+        _move_constants(simplified.proto, model.proto)
         simplified.name, simplified.keepalive = model.name, (folder, model.keepalive)
         done = Simplification.of(model.proto.graph, simplified.proto.graph)
         log.record_fact("", "", done)
@@ -95,6 +104,15 @@ class Simplify(Pass):
         self._note_unfolded(choice, log)
         mend_declarations(simplified, model.proto, log, self.name)
         return simplified
+
+    def _refuse_endless(self, proto: onnx.ModelProto) -> None:
+        """Raise PassError for a model that onnxsim could not fold within its limits, before it takes all of them."""
+        reason = "onnx's shape inference was given up" if cannot_propagate() else ""
+        reason = reason or why_not_run(proto, self.limits.memory)
+        if reason:
+            raise PassError(
+                f"onnxsim was not started: {reason}", code="not-simplified", hint="leave simplify out"
+            )
 
     def _simplified(self, skeleton: Model, folder: Path, hidden: int) -> Model:
         """Return what onnxsim makes of a model, from which `hidden` bytes of weights were taken. Raises PassError."""
@@ -114,7 +132,9 @@ class Simplify(Pass):
             raise PassError(
                 f"onnxsim failed: {ending}",
                 code="not-simplified",
-                hint="without simplify the migration does not need onnxsim",
+                hint="; ".join(
+                    filter(None, (what_helps(ending), "without simplify the migration does not need onnxsim"))
+                ),
             )
         grown = ending.value + hidden
         if grown > allowed:
@@ -183,6 +203,31 @@ def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
         if old is not None and old.op_type == node.op_type and hasattr(node, "metadata_props"):
             node.ClearField("metadata_props")
             node.metadata_props.extend(old.metadata_props)
+
+
+def _move_constants(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
+    """Make initializers of the new Constants below opset 9 that are no floats: version 1 of Constant holds none, in place."""
+    opset = onnx_opset(before.opset_import, ir_version=before.ir_version)
+    if opset is None or opset >= 9:
+        return
+    graph, kept = simplified.graph, []
+    others = {name for node in before.graph.node if node.op_type == "Constant" for name in node.output}
+    others.update(value.name for value in graph.output)
+    for node in graph.node:
+        value = next((item.t for item in node.attribute if item.name == "value"), None)
+        if (
+            node.op_type != "Constant"
+            or value is None
+            or node.output[0] in others
+            or value.data_type in _FLOATS
+        ):
+            kept.append(node)
+            continue
+        tensor = graph.initializer.add()
+        tensor.CopyFrom(value)
+        tensor.name = node.output[0]
+    del graph.node[:]
+    graph.node.extend(kept)
 
 
 def _put_in_order(graph: onnx.GraphProto, before: onnx.GraphProto) -> None:

@@ -18,6 +18,7 @@ from onnx_migrate.engine.steps.node_steps import node_name
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.model.graphs import all_nodes, called
 from onnx_migrate.model.model import Model
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
@@ -98,7 +99,8 @@ class FitForms(Pass):
             log.note(
                 self.name,
                 "listed",
-                f"added {listed} initializers to the inputs, as {_who(self.targets, 'initializers_as_inputs')} wants them",
+                f"added {count_of(listed, 'initializer')} to the inputs, as"
+                f" {_who(self.targets, 'initializers_as_inputs')} wants them",
             )
 
 

@@ -201,3 +201,8 @@ def test_invalid_and_large_nodes_have_no_value(
     operator: str, given: list[Any], attributes: dict[str, Any]
 ) -> None:
     assert compute(operator, attributes, given) is None
+
+
+@pytest.mark.parametrize("operator", ["ConstantOfShape", "Expand", "Range"])
+def test_a_node_without_inputs_has_no_value(operator: str) -> None:
+    assert compute(operator, {}, []) is None

@@ -24,15 +24,18 @@ def test_records_survive_a_killed_run_and_are_sorted_at_the_end(tmp_path: Path) 
         journal.add({"output": output, "content": {}})
     with (tmp_path / NAME).open("a", encoding="utf-8") as file:
         file.write('{"output": "c.on')
+    (tmp_path / f".{NAME}.4711-0.tmp").touch()
 
     again = Journal(tmp_path)
     again.read()
+    again.start()
     again.forget("b.onnx")
     again.add({"output": "0.onnx"})
     again.finish()
 
     lines = (tmp_path / NAME).read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["output"] for line in lines] == ["0.onnx", "a.onnx"]
+    assert [path.name for path in tmp_path.iterdir()] == [NAME]
 
 
 def test_the_key_is_of_options_versions_and_named_files(
@@ -49,6 +52,23 @@ def test_the_key_is_of_options_versions_and_named_files(
     assert first != key({"opset": 17, "input_data": "in.npz"}, external=True)
     np.savez("in.npz", x=np.ones(3))
     assert first != key({"opset": 17, "input_data": "in.npz"}, external=False)
+
+
+def test_the_key_of_arrays_is_of_their_content() -> None:
+    def of(*data: object) -> object:
+        return key({"input_data": data[0] if len(data) == 1 else list(data)}, external=False)
+
+    ones = {"x": np.ones(3, np.float32)}
+    assert of(ones) == of({"x": np.ones(3, np.float32)})
+    others = [
+        {"x": np.zeros(3, np.float32)},
+        {"x": np.ones((3, 1), np.float32)},
+        {"y": ones["x"]},
+        {"x": ["a"]},
+        {"x": ["b"]},
+    ]
+    assert len({json.dumps(of(item)) for item in (ones, *others)}) == 6
+    assert of(ones, ones) != of(ones)
 
 
 def test_passes_by_path_and_of_this_package_have_a_key_and_objects_have_none(

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +16,8 @@ import onnx.parser
 import pytest
 
 import onnx_migrate
-from onnx_migrate.batching import Job, Outcome, Summary, Watcher
-from onnx_migrate.batching import run as run_module
+from onnx_migrate.batching import Job, Outcome, Summary
+from onnx_migrate.batching.run import Watcher
 from tests.cli.running import SMALL, large, snapshot
 from tests.support.paths import ROOT
 
@@ -275,13 +276,10 @@ def test_an_executor_that_fails_loses_no_count(
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_process_pool_that_breaks_says_what_it_lost(
-    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_model_that_ends_its_process_does_not_break_a_process_pool(
+    models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python's pool has no worker left after one has died: what was not done is said, and done by the next run."""
-    monkeypatch.setattr(run_module, "_WINDOW", 2)  # so that the pool is also given jobs when it is broken
-    for index in range(3):
-        named(models, f"sound{index}")
+    named(models, "sound")
     named(models, "exit")
     (models / "own_pass_of_pool.py").write_text(PASS, encoding="utf-8")
     monkeypatch.syspath_prepend(models)
@@ -289,20 +287,13 @@ def test_a_process_pool_that_breaks_says_what_it_lost(
 
     with concurrent.futures.ProcessPoolExecutor(1) as executor:
         summary = onnx_migrate.batch(
-            ["in/small.onnx", "in"],
-            "out",
-            executor=executor,
-            watcher=seen,
-            passes=["own_pass_of_pool:act"],
-            **QUICK,
+            ["in"], "out", executor=executor, watcher=seen, passes=["own_pass_of_pool:act"], **QUICK
         )
 
-    assert (summary.complete, summary.ended) == (True, 7)
-    assert seen.outcomes["small"].done
-    assert {o.code for o in seen.outcomes.values() if not o.done} == {"worker-lost"}
-    again = onnx_migrate.batch(["in"], "out", jobs=1, resume=True, passes=["own_pass_of_pool:act"], **QUICK)
-    assert (again.cached, again.reasons["failed", "crashed"]) == (summary.outcomes["migrated"], 1)
-    assert again.outcomes["migrated"] == 6
+    assert summary.complete
+    assert {name: outcome.code for name, outcome in seen.outcomes.items() if not outcome.done} == {
+        "exit": "crashed"
+    }
 
 
 def test_scripts_need_no_guard(models: Path, tmp_path: Path) -> None:
@@ -332,3 +323,24 @@ def test_totals_add_up() -> None:
     assert said["outcomes"] == {"migrated": 1, "unchanged": 0, "refused": 0, "invalid": 0, "failed": 1}
     assert (said["reasons"], said["cached"]) == ({"crashed": 1}, 1)
     assert not summary.ok
+
+
+def test_a_token_ends_a_batch_and_resume_goes_on(models: Path, tmp_path: Path) -> None:
+    token = threading.Event()
+
+    class Stop(Watcher):
+        def ended(self, outcome: Outcome) -> None:
+            token.set()
+
+    with pytest.raises(onnx_migrate.Cancelled):
+        onnx_migrate.batch(["in"], "out", jobs=1, watcher=Stop(), cancel=token, **QUICK)
+
+    seen = Seen()
+    assert onnx_migrate.batch(["in"], "out", jobs=1, resume=True, watcher=seen, **QUICK).ok
+    assert sum(outcome.cached for outcome in seen.outcomes.values()) == 1
+
+
+def test_an_argument_that_migrate_does_not_have_ends_it_before_any_model(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'opst'; did you mean 'opset'"):
+        onnx_migrate.batch(["none.onnx"], tmp_path / "out", opst=17)
+    assert not (tmp_path / "out").exists()

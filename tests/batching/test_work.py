@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -95,6 +97,48 @@ def test_resume_by_url_reads_the_journal_of_a_local_folder(
     data = store.cat("/in/w.bin")
     store.pipe("/in/w.bin", data[:-4] + b"\0\0\0\0")
     assert again() == 2
+
+
+def test_a_result_that_cannot_be_recorded_is_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(output: str) -> dict[str, str]:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), output)
+
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr("onnx_migrate.batching.work.written", unreadable)
+    ended = run_job(Job("in/small.onnx", "out/small.onnx", QUICK, isolated=False))
+
+    assert ended.kind == "migrated"
+    assert ended.record is None
+    assert [text.split(":")[0] for text in ended.remarks] == [
+        "out/small.onnx is written, but not recorded, so that --resume migrates it again"
+    ]
+    assert onnx.load("out/small.onnx").opset_import[0].version == 17
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("small", {}),
+        ("large", {"external": True}),
+        ("small", {"in_place": True}),
+        ("large", {"in_place": True}),
+    ],
+)
+def test_the_report_has_the_sizes_of_the_files(name: str, how: dict[str, bool]) -> None:
+    def size(folder: str, *names: str) -> int:
+        return sum(
+            os.path.getsize(f"{folder}/{file}") for file in names if os.path.isfile(f"{folder}/{file}")
+        )
+
+    before = size("in", f"{name}.onnx", *(["w.bin"] if name == "large" else []))
+    folder = "in" if how.get("in_place") else "out"
+    ended = run_job(Job(f"in/{name}.onnx", f"{folder}/{name}.onnx", QUICK, isolated=False, **how))
+    after = size(folder, f"{name}.onnx", f"{name}.onnx.data")
+
+    kept = name == "large" and folder == "in"  # the weights stay where they are, so that less is written
+    assert ended.report["file_bytes"] == (None if kept else {"before": before, "after": after})
 
 
 def test_resume_is_refused_where_there_can_be_no_journal(store: Any) -> None:

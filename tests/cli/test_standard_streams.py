@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from onnx_migrate.cli.standard_streams import OutputFailed, reporting
 from tests.support.paths import ROOT
 
 FIXTURE = ROOT / "fixtures" / "classifier_opset11.onnx"
@@ -68,6 +69,30 @@ def test_a_report_that_is_lost_leaves_the_model_and_says_so(model: Path) -> None
     assert ended.returncode == 5
     assert b"the model is written to out.onnx" in ended.stderr
     onnx.checker.check_model(onnx.load(model.parent / "out.onnx"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device is Linux's")
+def test_messages_that_are_lost_change_no_exit_code(model: Path) -> None:
+    (model.parent / "bad.onnx").write_bytes(b"no model")
+    ended = shell(f"{TOOL} bad.onnx out.onnx 2> /dev/full", model.parent)
+    assert (ended.returncode, ended.stdout) == (4, b"")
+    ended = shell(f"{TOOL} m.onnx out.onnx {' '.join(FAST)} > /dev/full 2> /dev/full", model.parent)
+    assert ended.returncode == 5
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError("of the disk"), "OSError: of the disk"),
+        (ImportError("of a module"), "ImportError: of a module"),
+        (MemoryError(), "MemoryError"),
+        (OutputFailed("full"), "full"),
+    ],
+)
+def test_a_report_that_cannot_be_made_is_a_failure_of_the_output(error: Exception, message: str) -> None:
+    with pytest.raises(OutputFailed) as raised, reporting("the model is written"):
+        raise error
+    assert str(raised.value) == f"{message}; the model is written"
 
 
 @pytest.mark.parametrize("output", ["out.onnx", "-"])

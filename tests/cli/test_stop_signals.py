@@ -10,12 +10,13 @@ from collections.abc import Iterator
 import pytest
 
 from onnx_migrate.cli import stop_signals
+from onnx_migrate.isolate.signals import STOPS
 
 HEAD = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from onnx_migrate.cli.stop_signals import check_stopped, code_of_stop, stop_on_signals
-stop_on_signals("onnx-migrate")
+stop_on_signals()
 
 class Dropping:
     def __init__(self, *numbers):
@@ -89,6 +90,18 @@ def test_the_exit_code_tells_it_where_there_was_no_stage_any_more(number: str, c
     assert found == code
 
 
+def test_nothing_is_raised_again_when_the_command_is_over() -> None:
+    found, out, _ = ended("""
+from onnx_migrate.cli.stop_signals import end_on_signals
+Dropping(signal.SIGINT)
+print(signal.getitimer(signal.ITIMER_REAL)[0] > 0)
+end_on_signals()
+print(signal.getitimer(signal.ITIMER_REAL)[0] > 0)
+sys.exit(code_of_stop())
+""")
+    assert (found, out) == (130, "True\nFalse\n")
+
+
 def test_two_signals_at_once_raise_one_exception() -> None:
     found, out, error = ended("""
 try:
@@ -120,7 +133,7 @@ except KeyboardInterrupt:
 
 @pytest.fixture
 def handlers() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in stop_signals.STOPS}
+    before = {number: signal.getsignal(number) for number in STOPS}
     hook = sys.unraisablehook
     yield
     for number, handler in before.items():
@@ -131,7 +144,7 @@ def handlers() -> Iterator[None]:
 @pytest.mark.usefixtures("handlers")
 def test_sigint_stays_ignored_in_a_background_job() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    stop_signals.stop_on_signals("x")
+    stop_signals.stop_on_signals()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert stop_signals.code_of_stop() == 0
     stop_signals.check_stopped()
@@ -145,3 +158,57 @@ class Failing:
 Failing()
 """)
     assert "ValueError: here" in error
+
+
+EARLY = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv = ["onnx-migrate", "--version"]
+
+class Signal:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{module}":
+            os.kill(os.getpid(), signal.{number})
+
+sys.meta_path.insert(0, Signal())
+from onnx_migrate.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["onnx_migrate.cli.stop_signals", "rich_click", "onnx_migrate.cli.commands.migrate"]
+)
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")]
+)
+def test_a_signal_during_the_imports_ends_the_command_without_a_traceback(
+    module: str, number: str, code: int, word: str
+) -> None:
+    if module.endswith("stop_signals") and number == "SIGTERM":
+        pytest.skip("Python leaves it to the system until there is a handler")
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY.format(module=module, number=number)],
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    silent = module.endswith("stop_signals")
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr == ("" if silent else f"onnx-migrate: {word}\n")
+
+
+LATE = """
+import atexit, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
+sys.argv = ["onnx-migrate", "--version"]
+from onnx_migrate.cli import main
+main()
+"""
+
+
+def test_an_interrupt_when_all_is_done_changes_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LATE], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("onnx-migrate")

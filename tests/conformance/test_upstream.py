@@ -45,9 +45,7 @@ BELOW_7_TESTS = (
 )  # fmt: skip
 NOT_REFUSED = "it wants a refusal, and ours computes the same by other nodes"
 NOT_REFUSED_TESTS = (
-    "dequantize_21_20_3_per_tensor_positive_block_shape", "dequantize_21_20_4_per_axis_positive_block_shape",
     "dequantize_21_20_5_blocked_2d", "dequantize_21_20_6_blocked_3d",
-    "quantize_21_20_3_per_tensor_positive_block_shape", "quantize_21_20_4_per_axis_positive_block_shape",
     "quantize_21_20_5_blocked_2d", "quantize_21_20_6_blocked_3d", "quantize_21_20_7_per_axis_output_dtype",
     "quantize_21_20_8_per_axis_unsupported_type", "scatter_16_15_bfloat16_fails_0_ScatterElements",
     "scatter_16_15_bfloat16_fails_1_ScatterND", "where_bfloat16_16_15_fails",

@@ -48,7 +48,7 @@ def test_the_model_that_was_broken_is_valid() -> None:
     result = onnx_migrate.migrate(good_model(), opset=18, simplify=False)
 
     assert result.report.verification is not None
-    assert result.report.verification["kind"] == "verified"
+    assert result.report.verification.kind.value == "verified"
     check_original(Model(good_model()))
 
 

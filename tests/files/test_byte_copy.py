@@ -53,6 +53,31 @@ def test_a_file_cut_while_it_is_copied(source: Path, out: Path, monkeypatch: pyt
     assert names(out.parent) == set()
 
 
+@pytest.mark.parametrize("where", ["model", "data"])
+def test_a_file_that_is_written_to_during_the_copy_gives_no_result(
+    where: str, source: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = source
+    if where == "data":
+        save(load(source), source.with_name("e.onnx"), external=True)
+        source, read = source.with_name("e.onnx"), source.with_name("e.onnx.data")
+    loaded = changed(source)
+    copy = os.copy_file_range
+
+    def written(*args: int, **kwargs: int) -> int:
+        done = copy(*args, **kwargs)
+        with read.open("r+b") as file:  # what was copied is of before, what comes is of after
+            file.write(b"x")
+        os.utime(read, ns=(1, 1))
+        return done
+
+    monkeypatch.setattr(os, "copy_file_range", written)
+    with pytest.raises(LoadError) as refused:
+        save(loaded, out)
+    assert refused.value.code == "source-changed"
+    assert names(out.parent) == set()
+
+
 def test_pieces_of_each_kind_are_written_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(byte_copy, "CHUNK", 4)
     (tmp_path / "data").write_bytes(b"0123456789")

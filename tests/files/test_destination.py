@@ -21,6 +21,7 @@ def test_a_path_that_cannot_be_written_is_refused(source: Path, out: Path) -> No
     refusal("no-such-folder", loaded, out.parent / "none" / "b.onnx")
     refusal("no-such-folder", loaded, source / "b.onnx")
     refusal("is-directory", loaded, out.parent)
+    refusal("is-directory", loaded, f"{out.parent / 'none'}/")
     os.mkfifo(out.parent / "pipe")
     refusal("cannot-write", loaded, out.parent / "pipe")
     refusal("cannot-write", loaded, out.parent / ("x" * 300))

@@ -152,6 +152,22 @@ def test_killed_in_place_over_external_data_leaves_a_whole_model(external: bool,
         assert names(source.parent) == ({"a.onnx", "a.onnx.data"} if external else {"a.onnx"})
 
 
+@pytest.mark.parametrize("old_data", [None, b"of an older model"], ids=["removed", "there"])
+def test_data_that_an_interrupted_save_left_at_a_hidden_name_is_moved(
+    old_data: bytes | None, source: Path
+) -> None:
+    with_external_data(plain(), source, ".a.onnx.data.1")
+    if old_data is not None:
+        data = source.with_name("a.onnx.data")
+        data.write_bytes(old_data)
+        source.with_name(".a.onnx.data.owned").write_text(f"{file_stamp(data.stat())!r}\n")
+    save(load(source), source, in_place=True)
+    assert inline(load(source)) == plain()
+    save(load(source), source, in_place=True, external=True)
+    assert names(source.parent) == {"a.onnx", "a.onnx.data"}
+    assert inline(load(source)) == plain()
+
+
 LOOP = """
 import sys
 from onnx_migrate.files import load, save
@@ -196,7 +212,7 @@ def failing(call: str, count: int, *, once: bool) -> Callable[..., object]:
     return fails
 
 
-@pytest.mark.filterwarnings("ignore:.*could not be:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.* is written, but:RuntimeWarning")
 @pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
 @pytest.mark.parametrize("old_external", [False, True])
 @pytest.mark.parametrize("new_external", [False, True])

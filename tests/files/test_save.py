@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
+from onnx_migrate.errors import LoadError
 from onnx_migrate.files import inline, load
 from onnx_migrate.files.save import save
 from tests.files.feature_models import UNKNOWN, model, plain, weight, with_external_data
@@ -149,3 +150,25 @@ def test_unknown_fields_survive_external_data(source: Path, out: Path) -> None:
     tensor = onnx.load(out, load_external_data=False).graph.initializer[0]
     assert tensor.data_location == TensorProto.EXTERNAL
     assert tensor.SerializeToString().endswith(UNKNOWN)
+
+
+def test_a_model_that_somebody_replaced_meanwhile_is_not_replaced_in_place(source: Path) -> None:
+    loaded = changed(source)
+    newer = other().SerializeToString()
+    source.write_bytes(newer)
+
+    with pytest.raises(LoadError, match="has changed since the model was read") as caught:
+        save(loaded, source, in_place=True)
+    assert caught.value.code == "source-changed"
+    assert source.read_bytes() == newer
+    assert names(source.parent) == {source.name}
+
+
+def test_a_model_without_payloads_may_be_saved_in_place_twice(source: Path) -> None:
+    source.write_bytes(model([]).SerializeToString())
+    loaded = changed(source)
+    save(loaded, source, in_place=True)
+    loaded.proto.producer_name = "again"
+    save(loaded, source, in_place=True)
+
+    assert load(source).proto.producer_name == "again"

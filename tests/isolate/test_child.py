@@ -47,4 +47,4 @@ def test_endings_keep_the_stage_and_our_own_error() -> None:
 def test_lack_of_memory_is_recognised(error: Exception) -> None:
     ending = call(fail, (error,), {})
     assert isinstance(ending, OutOfMemory)
-    assert ending.stage == "failing"
+    assert (ending.stage, ending.cause) == ("failing", str(error))

@@ -145,7 +145,7 @@ def test_what_does_not_pickle(module: str) -> None:
             worker.call(f"{module}:double", lambda: 1)
         returned = worker.call(f"{module}:closure")
         assert isinstance(returned, Raised)
-        assert "pickle" in returned.message
+        assert "local object" in returned.message  # Python 3.13 no longer says pickle
         assert worker.call(f"{module}:double", 4) == Returned(8)
 
 

@@ -16,6 +16,8 @@ from onnx_migrate.model.graphs import (
     names_read,
     nested_bodies,
     producers,
+    stored_weights,
+    weight_tensors,
 )
 from tests.harness import model
 
@@ -122,3 +124,33 @@ def test_graphs_of_custom_operators_are_found(domain: str) -> None:
     proto = helper.make_model(helper.make_graph([node], "g", [], []))
 
     assert [node.op_type for node in all_nodes(proto)] == [operator, "Relu"]
+
+
+def test_weights_are_the_constants_of_all_bodies() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17, "f": 1]>
+    g (float[2] x, bool c) => (float[2] y) <float[2] w = {1.0, 2.0}> {
+        y = If (c) <
+            then_branch = t () => (float[2] a) <float[2] v = {3.0, 4.0}> {
+                k = Constant<value = float[2] {5.0, 6.0}> ()
+                a = Add (k, v)
+            },
+            else_branch = e () => (float[2] b) { n = Constant<value_float = 1.0> () s = f.h (x) b = Add (s, w) }
+        >
+    }
+    <domain: "f", opset_import: ["": 17]> h (x) => (y) { k = Constant<value = float[2] {7.0, 8.0}> () y = Mul (x, k) }""")
+
+    firsts = sorted(onnx.numpy_helper.to_array(tensor)[0] for tensor in weight_tensors(model))
+
+    assert firsts == [1.0, 3.0, 5.0, 7.0]
+
+
+def test_a_sparse_weight_is_its_values_and_its_indices() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Neg (x) }'
+    )
+    model.graph.sparse_initializer.add().values.name = "s"
+    node = model.graph.node.add(op_type="Constant", output=["k"])
+    node.attribute.add(name="sparse_value").sparse_tensor.values.name = "t"
+
+    assert [tensor.name for tensor in weight_tensors(model)] == ["s", "", "t", ""]
+    assert len(list(stored_weights(model))) == 2

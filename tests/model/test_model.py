@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 from onnx import numpy_helper
 
 from onnx_migrate.files import load
@@ -33,3 +36,16 @@ def test_name_origin_and_what_must_stay_alive_are_kept() -> None:
     copy = Model(model(TEXT), name="m.onnx", keepalive=marker, origin=("m.onnx", "m.data")).copy()
 
     assert (copy.name, copy.keepalive, copy.origin) == ("m.onnx", marker, ("m.onnx", "m.data"))
+
+
+def test_the_size_of_the_files_counts_external_data(tmp_path: Path) -> None:
+    source = model(TEXT)
+    source.graph.initializer.append(numpy_helper.from_array(np.arange(5000, dtype=np.float32), "big"))
+    onnx.save(source, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+
+    loaded = load(tmp_path / "m.onnx")
+
+    assert loaded.file_bytes == sum((tmp_path / name).stat().st_size for name in ("m.onnx", "w.bin"))
+    assert load(model(TEXT)).file_bytes is None
+    (tmp_path / "w.bin").unlink()
+    assert loaded.file_bytes is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
@@ -38,6 +39,31 @@ def test_a_file_that_changed_is_gone_or_ends_early_is_refused(path: Path) -> Non
         stamped.read()
 
     assert (changed.value.code, gone.value.code) == ("source-changed", "missing-data")
+
+
+def test_a_file_that_is_written_to_while_it_is_read_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payload = FilePayload(path, 4, 16, stamp=file_stamp(path.stat()))
+
+    def seek(file: io.FileIO, offset: int) -> int:
+        os.utime(path, ns=(0, 0))
+        return super(type(file), file).seek(offset)
+
+    monkeypatch.setattr(io, "FileIO", type("FileIO", (io.FileIO,), {"seek": seek}))
+    with pytest.raises(LoadError) as caught:
+        payload.read()
+    assert caught.value.code == "source-changed"
+
+
+def test_what_became_a_pipe_does_not_block(path: Path) -> None:
+    payload = FilePayload(path, 4, 16, stamp=file_stamp(path.stat()))
+    path.unlink()
+    os.mkfifo(path)
+
+    with pytest.raises(LoadError) as caught:
+        payload.read()
+    assert caught.value.code == "source-changed"
 
 
 def test_a_slice_of_a_buffer() -> None:

@@ -79,3 +79,16 @@ def test_no_order(inputs: tuple[tuple[str, str], ...], code: str) -> None:
     assert caught.value.code == code
     assert caught.value.where is not None
     assert caught.value.where.node.startswith("n_")
+
+
+def test_a_cycle_is_named_and_not_what_reads_from_it() -> None:
+    names = [("d", "e"), ("c", "d"), ("b", "c"), ("a", "b"), ("c", "a")]
+    nodes = [helper.make_node("Relu", [read], [made]) for read, made in names]
+    proto = helper.make_model(helper.make_graph(nodes, "g", [], []))
+
+    with pytest.raises(CannotMigrate) as caught:
+        sort_model(proto)
+
+    assert caught.value.where is not None
+    assert caught.value.where.node == "c"
+    assert caught.value.reason == "reads its own output through 'b', 'a': the nodes form a cycle"

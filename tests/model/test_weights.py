@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,35 @@ def test_what_is_wrong_with_a_reference_is_said(
         Weights(home).payload(reference(location, offset, length))
 
     assert caught.value.code == code
+
+
+def test_a_file_swapped_for_one_outside_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, resolve = tmp_path / "home", os.path.realpath
+    home.mkdir()
+    for folder in (tmp_path, home):
+        (folder / "w.bin").write_bytes(VALUES.tobytes())
+
+    def swap(path: str) -> str:
+        found = resolve(path)
+        if os.path.basename(path) == "w.bin":
+            (home / "w.bin").unlink()
+            (home / "w.bin").symlink_to(tmp_path / "w.bin")
+        return found
+
+    monkeypatch.setattr(os.path, "realpath", swap)
+    with pytest.raises(LoadError, match="replaced while it was opened"):
+        Weights(home).payload(reference("w.bin"))
+
+
+def test_what_changed_since_the_look_up_is_found(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(VALUES.tobytes())
+    weights = Weights(tmp_path)
+    weights.payload(reference("w.bin"))
+    weights.require_unchanged()
+    os.truncate(tmp_path / "w.bin", 20)
+
+    with pytest.raises(LoadError, match="has changed since the model was read"):
+        weights.require_unchanged()
 
 
 def test_a_model_without_a_folder_has_absent_files() -> None:

@@ -145,4 +145,4 @@ def test_it_is_asked_for_with_the_domain_and_verified() -> None:
     migration = onnx_migrate.migrate(model(ENCODER), opset={"ai.onnx": 15, ML: 2}, simplify=False)
     assert imports(migration.model) == {"": 15, ML: 2}
     assert migration.report.verification is not None
-    assert migration.report.verification["kind"] == "verified"
+    assert migration.report.verification.kind.value == "verified"

@@ -73,7 +73,7 @@ def test_it_is_verified_and_reported() -> None:
     assert "ml-opset" in [note.code for note in migration.report.notes]
     assert [str(change.where) for change in migration.report.changes] == ["'y' (LabelEncoder-1 → 4)"]
     assert migration.report.verification is not None
-    assert migration.report.verification["kind"] == "verified"
+    assert migration.report.verification.kind.value == "verified"
 
 
 @pytest.mark.parametrize("opset", [{}, {"ai.onnx.preview": 1}, {"": 17, "com.microsoft": 1}, "17,foo=1"])
@@ -161,4 +161,4 @@ g (float[6] x) => (string[N] y) {
 }""")
     migration = onnx_migrate.migrate(source, opset=17, simplify=False)
     assert migration.report.verification is not None
-    assert migration.report.verification["kind"] == "verified"
+    assert migration.report.verification.kind.value == "verified"

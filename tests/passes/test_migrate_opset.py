@@ -78,7 +78,7 @@ def test_one_domain_at_two_versions(text: str, versions: tuple[int, int], code: 
 
     assert code in [note.code for note in result.report.notes]
     assert result.report.verification is not None
-    assert result.report.verification["kind"] == "verified"
+    assert result.report.verification.kind.value == "verified"
     assert [(item.domain, item.version) for item in result.model.opset_import] == [("ai.onnx", 18)]
 
 

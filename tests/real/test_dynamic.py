@@ -45,7 +45,7 @@ KEYS: dict[tuple[str, str], tuple[str, list[tuple[str, list[tuple[int, ...]]]]]]
 def mended(source: Any, **options: Any) -> Any:
     migration = onnx_migrate.migrate(source, **options)
     assert migration.report.dynamic is not None
-    assert migration.report.dynamic["holds"]
+    assert migration.report.dynamic.holds
     onnx.checker.check_model(migration.model, full_check=True)
     onnx.shape_inference.infer_shapes(migration.model, strict_mode=True, data_prop=True)
     return migration

@@ -13,7 +13,7 @@ import pytest
 import onnx_migrate
 from onnx_migrate.comparison import compare
 from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.verify.verdict import Kind
+from onnx_migrate.verdicts import Kind
 from tests.harness import ONNX_NEWEST, ORT_NEWEST
 from tests.real.wheels import models
 
@@ -39,7 +39,7 @@ def comes_down(path: Path, target: int) -> None:
 
     verdict = migration.report.verification
     assert verdict is not None
-    assert verdict["kind"] == "verified", (path.name, verdict["reason"])
+    assert verdict.verified, (path.name, verdict.reason)
     assert migration.report.after.opset == target
 
 

@@ -36,7 +36,7 @@ def migrated(path: Path, target: int, tmp_path: Path) -> Path:
     migration = onnx_migrate.migrate(path, opset=target)
     verdict = migration.report.verification
     assert verdict is not None
-    assert verdict["kind"] == "verified", verdict["reason"]
+    assert verdict.verified, verdict.reason
     migration.save(tmp_path / "migrated.onnx")
     result = onnx.load(tmp_path / "migrated.onnx", load_external_data=False)
     assert [entry.version for entry in result.opset_import if not entry.domain] == [target]

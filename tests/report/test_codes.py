@@ -11,7 +11,12 @@ from tests.support.paths import ROOT
 
 def codes_of(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    chosen = [
+        item for item in ast.walk(tree) if isinstance(item, ast.FunctionDef) and item.name == "_code_of"
+    ]
+    returns = {id(item) for function in chosen for item in ast.walk(function)}
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             values = [item.value for item in node.keywords if item.arg == "code"]
             if isinstance(node.func, ast.Attribute) and node.func.attr == "note" and len(node.args) == 3:
@@ -22,6 +27,8 @@ def codes_of(path: Path) -> set[str]:
                 for item in constants
                 if isinstance(item, ast.Constant) and isinstance(item.value, str)
             }
+        elif isinstance(node, ast.Return) and id(node) in returns:
+            found |= {item.value for item in ast.walk(node) if isinstance(item, ast.Constant)}
         elif isinstance(node, ast.Assign) and any(
             getattr(item, "id", "") == "default_code" for item in node.targets
         ):

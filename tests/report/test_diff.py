@@ -1,12 +1,18 @@
-"""The line-by-line diff of two models."""
+"""The diff of two models: by what nodes compute, not by their places and names."""
 
 from __future__ import annotations
 
+import random
+import time
+
+import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.report.diff import diff
+from onnx_migrate.files import load
+from onnx_migrate.report.diff import diff_entries, diff_lines
 
 MODEL = """<ir_version: 8, opset_import: ["": 17]>
 g (float[2] x) => (float[2] y) <float[2] k = {1.0, 2.0}> {
@@ -16,37 +22,117 @@ g (float[2] x) => (float[2] y) <float[2] k = {1.0, 2.0}> {
 }"""
 
 
-def lines(after: onnx.ModelProto) -> list[str]:
-    return list(diff(onnx.parser.parse_model(MODEL), after, names=("old.onnx", "new.onnx")))
+def parsed(text: str = MODEL) -> onnx.ModelProto:
+    return onnx.parser.parse_model(text)
+
+
+def lines(after: onnx.ModelProto, before: onnx.ModelProto | None = None) -> list[str]:
+    return list(diff_lines(diff_entries(before or parsed(), after), ("old.onnx", "new.onnx")))
 
 
 def test_equal_models_have_no_lines() -> None:
-    assert lines(onnx.parser.parse_model(MODEL)) == []
+    assert lines(parsed()) == []
 
 
-def test_a_changed_node_is_removed_and_added_in_its_place() -> None:
-    after = onnx.parser.parse_model(MODEL.replace("Neg (a)", "Abs (a)"))
+def test_a_changed_operator_is_removed_and_added_in_its_place() -> None:
+    after = parsed(MODEL.replace("Neg (a)", "Abs (a)"))
 
     assert lines(after) == ["--- old.onnx", "+++ new.onnx", "@@ graph @@", "-b = Neg (a)", "+b = Abs (a)"]
 
 
-def test_a_moved_node_is_shown_at_both_positions() -> None:
-    after = onnx.parser.parse_model(MODEL)
-    first = after.graph.node.pop(0)
-    after.graph.node.insert(1, first)
+def test_changed_attributes_and_inputs_are_shown_one_by_one() -> None:
+    text = MODEL.replace("b = Neg (a)", "[n] b = LpNormalization <axis = 0, p = 2> (a)")
+    after = parsed(text.replace("axis = 0, p = 2> (a)", "axis = -1> (x)"))
 
-    assert sorted(lines(after)[3:]) == ["+a = Relu (x)", "-a = Relu (x)"]
+    assert lines(after, parsed(text))[3:] == [
+        " b = LpNormalization 'n'",
+        "-  inputs (a)",
+        "+  inputs (x)",
+        "-  axis = 0",
+        "+  axis = -1",
+        "-  p = 2",
+    ]
+
+
+def test_moved_nodes_are_no_change() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y, float[2] z) {
+      a = Relu (x) b = Neg (x) y = Abs (a) z = Exp (b) }"""
+    after = parsed(text)
+    nodes = list(after.graph.node)
+    del after.graph.node[:]
+    after.graph.node.extend([nodes[1], nodes[3], nodes[0], nodes[2]])
+
+    assert lines(after, parsed(text)) == []
+
+
+def test_renamed_values_are_listed_and_their_nodes_do_not_differ() -> None:
+    renamed = (
+        MODEL.replace("a = Relu", "p = Relu")
+        .replace("b = Neg (a)", "q = Neg (p)")
+        .replace("(b, k)", "(q, m)")
+    )
+
+    found = lines(parsed(renamed.replace(" k =", " m =")))
+
+    assert found[2:] == ["@@ graph @@", " 2 values renamed: a → p, b → q"]
+
+
+def test_swapped_names_are_renames() -> None:
+    text = MODEL.replace("Mul (b, k)", "Mul (b, a)")
+    swapped = (
+        text.replace("a = Relu (x)", "b = Relu (x)")
+        .replace("b = Neg (a)", "a = Neg (b)")
+        .replace("(b, a)", "(a, b)")
+    )
+
+    assert lines(parsed(swapped), parsed(text))[3:] == [" 2 values renamed: a → b, b → a"]
+
+
+def test_a_change_before_renamed_nodes_is_the_only_one() -> None:
+    renamed = MODEL.replace("Relu (x)", "Sin (x)").replace("b = Neg", "q = Neg").replace("(b, k)", "(q, k)")
+
+    assert lines(parsed(renamed))[3:] == ["-a = Relu (x)", "+a = Sin (x)", " 1 value renamed: b → q"]
+
+
+def test_removed_and_added_nodes() -> None:
+    without = MODEL.replace("  b = Neg (a)\n", "").replace("(b, k)", "(a, k)")
+
+    assert lines(parsed(without))[3:] == ["-b = Neg (a)", " y = Mul", "-  inputs (b, k)", "+  inputs (a, k)"]
+    assert lines(parsed(), parsed(without))[3:] == [
+        "+b = Neg (a)",
+        " y = Mul",
+        "-  inputs (a, k)",
+        "+  inputs (b, k)",
+    ]
+
+
+def test_a_constant_that_becomes_an_initializer_is_no_change() -> None:
+    constant = MODEL.replace(" <float[2] k = {1.0, 2.0}>", "").replace(
+        "  a = Relu", "  k = Constant <value = float[2] {1.0, 2.0}> ()\n  a = Relu"
+    )
+
+    assert lines(parsed(constant)) == []
+    assert lines(parsed(constant.replace("2.0}", "3.0}")))[3:] == [
+        "-weight k: float[2] [1.0, 2.0]",
+        "+weight k: float[2] [1.0, 3.0]",
+    ]
+
+
+def test_weights_are_compared_by_value_not_by_field() -> None:
+    before, after = parsed(), parsed()
+    after.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array([1, 2], np.float32), "k"))
+
+    assert lines(after, before) == []
 
 
 def test_a_large_weight_is_shown_by_a_digest_of_its_values() -> None:
-    before, after = onnx.parser.parse_model(MODEL), onnx.parser.parse_model(MODEL)
+    before, after = parsed(), parsed()
     for proto, last in ((before, 0.0), (after, 1.0)):
-        values = [0.0] * 19 + [last]
         proto.graph.initializer[0].CopyFrom(
-            onnx.helper.make_tensor("k", onnx.TensorProto.FLOAT, [20], values)
+            helper.make_tensor("k", TensorProto.FLOAT, [20], [0.0] * 19 + [last])
         )
 
-    _, _, body, old, new = diff(before, after, names=("a", "b"))
+    _, _, body, old, new = lines(after, before)
 
     assert body == "@@ graph @@"
     assert old.startswith("-weight k: float[20] #")
@@ -54,27 +140,139 @@ def test_a_large_weight_is_shown_by_a_digest_of_its_values() -> None:
     assert old[1:] != new[1:]
 
 
+def test_weights_that_are_no_part_of_the_structure_are_read_where_they_moved() -> None:
+    before, same, other = (parsed() for _ in range(3))
+    for proto, last in ((before, 1.0), (same, 1.0), (other, 2.0)):
+        values = np.arange(5000, dtype=np.float32)
+        values[-1] = last
+        proto.graph.initializer.append(numpy_helper.from_array(values, "big"))
+    a, b, c = map(load, (before, same, other))
+
+    assert list(diff_entries(a.proto, b.proto, weights=(a.weights, b.weights))) == []
+    (entry,) = diff_entries(a.proto, c.proto, weights=(a.weights, c.weights))
+    assert entry.subject == "weight big"
+    assert entry.removed != entry.added
+
+
 @pytest.mark.parametrize("declared", [False, True])
 def test_shapes_of_inner_values_are_shown_only_if_they_were_declared(declared: bool) -> None:
-    before, after = onnx.parser.parse_model(MODEL), onnx.parser.parse_model(MODEL)
+    before, after = parsed(), parsed()
     if declared:
-        before.graph.value_info.append(onnx.helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, [3]))
-    after.graph.value_info.append(onnx.helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, [2]))
+        before.graph.value_info.append(helper.make_tensor_value_info("a", TensorProto.FLOAT, [3]))
+    after.graph.value_info.append(helper.make_tensor_value_info("a", TensorProto.FLOAT, [2]))
 
-    found = list(diff(before, after, names=("a", "b")))
+    found = lines(after, before)
 
     assert bool(found) == declared
     assert not declared or found[-1] == "+shape a: float[2]"
 
 
-def test_nodes_of_subgraphs_have_a_heading_of_their_own() -> None:
-    text = """<ir_version: 8, opset_import: ["": 17]> g (bool c, float[2] x) => (float[2] y) {
-      y = If (c) <then_branch = t () => (float[2] p) { p = Relu (x) }, else_branch = e () => (float[2] q) { q = Neg (x) }>
-    }"""
-    before, after = onnx.parser.parse_model(text), onnx.parser.parse_model(text.replace("Relu", "Abs"))
+BRANCHES = """<ir_version: 8, opset_import: ["": 17]> g (bool c, float[2] x) => (float[2] y) {
+  r = Relu (x)
+  y = If (c) <then_branch = t () => (float[2] p) { p = Relu (r) }, else_branch = e () => (float[2] q) { q = Neg (r) }>
+}"""
 
-    assert list(diff(before, after, names=("a", "b")))[2:] == [
+
+def test_nodes_of_subgraphs_have_a_heading_of_their_own() -> None:
+    assert lines(parsed(BRANCHES.replace("p = Relu", "p = Abs")), parsed(BRANCHES))[2:] == [
         "@@ graph/y:then_branch @@",
-        "-p = Relu (x)",
-        "+p = Abs (x)",
+        "-p = Relu (r)",
+        "+p = Abs (r)",
     ]
+
+
+def test_renames_reach_subgraphs() -> None:
+    renamed = (
+        BRANCHES.replace("r = Relu", "s = Relu")
+        .replace("(r)", "(s)")
+        .replace("p = R", "o = R")
+        .replace("[2] p", "[2] o")
+    )
+
+    assert lines(parsed(renamed), parsed(BRANCHES))[2:] == [
+        "@@ graph @@",
+        " 1 value renamed: r → s",
+        "@@ graph/y:then_branch @@",
+        " 1 value renamed: p → o",
+    ]
+
+
+FUNCTION = """<ir_version: 8, opset_import: ["": 17, "f": 1]> g (float[2] x) => (float[2] y) { y = f.Block (x) }
+<domain: "f", opset_import: ["": 17]> Block (v) => (w) { u = Relu (v)  w = Neg (u) }"""
+
+
+def test_functions_are_compared_by_their_keys_and_their_inputs_by_place() -> None:
+    renamed = FUNCTION.replace("(v)", "(a)")
+    changed = FUNCTION.replace("Relu", "Abs").replace('["": 17]> Block', '["": 18]> Block')
+
+    assert lines(parsed(renamed), parsed(FUNCTION)) == []
+    assert lines(parsed(changed), parsed(FUNCTION))[2:] == [
+        "@@ function f:Block @@",
+        "-opset ai.onnx 17",
+        "+opset ai.onnx 18",
+        "-u = Relu (v)",
+        "+u = Abs (v)",
+    ]
+    without = parsed(FUNCTION)
+    del without.functions[:]
+    assert lines(without, parsed(FUNCTION))[2:] == ["@@ model @@", "-function f:Block of 2 nodes"]
+
+
+def test_header_and_interface_have_lines_of_their_own() -> None:
+    after = parsed(MODEL.replace("float[2] x", "float[N] x"))
+    after.opset_import[0].version, after.ir_version = 18, 9
+    after.metadata_props.add(key="k", value="v")
+
+    assert lines(after)[2:] == [
+        "@@ model @@",
+        "-IR version 8",
+        "+IR version 9",
+        "-opset ai.onnx 17",
+        "+opset ai.onnx 18",
+        "+metadata k = 'v'",
+        "@@ graph @@",
+        "-input x: float[2]",
+        "+input x: float[N]",
+    ]
+
+
+def test_the_order_of_inputs_counts() -> None:
+    text = MODEL.replace("(float[2] x)", "(float[2] x, float[2] z)")
+
+    assert lines(parsed(text.replace("float[2] x, float[2] z", "float[2] z, float[2] x")), parsed(text))[
+        3:
+    ] == [
+        "-order of inputs: x, z",
+        "+order of inputs: z, x",
+    ]
+
+
+def chain(count: int) -> onnx.ModelProto:
+    nodes = [helper.make_node("Relu", [f"v{i}"], [f"v{i + 1}"], name=f"n{i}") for i in range(count)]
+    return helper.make_model(helper.make_graph(nodes, "g", [], []))
+
+
+def test_many_renamed_nodes_take_linear_time() -> None:
+    before, after = chain(20_000), chain(20_000)
+    for index, node in enumerate(after.graph.node):
+        node.input[0], node.output[0] = f"w{index}", f"w{index + 1}"
+    after.graph.node[0].input[0] = "v0"
+    start = time.perf_counter()
+
+    entries = list(diff_entries(before, after))
+
+    assert time.perf_counter() - start < 20
+    assert [entry.subject for entry in entries] == ["renamed values"]
+    assert "and 19980 more" in entries[0].title
+
+
+def test_the_result_does_not_hang_on_the_order() -> None:
+    """Shuffled independent nodes give no lines, and equal ones that differ in number give the difference."""
+    nodes = [helper.make_node("Relu", ["x"], [f"v{i}"]) for i in range(50)]
+    shuffled = list(nodes)
+    random.Random(0).shuffle(shuffled)
+    a, b = (helper.make_model(helper.make_graph(part, "g", [], [])) for part in (nodes, shuffled))
+
+    assert lines(b, a) == []
+    del b.graph.node[0]
+    assert len([line for line in lines(b, a) if line.startswith("-v")]) == 1

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import pickle
+from dataclasses import FrozenInstanceError
 
 import onnx
 import onnx.parser
+import pytest
 
 import onnx_migrate
 from onnx_migrate.report.report import INEXACT, ModelSummary
 from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.verdicts import Verdict
 
 MODEL = """<ir_version: 6, opset_import: ["": 9, "com.acme": 3]>
 g (float[N,3] x) => (float[N,3] y) <float[1] k = {2.0}> {
@@ -71,6 +75,44 @@ def test_what_the_simplifier_did_is_a_table_of_operators() -> None:
     simplified = onnx_migrate.migrate(source, verify=False).report.as_dict()
     unsimplified = onnx_migrate.migrate(source, simplify=False, verify=False).report.as_dict()
 
-    assert simplified["simplified"] == {"before": {"Clip": 1, "Mul": 2}, "after": {"Clip": 1, "Mul": 1}}
-    assert "3 nodes became 2: Mul 2 → 1" in [note["message"] for note in simplified["notes"]]
+    assert simplified["simplified"] == {
+        "before": {"Clip": 1, "Mul": 2},
+        "after": {"Clip": 1, "Mul": 1},
+        "done": [{"kind": "folded", "operator": "Mul", "into": "", "nodes": 1}],
+    }
+    assert "folded 1 node into constants (Mul 1)" in [note["message"] for note in simplified["notes"]]
     assert unsimplified["simplified"] is None
+
+
+def test_a_report_is_typed_and_says_whether_the_result_is_verified() -> None:
+    source = onnx.parser.parse_model(MODEL.replace(', "com.acme": 3', ""))
+    proved = onnx_migrate.migrate(source, isolated=False, simplify=False).report
+    unproved = onnx_migrate.migrate(source, verify=False, simplify=False).report
+
+    assert isinstance(proved.verification, Verdict)
+    assert (proved.verified, proved.verification.grade) == (True, "bit-identical")
+    assert (unproved.verified, unproved.verification) == (False, None)
+    with pytest.raises(FrozenInstanceError):
+        proved.verification.reason = "other"  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(proved)) == proved
+
+
+def test_a_report_is_json_text_and_a_page() -> None:
+    report = onnx_migrate.migrate(onnx.parser.parse_model(MODEL), simplify=False, verify=False).report
+
+    assert json.loads(report.json()) == report.as_dict()
+    assert "\n" not in report.json(indent=None)
+    assert "Clip-6 → Clip-13: " in report.text()
+    assert "\x1b" not in report.text()
+    assert report.html().startswith("<!DOCTYPE html>")
+    assert "Clip" in report.html()
+
+
+def test_text_shows_every_node_only_if_asked() -> None:
+    nodes = " ".join(f"v{at} = Clip <max = 6.0> ({f'v{at - 1}' if at else 'x'})" for at in range(7))
+    source = onnx.parser.parse_model(
+        f'<ir_version: 6, opset_import: ["": 9]> g (float[2] x) => (float[2] v6) {{ {nodes} }}'
+    )
+    report = onnx_migrate.migrate(source, simplify=False, verify=False).report
+
+    assert ("and 2 more" in report.text(), "and 2 more" in report.text(verbose=True)) == (True, False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import onnx_migrate
@@ -43,9 +44,12 @@ def command(**arguments: Any) -> str | None:
         ({"dynamic": "x:N,3,H,W"}, "--dynamic x:N,3,H,W"),
         ({"dynamic": {"x": {0: "N", -1: "W"}}}, "--dynamic x:N,3,H,W"),
         ({"dynamic": {"x": [0]}}, "--dynamic 'x:?,3,H,32'"),
+        ({"dynamic": {"x": ["N", 3, None, "W"]}}, "--dynamic x:N,3,H,W"),
         ({"dynamic_batch": True}, "--dynamic-batch"),
         ({"dynamic_batch": "B"}, "--dynamic-batch=B"),
         ({"fix": {"N": 1, "x": [1, 3]}}, "--fix N=1 --fix x:1,3"),
+        ({"dynamic": {"x": "N,3,H,W"}}, "--dynamic x:N,3,H,W"),
+        ({"fix": {"x": {0: 1, -1: 3}, "y": [None, 2]}}, "--fix x:0=1,-1=3 --fix y:1=2"),
         ({"fix": ["N=1", "M=2"]}, "--fix N=1 --fix M=2"),
         ({"resize_form": "scales", "resize_intent": True}, "--resize-form scales --resize-intent"),
         ({"keep": {"tf_half_pixel_for_nn"}}, "--keep tf_half_pixel_for_nn"),
@@ -63,12 +67,21 @@ def test_options_become_a_command(arguments: dict[str, Any], words: str) -> None
     "arguments",
     [
         {"passes": [print]}, {"pipeline": onnx_migrate.default_pipeline()}, {"lower": "nearest"},
-        {"dynamic": {"u": {0: "N"}}},
+        {"dynamic": {"u": {0: "N"}}}, {"input_data": {"x": np.ones((2, 3), np.float32)}},
     ],
 )  # fmt: skip
 def test_what_the_command_line_does_not_have_makes_no_command(arguments: dict[str, Any]) -> None:
     assert command(**arguments) is None
     assert request(**arguments).options
+
+
+def test_arrays_are_told_by_type_and_shape() -> None:
+    data = [{"x": np.ones((2, 3), np.float32)}, {"x": [[1, 2, 3], [4, 5, 6]]}]
+
+    assert request(input_data=data).options["input_data"] == [
+        {"x": "float32[2, 3]"},
+        {"x": [[1, 2, 3], [4, 5, 6]]},
+    ]
 
 
 def test_an_installed_release_is_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import onnx.parser
@@ -12,6 +13,7 @@ from rich.console import Console
 import onnx_migrate
 from onnx_migrate.report import Report
 from onnx_migrate.report.text import print_report, print_verdict
+from onnx_migrate.verdicts import Comparison, Element, FeedNote, Histogram, Kind, Verdict
 
 
 def model(nodes: str, result: str) -> onnx.ModelProto:
@@ -71,44 +73,57 @@ def test_a_report_ends_with_what_was_asked_for() -> None:
     assert lines[-1].startswith("  with onnx-migrate ")
 
 
-def comparison(**more: Any) -> dict[str, Any]:
-    return {
-        "output": "y", "dtype_after": "float32", "shape_after": [2, 3], "problem": "", "identical": False,
-        "largest_absolute": 0.5, "largest_relative": 0.25, "allowed": 1.0, **more,
-    }  # fmt: skip
+def comparison(**more: Any) -> Comparison:
+    near = Comparison("y", (2, 3), (2, 3), "float32", "float32", 0.5, 0.25, 1.0, elements=6, differing=5)
+    return replace(near, **more)
 
 
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        ({"identical": True}, "  y  float32 2×3  bit-identical"),
-        ({}, "  y  float32 2×3  largest difference 0.5 (allowed 1), relative 0.25"),
+        ({"differing": 0}, "  y  float32 2×3  bit-identical"),
+        ({}, "  y  float32 2×3  differs by up to 0.5, 0.25 of the largest magnitude; 1 is allowed"),
         ({"problem": "5 of 6 elements differ"}, "  y  float32 2×3  5 of 6 elements differ"),
-        ({"shape_after": [], "identical": True}, "  y  float32 scalar  bit-identical"),
+        ({"shape_after": (), "differing": 0}, "  y  float32 scalar  bit-identical"),
     ],
 )
 def test_an_output_of_a_verdict_is_one_line(more: dict[str, Any], line: str) -> None:
-    verdict = {
-        "kind": "verified", "reason": "", "evaluator": "onnxruntime", "feeds": [{"name": "normal"}, {"name": "wide"}],
-        "comparisons": [comparison(**more)], "notes": [],
-    }  # fmt: skip
+    feeds = (FeedNote("normal", 0, ()), FeedNote("wide", 0, ()))
+    verdict = Verdict(Kind.VERIFIED, evaluator="onnxruntime", feeds=feeds, comparisons=(comparison(**more),))
     stream = io.StringIO()
 
     print_verdict(verdict, Console(file=stream, width=200), original="a.onnx", other="b.onnx")
 
-    head, _, verified, output = stream.getvalue().splitlines()
+    head, _, verified, _, output = stream.getvalue().splitlines()
     assert head == "b.onnx compared with a.onnx"
     assert verified == "verified with onnxruntime, inputs: normal, wide"
     assert output == line
 
 
 def test_the_grade_of_a_verdict_is_a_line_of_its_own() -> None:
-    verdict = {
-        "kind": "verified", "reason": "", "evaluator": "onnxruntime", "feeds": [], "comparisons": [], "notes": [],
-        "grade": "within-rounding",
-    }  # fmt: skip
+    verdict = Verdict(Kind.VERIFIED, evaluator="onnxruntime", own_rounding=True)
     stream = io.StringIO()
 
     print_verdict(verdict, Console(file=stream, width=200), original="a.onnx", other="b.onnx")
 
     assert stream.getvalue().splitlines()[-1] == "  outputs differ by no more than the runtime's own rounding"
+
+
+def test_a_mismatch_has_its_place_and_a_histogram() -> None:
+    wrong = comparison(
+        problem="3 of 6 elements differ",
+        largest_at=Element((1, 2), 0.5, 0.75),
+        histogram=Histogram((0.01, 0.1, 1.0), (1, 2), equal=3),
+    )
+    verdict = Verdict(Kind.DIFFERS, "output 'y': 3 of 6 elements differ", comparisons=(wrong,))
+    stream = io.StringIO()
+
+    print_verdict(verdict, Console(file=stream, width=200), original="a.onnx", other="b.onnx")
+
+    assert stream.getvalue().splitlines()[3:] == [
+        "  y  float32 2×3  3 of 6 elements differ",
+        "    differs at [1, 2] 0.5 became 0.75",
+        "      equal           3  ####################",
+        "      1e-02 to 1e-01  1  #######",
+        "      1e-01 to 1e+00  2  ##############",
+    ]

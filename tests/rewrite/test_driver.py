@@ -100,6 +100,14 @@ def test_a_removed_node_is_gone_though_as_many_nodes_stand_there_as_before() -> 
     assert driver.dead_values == {"x"}
 
 
+def test_an_added_constant_may_have_no_reader() -> None:
+    proto = parse("{ y = Relu (x) }")
+
+    driver = drive(Editor("Relu", lambda rw: rw.note(rw.constant(np.zeros(1, np.int64), "count"))), proto)
+
+    assert "n0_count" in driver.dead_values
+
+
 def test_subgraphs_are_rewritten_before_their_node_and_functions_too() -> None:
     body = """{ c = Constant <value_int = 1> () k = Cast <to = 9> (c) y = If (k) <
         then_branch = t () => (z) { z = Relu (x) }, else_branch = e () => (w) { w = Relu (x) }> }"""

@@ -97,10 +97,11 @@ def test_the_report_says_what_was_compared_with_what(options: dict[str, Any], ha
 
     (node,) = (node for node in migration.model.graph.node if node.op_type == "Resize")
     values = {attribute.name: attribute.s for attribute in node.attribute}
-    verification = migration.report.verification or {}
+    verification = migration.report.verification
+    assert verification is not None
     messages = {note.code: note.message for note in migration.report.notes}
     assert (values["coordinate_transformation_mode"] == b"half_pixel") == half_pixel
-    assert bool(verification["compared_with"]) == half_pixel
+    assert bool(verification.compared_with) == half_pixel
     held = (
         ("bit for bit the same",) if EXACT else ("bit for bit the same", "within the runtime's own rounding")
     )
@@ -120,7 +121,8 @@ def test_a_second_runtime_that_reads_what_the_file_says_gets_that(order: int) ->
     assert "OpenCV 4.8 computes half_pixel for the original, and asymmetric for the result" in note.message
     assert "differs by up to" in note.message
     grades = ("bit-identical",) if EXACT else ("bit-identical", "within-rounding")
-    assert (migration.report.verification or {})["grade"] in grades
+    assert migration.report.verification is not None
+    assert migration.report.verification.grade in grades
     assert len(resolve(runtimes).resize_intent) == 1
 
 

@@ -90,3 +90,13 @@ def test_a_violation_is_named_and_onnx_refuses_the_same_nodes(
     else:
         with pytest.raises(onnx.checker.ValidationError):
             onnx.checker.check_node(node, context)
+
+
+def test_a_constant_has_one_value() -> None:
+    for opset, count in ((11, 0), (13, 0), (13, 2)):
+        form = signature_at("", "Constant", opset)
+        node = helper.make_node(
+            "Constant", [], ["y"], **dict([("value_int", 1), ("value_float", 1.0)][:count])
+        )
+        assert form is not None
+        assert f"has {count} attributes, and a Constant has exactly one" in str(schema_violation(node, form))

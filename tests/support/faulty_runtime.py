@@ -10,9 +10,10 @@ _DRIVER = r"""
 import os, re, sys, time
 import numpy as np, onnxruntime
 def version(): return "Faulty 2.3.4"
+def lack(): raise MemoryError("no more")
 def load(path, example, outputs):
     data = open(path, "rb").read()
-    for word, then in ((b"REFUSE", lambda: 1 / 0), (b"CRASH", os.abort), (b"HANG", lambda: time.sleep(60))):
+    for word, then in ((b"REFUSE", lambda: 1 / 0), (b"CRASH", os.abort), (b"HANG", lambda: time.sleep(60)), (b"LACK", lack)):
         if word in data:
             then()
     off = re.search(rb"OFF=([0-9.e-]+)", data)

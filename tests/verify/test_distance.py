@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from onnx_migrate import isolate
+from onnx_migrate.verdicts import Distance, Verdict
 from onnx_migrate.verify import Feed, Feeds, Kind
 from onnx_migrate.verify.distance import DISTANCE_STAGE
 from onnx_migrate.verify.equivalence.verifier import verify
 from onnx_migrate.verify.evaluators import Runnable
-from onnx_migrate.verify.verdict import Distance, Verdict
 from tests.verify.harness import runnable
 
 DOUBLE = runnable("(float[3] x) => (float[3] y, float[3] z) { y = Add (x, x) z = Relu (x) }")

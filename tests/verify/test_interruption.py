@@ -22,7 +22,10 @@ RAISED = isolate.Raised("KeyError", "'x'", stage="result: loading")
             "out of memory (limit 2.0 GB), in the step 'result: loading'; --memory-limit allows more memory",
         ),
         (CRASHED, "the process crashed (SIGSEGV), in the step 'start'"),
-        (RAISED, "KeyError: 'x', in the step 'result: loading'"),
+        (
+            RAISED,
+            "KeyError: 'x', in the step 'result: loading'; that is a fault of onnx-migrate: please report it",
+        ),
     ],
 )
 def test_the_message_names_the_step_and_the_option_that_helps(ending, text):

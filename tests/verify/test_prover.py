@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 import numpy as np
 import pytest
 
 from onnx_migrate import files
-from onnx_migrate.errors import CannotMigrate, VerificationFailed
+from onnx_migrate.errors import CannotMigrate, LoadError, VerificationFailed
 from onnx_migrate.isolate import Limits
+from onnx_migrate.verify import prover
 from onnx_migrate.verify.prover import Prover
 from tests.verify.harness import ULP, net
 
@@ -42,7 +46,8 @@ def test_bit_identity_is_required_where_it_is_claimed():
             prove(original, result, rounded)
     with pytest.raises(VerificationFailed, match="--rtol and --atol allow larger differences") as caught:
         prove(original, rounded, atol=0.0)
-    assert caught.value.verification["kind"] == "differs"
+    assert caught.value.verification.kind.value == "differs"
+    assert re.search(r"; at \[0, \d\] .* became .*; elements: \d .* by \de-0\d to \de-0\d", str(caught.value))
 
 
 def test_a_frozen_dim_is_refused_with_the_node():
@@ -85,7 +90,7 @@ def test_a_weight_that_no_run_shows_is_found_where_bit_identity_is_claimed(monke
     ) as caught:
         prove(original, other, other)
 
-    assert caught.value.verification["exact"] is False
+    assert caught.value.verification.exact is False
 
 
 def test_a_weight_that_no_run_shows_is_found_in_a_simplified_result(monkeypatch):
@@ -97,3 +102,20 @@ def test_a_weight_that_no_run_shows_is_found_in_a_simplified_result(monkeypatch)
     assert prove(original, scaled, original).verdict.kind == "verified"
     with pytest.raises(VerificationFailed, match=r"simplification changed a weight: .* of MatMul 'm'"):
         prove(original, wrong, original)
+
+
+def test_a_file_that_is_changed_during_the_verification_is_no_finding(tmp_path, monkeypatch):
+    proto = net("(float[1,4000] x) => (float[1,4000] y) { y = Add(x, b) }", b=np.ones(4000))
+    (tmp_path / "a.onnx").write_bytes(proto.SerializeToString())
+    original, result = files.load(tmp_path / "a.onnx"), files.load(proto)
+    verify = prover.verify
+
+    def changed(*args, **kwargs):
+        verdict = verify(*args, **kwargs)
+        os.truncate(tmp_path / "a.onnx", 9000)
+        return verdict
+
+    monkeypatch.setattr(prover, "verify", changed)
+    with pytest.raises(LoadError) as caught:
+        prove(original, result)
+    assert caught.value.code == "source-changed"

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
+from onnx_migrate.files import load
 from onnx_migrate.verify import Kind, Runnable
 from onnx_migrate.verify.equivalence.verifier import verify
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
@@ -91,3 +92,11 @@ def test_the_result_itself_must_load_all_the_same():
 def test_models_without_random_operators_are_kept():
     relu = "(float[4] x) => (float[4] y) { y = Relu(x) }"
     assert with_fixed_numbers(runnable(relu)).proto() == net(relu)
+
+
+def test_a_model_as_migrate_gives_it_is_compared(tmp_path):
+    """It has Weights, which finds external data."""
+    onnx.save(net(model("RandomNormalLike")), tmp_path / "m.onnx")
+    source = load(tmp_path / "m.onnx")
+    given = Runnable(structure=source.proto.SerializeToString(), weights=source.weights)
+    assert verify(given, given, isolated=False).kind is Kind.VERIFIED

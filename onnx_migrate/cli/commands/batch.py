@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -10,9 +11,11 @@ from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.cli.options.cluster import cluster
 from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
 from onnx_migrate.cli.options.dynamic_batch_option import DynamicBatchCommand
+from onnx_migrate.cli.options.limit_options import limit_options
 from onnx_migrate.cli.options.model_options import model_options
 from onnx_migrate.cli.options.path_conflicts import check_path_conflicts
 from onnx_migrate.cli.output.html import html_option
+from onnx_migrate.cli.standard_streams import reporting
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -47,7 +50,7 @@ __all__ = ["batch"]
 @click.option(
     "--scheduler", metavar="ADDRESS",
     help="Run on the workers of a Dask cluster, as in tcp://host:8786; needs pip install 'onnx-migrate[dask]'. The "
-    "workers need access to the same files. --timeout and --memory-limit then apply to each stage of a migration.",
+    "workers need access to the same files.",
 )  # fmt: skip
 @click.option(
     "--fail-fast/--keep-going",
@@ -58,14 +61,10 @@ __all__ = ["batch"]
     "--resume", is_flag=True,
     help="Skip models that an earlier run migrated with the same options, if model and result are unchanged.",
 )  # fmt: skip
-@click.option(
-    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
-    help="Time limit of each model. A model that exceeds it is tried once more, with simplifier and verification in "
+@limit_options(
+    timeout="Time limit of each model. A model that exceeds it is tried once more, with simplifier and verification in "
     "processes of their own.",
-)  # fmt: skip
-@click.option(
-    "--memory-limit", type=click.FloatRange(min=0, min_open=True), metavar="GB",
-    help="Memory limit of each worker process; by default the workers share three quarters of the machine's memory.",
+    memory_limit="Memory limit of each worker process; by default the workers share three quarters of the machine's memory.",
 )  # fmt: skip
 @click.option(
     "--json-lines", type=click.Path(), metavar="FILE",
@@ -76,17 +75,18 @@ __all__ = ["batch"]
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors, and a line for each unverified result.")
 @model_options
 def batch(**options: Any) -> int:
-    """Migrate many models: files, folders and glob patterns, as paths or URLs.
+    """Migrate many models.
 
-    Each model is migrated in a worker process with a time and a memory limit, so that a model that crashes or
-    hangs does not affect the others. --out-dir also holds a journal, from which --resume continues after an
-    interruption.
+    Each SRC is a file, a folder or a glob pattern, as a path or a URL. Each model is migrated in a worker process with
+    a time and a memory limit, so that a model that crashes or hangs does not affect the others. --out-dir also holds a
+    journal, from which --resume continues after an interruption.
 
     \b
     Exit codes:
-        0    all models are done; unverified ones too, with a line on stderr, unless --verify=require
+        0    all models are done; unverified ones too, with a line each
         1    some were refused or failed; with --check, some would change
         2    wrong usage
+        5    standard output could not be written whole; files are
         130  interrupted; every file that was written is complete
     """
     if sum((options["out_dir"] is not None, options["in_place"], options["check"])) != 1:
@@ -94,14 +94,20 @@ def batch(**options: Any) -> int:
     if options["resume"] and options["out_dir"] is None:
         raise click.UsageError("--resume needs --out-dir, where the journal of the earlier run is")
     arguments(options)  # options that contradict each other are reported before any work
+    from onnx_migrate.batching.journal import NAME as JOURNAL
     from onnx_migrate.cli.output.batch_progress import BatchProgress
     from onnx_migrate.errors import SaveError, UsageError
+    from onnx_migrate.url import is_url, resolve_file_url
 
     find_own_passes(options)
     interrupted = False
     try:
+        folder = options["out_dir"]
+        journal = (
+            None if folder is None or is_url(folder) else os.path.join(resolve_file_url(folder), JOURNAL)
+        )
         check_path_conflicts(
-            (options["json_lines"], options["html"]), (options["input_data"], options["config"])
+            (options["json_lines"], options["html"]), (options["input_data"], options["config"], journal)
         )
         progress = BatchProgress(lines=options["json_lines"], quiet=options["quiet"], html=options["html"])
         with cluster(options["scheduler"]) as executor, progress:
@@ -113,7 +119,8 @@ def batch(**options: Any) -> int:
         interrupted = True
     summary = progress.summary
     if not options["quiet"]:
-        progress.summarise(summary)
+        with reporting("what the lines before say is written"):
+            progress.summarise(summary)
     if interrupted:
         return 130
     wrong = not summary.ok or (options["check"] and summary.outcomes["migrated"])

@@ -1,56 +1,172 @@
-"""`onnx-migrate explain CODE`: what an error, a note or the rewrite of an operator means."""
+"""`onnx-migrate explain [MODEL] TEXT...`: what an error text, a code, an operator or a runtime means, and what to do about it."""
 
 from __future__ import annotations
 
-import textwrap
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from onnx_migrate.cli.options.completion import codes
+from onnx_migrate.cli.options.panels import Command
+
+if TYPE_CHECKING:
+    from onnx_migrate.explanation import Answer, ModelVerdict, Unknown
 
 __all__ = ["explain"]
 
+_LARGEST = 64 * 2**20
+"""Bytes of a log that are read; of a larger one its start and its end."""
 
-@click.command()
-@click.argument("code", shell_complete=codes)
-def explain(code: str) -> int:
-    """Explain the code of an error or note, or how an operator is rewritten.
+_MOST = 4 * _LARGEST
+"""Bytes that are read from standard input at most."""
 
-    CODE is the code at the start of an error message, as in needs-rank; or an operator and the version to which
-    it is brought, as in resize-11 or softmax-13, with -down for the way back below that version, as in softmax-13-down:
-    then what this step changes, and why the result computes the same. With -written-out, as in softplus-written-out, it is
-    what replaces an operator that a runtime lacks.
+
+@click.command(cls=Command, context_settings={"ignore_unknown_options": True})
+@click.argument("text", nargs=-1, shell_complete=codes)
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def explain(text: tuple[str, ...], as_json: bool) -> int:
+    """Explain an error text, a code, an operator or a runtime.
+
+    TEXT is what a tool printed when it refused a model, as it was pasted; or - for
+    standard input, or a log file. The answer says who says it, what it means, and
+    the command that mends it. Without TEXT, all that is known is listed.
+
+    With the path of a MODEL before TEXT, it also says whether this model would raise
+    the error, at which nodes, and what the command would do to it. Nothing is run.
+
+    TEXT may also be a code of onnx-migrate, as needs-rank; an operator, as Resize, or one
+    of its steps, as resize-13, resize-13-down or softplus-written-out; a runtime, as
+    tensorrt, or one release of it, as tensorrt==8.6; or runtimes, for a list of them.
+
+    \b
+    Exit codes:
+        0  explained, whether or not the model would raise it
+        1  not recognised; the nearest that are known are shown
+        2  wrong usage
+        4  MODEL is not a readable ONNX model
     """
-    from onnx_migrate.report.codes import CODES
+    from onnx_migrate.cli.output.failure import fail
+    from onnx_migrate.errors import LoadError
+    from onnx_migrate.errors import UsageError as WrongArgument
+    from onnx_migrate.explanation import Unknown, ask_model
+    from onnx_migrate.explanation import explain as ask
 
-    code = code.lower()
-    if code in CODES:
-        click.echo(f"{code}\n\n{textwrap.fill(CODES[code], 100, break_on_hyphens=False)}")
-        return 0
-    from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decompositions
-    from onnx_migrate.engine.steps.lowering_registry import Lowering, lowerings
-    from onnx_migrate.engine.steps.registry import Step, steps
+    if not text or text in (("runtimes",), ("targets",)):
+        return _overview(as_json, *["Runtimes"][: len(text)])
+    model, words = _model(text)
+    asked = _read(words)
+    if not asked.strip():
+        hint = f"; to see what it contains: onnx-migrate inspect {shlex.quote(model)}" if model else ""
+        raise click.UsageError(f"there is no text to explain{hint}")
+    try:
+        answer = ask(asked, shlex.quote(model) if model else "")
+        if isinstance(answer, Unknown):
+            return _unknown(answer, as_json)
+        verdicts = [ask_model(item, model) for item in answer.errors] if model else []
+    except WrongArgument as error:
+        return fail(error, "explain", as_json=as_json)
+    except LoadError as error:
+        return fail(error, model, as_json=as_json)
+    return _answer(answer, model, verdicts, as_json)
 
-    known: list[Step | Lowering | Decomposition] = [*steps(), *lowerings(), *decompositions()]
-    found = [step for step in known if step.code == code]
-    if not found:
-        near = [step.code for step in known if step.operator.lower() == code.partition("-")[0]]
-        hint = (
-            f"known for this operator: {', '.join(near)}"
-            if near
-            else "the code of an error follows 'onnx-migrate:' in its message"
-        )
-        raise click.UsageError(f"unknown code {code!r}; {hint}")
-    for step in found:
-        if isinstance(step, Decomposition):
-            click.echo(f"{step.operator} where a runtime lacks it: {step.exactness.value}\n\n{step.doc}")
-            continue
-        grade = f", {step.exactness.value}" if step.adapt else ""
-        if isinstance(step, Lowering):
-            versions = f"{step.leaves} → {step.to_version or f'other operators, of opset {step.leaves - 1}'}"
-        else:
-            versions = f"{step.from_version} → {step.to}"
-        click.echo(f"{step.operator} {versions}: {step.kind}{grade}\n\n{step.doc}")
-        if step.hint:
-            click.echo(f"\n{step.hint}")
+
+def _overview(as_json: bool, *titles: str) -> int:
+    """Print all that is known, or the groups of these titles."""
+    from onnx_migrate.cli.output.explanation_view import overview_lines
+    from onnx_migrate.explanation import overview
+
+    groups = [group for group in overview() if not titles or group.title in titles]
+    if as_json:
+        known = [
+            {"title": group.title, "known": [{"name": name, "text": line} for name, line in group.lines]}
+            for group in groups
+        ]
+        click.echo(json.dumps({"schema_version": 1, "groups": known}, indent=2))
+    else:
+        click.echo("\n".join(overview_lines(groups)))
     return 0
+
+
+def _unknown(unknown: Unknown, as_json: bool) -> int:
+    from onnx_migrate.cli.output.explanation_view import unknown_lines
+    from onnx_migrate.cli.output.failure import line
+
+    shown = " ".join(unknown.asked.split())
+    shown = f"{shown[:120]}…" if len(shown) > 120 else shown
+    if as_json:
+        given = {"schema_version": 1, "recognised": False, "near": unknown.as_dict()}
+        click.echo(json.dumps(given, indent=2))
+    click.echo(line(code="unknown-text", model="explain", message=f"{shown!r} is not known"), err=True)
+    if not as_json:
+        click.echo("\n".join(unknown_lines(unknown)), err=True)
+    return 1
+
+
+def _answer(answer: Answer, model: str, verdicts: list[ModelVerdict], as_json: bool) -> int:
+    from onnx_migrate.cli.output.explanation_view import answer_lines, verdict_lines
+
+    if as_json:
+        given: dict[str, Any] = {"schema_version": 1, "recognised": True, **answer.as_dict()}
+        if model:
+            given["model"] = model
+            for error, verdict in zip(given["errors"], verdicts, strict=True):
+                error["model"] = verdict.as_dict()
+        click.echo(json.dumps(given, indent=2))
+        return 0
+    click.echo("\n".join(answer_lines(answer)))
+    for item, verdict in zip(answer.errors, verdicts, strict=False):
+        title = item.name if len(verdicts) > 1 else ""
+        click.echo("\n" + "\n".join(verdict_lines(model, verdict, title)))
+    return 0
+
+
+def _model(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the path of the model that stands before or after the text, "" if there is none, and the words of the text."""
+    first, last = words[0], words[-1]
+    if len(words) == 1:
+        return (first, ()) if first.endswith(".onnx") and os.path.isfile(first) else ("", words)
+    if first.endswith(".onnx") or (first != "-" and os.path.isfile(first)):
+        return first, words[1:]
+    if last.endswith(".onnx") and os.path.isfile(last):
+        return last, words[:-1]
+    return "", words
+
+
+def _read(words: tuple[str, ...]) -> str:
+    """Return what was asked: the words, what comes from standard input, or the text of a file."""
+    from onnx_migrate.spec.error_texts.pasted import decoded
+
+    if words == ("-",):
+        return decoded(_stdin())
+    if len(words) == 1 and len(words[0]) < 1000 and "\n" not in words[0]:
+        try:
+            if os.path.isfile(words[0]):  # False too for what is too long for a name, as a pasted line may be
+                return decoded(_ends(Path(words[0])))
+        except OSError as error:
+            raise click.UsageError(f"{words[0]} cannot be read: {error.strerror}") from error
+    return " ".join(words)
+
+
+def _stdin() -> bytes:
+    if sys.stdin is None:
+        raise click.UsageError("stdin is closed; pipe a text into it")
+    if sys.stdin.isatty():
+        click.echo("paste the text, then press Ctrl-D", err=True)
+    data = sys.stdin.buffer.read(_MOST)  # what comes may have no end
+    return data if len(data) <= _LARGEST else data[: _LARGEST // 2] + b"\n" + data[-_LARGEST // 2 :]
+
+
+def _ends(path: Path) -> bytes:
+    """Return the bytes of a file; of a large one, its start and its end."""
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        if size <= _LARGEST:
+            return file.read()
+        start = file.read(_LARGEST // 2)
+        file.seek(size - _LARGEST // 2)
+        return start + b"\n" + file.read()

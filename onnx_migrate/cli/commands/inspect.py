@@ -11,6 +11,9 @@ import rich_click as click
 from click.core import ParameterSource
 
 from onnx_migrate.cli.options.completion import runtimes
+from onnx_migrate.cli.options.limit_options import bytes_of, limit_options
+from onnx_migrate.cli.options.panels import Command
+from onnx_migrate.cli.process_limits import limited
 
 if TYPE_CHECKING:
     from onnx_migrate.inspection import Inspection
@@ -18,18 +21,26 @@ if TYPE_CHECKING:
 __all__ = ["inspect"]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.pass_context
 @click.argument("models", type=click.Path(readable=False), nargs=-1, required=True)
 @click.option(
     "--opset", "--target-opset", default="17+", show_default=True, metavar="N",
     help="The ai.onnx opset to plan for: a number, a number with + (17+ is 17, or the model's own opset if that is "
-    "higher), or latest.",
+    "higher), or latest; or that of another domain, as in com.example=2.",
+)  # fmt: skip
+@click.option(
+    "--adapters", multiple=True, metavar="MODULE",
+    help="Import this module, which registers steps for operators of a custom domain. Installed packages need no such option.",
 )  # fmt: skip
 @click.option(
     "--for", "runtime", multiple=True, metavar="RUNTIME==VERSION", shell_complete=runtimes,
     help="Say whether the model runs in this release of a runtime, as in onnxruntime==1.14, as it is or after migration, and "
     "what stands in the way. Repeat it for several at once. all: a table of every runtime that is known.",
+)  # fmt: skip
+@limit_options(
+    timeout="Time limit of each model, and of each file from a URL.",
+    memory_limit="Memory limit, 1 GB at least; by default three quarters of the machine's memory.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with one object per model.")
 @click.option(
@@ -39,35 +50,48 @@ def inspect(
     context: click.Context,
     models: tuple[str, ...],
     opset: str,
+    adapters: tuple[str, ...],
     runtime: tuple[str, ...],
+    timeout: float,
+    memory_limit: float | None,
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """Show what is in each of the MODELS, what a migration to an opset would change or refuse and why, and
-    which opsets can be reached.
+    """Show what is in models, and what a migration would change or refuse.
 
-    With --for, whether they run in a runtime. Reads no weights, runs nothing and writes nothing. Several models are shown in one
-    line each.
+    For each of the MODELS: inputs, outputs and operators; what a migration to an opset would change or refuse, and why;
+    and which opsets can be reached. With --for, whether it runs in a runtime. Reads no weights, runs nothing and writes
+    nothing. Several models are shown in one line each.
 
     \b
     Exit codes:
-        0  shown, whether or not the opset can be reached, and whether or not the model runs
+        0  shown, whatever the answer is
+        1  a model took more time or memory than it may
         2  wrong usage
-        4  a model is not a readable or not a valid ONNX model; what can be read is shown
+        4  a model is not a readable or not a valid ONNX model; what can
+           be read is shown
+        5  standard output could not be written whole
     """
     from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.errors import InvalidModel, MigrateError, UsageError
     from onnx_migrate.inspection import inspect as look
+    from onnx_migrate.opening.transfers import transfers_within
     from onnx_migrate.report.failure import failure
 
     if runtime and context.get_parameter_source("opset") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--for determines the opset; leave --opset out")
+    if adapters:
+        sys.path.append(os.getcwd())  # where a console script does not look
     code = 0
     shown: list[Inspection] = []
     entries: list[dict[str, Any]] = []
     for model in models:
         try:
-            found = look(model, opset=opset, runtime=runtime or None)
+            with (
+                transfers_within(timeout),
+                limited(timeout, bytes_of(memory_limit), "inspect"),
+            ):
+                found = look(model, opset=opset, runtime=runtime or None, adapters=adapters)
         except MigrateError as error:  # noqa: PERF203
             code = fail(error, model, as_json=False)
             if isinstance(error, UsageError):

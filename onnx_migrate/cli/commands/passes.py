@@ -6,12 +6,17 @@ import inspect
 
 import rich_click as click
 
+from onnx_migrate.cli.options.panels import Command
+
 __all__ = ["passes"]
 
 
-@click.command()
+@click.command(cls=Command)
 def passes() -> None:
-    """List the passes of a migration in the order they run, including those that other packages install."""
+    """List the passes of a migration.
+
+    In the order they run, including those that other packages install.
+    """
     from onnx_migrate.engine.pass_infra import UserPass
     from onnx_migrate.engine.pipeline import default_pipeline
 

@@ -7,16 +7,19 @@ from typing import Any
 
 import rich_click as click
 
-from onnx_migrate.cli.options.comparison_options import bytes_of, tolerance_options
+from onnx_migrate.cli.options.comparison_options import library_option, tolerance_options
 from onnx_migrate.cli.options.completion import evaluators
+from onnx_migrate.cli.options.limit_options import bytes_of, limit_options
+from onnx_migrate.cli.options.panels import Command
 from onnx_migrate.cli.output.progress import Progress
+from onnx_migrate.cli.process_limits import limited
 
 __all__ = ["verify"]
 
 EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("original", type=click.Path(readable=False))
 @click.argument("other", type=click.Path(readable=False))
 @click.option("--exact", is_flag=True, help="Require bit-identical outputs; by default rounding may differ.")
@@ -25,22 +28,19 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
     help="Run both on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
 )  # fmt: skip
 @tolerance_options
+@library_option
 @click.option(
     "--in", "prove_in", multiple=True, metavar="RUNTIME", shell_complete=evaluators,
     help="Run both in this runtime too, as --prove-in of a migration does. Repeat it for more. See docs/proving.md.",
 )  # fmt: skip
-@click.option(
-    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=600, show_default=True,
-    help="Time limit of the child process that runs both models.",
-)  # fmt: skip
-@click.option(
-    "--memory-limit", type=click.FloatRange(min=0, min_open=True), metavar="GB",
-    help="Memory limit of that process; by default three quarters of the machine's memory.",
+@limit_options(
+    timeout="Time limit of the child process that runs both models.",
+    memory_limit="Memory limit of that process; by default three quarters of the machine's memory.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def verify(**options: Any) -> int:
-    """Run the models ORIGINAL and OTHER on the same inputs and compare every output.
+    """Run two models on the same inputs and compare every output.
 
     A migration does the same comparison before it writes. Names, types and order of inputs and outputs must
     be the same too.
@@ -50,8 +50,9 @@ def verify(**options: Any) -> int:
         0  they compute the same
         1  it could not be determined
         2  wrong usage
-        3  they differ, or OTHER does not run right in a runtime given with --in
-        4  not a readable or not a valid ONNX model
+        3  they differ, or OTHER does not run right in a runtime of --in
+        4  not a readable ONNX model, or not a valid one
+        5  standard output could not be written whole
     """
     from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.comparison import compare
@@ -59,7 +60,10 @@ def verify(**options: Any) -> int:
 
     original, other = options["original"], options["other"]
     try:
-        with Progress(options["quiet"] or options["as_json"], "verify") as progress:
+        with (
+            limited(options["timeout"], bytes_of(options["memory_limit"]), "verify"),
+            Progress(options["quiet"] or options["as_json"], "verify") as progress,
+        ):
             verdict = compare(
                 original,
                 other,
@@ -70,7 +74,8 @@ def verify(**options: Any) -> int:
                 seed=options["seed"],
                 timeout=options["timeout"],
                 memory_limit=bytes_of(options["memory_limit"]),
-                progress=progress.within,
+                progress=progress.follow,
+                ort_library=options["ort_library"],
                 prove_in=options["prove_in"],
             )
     except MigrateError as error:
@@ -86,5 +91,5 @@ def verify(**options: Any) -> int:
 
         from onnx_migrate.report.text import print_verdict
 
-        print_verdict(verdict.as_dict(), Console(), original=original, other=other)
+        print_verdict(verdict, Console(), original=original, other=other)
     return EXIT_CODES[verdict.kind.value]

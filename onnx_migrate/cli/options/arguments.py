@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import rich_click as click
 from click.core import ParameterSource
 
-from onnx_migrate.cli.options.comparison_options import bytes_of
+from onnx_migrate.cli.options.config import config_remark
+from onnx_migrate.cli.options.limit_options import bytes_of
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
@@ -19,7 +20,7 @@ class CodedUsageError(click.UsageError):
     """A wrong value of an option that the library has a code for, which `onnx-migrate explain` explains."""
 
     def __init__(self, error: MigrateError) -> None:
-        super().__init__(str(error))
+        super().__init__(f"{error}{config_remark()}")
         self.code = error.code
 
 
@@ -46,6 +47,7 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "keep_ir": options["keep_ir"],
         "drop_training": options["drop_training"],
         "passes": options["extra"],
+        "adapters": options["adapters"],
         "without": options["without"],
         "input_data": options["input_data"],
         "rtol": options["rtol"],
@@ -53,6 +55,7 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         "seed": options["seed"],
         "timeout": options["timeout"],
         "memory_limit": bytes_of(options["memory_limit"]),
+        "ort_library": options["ort_library"],
         "prove_in": _prove_in(options),
     }
 
@@ -79,7 +82,7 @@ def _runtime(options: dict[str, Any]) -> tuple[str, ...]:
     if runtime and _on_command_line("opset") and _ml_opset(options) is None:
         if _on_command_line("runtime"):
             raise click.UsageError(
-                "--for determines the opset; leave --opset out, or give that of ai.onnx.ml only"
+                "--for determines the opset; leave --opset out, or give that of ai.onnx.ml or of a domain of your own only"
             )
         return ()
     if runtime:
@@ -108,9 +111,10 @@ def _prove_in(options: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _ml_opset(options: dict[str, Any]) -> str | None:
-    """Return the opset asked for if it is that of ai.onnx.ml only, which --for does not determine."""
+    """Return the opset asked for if it is that of other domains than ai.onnx only, which --for does not determine."""
     opset: str = options["opset"]
-    return opset if all(part.strip().startswith("ai.onnx.ml=") for part in opset.split(",")) else None
+    domains = [part.strip().rpartition("=")[0] for part in opset.split(",")]
+    return None if {"", "ai.onnx"}.intersection(domains) else opset
 
 
 def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:

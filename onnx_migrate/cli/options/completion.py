@@ -9,12 +9,10 @@ __all__ = ["codes", "evaluators", "pass_names", "runtimes"]
 
 
 def codes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the codes that `onnx-migrate explain` knows."""
-    from onnx_migrate.engine.steps.registry import steps
-    from onnx_migrate.report.codes import CODES
+    """Return what `onnx-migrate explain` knows by name: codes, steps, operators, runtimes and error texts."""
+    from onnx_migrate.explanation import names
 
-    known = {*CODES, *(step.code for step in steps())}
-    return sorted(code for code in known if code.startswith(typed.lower()))
+    return [name for name in names() if name.lower().startswith(typed.lower())]
 
 
 def evaluators(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:

@@ -13,24 +13,25 @@ from typing import Any, TypeVar
 import rich_click as click
 from click.core import ParameterSource
 
+from onnx_migrate.cli.options.config_values import line_of, options_of
+from onnx_migrate.opening import read_at_most
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-__all__ = ["config_flags", "config_option", "configured", "find_own_passes"]
+__all__ = ["config_flags", "config_option", "config_remark", "configured", "find_own_passes"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _META = "onnx_migrate.config"
-_OF_THE_CALL = {
-    "model", "sources", "output", "output_option", "out_dir", "in_place", "check", "dry_run", "diff", "depfile",
-    "resume", "json_lines", "as_json", "verbose", "quiet", "config", "trust_config", "no_simplify", "no_verify", "html",
-}  # fmt: skip
-"""Parameters of one call, such as paths, which a config file cannot set."""
-
 _OF_ALL = {"jobs", "fail_fast", "timeout", "memory_limit"}
 """Parameters of a whole batch, which an override cannot set for some of its models."""
+
+
+_LARGEST = 1 << 20
+"""The most bytes of a config file."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,18 @@ class _Config:
     overrides: tuple[tuple[tuple[str, ...], Mapping[str, Any]], ...] = ()
 
     @property
-    def code(self) -> list[str]:
-        """The passes that the file names: importing one runs its code."""
+    def code(self) -> dict[str, list[str]]:
+        """What the file names that runs code of its own as it is imported or loaded, by key."""
         every = (self.options, *(options for _, options in self.overrides))
-        return [name for options in every for name in options.get("extra", ())]
+        named = {
+            key: [name for options in every for name in options.get(parameter, ())]
+            for key, parameter in (
+                ("pass", "extra"),
+                ("adapters", "adapters"),
+                ("ort-library", "ort_library"),
+            )
+        }
+        return {key: names for key, names in named.items() if names}
 
     @property
     def programs(self) -> list[str]:
@@ -64,11 +73,11 @@ def _load(context: click.Context, _option: click.Parameter, given: str | None) -
 
 
 def _check_trust(context: click.Context, _option: click.Parameter, trusted: bool) -> bool:
-    """Refuse a file that was found by search and names passes, or runtimes in folders. Raises click.UsageError."""
+    """Refuse a file that was found by search and names passes, steps, libraries or runtimes. Raises click.UsageError."""
     config: _Config | None = context.meta.get(_META)
     if config is None or context.params.get("config") is not None or trusted:
         return trusted
-    named = [f"pass = {', '.join(config.code)}"] if config.code else []
+    named = [f"{key} = {', '.join(names)}" for key, names in config.code.items()]
     named += [f"prove-in = {', '.join(config.programs)}"] if config.programs else []
     if named:
         raise click.UsageError(
@@ -83,8 +92,8 @@ def config_option(command: Command) -> Command:
     for option in (
         click.option(
             "--trust-config", is_flag=True, callback=_check_trust, expose_value=False,
-            help="Run the passes, and the runtimes in folders, that a configuration file names even if that file was found by "
-            "search.",
+            help="Run the passes, steps, libraries, and runtimes in folders that a configuration file names even if that file "
+            "was found by search.",
         ),
         click.option(
             "--config", type=click.Path(), metavar="FILE", is_eager=True, callback=_load,
@@ -100,13 +109,21 @@ def find_own_passes(options: Mapping[str, Any]) -> None:
     """Let passes of the user's own be imported from the working folder, where a console script does not look."""
     context = click.get_current_context(silent=True)
     config: _Config | None = context.meta.get(_META) if context else None
-    if options["extra"] or (config is not None and config.code):
+    if options["extra"] or options["adapters"] or (config is not None and config.code):
         sys.path.append(os.getcwd())
 
 
 def _below(config: Path, model: str) -> str:
     """Return the path of a model relative to the folder of a config file, with / between its parts."""
     return os.path.relpath(os.path.abspath(model), config.parent.absolute()).replace(os.sep, "/")
+
+
+def config_remark() -> str:
+    """Return what to add to an error in an option, which may have come from a config file; "" without one."""
+    context = click.get_current_context(silent=True)
+    config: _Config | None = context.meta.get(_META) if context else None
+    used = config is not None and (config.options or config.overrides)
+    return f"; options are read from {config.path} too" if config is not None and used else ""
 
 
 def config_flags() -> tuple[str, ...]:
@@ -145,7 +162,7 @@ def _find() -> Path | None:
         own, project = folder / "onnx-migrate.toml", folder / "pyproject.toml"
         if own.is_file():
             return own
-        if project.is_file() and b"onnx-migrate" in project.read_bytes() and _table(project) is not None:
+        if project.is_file() and b"onnx-migrate" in _content(project) and _table(project) is not None:
             return project
     return None
 
@@ -153,13 +170,18 @@ def _find() -> Path | None:
 def _table(path: Path) -> Any:
     """Return the table of options in a file, None for a pyproject.toml without one. Raises click.UsageError."""
     try:
-        with path.open("rb") as file:
-            whole = tomllib.load(file)
-    except OSError as error:
-        raise click.UsageError(f"{path}: {error.strerror}") from error
+        whole = tomllib.loads(_content(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.UsageError(f"{path}: not TOML: {error}") from error
     return whole if path.name != "pyproject.toml" else whole.get("tool", {}).get("onnx-migrate")
+
+
+def _content(path: Path) -> bytes:
+    """Return the content of a config file. Raises click.UsageError."""
+    try:
+        return read_at_most(path, _LARGEST)
+    except OSError as error:
+        raise click.UsageError(f"{path}: {error.strerror}") from error
 
 
 def _read(path: Path, context: click.Context) -> _Config:
@@ -170,69 +192,17 @@ def _read(path: Path, context: click.Context) -> _Config:
     if not isinstance(overrides, list) or not all(isinstance(item, dict) for item in overrides):
         raise click.UsageError(f"{path}: override must be an array of tables, written [[override]]")
     found = []
-    for item in overrides:
+    for index, item in enumerate(overrides):
         files = item.pop("files", None)
         patterns = [files] if isinstance(files, str) else files
         if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
             raise click.UsageError(
-                f"{path}: an override needs a key files, with a pattern or a list of patterns"
+                f"{path}{line_of(path, 'files', index)}: an override needs a key files, with a pattern or a list of patterns"
             )
-        options = _options(item, path, context)
+        options = options_of(item, path, context, index)
         if set(options) & _OF_ALL:
             raise click.UsageError(
                 f"{path}: {', '.join(sorted(set(options) & _OF_ALL))} cannot be set in an override; set it for all files"
             )
         found.append((tuple(patterns), options))
-    return _Config(path, _options(table, path, context), tuple(found))
-
-
-def _options(table: Mapping[str, Any], path: Path, context: click.Context) -> dict[str, Any]:
-    """Return options by parameter name, as click takes them. Raises click.UsageError for an unknown key."""
-    known = {
-        name.lstrip("-"): parameter
-        for parameter in context.command.params
-        if isinstance(parameter, click.Option) and parameter.name not in _OF_THE_CALL
-        for name in parameter.opts
-        if name.startswith("--")
-    }
-    found = {}
-    for key, value in table.items():
-        parameter = known.get(key)
-        if parameter is None:
-            if key in ("jobs", "fail-fast"):
-                continue  # only `batch` has these
-            raise click.UsageError(f"{path}: unknown option {key}; known are {', '.join(sorted(known))}")
-        found[str(parameter.name)] = _value(key, value, parameter, path)
-    return found
-
-
-def _target(value: Any, path: Path) -> Any:
-    """Return a value of `for`; the file of a target is relative to the config file."""
-    return str(path.parent / value) if isinstance(value, str) and ".toml" in value else value
-
-
-def _place(value: Any, path: Path) -> Any:
-    """Return a value of `prove-in`; the folder of a runtime is relative to the config file."""
-    name, given, folder = value.partition("@") if isinstance(value, str) else (value, "", "")
-    return f"{name}@{path.parent / Path(folder).expanduser()}" if given else value
-
-
-def _value(key: str, value: Any, parameter: click.Option, path: Path) -> Any:
-    if key == "simplify" and isinstance(value, bool):
-        value = "auto" if value else "no"
-    if key == "verify" and isinstance(value, bool):
-        value = "auto" if value else "off"
-    if key == "input-data" and isinstance(value, str):
-        value = str(path.parent / value)
-    if key == "prove-in":
-        value = [_place(item, path) for item in (value if isinstance(value, list) else [value])]
-    if key == "for":
-        value = [_target(item, path) for item in (value if isinstance(value, list) else [value])]
-    if parameter.is_flag != isinstance(value, bool) or isinstance(value, dict):
-        wanted = "true or false" if parameter.is_flag else "a text or number"
-        raise click.UsageError(f"{path}: {key} must be {wanted}, not {value!r}")
-    if isinstance(value, list):
-        if not parameter.multiple:
-            raise click.UsageError(f"{path}: {key} takes one value, not a list")
-        return [str(item) for item in value]
-    return [str(value)] if parameter.multiple else value
+    return _Config(path, options_of(table, path, context), tuple(found))

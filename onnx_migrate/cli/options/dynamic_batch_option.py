@@ -7,12 +7,14 @@ from itertools import pairwise
 
 import rich_click as click
 
+from onnx_migrate.cli.options.panels import Command
+
 __all__ = ["DynamicBatchCommand"]
 
 _OPTION = "--dynamic-batch"
 
 
-class DynamicBatchCommand(click.RichCommand):
+class DynamicBatchCommand(Command):
     """A command that takes the value of `--dynamic-batch` only after `=`; click would take the next argument, a model."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -20,7 +22,7 @@ class DynamicBatchCommand(click.RichCommand):
         options = args[: args.index("--")] if "--" in args else args
         for argument, following in pairwise(options):
             if (
-                argument == _OPTION
+                _is_option(argument)
                 and following.isidentifier()
                 and not os.path.exists(following)
                 and not ctx.resilient_parsing
@@ -29,5 +31,9 @@ class DynamicBatchCommand(click.RichCommand):
                     f"{_OPTION} {following} is ambiguous; write {_OPTION}={following} for a name, ./{following} for a path",
                     ctx,
                 )
-        named = [f"{_OPTION}=N" if argument == _OPTION else argument for argument in options]
+        named = [f"{_OPTION}=N" if _is_option(argument) else argument for argument in options]
         return super().parse_args(ctx, named + args[len(options) :])
+
+
+def _is_option(argument: str) -> bool:
+    return argument.replace("_", "-") == _OPTION

@@ -5,11 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 import rich_click as click
+from click.types import StringParamType
 
-from onnx_migrate.cli.options.comparison_options import tolerance_options
+from onnx_migrate.cli.options.comparison_options import library_option, tolerance_options
 from onnx_migrate.cli.options.completion import evaluators, pass_names, runtimes
 
 __all__ = ["model_options"]
+
+
+class _Opset(StringParamType):
+    """An opset, or a domain and its opset, or several of these with commas between."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text. Raises click.BadParameter."""
+        text = str(value)
+        for part in text.split(","):
+            number = part.strip().rpartition("=")[2].removeprefix("-")
+            if number != "latest" and not number.removesuffix("+").isdecimal():
+                self.fail(
+                    f"{part.strip()!r} is not an opset (give a number, 17+ for 17 or newer, 1+ to keep the model's own, or "
+                    "latest)",
+                    param,
+                    ctx,
+                )
+        return text
 
 
 class _Joined(click.Option):
@@ -22,10 +41,11 @@ class _Joined(click.Option):
 
 _OPTIONS = (
     click.option(
-        "--opset", "--target-opset", cls=_Joined, multiple=True, default=("17+",), show_default=True, metavar="N",
+        "--opset", "--target-opset", cls=_Joined, type=_Opset(), multiple=True, default=("17+",), show_default=True, metavar="N",
         help="The ai.onnx opset to reach: a number, or latest; 17+ is 17, or the model's own opset if that is higher. "
         "A model of a newer opset is brought down to a number. "
-        "The domain ai.onnx.ml stays as it is unless --opset ai.onnx.ml=N is given too, or alone.",
+        "The domain ai.onnx.ml, or one of your own (--adapters), stays as it is unless --opset ai.onnx.ml=N is given too, or "
+        "alone.",
     ),
     click.option(
         "--no-lower", is_flag=True, help="Refuse a model of a newer opset instead of bringing it down.",
@@ -52,8 +72,9 @@ _OPTIONS = (
     ),
     click.option(
         "--dynamic", multiple=True, metavar="INPUT:DIMS",
-        help="Make dims of an input dynamic, as in x:N,3,H,W: a number keeps the axis, a name makes it dynamic, ? makes it "
-        "dynamic under a generated name. Repeat it for more inputs; the dims of outputs are inferred.",
+        help="Make dims of an input dynamic: x:N (its first axis), x:N,3,H,W (all), x:...,H,W (the last), x:0=N,2=H (by axis), "
+        "or JSON as torch.onnx's dynamic_axes. A number keeps an axis, ? makes up a name. Repeat it for more inputs; the dims of "
+        "outputs follow.",
     ),
     click.option(
         "--dynamic-batch", is_flag=False, flag_value="N", metavar="[=NAME]",
@@ -95,6 +116,7 @@ _OPTIONS = (
         help="Verify on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
     ),
     tolerance_options,
+    library_option,
     click.option(
         "--prove-in", multiple=True, metavar="RUNTIME", shell_complete=evaluators,
         help="Run the original and the result in this runtime too, and fail if the result does not run there or computes "
@@ -113,6 +135,11 @@ _OPTIONS = (
         "--pass", "extra", multiple=True, metavar="NAME",
         help="Run your own pass before simplify: MODULE:FUNCTION, a function of an onnx.ModelProto or of an "
         "onnx_graphsurgeon.Graph.",
+    ),
+    click.option(
+        "--adapters", multiple=True, metavar="MODULE",
+        help="Import this module, which registers steps for operators of a custom domain, so that --opset can name it, as in "
+        "--opset com.example=2. Installed packages need no such option. See docs/library.md.",
     ),
     click.option(
         "--without", multiple=True, metavar="NAME", shell_complete=pass_names,

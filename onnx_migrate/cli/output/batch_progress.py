@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from typing import IO, Any
+from typing import Any
 
 import rich_click as click
 from rich.console import Console, Group
@@ -25,12 +23,14 @@ from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
 from onnx_migrate.batching.job import MIGRATED, UNVERIFIED
-from onnx_migrate.cli.options.path_conflicts import check_replaceable
+from onnx_migrate.cli.options.path_conflicts import check_path_conflicts
 from onnx_migrate.cli.output.failure import line
 from onnx_migrate.cli.output.html import BatchPage
+from onnx_migrate.cli.output.json_lines import JsonLines
 from onnx_migrate.cli.stop_signals import check_stopped
-from onnx_migrate.errors import UsageError, saving
+from onnx_migrate.plural import count_of
 from onnx_migrate.printable import markup_of
+from onnx_migrate.url import identity, is_url
 
 __all__ = ["BatchProgress"]
 
@@ -49,8 +49,9 @@ class BatchProgress(Watcher):
 
     def __init__(self, *, lines: str | None, quiet: bool, html: str | None = None) -> None:
         self.summary = Summary()
-        self._lines_to, self._quiet = lines, quiet
-        self._lines: IO[str] | None = None
+        self._written = [name for name in (lines, html) if name is not None]
+        self._quiet = quiet
+        self._lines = None if lines is None else JsonLines(lines)
         self._console = Console(stderr=True)
         self._page = None if html is None else BatchPage(html)
         self._running: dict[str, None] = {}
@@ -64,26 +65,30 @@ class BatchProgress(Watcher):
         self._task = self._progress.add_task("", total=None)
 
     def __enter__(self) -> BatchProgress:
-        if self._lines_to == "-":
-            self._lines = sys.stdout
-        elif self._lines_to is not None:
-            check_replaceable(self._lines_to, b'{"kind":', "a file of JSON lines")
-            try:
-                self._lines = self._stack.enter_context(open(self._lines_to, "w", encoding="utf-8"))
-            except OSError as error:
-                raise UsageError(f"{self._lines_to}: cannot be written: {error.strerror}") from error
         if not self._quiet and self._console.is_terminal:
             self._live = Live(console=self._console, get_renderable=self._picture, transient=True)
             self._stack.enter_context(self._live)
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._lines = None
-        with saving(self._lines_to or ""):
-            self._stack.close()
+        self._stack.close()
+        if self._page is not None:
+            self._page.close()
+        if self._lines is not None:
+            self._lines.close()
+
+    def placed(self, outputs: Iterable[str]) -> None:
+        """Refuse to write lines or page where a result will be. Raises UsageError."""
+        if self._written:
+            own = {identity(name) for name in self._written}
+            local = (output for output in outputs if not is_url(output))
+            results = (name for output in local for name in (output, f"{output}.data"))
+            check_path_conflicts(self._written, [name for name in results if identity(name) in own])
 
     def planned(self, total: int) -> None:
-        """Set the number of models."""
+        """Set the number of models, and begin the JSON lines. Raises SaveError."""
+        if self._lines is not None:
+            self._lines.open()
         self._progress.update(self._task, total=total)
 
     def started(self, job: Job) -> None:
@@ -105,6 +110,8 @@ class BatchProgress(Watcher):
             self._print(line(outcome.code, outcome.source, outcome.reason))
         elif outcome.verification == UNVERIFIED:
             self._print(line(UNVERIFIED, outcome.source, outcome.doubt))
+        for text in outcome.remarks:
+            self._print(line(code="untidy", model=outcome.source, message=text))
 
     def _print(self, text: str) -> None:
         if self._live is not None:
@@ -113,18 +120,20 @@ class BatchProgress(Watcher):
             click.echo(text, err=True)
 
     def finished(self, summary: Summary) -> None:
-        """Write the page and the JSON line of the totals. Raises SaveError."""
+        """Write the JSON line of the totals, and the page. Raises SaveError."""
         self.summary = summary
-        if self._page is not None:
-            self._page.finish(summary.as_dict())
-        self._write(summary.as_dict())
+        try:
+            self._write(summary.as_dict())
+        finally:
+            if self._page is not None:
+                self._page.finish(summary.as_dict())
 
     def summarise(self, summary: Summary) -> None:
         """Print the models that --check found to change, and a table of outcomes and reasons.
 
         They go to stdout, or to stderr if the JSON lines go to stdout.
         """
-        console = self._console if self._lines_to == "-" else Console()
+        console = self._console if self._lines is not None and self._lines.to_stdout else Console()
         for change in sorted(self._would_change):
             text = " ".join(f"would change: {change}".split())
             console.print(markup_of(text), highlight=False, soft_wrap=True)
@@ -134,25 +143,19 @@ class BatchProgress(Watcher):
         table.add_column("reason")
         for (kind, code), count in sorted(summary.reasons.items()):
             colour = _COLOURS[kind]
-            table.add_row(str(count), f"[{colour}]{kind}[/]" if colour else kind, code)
+            name = summary.wording(kind)
+            table.add_row(str(count), f"[{colour}]{name}[/]" if colour else name, code)
         if not summary.complete:
             table.add_row(str(summary.models - summary.ended), "[red]not started[/]", "")
         if summary.models:
             console.print(table)
-        cached = f" ({summary.cached} of them by an earlier run)" if summary.cached else ""
-        rate = summary.ended / summary.seconds if summary.seconds else 0.0
-        console.print(
-            f"{summary.ended} of {summary.models} models{cached} in {summary.seconds:.1f} s, {rate:.1f} per second",
-            highlight=False,
-        )
+        console.print(_pace(summary), highlight=False)
         if summary.verification:
             console.print(summary.text, highlight=False)
 
     def _write(self, value: dict[str, Any]) -> None:
         if self._lines is not None:
-            with saving(str(self._lines_to)):
-                self._lines.write(json.dumps(value, separators=(",", ":")) + "\n")
-                self._lines.flush()
+            self._lines.write(value)
 
     def _picture(self) -> Group:
         names = list(self._running)
@@ -169,8 +172,17 @@ def _difference(report: Mapping[str, Any]) -> str:
         if before[key] != after[key]
     ]
     if count:
-        parts.append(f"{count} node{'s' if count > 1 else ''} changed")
+        parts.append(f"{count_of(count, 'node')} changed")
     return ", ".join(parts) or "; ".join(note["message"] for note in report["notes"])
+
+
+def _pace(summary: Summary) -> str:
+    """Return how many models ended and how fast; those that an earlier run had done took no time."""
+    tried = summary.ended - summary.cached
+    cached = f" ({summary.cached} of them by an earlier run)" if summary.cached else ""
+    rate = f", {tried / summary.seconds:.1f} per second" if tried and summary.seconds else ""
+    models = count_of(summary.models, "model")
+    return f"{summary.ended} of {models}{cached} in {summary.seconds:.1f} s{rate}"
 
 
 class _Rate(ProgressColumn):

@@ -3,26 +3,52 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onnx_migrate.cli.output.side_files import SideFile
+
 if TYPE_CHECKING:
     from onnx_migrate.model.model import Model
 
-__all__ = ["dependencies", "write_depfile"]
+__all__ = ["dependencies", "depfile", "rules"]
+
+_RULE = re.compile(rb"[^\s#].*?:(\s|$)")
+
+
+def depfile(path: str) -> SideFile:
+    """Return the dependency file at a path, which may replace another one."""
+    return SideFile("--depfile", path, "a dependency file", _is_depfile)
+
+
+def _is_depfile(head: bytes) -> bool:
+    """Whether a file begins with one rule, and goes on with empty rules for what the first one lists.
+
+    So do those of compilers, with or without -MP.
+    """
+    whole = head[: head.rfind(b"\n") + 1] or head
+    lines = [line for line in whole.replace(b"\\\n", b" ").split(b"\n") if line.strip()]
+    if not lines or b"\0" in head or not all(map(_RULE.match, lines)):
+        return False
+    first, *phony = lines
+    listed = first.partition(b": ")[2]
+    return all(line.rstrip().endswith(b":") and line.strip()[:-1] in listed for line in phony)
 
 
 def dependencies(original: Model, options: dict[str, Any]) -> list[str]:
-    """Return the files that a migration of `original` reads: model, weights, --input-data, modules of --pass."""
+    """Return the files that a migration of `original` reads: model, weights, --input-data, modules of --pass and --adapters,
+    libraries."""
     folder = os.path.dirname(str(options["model"]))
     found = [os.path.join(folder, name) for name in original.files]
     data = options["input_data"]
     if data is not None:
-        found += (
-            sorted(str(path) for path in Path(data).rglob("*.pb")) if os.path.isdir(data) else [str(data)]
-        )
-    for name in options["extra"]:
+        from onnx_migrate.verify.inputs.user_inputs import data_files
+
+        found += map(str, data_files(Path(data)))
+    found += map(str, options["ort_library"])
+    for name in (*options["extra"], *options["adapters"]):
         module = sys.modules.get(str(name).partition(":")[0])
         path = getattr(module, "__file__", None)
         if path:
@@ -30,18 +56,11 @@ def dependencies(original: Model, options: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def write_depfile(path: str, target: str, sources: list[str]) -> None:
-    """Write the rule `target: sources`, and an empty rule for each source, so that make goes on when one is deleted.
-
-    Raises SaveError.
-    """
-    from onnx_migrate.errors import saving
-    from onnx_migrate.files.atomic_file import NewFile
-
+def rules(target: str, sources: list[str]) -> bytes:
+    """Return the rule `target: sources`, and an empty rule for each source, so that make goes on when one is deleted."""
     rule = f"{_escaped(target)}: {' '.join(map(_escaped, sources))}\n"
     phony = "".join(f"{_escaped(source)}:\n" for source in sources)
-    with saving(path), NewFile(Path(os.path.abspath(path)), [os.fsencode(rule + phony)]) as file:
-        file.put()
+    return os.fsencode(rule + phony)
 
 
 def _escaped(path: str) -> str:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from onnx_migrate.cli.options.config import config_remark
 from onnx_migrate.cli.standard_streams import OutputFailed, drop_output
 from onnx_migrate.printable import printable
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
+    from onnx_migrate.verdicts import Verdict
 
-__all__ = ["fail", "line", "warn_unverified"]
+__all__ = ["fail", "line", "print_remarks", "warn_unverified"]
 
 
 def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
     """Print an error and return the exit code."""
+    from onnx_migrate.errors import UsageError
     from onnx_migrate.report.failure import exit_code, failure
 
     if as_json:
@@ -26,7 +29,8 @@ def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
             click.echo(json.dumps(failure(error, model), indent=2))
         except OutputFailed:
             drop_output()  # the line on stderr and the exit code say it all
-    click.echo(line(error.code, model, str(error)), err=True)
+    remark = config_remark() if isinstance(error, UsageError) else ""
+    click.echo(line(error.code, model, f"{error}{remark}"), err=True)
     return exit_code(error)
 
 
@@ -37,7 +41,14 @@ def line(code: str, model: str, message: str) -> str:
     return printable(" ".join(f"onnx-migrate: {code}: {text}".split()))
 
 
-def warn_unverified(verification: Mapping[str, Any] | None, model: str) -> None:
-    """Print one line on stderr if a result was made that could not be compared with its original."""
-    if verification is not None and verification["kind"] == "unverified":
-        click.echo(line("unverified", model, verification["reason"]), err=True)
+def warn_unverified(verification: Verdict | None, model: str, kept: str = "") -> None:
+    """Print one line on stderr if a result was made that could not be compared with its original, and what was `kept`."""
+    if verification is not None and verification.kind.value == "unverified":
+        reason = "; ".join(filter(None, (verification.reason, kept)))
+        click.echo(line("unverified", model, reason), err=True)
+
+
+def print_remarks(remarks: Iterable[str], model: str) -> None:
+    """Print what went wrong beside a result that is whole, one line each on stderr."""
+    for text in remarks:
+        click.echo(line(code="untidy", model=model, message=text), err=True)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from onnx_migrate.cli.output.advice_view import print_advice, print_outlooks
+from onnx_migrate.plural import count_of, size_text
 from onnx_migrate.printable import markup_of
 from onnx_migrate.report.report import INEXACT
 
@@ -35,7 +36,7 @@ def print_overview(found: Sequence[Inspection], console: Console, *, to: str) ->
             str(item.opset or "none"),
             str(item.summary.ir_version),
             str(item.nodes),
-            _bytes(item.weight_bytes),
+            size_text(item.weight_bytes),
             _span(item.reachability.opsets),
             _outlook(item)
             if f"to {item.target}" == to or item.plan is None
@@ -54,7 +55,7 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
     others = ", ".join(f"{domain} {version}" for domain, version in item.summary.opset_imports if domain)
     line(
         f"opset {item.opset or 'none'}{markup_of(f' ({others})' if others else '')}, IR {item.summary.ir_version}, "
-        f"{_count(item.nodes, 'node')}, {_count(item.weights, 'weight')} of {_bytes(item.weight_bytes)}"
+        f"{count_of(item.nodes, 'node')}, {count_of(item.weights, 'weight')} of {size_text(item.weight_bytes)}"
         + (f", made by {markup_of(item.producer)}" if item.producer else "")
     )
     for name in item.external_files:
@@ -92,9 +93,11 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         _some(changes, line, everything)
         for note in item.plan.notes:
             line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{markup_of(note.message)}")
-    line(f"\n[bold]reachable[/]: opset {_span(item.reachability.opsets)}")
-    refusals = [f"  not {_span(no.opsets)}: {_error_line(no.error)}" for no in item.reachability.refusals]
-    _some(refusals, line, everything)
+    found = [("opset", item.reachability), *((f"{it.domain} opset", it.reachability) for it in item.domains)]
+    for name, reachability in found:
+        line(f"\n[bold]reachable[/]: {markup_of(name)} {_span(reachability.opsets)}")
+        refusals = [f"  not {_span(no.opsets)}: {_error_line(no.error)}" for no in reachability.refusals]
+        _some(refusals, line, everything)
 
 
 def _node(change: Change) -> str:
@@ -117,17 +120,13 @@ def _outlook(item: Inspection) -> str:
     if item.plan.outcome == "unchanged":
         return "nothing changes"
     severities = Counter(note.severity for note in item.plan.notes)
-    parts = [f"[green]{_count(len(item.plan.changes), 'node')} changed[/]"]
+    parts = [f"[green]{count_of(len(item.plan.changes), 'node')} changed[/]"]
     parts += [
-        _count(severities[kind], what)
+        count_of(severities[kind], what)
         for kind, what in (("info", "note"), ("warning", "warning"))
         if severities[kind]
     ]
     return ", ".join(parts)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _error_line(error: MigrateError) -> str:
@@ -143,15 +142,6 @@ def _span(opsets: Iterable[int]) -> str:
         else:
             ranges.append([opset, opset])
     return ", ".join(str(low) if low == high else f"{low} to {high}" for low, high in ranges) or "none"
-
-
-def _bytes(count: int) -> str:
-    size, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            break
-        size /= 1000
-    return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
 
 
 def _table(*columns: str) -> Table:

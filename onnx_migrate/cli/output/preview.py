@@ -12,16 +12,17 @@ from onnx_migrate.cli.output.streams import STREAM
 from onnx_migrate.printable import printable
 
 if TYPE_CHECKING:
-    from onnx_migrate.migration import Migration
+    from onnx_migrate.report.diff import DiffEntry
 
-__all__ = ["destination", "diff_lines", "print_diff"]
+__all__ = ["destination", "print_diff"]
 
 
 def destination(options: dict[str, Any]) -> str | None:
     """Return where to write, "-" for stdout, None to write nothing. Raises click.UsageError."""
     given = [path for path in (options["output"], options["output_option"]) if path is not None]
     preview = options["check"] or options["dry_run"]
-    if options["depfile"] and (preview or options["in_place"] or STREAM in (options["model"], *given)):
+    streamed = options["model"] == STREAM or any(map(_is_stdout, given))
+    if options["depfile"] and (preview or options["in_place"] or streamed):
         raise click.UsageError(
             "--depfile needs a MODEL and another OUTPUT that are files: make and ninja track files"
         )
@@ -33,32 +34,40 @@ def destination(options: dict[str, Any]) -> str | None:
         if options["model"] == STREAM:
             raise click.UsageError("--in-place cannot replace stdin; name a file as MODEL")
         return None if preview else str(options["model"])
-    if len(given) > 1 or not (given or preview):
-        raise click.UsageError("name one OUTPUT, or use --in-place to replace MODEL")
+    if len(given) > 1:
+        raise click.UsageError(
+            f"OUTPUT is given twice, as {given[0]} and with --output {given[1]}; leave one out"
+        )
+    if not (given or preview):
+        raise click.UsageError("name an OUTPUT, or use --in-place to replace MODEL")
     if preview:
         return None
-    if given[0] == STREAM:
+    if _is_stdout(given[0]):
         if sys.stdout.isatty():
             raise click.UsageError("stdout is a terminal; name a file as OUTPUT")
         if options["save_as_external_data"]:
             raise click.UsageError(
                 "--save-as-external-data writes two files, but stdout takes one; name a file as OUTPUT"
             )
+        return STREAM
     return str(given[0])
 
 
-def diff_lines(migration: Migration, *, target: str | None) -> list[str]:
-    """Return the lines of a diff from the original to the result; `target` is where the result will be written."""
-    from onnx_migrate.report.diff import diff
+def _is_stdout(path: str) -> bool:
+    """Whether a path leads to standard output, as /dev/stdout does: to replace it would lose what it is."""
+    if path == STREAM:
+        return True
+    from onnx_migrate.files.destination import open_descriptor
+
+    return open_descriptor(path) == 1
+
+
+def print_diff(entries: Iterable[DiffEntry], model: str, target: str | None, *, err: bool) -> None:
+    """Print a diff of a model, in colours on a terminal; `target` is where the result is written."""
+    from onnx_migrate.report.diff import diff_lines
 
     after = target if target not in (None, STREAM) else "migrated"
-    names = migration.report.model, str(after)
-    return list(diff(migration.original.proto, migration.structure, names=names))
-
-
-def print_diff(lines: Iterable[str], *, err: bool) -> None:
-    """Print the lines of a diff, in colours on a terminal."""
-    for line in _coloured(lines):
+    for line in _coloured(diff_lines(entries, (model, str(after)))):
         click.echo(line, err=err)
 
 

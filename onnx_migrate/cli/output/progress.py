@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from onnx_migrate.cli.stop_signals import check_stopped
+
+if TYPE_CHECKING:
+    from onnx_migrate.isolate.progress import Progress as Event
 
 __all__ = ["Progress"]
 
@@ -17,13 +21,15 @@ _PATIENCE = 2.0
 class Progress:
     """Shows the stage that runs on stderr; only if that is a terminal, where the line can be erased again.
 
-    Of a stage that takes over two seconds, the line says for how long it runs, and what `within` was given last:
+    Of a stage that takes over two seconds, the line says for how long it runs, and what `follow` was told last:
     "verify: input 2 of 3, run 5 of 8, 12 s".
     """
 
     def __init__(self, quiet: bool, stage: str = "loading") -> None:
         self._status: Any = None
         self._stage, self._place, self._start = stage, "", time.monotonic()
+        self.begins: Callable[[str], None] = lambda stage: None
+        """What is told of each stage as it begins."""
         if not quiet and sys.stderr.isatty():
             from rich.console import Console
 
@@ -41,13 +47,17 @@ class Progress:
         """Show a stage; erase the line if `stage` is "". Ends the command here if a signal asked for that and was lost."""
         if stage:
             check_stopped()
+            self.begins(stage)
             self._stage, self._place, self._start = stage, "", time.monotonic()
         elif self._status is not None:
             self._status.stop()
 
-    def within(self, place: str) -> None:
-        """Show how far the stage has come, once it has run for two seconds."""
-        self._place = place
+    def follow(self, event: Event) -> None:
+        """Show how far a call has come: its stage, and once that has run for two seconds, where in the stage it is."""
+        if event.detail:
+            self._place = event.detail
+        else:
+            self(event.stage)
 
     @property
     def line(self) -> str:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import tempfile
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from onnx_migrate.cli.standard_streams import remark_on_failure
+from onnx_migrate.cli.standard_streams import OutputFailed, remark_on_failure
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
-    from onnx_migrate.files import Source
+    from onnx_migrate.files import Beside, Source
     from onnx_migrate.migration import Migration
 
 __all__ = ["STREAM", "error_with_stdin_name", "read_source", "to_stdout", "with_stdin_name"]
 
 STREAM = "-"
+_CHUNK = 1 << 20
 _NAMELESS, _NAME = "<bytes>", "<stdin>"
 
 
@@ -35,11 +36,12 @@ def read_source(model: str) -> Source:
         raise click.UsageError("stdin is closed; pipe a model into it")
     if sys.stdin.isatty():
         raise click.UsageError("stdin is a terminal; pipe a model into it")
-    try:
-        return sys.stdin.buffer.read()
-    except OSError as error:
-        from onnx_migrate.errors import LoadError
+    from onnx_migrate.errors import LoadError
+    from onnx_migrate.files.wire.model_stream import read_model
 
+    try:
+        return read_model(sys.stdin.buffer.read, _NAME)
+    except OSError as error:
         raise LoadError(f"stdin cannot be read: {error.strerror}") from error
 
 
@@ -57,22 +59,32 @@ def with_stdin_name(migration: Migration) -> Migration:
     return replace(migration, report=replace(migration.report, model=_NAME))
 
 
-def to_stdout(migration: Migration) -> None:
-    """Write the result to stdout when it is complete.
+def to_stdout(migration: Migration, beside: Beside) -> None:
+    """Write the result to stdout when it is complete, and the files `beside` it are there.
 
     Raises SaveError over 2 GB, where it would be two files, and OutputFailed where not all bytes could be written.
     """
-    from onnx_migrate.errors import SaveError
+    from onnx_migrate.errors import saving
 
-    with tempfile.TemporaryDirectory(prefix="onnx-migrate-") as folder:
-        path = Path(folder, "model.onnx")
-        migration.save(path)
-        if path.with_name("model.onnx.data").exists():
-            raise SaveError(
-                "the result is over 2 GB and needs two files, but stdout takes one",
-                hint="name a file as OUTPUT",
-            )
+    with ExitStack() as stack:
+        with saving(tempfile.gettempdir()):
+            # Without a name wherever the system can, so that nothing is left of it when the process is killed.
+            file = stack.enter_context(tempfile.TemporaryFile(prefix="onnx-migrate-", buffering=0))
+            migration.write(file)
+            size = file.seek(0, os.SEEK_CUR)
+            file.seek(0)
         sys.stdout.flush()
-        with path.open("rb") as file, remark_on_failure("the model on it is incomplete"):
-            shutil.copyfileobj(file, sys.stdout.buffer)
+        with beside(size):
+            pass  # the stream cannot be taken back, so neither are they
+        with remark_on_failure("the model on it is incomplete"):
+            left = size
+            while left:
+                try:
+                    data = file.read(min(left, _CHUNK))
+                except OSError as error:
+                    raise OutputFailed(f"its temporary file cannot be read: {error.strerror}") from error
+                if not data:
+                    raise OutputFailed("its temporary file was cut")
+                sys.stdout.buffer.write(data)
+                left -= len(data)
             sys.stdout.buffer.flush()

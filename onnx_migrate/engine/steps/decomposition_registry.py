@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from onnx_migrate.engine.steps.lowering_registry import LoweringAdapter
+from onnx_migrate.opening.listing import submodules
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.spec.schema import is_onnx
 
@@ -72,8 +72,8 @@ def decomposition(
 @cache
 def _load() -> dict[tuple[str, str], Decomposition]:
     package = importlib.import_module("onnx_migrate.passes.decompositions")
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-        importlib.import_module(f"{package.__name__}.{module.name}")
+    for module in submodules(package):
+        importlib.import_module(f"{package.__name__}.{module}")
     return _decompositions
 
 

@@ -15,6 +15,7 @@ from onnx_migrate.model.graphs import FunctionKey, called, function_key
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.opsets import onnx_opset
 
 __all__ = ["Lift"]
 
@@ -30,10 +31,20 @@ class Lift(Visitor):
     domain: str = ""
     """The domain whose nodes are lifted, "" for ai.onnx; nodes that adapters write in another domain stay unchanged."""
     pass_name: str = "migrate_opset"
+    beside: int = 17
+    """The ai.onnx opset for a body that imports none, where another domain is lifted."""
     repeats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._functions: set[FunctionKey] = {function_key(function) for function in self.proto.functions}
+        ir_version = self.proto.ir_version
+        self._onnx_opsets: dict[FunctionKey | None, int | None] = {
+            None: onnx_opset(self.proto.opset_import, ir_version=ir_version),
+            **{
+                function_key(item): onnx_opset(item.opset_import, ir_version=ir_version)
+                for item in self.proto.functions
+            },
+        }
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset whose form a node has, None where no step changes it on the way to the target.
@@ -80,4 +91,7 @@ class Lift(Visitor):
         return self.target
 
     def _rewriter(self, node: onnx.NodeProto, scope: Scope, to: int, where: Where) -> Rewriter:
-        return Rewriter(node, scope, to, self.target, where, self.keep)
+        rewriter = Rewriter(node, scope, to, self.target, where, self.keep)
+        if self.domain:
+            rewriter.onnx_opset = self._onnx_opsets.get(scope.function) or self.beside
+        return rewriter

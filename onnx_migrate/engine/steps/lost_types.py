@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import onnx
 from onnx import TensorProto
@@ -13,6 +12,7 @@ from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowering_from
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.spec.custom_operators import schema_cache
 from onnx_migrate.spec.element_types import FIRST_OPSET, type_name, type_text, wider_types
 from onnx_migrate.spec.schema import signature_at, versions
 from onnx_migrate.spec.type_constraints import Constraints, Formal, constraints
@@ -22,14 +22,14 @@ __all__ = ["WideCasts", "casts_to", "fit_types", "has_lost_types", "lost_types"]
 _HALVES = frozenset(("tensor(float16)", "tensor(bfloat16)"))
 
 
-@cache
+@schema_cache
 def lost_types(step: Lowering) -> frozenset[int]:
     """Return the element types that the version a step leaves takes somewhere and the version before does not there."""
     names = TensorProto.DataType.items()
     return frozenset(dtype for name, dtype in names if f"tensor({name.lower()})" in _lost_texts(step))
 
 
-@cache
+@schema_cache
 def _lost_texts(step: Lowering) -> frozenset[str]:
     """Return the types that the older version does not take somewhere, as schemas write them."""
     new, old = _forms(step)

@@ -174,6 +174,8 @@ class Lower(Visitor):
             node, scope, step.leaves - 1, self.target, where, self._values[id(scope.body)]
         )
         rewriter.default_reason = step.reason
+        if self.domain:
+            rewriter.onnx_opset = self._opsets.get(scope.function) or rewriter.onnx_opset
         if casts:
             fit_types(step, rewriter)
         if step.adapt is not None:

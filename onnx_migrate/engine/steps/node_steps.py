@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
 import onnx
 
 from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.analysis.written_types import inference_refusal
 from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.allowed_values import value_violation
+from onnx_migrate.spec.ranks import number_violation, rank_violation
 from onnx_migrate.spec.schema import (
     Signature,
     is_onnx,
@@ -38,16 +41,60 @@ def node_name(node: onnx.NodeProto) -> str:
 
 
 def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewriter: R) -> None:
-    """Call an adapter. Raises CannotMigrate, code `adapter-failed`, for an exception that is not a MigrateError."""
+    """Call an adapter. Raises CannotMigrate, `adapter-failed` or `out-of-memory`, for an exception that is not a MigrateError.
+
+    Where the node is not valid, by its values, the axes of its inputs or onnx's inference, that is the cause: InvalidModel.
+    """
+    before = onnx.NodeProto()
+    before.CopyFrom(rewriter.node)
     try:
-        adapt(rewriter.node, rewriter)
+        # Numbers of a model may be anything, and NumPy's warnings are for programmers.
+        with np.errstate(all="ignore"):
+            adapt(rewriter.node, rewriter)
     except MigrateError:
         raise
+    except MemoryError as error:
+        raise CannotMigrate(
+            f"what would replace it takes too much memory: {error}",
+            code="out-of-memory",
+            where=rewriter.where,
+        ) from error
     except Exception as error:
+        where, version = rewriter.where, rewriter.where.from_version or 1
+        wrong = value_violation(before, version)
+        if wrong:
+            raise InvalidModel(wrong, code="no-such-value", where=where) from error
+        wrong = _rank_violation(before, rewriter.scope) or inference_refusal(rewriter.scope, before, version)
+        if wrong:
+            raise InvalidModel(wrong, code="invalid-node", where=where) from error
         raise CannotMigrate(
             f"the adapter {code} raised {type(error).__name__}: {error}", code="adapter-failed",
-            where=rewriter.where, hint="unless the node is invalid, this is a bug of onnx-migrate: please report it",
+            where=where, hint="unless the node is invalid, this is a bug of onnx-migrate: please report it",
         ) from error  # fmt: skip
+
+
+def _rank_violation(node: onnx.NodeProto, scope: Scope) -> str | None:
+    if not is_onnx(node.domain):
+        return None
+    shapes = [scope.value_type(name).shape if name else None for name in node.input]
+    for name, numbers in _numbers(node, scope):
+        wrong = number_violation(name, numbers, None if not shapes or shapes[0] is None else len(shapes[0]))
+        if wrong:
+            return wrong
+    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+    return rank_violation(node.op_type, [None if shape is None else len(shape) for shape in shapes], axis)
+
+
+def _numbers(node: onnx.NodeProto, scope: Scope) -> Iterator[tuple[str, Sequence[float]]]:
+    """Yield the sizes and axes of a node: of attributes and of constant inputs, by their names."""
+    for attribute in node.attribute:
+        yield attribute.name, attribute.ints or [attribute.i]
+    for index, name in enumerate(node.input):
+        array = scope.constant(name) if name else None
+        if array is None or not array.size:
+            continue
+        if array.dtype.kind in "iu" or (node.op_type == "Resize" and array.dtype.kind == "f"):
+            yield f"input {index}", [array.min().item(), array.max().item()]
 
 
 def true_version(
@@ -78,7 +125,8 @@ def true_version(
     if not known:
         raise CannotMigrate(
             f"{node.domain or 'ai.onnx'} has no operator {node.op_type}", code="unknown-operator", where=where,
-            hint="a custom operator must be in a domain of its own",
+            hint="a custom operator must be in a domain of its own" if is_onnx(node.domain) or node.domain == "ai.onnx.ml"
+            else f"the plug-in for {node.domain} must declare it, or register its schema",
         )  # fmt: skip
     older = [version for version in reversed(known) if version < (form.since_version if form else 0)]
     newer = [version for version in known if version > opset]

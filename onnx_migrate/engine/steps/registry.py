@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar
 
 import onnx
@@ -16,6 +15,7 @@ import onnx
 from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.custom_operators import schema_cache
 from onnx_migrate.spec.schema import is_onnx, versions
 
 __all__ = ["Adapter", "Step", "adapter", "compatible", "next_step", "steps", "unsupported"]
@@ -103,7 +103,7 @@ def steps() -> list[Step]:
     return _table.all()
 
 
-@cache
+@schema_cache
 def next_step(domain: str, operator: str, version: int, target: int) -> Step | int | None:
     """Return the first step between two opsets that does more than claim exact compatibility.
 

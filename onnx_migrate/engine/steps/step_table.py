@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import onnx
 
-__all__ = ["AnyStep", "StepTable", "reason_of"]
+from onnx_migrate.errors import UsageError
+from onnx_migrate.opening.listing import submodules
+from onnx_migrate.spec.custom_operators import forget_schemas
+
+__all__ = ["ENTRY_POINT_GROUP", "AnyStep", "StepTable", "import_steps", "load_installed", "reason_of"]
 
 Key = tuple[str, str, int]
 """A step's domain, operator and since_version."""
@@ -38,12 +43,25 @@ class AnyStep:
 
 class _Keyed(Protocol):
     @property
+    def adapt(self) -> Any: ...
+    @property
+    def refusal(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def domain(self) -> str: ...
+    @property
     def code(self) -> str: ...
     @property
     def key(self) -> Key: ...
 
 
 StepT = TypeVar("StepT", bound=_Keyed)
+
+ENTRY_POINT_GROUP = "onnx_migrate.adapters"
+"""Each entry point of the group names a module, which registers the steps of custom domains as it is imported."""
+
+_STANDARD = ("", "ai.onnx.ml")
 
 
 class StepTable(Generic[StepT]):
@@ -57,10 +75,16 @@ class StepTable(Generic[StepT]):
         self._steps: dict[Key, StepT] = {}
 
     def register(self, step: StepT) -> None:
-        """Add a step. Raises ValueError for one that is registered already."""
-        if step.key in self._steps:
+        """Add a step. Raises ValueError for one that is registered already.
+
+        A step of a custom domain may be registered again by the same function, as when a cell of a notebook is run again.
+        """
+        known = self._steps.get(step.key)
+        if known is not None and (step.key[0] in _STANDARD or _origin(known) != _origin(step)):
             raise ValueError(f"{step.code} is registered twice")
         self._steps[step.key] = step
+        if step.key[0] not in _STANDARD:
+            forget_schemas()  # a plug-in may have registered schemas too
 
     def get(self, key: Key) -> StepT | None:
         """Return the step of this key, None if none is registered."""
@@ -76,9 +100,52 @@ class StepTable(Generic[StepT]):
         if self._package is None:
             return
         package = importlib.import_module(self._package)
-        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-            importlib.import_module(f"{package.__name__}.{module.name}")
+        for module in submodules(package):
+            importlib.import_module(f"{package.__name__}.{module}")
+        load_installed()
         self._package = None  # only now: another thread must not see a part of the table
+
+
+def _origin(step: _Keyed) -> tuple[str, str, str, str]:
+    """Return where a step is from: its function's module and name, or what it claims or refuses."""
+    function = step.adapt
+    return (
+        getattr(function, "__module__", ""), getattr(function, "__qualname__", ""), step.reason if function is None else "",
+        step.refusal,
+    )  # fmt: skip
+
+
+@cache
+def load_installed() -> tuple[str, ...]:
+    """Import the modules that installed packages name as plug-ins with steps, and return their names.
+
+    Raises UsageError, code `plugin-failed`, for one that cannot be imported.
+    """
+    points = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name)
+    for point in points:
+        try:
+            point.load()
+        except Exception as error:  # noqa: PERF203 - what a module raises as it is imported
+            raise UsageError(
+                f"the plug-in {point.name!r} ({point.value}), which is installed, cannot be loaded: {type(error).__name__}:"
+                f" {error}",
+                code="plugin-failed",
+                hint="mend it, or uninstall the package",
+            ) from error
+    return tuple(point.name for point in points)
+
+
+def import_steps(modules: Iterable[str]) -> None:
+    """Import modules that register steps. Raises UsageError, code `plugin-failed`, for one that cannot be imported."""
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # noqa: PERF203 - what a module raises as it is imported
+            raise UsageError(
+                f"the module {name!r} with steps for operators cannot be imported: {type(error).__name__}: {error}",
+                code="plugin-failed",
+                hint="give the name of a module that Python can import from the working folder or PYTHONPATH",
+            ) from error
 
 
 def reason_of(function: Callable[..., Any]) -> str:

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable
+import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from urllib.parse import quote
 
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.temporary import TemporaryFolder
+from onnx_migrate.files.file_signatures import HEAD, may_be_model, not_a_model
+from onnx_migrate.files.wire.protobuf import Malformed
+from onnx_migrate.isolate.temporary import TemporaryFolder
+from onnx_migrate.opening.transfers import StoppedError, Transfer
 from onnx_migrate.url import (
     basename,
     is_url,
@@ -29,11 +33,15 @@ from onnx_migrate.url import (
 __all__ = ["DownloadedModel", "ensure_local"]
 
 
+SLOW = "--timeout, in Python timeout, allows more seconds"
+"""What helps where a transfer takes too long."""
+
+
 class DownloadedModel(os.PathLike[str]):
     """The local copy of the model at `url`: a path that exists as long as this object.
 
-    Raises LoadError (`no-such-file`, `is-directory`, `cannot-read`), and UsageError for a URL that no installed package
-    can open.
+    Raises LoadError (`no-such-file`, `is-directory`, `cannot-read`, `timed-out`), and UsageError for a URL that no
+    installed package can open.
     """
 
     def __init__(self, url: str) -> None:
@@ -47,11 +55,15 @@ class DownloadedModel(os.PathLike[str]):
         self._folder = posixpath.dirname(without_query(path))
         self._temporary = TemporaryFolder()
         try:
-            self._system.get_file(path, os.fspath(self))
+            self._get(path, os.fspath(self), enough=self._is_no_model)
         except FileNotFoundError as error:
             raise LoadError(f"{url}: no such file", code="no-such-file", hint="check the URL") from error
+        except StoppedError as error:
+            raise LoadError(f"{url}: cannot be read: {error}", code="timed-out", hint=SLOW) from error
         except Exception as error:  # raised by the library of any protocol
             raise LoadError(f"{url}: cannot be read: {one_line_reason(error)}", code="cannot-read") from error
+        if self._is_no_model():
+            raise not_a_model(Malformed("it begins otherwise", 0), self._head(), os.path.getsize(self), url)
 
     def __str__(self) -> str:
         return self.url
@@ -62,7 +74,7 @@ class DownloadedModel(os.PathLike[str]):
     def download_external_data(self, tensors: Iterable[TensorProto]) -> None:
         """Download the files that hold the tensors' external data, except those that are there already.
 
-        Raises LoadError (`outside-folder`, `missing-data`, `cannot-read`).
+        Raises LoadError (`outside-folder`, `missing-data`, `cannot-read`, `timed-out`).
         """
         for tensor in tensors:
             for entry in tensor.external_data:
@@ -83,7 +95,13 @@ class DownloadedModel(os.PathLike[str]):
         remote = posixpath.join(self._folder, quote(normal) if is_web(self.url) else normal)
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            self._system.get_file(remote, target)
+            self._get(remote, target)
+        except StoppedError as error:
+            raise LoadError(
+                f"{self.url}: the data of tensor {tensor!r} is at {location!r}, which cannot be read: {error}",
+                code="timed-out",
+                hint=SLOW,
+            ) from error
         except FileNotFoundError as error:
             raise LoadError(
                 f"{self.url}: the data of tensor {tensor!r} is at {location!r}, which does not exist",
@@ -95,6 +113,36 @@ class DownloadedModel(os.PathLike[str]):
                 f"{self.url}: the data of tensor {tensor!r} is at {location!r}, which cannot be read: {one_line_reason(error)}",
                 code="cannot-read",
             ) from error
+
+    def _get(self, remote: str, target: str, *, enough: Callable[[], bool] = lambda: False) -> None:
+        """Download a file, within the time and the space that there is. Raises StoppedError, and what the library raises."""
+        transfer = Transfer()
+
+        def size() -> int:
+            try:
+                return os.path.getsize(target)
+            except FileNotFoundError:
+                return 0
+
+        transfer.run(
+            lambda: self._system.get_file(remote, target, callback=transfer.callback()),
+            size=size,
+            largest=shutil.disk_usage(self._temporary.path).free * 3 // 4,
+            enough=enough,
+        )
+
+    def _is_no_model(self) -> bool:
+        """Return whether the first bytes of the copy are there, and not those of a model: no more need come."""
+        head = self._head()
+        return len(head) == HEAD and not may_be_model(head)
+
+    def _head(self) -> bytes:
+        """Return the first bytes of the copy, as far as they are there."""
+        try:
+            with open(self, "rb") as file:
+                return file.read(HEAD)
+        except OSError:
+            return b""
 
     def _is_in_folder(self, target: str) -> bool:
         """Return whether a path, with links resolved, is in the temporary folder."""

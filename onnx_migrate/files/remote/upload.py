@@ -24,7 +24,9 @@ import onnx
 
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.digest import file_digest
+from onnx_migrate.files.remote.download import SLOW
 from onnx_migrate.model.tensors import tensors
+from onnx_migrate.opening.transfers import StoppedError, Transfer
 from onnx_migrate.url import basename, is_web, one_line_reason, open_file_system, same_place
 
 __all__ = ["IN_PLACE", "check_url", "upload"]
@@ -53,24 +55,35 @@ def check_url(url: str, *, source: str | None = None, in_place: bool = False) ->
 
 
 def upload(path: Path, url: str) -> None:
-    """Send the model at `path`, and its data file if it has one, to `url`. Raises SaveError and UsageError."""
+    """Send the model at `path`, and its data file if it has one, to `url`.
+
+    Raises SaveError (`cannot-write`, `timed-out`) and UsageError.
+    """
     system, target = open_file_system(url)
     data = path.with_name(f"{path.name}.data")
     try:
         if data.exists():
             name = f"{path.name}.{file_digest(data)}.data"
             _rename_data(path, data.name, name)
-            _put(system, data, posixpath.join(posixpath.dirname(target), name))
-        _put(system, path, target)
+            _put_in_time(system, data, posixpath.join(posixpath.dirname(target), name))
+        _put_in_time(system, path, target)
+    except StoppedError as error:
+        raise SaveError(f"{url}: cannot be written: {error}", code="timed-out", hint=SLOW) from error
     except Exception as error:  # raised by the library of any protocol
         raise SaveError(f"{url}: cannot be written: {one_line_reason(error)}") from error
 
 
-def _put(system: Any, path: Path, target: str) -> None:
+def _put_in_time(system: Any, path: Path, target: str) -> None:
+    """Send a file within the time that there is for its size. Raises StoppedError, and what the library raises."""
+    size, transfer = path.stat().st_size, Transfer()
+    transfer.run(lambda: _put(system, path, target, transfer), size=lambda: size)
+
+
+def _put(system: Any, path: Path, target: str, transfer: Transfer) -> None:
     """Send a file to a path of an fsspec file system, atomically."""
     protocols = system.protocol
     if _ATOMIC_PUT & ({protocols} if isinstance(protocols, str) else set(protocols)):
-        system.put_file(os.fspath(path), target)
+        system.put_file(os.fspath(path), target, callback=transfer.callback())
         return
     folder = posixpath.dirname(target)
     temporary = posixpath.join(folder, f".onnx-migrate-{uuid.uuid4().hex}{path.suffix}")
@@ -78,7 +91,8 @@ def _put(system: Any, path: Path, target: str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     system.makedirs(folder, exist_ok=True)
     try:
-        system.put_file(os.fspath(path), temporary)
+        system.put_file(os.fspath(path), temporary, callback=transfer.callback())
+        transfer.check()
         system.mv(temporary, target)
         if system.exists(temporary):  # WebHDFS reports a refused rename as a success
             raise FileExistsError(errno.EEXIST, "the existing object could not be replaced")

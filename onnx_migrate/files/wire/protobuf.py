@@ -14,10 +14,12 @@ __all__ = [
     "GROUP",
     "GROUP_END",
     "MAX_DEPTH",
+    "MOST_FIELDS",
     "VARINT",
     "Buffer",
     "Field",
     "Malformed",
+    "TooManyFields",
     "decode_varint",
     "encode_varint",
     "header",
@@ -31,8 +33,12 @@ MAX_DEPTH = 100
 """How deep messages may be nested: the default recursion limit of protobuf's own parsers."""
 
 
+MOST_FIELDS = 2_500_000
+"""Fields of one message that are taken in: each takes 2 bytes of a file at least, and 200 as an object."""
+
+
 class Buffer(Protocol):
-    """bytes, a memoryview of bytes, or an mmap."""
+    """bytes, a memoryview of bytes, or a `FileBuffer`."""
 
     def __len__(self) -> int: ...
     @overload
@@ -52,6 +58,10 @@ class Malformed(Exception):
         self.reason = reason
         self.at = at
         self.missing = missing
+
+
+class TooManyFields(Malformed):
+    """A message has more fields than are taken in."""
 
 
 class Field(NamedTuple):
@@ -81,7 +91,7 @@ def decode_varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
 
 
 def parse_fields(data: Buffer, start: int, end: int) -> list[Field]:
-    """Return the fields of the message in `data[start:end]`. Raises Malformed."""
+    """Return the fields of the message in `data[start:end]`. Raises Malformed, TooManyFields for more than MOST_FIELDS."""
     found = []
     at = start
     while at < end:
@@ -112,6 +122,8 @@ def parse_fields(data: Buffer, start: int, end: int) -> list[Field]:
             missing = at - end if end == len(data) else 0
             raise Malformed(f"field {number} is longer than the message it is in", begin, missing)
         found.append(Field(number, wire_type, begin, value, at))
+        if len(found) > MOST_FIELDS:
+            raise TooManyFields(f"a message of more than {MOST_FIELDS:,} fields", start)
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from onnx import TensorProto
 
-from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, decode_varint, parse_fields
+from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, TooManyFields, decode_varint, parse_fields
 from onnx_migrate.files.wire.rebuild import Piece, rebuild
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import has_type, mark_external
@@ -33,7 +33,10 @@ def split(data: Buffer, keep: Callable[[int, int, str, bytes], tuple[str, int]])
     """
 
     def replace(start: int, end: int) -> list[Piece] | None:
-        fields = parse_fields(data, start, end)
+        try:
+            fields = parse_fields(data, start, end)
+        except TooManyFields:  # elements that are not packed: protobuf's own parser reads them
+            return None
         payloads = [f for f in fields if f.number in _NAMES]
         if len(payloads) != 1:
             return None

@@ -1,17 +1,20 @@
-"""Whether the attributes of a node are well formed: named once, with a type, and with a value of that type.
+"""Whether the attributes of a node are well formed: named once, with a type, with a value of that type, and fit for the node.
 
-Whether the operator has such an attribute, the schema decides. Source: onnx.proto, comments of AttributeProto, and
-`check_attribute` of onnx/checker.cc.
+Whether the operator has such an attribute, the schema decides. Source: onnx.proto, comments of AttributeProto,
+`check_attribute` of onnx/checker.cc, and for sub-graphs the texts of If, Loop and Scan in onnx/docs/Operators.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import onnx
 from onnx import AttributeProto
 
 from onnx_migrate.model.validity.fault import Problem
+from onnx_migrate.plural import count_of
+from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["attribute_fault"]
 
@@ -52,7 +55,87 @@ def attribute_fault(node: onnx.NodeProto, *, untyped: bool = False) -> Problem |
         problem = _problem(fields, attribute.type, untyped)
         if problem:
             return Problem(problem.code, problem.reason.format(name=repr(attribute.name)))
-    return None
+    fits = _FITS.get(node.op_type) if is_onnx(node.domain) else None
+    complaint = fits(node) if fits else ""
+    return Problem(code="invalid-node", reason=complaint) if complaint else None
+
+
+def _split_complaint(node: onnx.NodeProto) -> str:
+    """Return what is wrong with a Split that contradicts itself, which ends the process of onnx's inference (onnx 1.23)."""
+    given = _number(node, "num_outputs", len(node.output))
+    return "" if given == len(node.output) else f"has num_outputs={given} and {len(node.output)} outputs"
+
+
+def _constant_complaint(node: onnx.NodeProto) -> str:
+    values = [a.name for a in node.attribute if a.name == "sparse_value" or a.name.startswith("value")]
+    if len(values) == 1:
+        return ""
+    return f"has {' and '.join(values) or 'no value'}, and must have exactly one value"
+
+
+def _if_complaint(node: onnx.NodeProto) -> str:
+    for name, branch in _bodies(node):
+        listed = {tensor.name for tensor in branch.initializer}
+        if any(value.name not in listed for value in branch.input):
+            return f"has {name} with inputs, and a branch of an If has none"
+        if len(branch.output) != len(node.output):
+            return f"has {count_of(len(node.output), 'output')}, and its {name} {len(branch.output)}"
+    return ""
+
+
+def _loop_complaint(node: onnx.NodeProto) -> str:
+    carried = max(0, len(node.input) - 2)
+    return _iterated_complaint(node, (2 + carried,), (1 + carried, 1 + len(node.output)))
+
+
+def _scan_complaint(node: onnx.NodeProto) -> str:
+    given = len(node.input)
+    scanned = _number(node, "num_scan_inputs", given)
+    if not 1 <= scanned <= given:
+        return f"has num_scan_inputs={scanned} and {count_of(given, 'input')}"
+    return _iterated_complaint(
+        node, (given, given - 1), (given - 1 - scanned, len(node.output))
+    )  # version 8 has one input more, the lengths
+
+
+def _iterated_complaint(node: onnx.NodeProto, takes: tuple[int, ...], gives: tuple[int, ...]) -> str:
+    """Return what is wrong with the body of a loop that takes one of the numbers of inputs, and gives so many outputs or more."""
+    for name, body in _bodies(node):
+        listed = {tensor.name for tensor in body.initializer}
+        inputs = sum(value.name not in listed for value in body.input)
+        if inputs not in takes and len(body.input) not in takes:
+            return f"has {count_of(len(node.input), 'input')}, so that its {name} must have {takes[0]}, and it has {inputs}"
+        least = max(gives)
+        if len(body.output) < least:
+            outputs = count_of(len(node.output), "output")
+            return (
+                f"has {outputs}, so that its {name} must have {least} or more, and it has {len(body.output)}"
+            )
+    return ""
+
+
+def _bodies(node: onnx.NodeProto) -> list[tuple[str, onnx.GraphProto]]:
+    return [
+        (item.name, item.g)
+        for item in node.attribute
+        if item.type == AttributeProto.GRAPH and not item.ref_attr_name
+    ]
+
+
+def _number(node: onnx.NodeProto, name: str, default: int) -> int:
+    """Return an attribute that is a number; `default` where it is left out, or stands for one of a function's."""
+    found = (item.i for item in node.attribute if item.name == name and not item.ref_attr_name)
+    return next(found, default)
+
+
+_FITS: dict[str, Callable[[onnx.NodeProto], str]] = {
+    "Constant": _constant_complaint,
+    "If": _if_complaint,
+    "Loop": _loop_complaint,
+    "Scan": _scan_complaint,
+    "Split": _split_complaint,
+}
+"""Operators whose attributes can contradict the rest of the node."""
 
 
 @cache

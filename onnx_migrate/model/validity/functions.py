@@ -12,6 +12,7 @@ import onnx
 from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import FunctionKey, bodies, called, function_key, function_path, nested_nodes
 from onnx_migrate.model.validity.fault import Fault, where_of
+from onnx_migrate.plural import count_of
 from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["function_faults", "import_faults"]
@@ -37,6 +38,8 @@ def function_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
         key: {called(node) for node in nested_nodes(function.node)} & functions.keys()
         for key, function in functions.items()
     }
+    if functions:
+        yield from _call_faults(proto, functions)
     recursive = _on_cycles(calls)
     for key in functions:
         if key in recursive:
@@ -46,6 +49,40 @@ def function_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
                 where=Where(function_path(functions[key])),
                 hint="remove the call: the standard has no recursion",
             )
+
+
+def _call_faults(proto: onnx.ModelProto, functions: dict[FunctionKey, onnx.FunctionProto]) -> Iterator[Fault]:
+    """Yield a fault for each call with more inputs or outputs than its function has, or an attribute of another type.
+
+    Fewer inputs and outputs are allowed.
+    """
+    types = {
+        key: {
+            attribute.ref_attr_name: attribute.type
+            for node in nested_nodes(function.node)
+            for attribute in node.attribute
+            if attribute.ref_attr_name and attribute.type
+        }
+        for key, function in functions.items()
+    }
+    for located in bodies(proto):
+        for node in located.body.node:
+            function = functions.get(called(node))
+            if function is None:
+                continue
+            for what, given, known in (
+                ("input", node.input, function.input),
+                ("output", node.output, function.output),
+            ):
+                if len(given) > len(known):
+                    reason = f"it has {count_of(len(given), what)}, and its function has {len(known)}"
+                    yield Fault("invalid-node", reason, where_of(located.path, node), "correct the call")
+            for attribute in node.attribute:
+                wanted = types[called(node)].get(attribute.name, attribute.type)
+                if attribute.type and attribute.type != wanted:
+                    label = onnx.AttributeProto.AttributeType.Name
+                    reason = f"it has {attribute.name!r} of type {label(attribute.type)}, and its function uses {label(wanted)}"
+                    yield Fault("invalid-node", reason, where_of(located.path, node), "correct the call")
 
 
 def _on_cycles(calls: dict[FunctionKey, set[FunctionKey]]) -> set[FunctionKey]:

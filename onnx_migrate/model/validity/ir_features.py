@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 
 import onnx
 from onnx import AttributeProto, NodeProto
 
 from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import LocatedBody, bodies, function_path, initializer_names, node_label
+from onnx_migrate.spec.custom_operators import schema_cache
 from onnx_migrate.spec.ir_versions import DTYPE_FEATURES, OLDEST_IR, IrFeature, minimal_ir_version
 from onnx_migrate.spec.schema import is_onnx, signature, versions
 
@@ -237,7 +237,7 @@ def _where(path: str, node: NodeProto) -> Where:
     return Where(path, node_label(node), node.op_type)
 
 
-@cache
+@schema_cache
 def _may_hold_types(domain: str, operator: str) -> bool:
     """Return whether an operator may have a tensor, a type or an element type as an attribute, by any of its versions."""
     known = versions(domain, operator)

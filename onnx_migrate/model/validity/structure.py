@@ -78,7 +78,7 @@ class _Check:
         if not self._contents and not any(may_hold_graphs(*operator) for operator in found.operators):
             return
         for node in body.node:
-            if self._contents and node.attribute:
+            if self._contents and (node.attribute or node.op_type == "Constant"):
                 problem = attribute_fault(node, untyped=self._untyped)
                 if problem:
                     reason = f"it {problem.reason}"

@@ -17,6 +17,7 @@ from onnx import TensorProto, numpy_helper
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import byte_size
 from onnx_migrate.model.validity.fault import Problem
+from onnx_migrate.plural import count_of
 
 __all__ = [
     "ELEMENT_TYPES",
@@ -35,6 +36,9 @@ ELEMENT_TYPES = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINE
 
 _LARGEST = 2**63 - 1
 """The most elements, or bytes, of a tensor: runtimes count them in 64 bits with a sign."""
+
+_MOST_AXES = 64
+"""The most axes of a tensor that has data: ONNX Runtime and NumPy take no more."""
 
 _FIELD = dict.fromkeys(
     (6, 5, 3, 4, 2, 9, 10, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28), "int32_data"
@@ -71,6 +75,8 @@ def tensor_fault(tensor: TensorProto, length: int | None = None) -> Problem | No
     if tensor.data_location == TensorProto.EXTERNAL and not tensor.HasField("raw_data"):
         return _external_fault(tensor, length)
     forms = [name for name in DATA_FIELDS if len(getattr(tensor, name))]
+    if tensor.HasField("raw_data") and "raw_data" not in forms and forms:
+        forms.insert(0, "raw_data")  # empty, and yet what programs read
     if len(forms) > 1:
         return Problem(
             code="two-data-forms", reason=f"it holds data in {' and in '.join(forms)}: only one may be set"
@@ -115,7 +121,7 @@ def sparse_fault(
     if indices not in (values, [*values, len(sparse.dims)]):
         return Problem(
             code="bad-sparse",
-            reason=f"its indices have the shape {indices} for {values[0]} values of a tensor {list(sparse.dims)}",
+            reason=f"its indices have the shape {indices} for {count_of(values[0], 'value')} of a tensor {list(sparse.dims)}",
         )
     return _places_fault(sparse, array)
 
@@ -159,10 +165,14 @@ def _places(sparse: onnx.SparseTensorProto, array: Array) -> IntArray | None:
 
 
 def dims_fault(dims: object) -> Problem | None:
-    """Return what is not valid in the dims of a tensor that has data: a negative one, or more elements than 2^63."""
+    """Return what is not valid in the dims of a tensor that has data: a negative one, too many, or more elements than 2^63."""
     sizes = list(dims)  # type: ignore[call-overload]
-    if min(sizes, default=0) < 0:
+    if len(sizes) <= _MOST_AXES and min(sizes, default=0) < 0:
         return Problem(code="bad-dims", reason=f"its dims {sizes} are not all 0 or more")
+    if len(sizes) > _MOST_AXES:
+        return Problem(
+            code="bad-dims", reason=f"it has {len(sizes):,} axes, and runtimes take {_MOST_AXES} at most"
+        )
     if math.prod(size for size in sizes if size) > _LARGEST // 16:
         return Problem(code="bad-dims", reason=f"its dims {sizes} make more elements than 64 bits can count")
     return None
@@ -217,7 +227,8 @@ def _count_fault(tensor: TensorProto, count: int) -> Problem | None:
     if count == elements or (packed is not None and packed < elements and count == packed):
         return None
     return Problem(
-        code="data-size", reason=f"its dims {list(tensor.dims)} need {elements} elements, and it has {count}"
+        code="data-size",
+        reason=f"its dims {list(tensor.dims)} need {count_of(elements, 'element')}, and it has {count}",
     )
 
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import onnx
 
-from onnx_migrate.model.graphs import initializer_names
+from onnx_migrate.model.graphs import initializer_names, nested_nodes
 from onnx_migrate.model.validity.tensors import Array, array_of, unordered
+from onnx_migrate.plural import count_of
 from onnx_migrate.spec.ir_versions import IrFeature
 
 __all__ = ["tolerated"]
@@ -24,6 +25,8 @@ def tolerated(proto: onnx.ModelProto, array: Array = array_of) -> Iterator[tuple
     graph = proto.graph
     if not graph.name:
         yield "graph", "the graph has no name"
+    if any(not value.name for value in graph.input):
+        yield "graph", "an input has no name"
     untyped = [value.name for value in graph.output if not value.type.WhichOneof("value")]
     if untyped:
         yield untyped[0], f"{_outputs(untyped)} declared without a type"
@@ -45,12 +48,28 @@ def tolerated(proto: onnx.ModelProto, array: Array = array_of) -> Iterator[tuple
                 f"the indices of sparse initializer {sparse.values.name!r} are not in ascending order",
             )
             break
+    if any(not function.name for function in proto.functions):
+        yield "functions", "a local function has no name, so no node can call it"
+    references = (
+        attribute
+        for function in proto.functions
+        for node in nested_nodes(function.node)
+        for attribute in node.attribute
+        if attribute.ref_attr_name and not attribute.type
+    )
+    untyped_reference = next(references, None)
+    if untyped_reference is not None:
+        name = untyped_reference.name
+        yield (
+            name,
+            f"attribute {name!r} in a local function stands for one of its attributes, and has no type",
+        )
     if proto.ir_version < IrFeature.UNLISTED.since:
         unlisted = sorted(initializer_names(graph) - {value.name for value in graph.input})
         if unlisted:
             yield (
                 unlisted[0],
-                f"{len(unlisted)} initializers are not listed as inputs, as IR version {proto.ir_version} asks",
+                f"the inputs lack {count_of(len(unlisted), 'initializer')} that IR version {proto.ir_version} wants listed there",
             )
 
 

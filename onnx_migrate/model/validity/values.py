@@ -69,7 +69,23 @@ def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str
                         where=where_of(path, node),
                         hint="correct the name of the input, or add what is missing",
                     )
-    for name in output_names(body):
+    if any(not operator for _, operator in found.operators):
+        node = next(node for node in body.node if not node.op_type)
+        yield Fault(
+            code="invalid-node",
+            reason="it has no operator",
+            where=where_of(path, node),
+            hint="set its op_type, or remove it",
+        )
+    outputs = output_names(body)
+    if path == "graph" and not outputs:
+        yield Fault(
+            code="output-not-produced",
+            reason="it has no output, so that it computes nothing",
+            where=Where(path),
+            hint="list the values that it shall return as outputs",
+        )
+    for name in outputs:
         if name not in defined and not any(name in names for names in outer):
             yield Fault(
                 code="output-not-produced",

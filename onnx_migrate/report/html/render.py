@@ -30,16 +30,16 @@ def check_available() -> None:
     _macros()
 
 
-def model_page(report: Mapping[str, Any], *, sizes: tuple[str, str] | None = None) -> str:
-    """Return the page of one model, from the dict of a report or failure; `sizes` are the file sizes before and after."""
+def model_page(report: Mapping[str, Any]) -> str:
+    """Return the page of one model, from the dict of a report or failure."""
     macros = _macros()
-    page = ModelPage.of(report, sizes=sizes, listed=_LISTED)
+    page = ModelPage.of(report, listed=_LISTED)
     return f"{macros.top(page.name)}\n{macros.alone(page)}\n{macros.bottom(__version__)}\n"
 
 
-def model_part(report: Mapping[str, Any], *, sizes: tuple[str, str] | None = None) -> str:
+def model_part(report: Mapping[str, Any]) -> str:
     """Return the part of the page of a batch that shows one model."""
-    page = ModelPage.of(report, sizes=sizes, listed=_LISTED_IN_BATCH)
+    page = ModelPage.of(report, listed=_LISTED_IN_BATCH)
     return f"{_macros().part(page, anchor(page.name))}\n"
 
 

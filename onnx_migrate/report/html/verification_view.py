@@ -7,15 +7,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from onnx_migrate.report.report import GRADES
+from onnx_migrate.verdicts import Element, Histogram
 
-__all__ = ["Finding", "VerificationView", "shape_text"]
+__all__ = ["Bar", "Finding", "VerificationView", "shape_text"]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of the histogram of an output: its height as a percentage, and what it counts."""
+
+    height: int
+    text: str
 
 
 @dataclass(frozen=True)
 class Finding:
     """The result for one output; `grade` is "same", "near" or "differs", the largest differences are text.
 
-    The figures are "" where no elements were compared.
+    The figures are "" where no elements were compared. `place` is the element that differs most, `bars` how many elements
+    differ by how much.
     """
 
     output: str
@@ -26,6 +36,8 @@ class Finding:
     largest: str
     allowed: str
     differing: str
+    place: str = ""
+    bars: tuple[Bar, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +97,25 @@ def _finding(item: Mapping[str, Any]) -> Finding:
         _figure(item["largest_absolute"]) if compared else "",
         _figure(item["allowed"]) if compared else "",
         f"{item['differing']:,} of {item['elements']:,}" if compared else "",
+        _place(item.get("largest_at")),
+        _bars(item.get("histogram")),
     )
+
+
+def _place(element: Mapping[str, Any] | None) -> str:
+    if element is None:
+        return ""
+    return str(Element(tuple(element["index"]), element["before"], element["after"]))
+
+
+def _bars(given: Mapping[str, Any] | None) -> tuple[Bar, ...]:
+    if given is None:
+        return ()
+    rows = list(
+        Histogram(tuple(given["edges"]), tuple(given["counts"]), given["equal"], given["not_finite"]).rows()
+    )
+    most = max(number for _, number in rows)
+    return tuple(Bar(-(-number * 100 // most), f"{name}: {number:,}") for name, number in rows)
 
 
 def _figure(value: float | str) -> str:

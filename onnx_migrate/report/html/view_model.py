@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
 from onnx_migrate.errors import Where
+from onnx_migrate.plural import size_text
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.html.diagram_parts import Drawing
 from onnx_migrate.report.html.grouping import Group, grouped
 from onnx_migrate.report.html.node_diagram import draw_blocked
+from onnx_migrate.report.html.operator_view import OperatorView
 from onnx_migrate.report.html.verification_view import VerificationView, shape_text
 from onnx_migrate.report.report import AS_DECLARED
 
@@ -81,9 +83,10 @@ class ModelPage:
     targets: tuple[Note, ...] = ()
     command: str = ""
     versions: str = ""
+    operators: OperatorView = field(default_factory=OperatorView)
 
     @classmethod
-    def of(cls, report: Mapping[str, Any], *, sizes: tuple[str, str] | None, listed: int) -> ModelPage:
+    def of(cls, report: Mapping[str, Any], *, listed: int) -> ModelPage:
         """Prepare the dict of a report or of a failure; at most `listed` nodes are listed for one drawing."""
         changes = report.get("changes") or ()
         before, after = report.get("before"), report.get("after")
@@ -96,7 +99,7 @@ class ModelPage:
             cached=bool(report.get("cached")),
             failure=_failure(report) if "error" in report else None,
             facts=(
-                *_facts(before, after, sizes),
+                *_facts(before, after, report.get("file_bytes")),
                 *([Fact("changed nodes", f"{len(changes):,}")] if before else ()),
                 *([Fact("time", f"{sum(seconds.values()):.2f} s")] if seconds else ()),
             ),
@@ -111,6 +114,7 @@ class ModelPage:
             proved_in=tuple(map(_proved_in, report.get("proved_in") or ())),
             verification=VerificationView.of(report["verification"]) if report.get("verification") else None,
             seconds=tuple(Fact(stage, f"{value:.3f} s") for stage, value in seconds.items()),
+            operators=OperatorView.of(report),
             **_request(report.get("request")),
         )
 
@@ -156,7 +160,7 @@ def anchor(model: str) -> str:
 
 
 def _facts(
-    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, sizes: tuple[str, str] | None
+    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, sizes: Mapping[str, int] | None
 ) -> Iterable[Fact]:
     if before is None:
         return
@@ -167,8 +171,10 @@ def _facts(
             yield _both(domain, version, result["opset_imports"].get(domain, "not imported"))
     yield _both("IR version", before["ir_version"], result["ir_version"])
     yield _both("nodes", f"{before['nodes']:,}", f"{result['nodes']:,}")
+    if "weight_bytes" in before:  # the report of an older version does not have it
+        yield _both("weights", size_text(before["weight_bytes"]), size_text(result["weight_bytes"]))
     if sizes:
-        yield _both("size", *sizes)
+        yield _both("file", size_text(sizes["before"]), size_text(sizes["after"]))
 
 
 def _request(request: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -7,10 +7,10 @@ import os
 import re
 import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal, cast
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.opening import read_at_most
 from onnx_migrate.spec.targets.fields import Fields
 from onnx_migrate.spec.targets.releases import is_number, key
 from onnx_migrate.spec.targets.rows import (
@@ -31,6 +31,9 @@ else:
 
 __all__ = ["parse_table", "read_table"]
 
+_LARGEST = 1 << 24
+"""The most bytes of the file of a target."""
+
 _TYPES = (
     "float32", "float16", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "bool", "string", "complex64", "complex128", "int4", "uint4", "int2", "uint2", "float8e4m3fn", "float8e4m3fnuz",
@@ -44,7 +47,7 @@ _STANDARD = {"float32": "float", "float64": "double"}
 def read_table(path: str | os.PathLike[str]) -> Table:
     """Read the file of a user's own target. Raises UsageError, code `bad-target-file`, naming file, row and key."""
     try:
-        data = Path(path).read_bytes()
+        data = read_at_most(path, _LARGEST)
     except OSError as error:
         raise UsageError(
             f"{os.fspath(path)}: {error.strerror}",

@@ -88,10 +88,12 @@ def _raise(text: str, name: str) -> Meant:
     names = spellings()
     words = [plain(name), *(plain(word) for word in re.findall(r"[a-z]{3,}", name, re.I))]
     close = [names[item] for word in words for item in get_close_matches(word, list(names), 3, 0.75)]
-    meant = f"did you mean {' or '.join(list(dict.fromkeys(close))[:3])}? " if close else ""
+    meant = f"did you mean {' or '.join(list(dict.fromkeys(close))[:3])}?"
     raise UsageError(
         f"{text!r} is not a known runtime",
         code="no-such-runtime",
-        hint=f"{meant}known are {', '.join(known_names())}; with a release, as in onnxruntime==1.14, or the path of a file"
-        " of your own, ./mychip.toml",
+        hint=meant
+        if close
+        else f"known are {', '.join(known_names())}; with a release, as in onnxruntime==1.14, or the path of a file of your"
+        " own, ./mychip.toml",
     )

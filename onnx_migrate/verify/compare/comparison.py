@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from onnx_migrate.plural import count_of
+from onnx_migrate.verdicts import Comparison
 from onnx_migrate.verify.compare.arrays import Array, differing_bits, flatten, is_float
 from onnx_migrate.verify.compare.difference import Difference, finite_parts
 from onnx_migrate.verify.compare.rounding import NO_ROUNDING, Rounding
 from onnx_migrate.verify.compare.tolerance import Tolerance, allowance
-from onnx_migrate.verify.verdict import Comparison
 
 __all__ = ["OTHER_ELEMENTS", "bit_difference", "compare"]
 
@@ -74,7 +75,7 @@ def bit_difference(name: str, before: object, after: object) -> str:
             return f"{part!r} differs: {entry.problem}"
         if not entry.identical:
             size = f"{entry.largest_absolute:.3g} ({entry.largest_relative:.3g} of the largest magnitude)"
-            return f"{part!r} differs in {entry.differing} of {entry.elements} elements, by up to {size}"
+            return f"{part!r} differs in {entry.differing} of {count_of(entry.elements, 'element')}, by up to {size}"
     return ""
 
 
@@ -111,7 +112,7 @@ def _continuous(
                 f"elements differ by {found.typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"
             )
     if wrong and not problem:
-        problem = f"{wrong} of {before.size} elements differ by more than is allowed:"
+        problem = f"{wrong} of {count_of(before.size, 'element')} differ by more than is allowed:"
         problem += f" the largest difference is {largest:.3g}, allowed is {allowed:.3g}"
     whole = max(scale, overall_scale) or found.scale_after
     return replace(
@@ -140,7 +141,7 @@ def _discrete(
     near_ties = max(1, before.size // 100) if discrete_noise else 0
     is_proved = differing <= 2 * proved.elements and largest <= 2 * proved.largest
     if differing:
-        problem = f"{differing} of {before.size} elements are not equal"
+        problem = f"{differing} of {count_of(before.size, 'element')} are not equal"
         problem += f", by up to {largest:.3g}" if largest else ""
         if tolerance.quantum and before.dtype in (np.int8, np.uint8) and largest <= 1:
             allowed, problem = 1.0, ""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onnx_migrate.verdicts import Comparison
 from onnx_migrate.verify.compare.arrays import (
     flatten,
     is_float,
@@ -17,8 +18,8 @@ from onnx_migrate.verify.compare.arrays import (
 from onnx_migrate.verify.compare.comparison import OTHER_ELEMENTS, compare
 from onnx_migrate.verify.compare.difference import finite_parts
 from onnx_migrate.verify.compare.rounding import NO_ROUNDING, Rounding, rounding_between, share_of_noise
+from onnx_migrate.verify.compare.spread import with_spread
 from onnx_migrate.verify.compare.tolerance import Tolerance
-from onnx_migrate.verify.verdict import Comparison
 
 __all__ = ["Noise", "perturbed_by_ulp"]
 
@@ -143,19 +144,18 @@ class Noise:
         entries = []
         for (part, a), (_, b) in zip(here, there, strict=True):
             observed = self._observed.get((part, index), 0.0)
-            entries.append(
-                compare(
-                    part,
-                    a,
-                    b,
-                    tolerance,
-                    observed,
-                    self._scales[part],
-                    discrete_noise=observed == float("inf"),
-                    typical_noise=self._typical.get((part, index), float("inf")),
-                    proved=self._proved.get((part, index), NO_ROUNDING),
-                )
+            entry = compare(
+                part,
+                a,
+                b,
+                tolerance,
+                observed,
+                self._scales[part],
+                discrete_noise=observed == float("inf"),
+                typical_noise=self._typical.get((part, index), float("inf")),
+                proved=self._proved.get((part, index), NO_ROUNDING),
             )
+            entries.append(with_spread(entry, a, b))
         return entries
 
     def are_rare_steps(self, entries: Sequence[Comparison], output: str, before: Any, after: Any) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onnx_migrate.plural import count_of
 from onnx_migrate.verify.compare.arrays import (
     Array,
     differing_bits,
@@ -67,7 +68,7 @@ def beyond_rounding(before: Array, after: Array, ulps: float) -> str:
         return f"{before.dtype}{list(before.shape)} became {after.dtype}{list(after.shape)}"
     if not is_float(before):
         differing = int(np.count_nonzero(before != after))
-        return f"{differing} of {before.size} elements are not equal" if differing else ""
+        return f"{differing} of {count_of(before.size, 'element')} are not equal" if differing else ""
     coarse = before.dtype.itemsize < 4
     eps, tiny = float(np.finfo(before.dtype).eps), float(np.finfo(before.dtype).tiny)
     differing, largest, scale, neighbours = 0, 0.0, 0.0, True
@@ -90,4 +91,4 @@ def beyond_rounding(before: Array, after: Array, ulps: float) -> str:
     if not differing or (not coarse and largest <= ulps * eps * scale):
         return ""
     relative = f" ({largest / scale:.3g} of the largest magnitude)" if scale else ""
-    return f"{differing} of {before.size} elements differ, by up to {largest:.3g}{relative}"
+    return f"{differing} of {count_of(before.size, 'element')} differ, by up to {largest:.3g}{relative}"

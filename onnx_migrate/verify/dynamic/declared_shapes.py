@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnx_migrate.model.dims.expressions import value_of
 from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.plural import count_of
 
 __all__ = [
     "axes_with_symbol",
@@ -89,7 +91,8 @@ def undeclared_shape(
 ) -> tuple[str, str] | None:
     """Return the first output whose shape is not the one declared, where symbols have these sizes, and how it differs.
 
-    A symbol that no input has must have one size in all outputs. None where all are as declared.
+    An expression of symbols must have their value, and a symbol that no input has one size in all outputs. None where all are as
+    declared.
     """
     bound = dict(sizes)
     for output in model.graph.output:
@@ -101,13 +104,14 @@ def undeclared_shape(
         if len(dims) != value.ndim:
             return (
                 output.name,
-                f"output {output.name!r} is declared with {len(dims)} axes and has {value.ndim}",
+                f"output {output.name!r} is declared with {count_of(len(dims), 'axis')} and has {value.ndim}",
             )
         for axis, (dim, size) in enumerate(zip(dims, value.shape, strict=True)):
             if dim.HasField("dim_value"):
                 expected, label = dim.dim_value, str(dim.dim_value)
             elif dim.dim_param:
-                expected = bound.setdefault(dim.dim_param, size)
+                computed = value_of(dim.dim_param, sizes)
+                expected = bound.setdefault(dim.dim_param, size) if computed is None else computed
                 label = f"{dim.dim_param}, which is {expected} here,"
             else:
                 continue

@@ -13,13 +13,13 @@ from onnx import AttributeProto, numpy_helper
 
 from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import all_nodes, initializer_types, names_read, nested_nodes
+from onnx_migrate.verdicts import Blocker
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.compare.comparison import compare
 from onnx_migrate.verify.compare.rounding import share_of_noise
 from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis, item_of
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model, with_extra_outputs
-from onnx_migrate.verify.verdict import Blocker
 
 __all__ = ["constant_text", "find_blocker", "named_blocker"]
 

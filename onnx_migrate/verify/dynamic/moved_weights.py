@@ -29,7 +29,6 @@ _SCALAR = 1
 def with_weights_moved(runnable: Runnable, seed: int) -> Runnable:
     """Return the model with every float weight of the main graph replaced by the next larger or smaller number."""
     model = runnable.proto()
-    folder = str(runnable.external_data_folder or "")
     sized = [(byte_size(tensor.dims, tensor.data_type) or 0, tensor) for tensor in _weights(model.graph)]
     left = _MEMORY
     for index, (size, tensor) in enumerate(sorted(sized, key=lambda item: item[0])):
@@ -37,7 +36,7 @@ def with_weights_moved(runnable: Runnable, seed: int) -> Runnable:
         if left < 0:
             break
         name = tensor.name
-        array = numpy_helper.to_array(tensor, folder)
+        array = numpy_helper.to_array(runnable.inlined(tensor))
         moved = perturbed_by_ulp({"": array}, seed + index)[""]
         tensor.CopyFrom(numpy_helper.from_array(moved, name))
     return runnable.with_structure(model)

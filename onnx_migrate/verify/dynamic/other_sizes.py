@@ -16,6 +16,9 @@ _INCREMENTS = (1, 32, 64, 33, 128, 2)
 """What is added to a frozen size, in turn, until two sizes run: networks with strides accept only some sizes, and
 tables of positions are only a little longer than the frozen size."""
 
+_STEPS = (2, 3, 4, 8, 16, 32, 64)
+"""Distances between sizes that networks with strides accept."""
+
 
 def require_two_sizes(
     runner: SizedRunner, symbol: str, batch_axes: Mapping[str, tuple[int, int]], notes: list[str]
@@ -47,8 +50,37 @@ def require_two_sizes(
     _note_fixed_axes(runner, symbol, values, notes)
     if refused:
         which = f"{symbol} = {', '.join(refused)}"
-        notes.append(f"the model does not run at {which}; it does at {' and '.join(map(str, accepted))}")
+        notes.append(
+            f"the model does not run at {which}; it does {_accepted_sizes(runner, symbol, accepted, refused)}"
+        )
     return max(accepted)
+
+
+def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], refused: list[str]) -> str:
+    """Return at which sizes of `symbol` the model runs, as far as some more runs show it."""
+    frozen = runner.symbols[symbol]
+    found = f"at {' and '.join(map(str, accepted))}"
+    least = min(map(int, refused))
+    if least > max(accepted):
+        low, high = max(accepted), least
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if _runs(runner, symbol, middle) else (low, middle)
+        return f"up to {low}"
+    for step in _STEPS:
+        if _runs(runner, symbol, frozen + step):
+            if all(_runs(runner, symbol, frozen + count * step) for count in (2, 3)):
+                return f"{found}, in steps of {step}"
+            break
+    return found
+
+
+def _runs(runner: SizedRunner, symbol: str, size: int) -> bool:
+    try:
+        runner.run({**runner.symbols, symbol: size})
+    except EvaluationError:
+        return False
+    return True
 
 
 def require_all_sizes_at_once(runner: SizedRunner, accepted: Mapping[str, int]) -> None:

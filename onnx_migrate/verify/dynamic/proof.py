@@ -12,6 +12,7 @@ from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.isolate import Limits, Listener, Worker, mark
 from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.verdicts import Blocker, DynamicProof
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps
 from onnx_migrate.verify.dynamic.batch_items import independent_batches, require_independent_items
 from onnx_migrate.verify.dynamic.declared_shapes import common_first_axis
@@ -19,9 +20,8 @@ from onnx_migrate.verify.dynamic.fault_localization import find_blocker, named_b
 from onnx_migrate.verify.dynamic.other_sizes import require_all_sizes_at_once, require_two_sizes
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
-from onnx_migrate.verify.interruption import interruption
+from onnx_migrate.verify.interruption import interruption, is_crash_of_result
 from onnx_migrate.verify.run_count import start_count
-from onnx_migrate.verify.verdict import Blocker, DynamicProof
 
 __all__ = ["PROVE", "prove", "prove_dynamic"]
 
@@ -61,8 +61,7 @@ def prove_dynamic(
         return replace(proof, seconds=seconds)
     if isinstance(ending, isolate.Raised) and ending.error is not None:
         raise ending.error
-    crashed = isinstance(ending, isolate.Crashed) and ending.stage.startswith("result")
-    return DynamicProof(False, interruption(ending), seconds=seconds, determined=crashed)
+    return DynamicProof(False, interruption(ending), seconds=seconds, determined=is_crash_of_result(ending))
 
 
 def prove(

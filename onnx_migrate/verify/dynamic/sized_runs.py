@@ -12,6 +12,7 @@ import onnx
 
 from onnx_migrate.isolate import captured_output, mark
 from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.verdicts import Trial
 from onnx_migrate.verify.compare.arrays import largest_difference
 from onnx_migrate.verify.compare.comparison import compare
 from onnx_migrate.verify.compare.masking import bounded_outputs, masked_outputs
@@ -40,7 +41,6 @@ from onnx_migrate.verify.inputs.refusals import corrected
 from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.model_traits import random_outputs
 from onnx_migrate.verify.run_count import begin_run
-from onnx_migrate.verify.verdict import Trial
 
 __all__ = ["RequirementViolated", "SizedRunner", "Values"]
 
@@ -187,7 +187,9 @@ class SizedRunner:
             self.model, declared, self._choices[0], "normal", self._seed, self._corrections, marked=marked
         )
         if feed is None:
-            raise RequirementViolated("an input of these sizes would take more than 256 MB")
+            raise RequirementViolated(
+                "inputs of these sizes would take more than 256 MB each, or 1 GB together"
+            )
         return feed
 
     def run_item(self, feed: Values) -> Values:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from onnx_migrate import files
 from onnx_migrate.isolate import Limits, Listener
+from onnx_migrate.isolate.temporary import TemporaryFolder
 from onnx_migrate.model.model import Model
-from onnx_migrate.verify.elsewhere.outcome import RuntimeProof
+from onnx_migrate.verdicts.runtime_proof import RuntimeProof
 from onnx_migrate.verify.elsewhere.places import Asked
 from onnx_migrate.verify.elsewhere.proof import prove_in
 from onnx_migrate.verify.evaluators import Runnable
-from onnx_migrate.verify.inputs.user_inputs import Feeds
+from onnx_migrate.verify.inputs.user_inputs import Feeds, InputData
 from onnx_migrate.verify.model_traits import is_random
 from onnx_migrate.verify.random_part import with_fixed_numbers
 
@@ -30,7 +29,7 @@ def prove_models(
     result: Model,
     *,
     intended: Model | None = None,
-    input_data: str | os.PathLike[str] | None = None,
+    input_data: InputData | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     seed: int = 0,
@@ -43,12 +42,12 @@ def prove_models(
     Random operators are replaced by fixed ones in all models, as other runtimes draw other numbers. Raises UsageError for
     `input_data` that does not fit the original.
     """
-    feeds = None if input_data is None else Feeds.read(Path(input_data))
+    feeds = None if input_data is None else Feeds.of(input_data)
     models = {"original": original, "result": result}
     if intended is not None and intended is not original:
         models["intended"] = intended
     random = any(is_random(model.proto) for model in models.values())
-    with tempfile.TemporaryDirectory(prefix="onnx-migrate-") as folder:
+    with TemporaryFolder() as folder:
         written = {}
         for name, model in models.items():
             written[name] = Path(folder, name, "model.onnx")
@@ -72,5 +71,5 @@ def prove_models(
 
 def _fixed(model: Model) -> Model:
     structure = model.proto.SerializeToString(deterministic=True)
-    fixed = with_fixed_numbers(Runnable(structure=structure, folder=model.weights.folder))
+    fixed = with_fixed_numbers(Runnable(structure=structure, weights=model.weights))
     return replace(model, proto=fixed.proto(), weights=model.weights.copy())

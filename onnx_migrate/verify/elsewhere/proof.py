@@ -9,9 +9,10 @@ from typing import Any
 
 from onnx_migrate import isolate
 from onnx_migrate.isolate import Limits, Listener
+from onnx_migrate.verdicts import Comparison
+from onnx_migrate.verdicts.runtime_proof import RuntimeProof, Side, outcome_of
 from onnx_migrate.verify.compare.noise import Noise
 from onnx_migrate.verify.compare.tolerance import Tolerance
-from onnx_migrate.verify.elsewhere.outcome import RuntimeProof, Side, outcome_of
 from onnx_migrate.verify.elsewhere.places import Asked
 from onnx_migrate.verify.elsewhere.reference import REFERENCE_VALUES, Reference
 from onnx_migrate.verify.elsewhere.rounding import in_form_of, tolerance_of
@@ -19,7 +20,6 @@ from onnx_migrate.verify.evaluators import EvaluationError, Runnable
 from onnx_migrate.verify.evaluators.foreign import Foreign, NotInstalled
 from onnx_migrate.verify.inputs.user_inputs import Feeds
 from onnx_migrate.verify.interruption import interruption
-from onnx_migrate.verify.verdict import Comparison
 
 __all__ = ["prove_in"]
 
@@ -62,7 +62,15 @@ def prove_in(
         say(item.runtime)
         start = time.perf_counter()
         if isinstance(found, Reference):
-            proof = _prove(item, original, result, found, (rtol, atol), limits)
+            try:
+                proof = _prove(item, original, result, found, (rtol, atol), limits)
+            except MemoryError as error:
+                reason = interruption(
+                    isolate.OutOfMemory(
+                        limits.memory if limits else None, stage=item.runtime, cause=str(error)
+                    )
+                )
+                proof = RuntimeProof(item.text, item.runtime, "unknown", Side("run", reason))
         else:
             proof = RuntimeProof(item.text, item.runtime, "unknown", Side("run", str(found)))
         proofs.append(replace(proof, seconds=time.perf_counter() - start))

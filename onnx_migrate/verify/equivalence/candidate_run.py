@@ -98,7 +98,7 @@ class CandidateRun:
             depth=self._reference.depth,
         )
         if hidden:
-            with suppress(EvaluationError):
+            with suppress(EvaluationError, MemoryError):
                 return expose([*self._same_names, *hidden])
         return expose(self._same_names)
 

@@ -12,8 +12,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.analysis.running_cost import why_not_run
 from onnx_migrate.errors import UsageError
+from onnx_migrate.isolate.limits import memory_limit
 from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps, is_quantized
 from onnx_migrate.verify.distance import distance
 from onnx_migrate.verify.equivalence.bit_identity import (
@@ -39,10 +42,9 @@ from onnx_migrate.verify.inputs.input_shapes import input_shapes
 from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feeds
 from onnx_migrate.verify.load_check import load_failure, with_load_failure
-from onnx_migrate.verify.model_traits import random_outputs
+from onnx_migrate.verify.model_traits import miscomputed_in_reference, random_outputs
 from onnx_migrate.verify.random_part import with_fixed_numbers
 from onnx_migrate.verify.run_count import expect_runs, start_count
-from onnx_migrate.verify.verdict import Kind, Verdict
 
 __all__ = ["Task", "check"]
 
@@ -75,19 +77,21 @@ def check(task: Task) -> Verdict:
     Random operators are replaced by fixed ones in all models; then the result itself is still loaded.
     """
     original, result = task.original, task.result
+    reason = why_not_run(original.proto(), memory_limit()) if task.feeds is None else ""
+    if reason:
+        verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {reason}", comparable=False)
+        return with_load_failure(verdict, load_failure(original, result))
     random = random_outputs(original.proto())
     if not random:
         return _check(task)
-    given = {item for item in (original, result, task.exact, task.lifted, task.other) if item is not None}
-    fixed = {item: with_fixed_numbers(item) for item in given}
     verdict = _check(
         replace(
             task,
-            original=fixed[original],
-            result=fixed[result],
-            exact=task.exact and fixed[task.exact],
-            lifted=task.lifted and fixed[task.lifted],
-            other=task.other and fixed[task.other],
+            original=with_fixed_numbers(original),
+            result=with_fixed_numbers(result),
+            exact=task.exact and with_fixed_numbers(task.exact),
+            lifted=task.lifted and with_fixed_numbers(task.lifted),
+            other=task.other and with_fixed_numbers(task.other),
         )
     )
     also = random_outputs(result.proto())
@@ -142,6 +146,10 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
             f"the original loads only without its declared shapes, and was run without them: {refusal}"
         )
     only_reference = reference.first == REFERENCE
+    wrong = miscomputed_in_reference(after) if only_reference else ""
+    if wrong:
+        reason = f"the original runs in onnx.reference only, which computes the {wrong} of the result wrongly"
+        return findings.unverified(reason), False
     if exact is not None and only_reference:
         findings.notes.append(
             "bit-identity is required, but was not checked: ONNX Runtime does not run the original"
@@ -222,9 +230,12 @@ def _recorded(
         return recorded_with_outputs(before, exact, feeds.sets[0].inputs)
     try:
         shapes = input_shapes(before, after, size_choices(before)[first_choice])
-    except UsageError:  # of an input that cannot be generated: then nothing runs
+        likely = {name: np.broadcast_to(np.float32(0), shape) for name, shape in shapes.items()}
+    except (
+        UsageError,
+        ValueError,
+    ):  # of an input that cannot be generated, or is too large: then nothing runs
         return []
-    likely = {name: np.broadcast_to(np.float32(0), shape) for name, shape in shapes.items()}
     return recorded_with_outputs(before, exact, likely)
 
 
@@ -270,7 +281,7 @@ def _run_loadable(
         once_more=task.exact is None or task.exact != task.result or _takes_integers(before),
     )
     if hidden:
-        with suppress(EvaluationError):  # it may fail because of these outputs
+        with suppress(EvaluationError, MemoryError):  # it may fail because of these outputs
             return original, run(original, hidden=hidden), ""
     try:
         return original, run(original), ""

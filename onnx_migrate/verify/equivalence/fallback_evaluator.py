@@ -8,6 +8,7 @@ import onnx
 
 from onnx_migrate.analysis.onnx_inference import without_fragile_ops
 from onnx_migrate.isolate import mark
+from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.compare.arrays import flatten
 from onnx_migrate.verify.compare.comparison import compare
 from onnx_migrate.verify.equivalence.findings import OTHER_RUNTIME, Findings
@@ -18,9 +19,8 @@ from onnx_migrate.verify.evaluators import (
     open_model,
     with_extra_outputs,
 )
-from onnx_migrate.verify.model_traits import contains_resize
+from onnx_migrate.verify.model_traits import miscomputed_in_reference
 from onnx_migrate.verify.run_count import begin_run
-from onnx_migrate.verify.verdict import Kind, Verdict
 
 __all__ = ["verify_in_reference"]
 
@@ -37,15 +37,16 @@ def verify_in_reference(
     measured on the original, where onnx.reference runs it, and counts as noise. `why` is ONNX Runtime's error.
     """
     reason = f"this release of ONNX Runtime does not support the result: {why}"
-    if contains_resize(after):
-        doubt = (
-            f"{reason}; onnx.reference cannot take its place, because it computes Upsample and Resize wrongly"
-        )
+    wrong = miscomputed_in_reference(after)
+    if wrong:
+        doubt = f"{reason}; onnx.reference cannot take its place, because it computes {wrong} wrongly"
         return findings.unverified(doubt, node=why.node)
     try:
         onnx.shape_inference.infer_shapes(without_fragile_ops(after), check_type=True)
     except onnx.shape_inference.InferenceError as error:
         return findings.reject(EvaluationError(" ".join(str(error).split()), why.node, loading=True), "")
+    except Exception as error:  # of other kinds, which do not say that the model is wrong
+        return findings.unverified(f"{reason}; onnx infers no shapes of it: {error}", node=why.node)
     mark("result: running in onnx.reference")
     start = time.perf_counter()
     trusted = True

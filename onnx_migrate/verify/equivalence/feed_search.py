@@ -109,7 +109,9 @@ class FeedSearch:
         else:
             if not self._correct(choices, refusals):
                 first = next(iter(refusals.values()), None)
-                raise first or EvaluationError("at all sizes tried, its inputs take more than 256 MB each")
+                raise first or EvaluationError(
+                    "at all sizes tried, its inputs take more than 256 MB each, or 1 GB together"
+                )
         if not self.dear and time.perf_counter() - self._start < _LONGEST_SEARCH:
             for distribution in _DISTRIBUTIONS[1:]:
                 self._try_or_note(distribution)
@@ -197,7 +199,7 @@ class FeedSearch:
     def _try_or_note(self, distribution: str) -> None:
         try:
             self._try(distribution)
-        except EvaluationError as error:
+        except (EvaluationError, MemoryError) as error:
             self.notes.append(
                 f"the original does not run on {distribution!r} random inputs, which are left out: {error}"
             )

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from onnx_migrate.verdicts import Comparison, Kind, Verdict
 from onnx_migrate.verify.compare.comparison import bit_difference, compare
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
+from onnx_migrate.verify.compare.spread import with_spread
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.equivalence.reference_run import ReferenceRun
 from onnx_migrate.verify.evaluators import EvaluationError
-from onnx_migrate.verify.verdict import Comparison, Kind, Verdict
 
 __all__ = ["OTHER_RUNTIME", "Findings"]
 
@@ -87,8 +88,7 @@ class Findings:
         The runtime's optimiser then rounds a value before a quantisation differently in the two models, which makes it
         another whole number now and then.
         """
-        given = self._tolerance.rtol is not None or self._tolerance.atol is not None
-        if given or not self._tolerance.quantum or (index, output) not in self._identical:
+        if self._has_given_tolerance or not self._tolerance.quantum or (index, output) not in self._identical:
             return entries
         if all(entry.agrees for entry in entries) or not self.reference.noise.are_rare_steps(
             entries, output, expected[output], values[output]
@@ -100,10 +100,17 @@ class Findings:
         )
         return [replace(entry, allowed=entry.largest_absolute, problem="") for entry in entries]
 
+    @property
+    def _has_given_tolerance(self) -> bool:
+        return self._tolerance.rtol is not None or self._tolerance.atol is not None
+
     def compare_recorded(self, index: int, values: Mapping[str, Any]) -> None:
         """Compare with the outputs that the user recorded, unless the original itself differs from them."""
-        given = self._tolerance.rtol is not None or self._tolerance.atol is not None
-        allowed = self._tolerance if given else replace(OTHER_RUNTIME, quantum=self._tolerance.quantum)
+        allowed = (
+            self._tolerance
+            if self._has_given_tolerance
+            else replace(OTHER_RUNTIME, quantum=self._tolerance.quantum)
+        )
         feed, before = self.reference.feeds[index], self.reference.runs[self.reference.first][index]
         for output, value in feed.expected.items():
             if output in self._random:
@@ -114,7 +121,8 @@ class Findings:
                     " computes other values"
                 )
                 continue
-            entry = compare(output, np.asarray(value), values[output], allowed)
+            recorded = np.asarray(value)
+            entry = with_spread(compare(output, recorded, values[output], allowed), recorded, values[output])
             self._enter([replace(entry, output=f"{output} (recorded)")])
 
     def compare_bits(self, runs: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -203,6 +211,7 @@ class Findings:
         differs = next((entry for entry in wrong if not self._is_renamed(entry.output)), None)
         if differs is not None:
             reason = f"output {differs.output!r}: {differs.problem}"
+            reason += f"; {differs.largest_at}" if differs.largest_at else ""
             if differs.output in self._inner:
                 output, before, _ = self._inner[differs.output]
                 reason = f"output {output!r} is the same for all inputs tried, so inner values were compared"
@@ -269,6 +278,7 @@ class Findings:
             node=node,
             exact=self.exact,
             own_rounding=self.own_rounding,
+            given_tolerance=self._has_given_tolerance,
         )
 
     def _undetermined(self) -> dict[str, float]:

@@ -65,5 +65,5 @@ def compare_values(
     try:
         problem = first_difference(original, result, feeds, _UNCLAIMED, claimed=False)
         findings.reject_values(problem)
-    except EvaluationError as error:
+    except (EvaluationError, MemoryError) as error:
         findings.notes.append(f"the models were not compared value by value, because then one fails: {error}")

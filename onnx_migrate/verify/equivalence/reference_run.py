@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.isolate import mark
+from onnx_migrate.verdicts import FeedNote
 from onnx_migrate.verify.compare.arrays import flatten, is_float
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise, perturbed_by_ulp
@@ -29,9 +30,8 @@ from onnx_migrate.verify.evaluators import (
 )
 from onnx_migrate.verify.inputs.constraints.exact_inputs import exact_inputs
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds
-from onnx_migrate.verify.model_traits import contains_resize
+from onnx_migrate.verify.model_traits import miscomputed_in_reference
 from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each
-from onnx_migrate.verify.verdict import FeedNote
 
 __all__ = ["ReferenceRun", "run_original"]
 
@@ -169,7 +169,7 @@ def run_original(
             mark(f"original: running, {configuration}")
             runnable = with_extra_outputs(original, search.outputs[0]) if upstream.names else original
             runs[configuration] = _run_again(runnable, configuration, search, noise, once_more=once_more)
-    except EvaluationError as error:
+    except (EvaluationError, MemoryError) as error:
         runs = {configurations[0]: search.outputs}
         search.notes.append(
             f"models are compared without optimisation only, because the original then fails: {error}"
@@ -198,7 +198,7 @@ def _open(original: Runnable, proto: onnx.ModelProto) -> tuple[Evaluator, tuple[
     try:
         return open_model(original, LEVELS[0]), LEVELS
     except EvaluationError as error:
-        if contains_resize(proto):
+        if miscomputed_in_reference(proto):
             raise
         try:
             return open_model(original, REFERENCE), (REFERENCE,)

@@ -27,7 +27,7 @@ from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.model_traits import is_random
 from onnx_migrate.verify.run_count import begin_run
 
-__all__ = ["first_difference", "keeps_all_names"]
+__all__ = ["first_difference", "first_differing", "keeps_all_names"]
 
 _MEMORY = 1 << 27
 """How many bytes of values are compared in one run, by the sizes that inference finds."""
@@ -60,18 +60,43 @@ def first_difference(
     before, after = original.proto(), other.proto()
     if is_random(before) or is_random(after):
         return "the model contains random operators"
-    present, discrete = set(varying(after)), _discrete(before)
-    names = [name for name in varying(before) if name in present and name not in discrete]
-    found = _differences(original, other, names, feeds, ulps, same_settings=claimed)
+    names = _cuts(before, after)
     if claimed:
-        return next(found, ("", ""))[1]
-    problems = dict(found)
+        return next(_differences(original, other, names, feeds, ulps, same_settings=True), ("", ""))[1]
+    return next(iter(_unexplained(original, other, names, feeds, ulps).values()), "")
+
+
+def first_differing(
+    original: Runnable, other: Runnable, feeds: Sequence[Mapping[str, Any]], ulps: float
+) -> tuple[str, str]:
+    """Return the name of the value that `first_difference` finds where nothing is claimed, and what differs; ("", "") if none.
+
+    Raises EvaluationError.
+    """
+    before, after = original.proto(), other.proto()
+    if is_random(before) or is_random(after):
+        return "", ""
+    return next(iter(_unexplained(original, other, _cuts(before, after), feeds, ulps).items()), ("", ""))
+
+
+def _cuts(before: onnx.ModelProto, after: onnx.ModelProto) -> list[str]:
+    """Return the values at which the models are cut: those that both have by the same name, unless they are discrete."""
+    present, discrete = set(varying(after)), _discrete(before)
+    return [name for name in varying(before) if name in present and name not in discrete]
+
+
+def _unexplained(
+    original: Runnable, other: Runnable, names: Sequence[str], feeds: Sequence[Mapping[str, Any]], ulps: float
+) -> dict[str, str]:
+    """Return the values that differ, with what differs, without those that the nodes which read them make up for."""
+    before, after = original.proto(), other.proto()
+    problems = dict(_differences(original, other, names, feeds, ulps, same_settings=False))
     reads = Reads(before, names), Reads(after, names)
     followed = {read for name in problems for side in reads for read in side.by([name])} & problems.keys()
     if followed:
         kept = [name for name in names if name not in followed]
         problems = dict(_differences(original, other, kept, feeds, ulps, same_settings=False))
-    return next(iter(problems.values()), "")
+    return problems
 
 
 def _differences(
@@ -130,9 +155,8 @@ def _discrete(model: onnx.ModelProto) -> set[str]:
     """Return the values at which no model is cut, as far as inference finds their types."""
     try:
         inferred = onnx.shape_inference.infer_shapes(without_fragile_ops(model))
-    except (
-        onnx.shape_inference.InferenceError
-    ):  # then more is computed in both models; nothing is compared wrongly
+    except Exception:
+        # The native code raises many kinds. More is computed in both models, and nothing is compared wrongly.
         return set()
     kept = (*_FLOATS, TensorProto.INT8, TensorProto.UINT8)
     return {

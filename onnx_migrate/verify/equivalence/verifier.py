@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from onnx_migrate import isolate
 from onnx_migrate.isolate import Limits, Listener, Worker
+from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.distance import DISTANCE_STAGE
 from onnx_migrate.verify.equivalence.check import Task
@@ -14,9 +15,8 @@ from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.inputs.sizes import choice_after_crash, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feeds
-from onnx_migrate.verify.interruption import interruption
+from onnx_migrate.verify.interruption import interruption, is_crash_of_result
 from onnx_migrate.verify.load_check import check_loads, with_load_failure
-from onnx_migrate.verify.verdict import Kind, Verdict
 
 __all__ = ["CHECK", "ready_worker", "verify"]
 
@@ -85,8 +85,10 @@ def verify(
         return replace(verdict, seconds=seconds)
     if isinstance(ending, isolate.Raised) and ending.error is not None:
         raise ending.error
-    if isinstance(ending, isolate.Crashed) and ending.stage.startswith("result"):
+    if is_crash_of_result(ending):
         return Verdict(Kind.DIFFERS, interruption(ending), seconds=seconds)
     failure, doubt = check_loads(original, result, limits=limits, isolated=isolated)
-    verdict = Verdict(Kind.UNVERIFIED, interruption(ending), seconds=seconds, comparable=False)
+    # Another result, as one without simplification, may take less memory.
+    comparable = isinstance(ending, isolate.OutOfMemory) and ending.stage.startswith("result")
+    verdict = Verdict(Kind.UNVERIFIED, interruption(ending), seconds=seconds, comparable=comparable)
     return with_load_failure(replace(verdict, notes=(doubt,) if doubt else ()), failure)

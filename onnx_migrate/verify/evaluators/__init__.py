@@ -17,11 +17,12 @@ of the file: it need not be installed. Add tests/verify/evaluators/test_NAME.py 
 
 from __future__ import annotations
 
-import pkgutil
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 
+from onnx_migrate.opening.listing import submodules
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator
 from onnx_migrate.verify.evaluators.onnxruntime import LEVELS, OPTIMIZED, UNOPTIMIZED
 from onnx_migrate.verify.evaluators.reference import REFERENCE
@@ -58,6 +59,6 @@ def open_model(runnable: Runnable, configuration: str) -> Evaluator:
 @cache
 def _loaders() -> Mapping[str, Callable[[Runnable], Evaluator]]:
     found: dict[str, Callable[[Runnable], Evaluator]] = {}
-    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
-        found.update(getattr(import_module(module.name), "LOADERS", {}))
+    for module in submodules(sys.modules[__name__]):
+        found.update(getattr(import_module(f"{__name__}.{module}"), "LOADERS", {}))
     return found

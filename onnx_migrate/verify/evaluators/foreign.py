@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,7 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.isolate import Limits, Program
+from onnx_migrate import files
+from onnx_migrate.isolate import Limits, OutOfMemory, Program
+from onnx_migrate.isolate.endings import names_lack_of_memory
+from onnx_migrate.isolate.temporary import TemporaryFolder
+from onnx_migrate.model.model import Model
+from onnx_migrate.plural import count_of
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, one_line
 from onnx_migrate.verify.evaluators.onnxruntime import without_source_locations
 from onnx_migrate.verify.evaluators.runnable import Runnable
@@ -107,7 +111,9 @@ class ForeignProcess:
         with np.load(found, allow_pickle=False) as file:
             values = [file[name] for name in file.files]
         if len(values) != len(self._outputs):
-            raise EvaluationError(f"it returns {len(values)} outputs in place of {len(self._outputs)}")
+            raise EvaluationError(
+                f"it returns {count_of(len(values), 'output')} in place of {len(self._outputs)}"
+            )
         return dict(zip(self._outputs, values, strict=True))
 
     def _write(self, feed: Mapping[str, Any], *, loading: bool) -> str:
@@ -130,6 +136,8 @@ class ForeignProcess:
         text = _with_log(words, printed)
         if self._title == TITLES["onnxruntime"]:
             text = without_source_locations(text)
+        if isinstance(answer, OutOfMemory) or names_lack_of_memory(f"{words}\n{printed}"):
+            raise MemoryError(one_line(text))
         raise EvaluationError(one_line(text), loading=loading)
 
 
@@ -167,14 +175,8 @@ class Foreign(Evaluator):
 
     def _written(self, runnable: Runnable) -> Path:
         """Write the model into one file, with the weights that it refers to."""
-        import onnx
-        from onnx.external_data_helper import load_external_data_for_model
-
-        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="onnx-migrate-")))
-        proto = runnable.proto()
-        if runnable.external_data_folder is not None:
-            load_external_data_for_model(proto, str(runnable.external_data_folder))
-        onnx.save(proto, folder / "model.onnx")
+        folder = self._stack.enter_context(TemporaryFolder())
+        files.save(Model(runnable.proto(), runnable.external_data), folder / "model.onnx")
         return folder / "model.onnx"
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["EvaluationError", "Evaluator", "one_line"]
+from onnx_migrate.isolate.endings import names_lack_of_memory
+
+__all__ = ["EvaluationError", "Evaluator", "one_line", "raise_if_out_of_memory"]
 
 
 class EvaluationError(Exception):
@@ -35,9 +37,19 @@ class Evaluator:
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run once, with a value for each input by name, and return a value for each graph output by name.
 
-        Tensors are numpy arrays, sequences lists, an absent optional None. Raises EvaluationError.
+        Tensors are numpy arrays, sequences lists, an absent optional None. Raises EvaluationError, and MemoryError where the
+        runtime lacks memory, which is no fault of the model.
         """
         raise NotImplementedError
+
+
+def raise_if_out_of_memory(error: Exception, text: str = "") -> None:
+    """Raise MemoryError where that is what an error of a runtime says: it tells nothing of the model.
+
+    `text` is the message, in place of the error's own.
+    """
+    if isinstance(error, MemoryError) or names_lack_of_memory(str(error)):
+        raise MemoryError(one_line(text or str(error))) from error
 
 
 def one_line(text: str) -> str:

@@ -10,7 +10,15 @@ from typing import Any
 
 import onnx
 
-from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, one_line
+from onnx_migrate.errors import LoadError, UsageError
+from onnx_migrate.printable import shortened
+from onnx_migrate.verify.evaluators.external_data import open_external_data
+from onnx_migrate.verify.evaluators.interface import (
+    EvaluationError,
+    Evaluator,
+    one_line,
+    raise_if_out_of_memory,
+)
 from onnx_migrate.verify.evaluators.ort_values import from_ort_value, is_foreign, to_ort_value
 from onnx_migrate.verify.evaluators.runnable import Runnable
 
@@ -40,6 +48,9 @@ _LIMIT = re.compile(
     r"|No Op registered for (?P<op>\w+) with domain_version of (?P<opset>\d+)"
 )
 
+_LONGEST = 20_000
+"""Characters of a message that are looked at: it may hold names of any length, and patterns take the square of it."""
+
 
 class OnnxRuntime(Evaluator):
     """ONNX Runtime's CPU provider, with deterministic kernels and at most four threads, or OMP_NUM_THREADS."""
@@ -60,16 +71,25 @@ class OnnxRuntime(Evaluator):
         if not optimize:
             # Weights stay in their file: packing them for faster multiplication would copy them.
             options.add_session_config_entry("session.disable_prepacking", "1")
-        source: str | bytes
-        if runnable.path is not None:
-            source = str(runnable.path)
-        else:
-            source = runnable.structure or b""
-            if runnable.folder is not None:
-                key = "session.model_external_initializers_file_folder_path"
-                options.add_session_config_entry(key, str(runnable.folder))
+        for library in runnable.libraries:
+            try:
+                options.register_custom_ops_library(library)
+            except Exception as error:  # noqa: PERF203 - as below
+                raise UsageError(
+                    f"{library}: ONNX Runtime {onnxruntime.__version__} cannot load it as a library of custom operators:"
+                    f" {without_source_locations(str(error))}",
+                    code="ort-library",
+                    hint="it must export RegisterCustomOps, and be made for this release or an older one",
+                ) from error
         try:
-            self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+            with open_external_data(runnable) as (source, folder):
+                if folder is not None:
+                    key = "session.model_external_initializers_file_folder_path"
+                    options.add_session_config_entry(key, folder)
+                providers = ["CPUExecutionProvider"]
+                self._session = onnxruntime.InferenceSession(source, options, providers=providers)
+        except LoadError:  # a file is not what it was, which says nothing of the model
+            raise
         except Exception as error:  # pybind raises a dozen unrelated kinds
             raise _evaluation_error(error, loading=True) from error
         self._outputs = [output.name for output in self._session.get_outputs()]
@@ -99,7 +119,8 @@ def _threads() -> int:
 
 
 def _evaluation_error(error: Exception, *, loading: bool) -> EvaluationError:
-    text = str(error)
+    text = shortened(str(error))[:_LONGEST]
+    raise_if_out_of_memory(error, without_source_locations(text))
     found = _NODE.search(text)
     node = (found["name"] or found["other"] or "") if found else ""
     return EvaluationError(
@@ -121,6 +142,7 @@ def _is_limit_of_runtime(text: str) -> bool:
 
 def without_source_locations(text: str) -> str:
     """Return a message on one line, without status codes and positions in ONNX Runtime's source."""
+    text = shortened(text)[:_LONGEST]
     if (found := _NEWEST.search(text)) is not None:
         return f"its newest opset is {found[1]}"
     return one_line(_STATUS.sub(r"\1 \2: ", " ".join(_SOURCE_LOCATION.sub("", text).split())))

@@ -8,7 +8,14 @@ from typing import Any
 
 import onnx
 
-from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, one_line
+from onnx_migrate.errors import LoadError
+from onnx_migrate.model.tensors import tensors
+from onnx_migrate.verify.evaluators.interface import (
+    EvaluationError,
+    Evaluator,
+    one_line,
+    raise_if_out_of_memory,
+)
 from onnx_migrate.verify.evaluators.runnable import Runnable
 
 __all__ = ["LOADERS", "REFERENCE", "Reference"]
@@ -20,21 +27,22 @@ _PATIENCE = 20.0
 
 
 class Reference(Evaluator):
-    """onnx.reference: slow, and wrong for Upsample and Resize.
+    """onnx.reference: slow, and wrong for Upsample, Resize and old versions of some operators.
 
-    Callers do not use it for models that contain those (model_traits.contains_resize).
+    Callers do not use it for models that contain those (model_traits.miscomputed_in_reference).
     """
 
     def __init__(self, runnable: Runnable) -> None:
-        from onnx.external_data_helper import load_external_data_for_model
-
         self.name = f"onnx.reference {onnx.__version__}"
         proto = runnable.proto()
         try:
-            if runnable.external_data_folder is not None:
-                load_external_data_for_model(proto, str(runnable.external_data_folder))
+            for tensor in tensors(proto):
+                tensor.CopyFrom(runnable.inlined(tensor))
             self._evaluator = _impatient_evaluator(proto)
         except Exception as error:
+            raise_if_out_of_memory(error)
+            if isinstance(error, LoadError) and runnable.weights is not None:
+                raise  # a file is not what it was, which says nothing of the model
             raise EvaluationError(one_line(str(error)), loading=True) from error
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,6 +54,7 @@ class Reference(Evaluator):
             message = f"{self.name} is too slow for it: not done after {_PATIENCE:g} s"
             raise EvaluationError(message, limit=True) from error
         except Exception as error:
+            raise_if_out_of_memory(error)
             raise EvaluationError(one_line(f"{type(error).__name__}: {error}")) from error
         return dict(zip(self._evaluator.output_names, values, strict=True))
 
@@ -55,10 +64,27 @@ class _OutOfPatience(Exception):
 
 
 def _impatient_evaluator(proto: onnx.ModelProto) -> Any:
+    import numpy as np
     from onnx.reference import ReferenceEvaluator
+    from onnx.reference.op_run import OpRun
+
+    class PRelu(OpRun):
+        """onnx.reference broadcasts as from opset 7 on; before, a slope was one element or one per channel, axis 1."""
+
+        op_domain = ""
+
+        def _run(self, x: Any, slope: Any) -> tuple[Any]:
+            if self.run_params["opsets"].get("", 7) < 7 and slope.ndim == 1 and slope.size > 1 and x.ndim > 1:
+                slope = slope.reshape(-1, *[1] * (x.ndim - 2))
+            return (np.where(x > 0, x, x * slope).astype(x.dtype),)
 
     class Impatient(ReferenceEvaluator):
         deadline = float("inf")
+
+        def __init__(self, proto: Any, **options: Any) -> None:
+            super().__init__(
+                proto, **{"new_ops": [PRelu], **options}
+            )  # functions are not given those of the model
 
         def _log(self, level: int, pattern: str, *args: Any) -> None:
             """Is called before each node."""

@@ -7,23 +7,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+from onnx import TensorProto
 
 from onnx_migrate.analysis.shapes import drop_value_info
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
+from onnx_migrate.model.weights import Weights
 
 __all__ = ["Runnable", "with_defaults_as", "with_extra_outputs", "without_static_shapes"]
 
 
 @dataclass(frozen=True)
 class Runnable:
-    """A model to run: a file, or a serialised ModelProto whose large tensors are external data in `folder`.
+    """A model to run: a file, or a serialised ModelProto whose large tensors are external data that `weights` finds.
 
-    With both, the runtime loads the file, and `proto` parses `structure`, which saves reading the weights.
+    With both, the runtime loads the file, and `proto` parses `structure`, which saves reading the weights. A file is read as
+    it is with the files it refers to, so it must lie in a folder that nobody else writes to.
     """
 
     path: Path | None = None
     structure: bytes | None = None
-    folder: Path | None = None
+    weights: Weights | None = None
+    libraries: tuple[str, ...] = ()
+    """Libraries with kernels of custom operators, for ONNX Runtime."""
 
     def proto(self) -> onnx.ModelProto:
         """Return a new parse of the structure; external data is not read."""
@@ -36,13 +41,19 @@ class Runnable:
         return model
 
     @property
-    def external_data_folder(self) -> Path | None:
-        """The folder that the paths of external data are relative to."""
-        return self.folder or (self.path.parent if self.path else None)
+    def external_data(self) -> Weights:
+        """What finds external data: `weights`, or the folder of the file."""
+        return self.weights or Weights(self.path.parent if self.path else None)
+
+    def inlined(self, tensor: TensorProto) -> TensorProto:
+        """Return a tensor with its data, which may be external. Raises LoadError."""
+        return self.external_data.inlined(tensor) if tensor.data_location == TensorProto.EXTERNAL else tensor
 
     def with_structure(self, model: onnx.ModelProto) -> Runnable:
         """Return another structure over the same external data."""
-        return Runnable(structure=model.SerializeToString(), folder=self.external_data_folder)
+        return Runnable(
+            structure=model.SerializeToString(), weights=self.external_data, libraries=self.libraries
+        )
 
 
 def with_extra_outputs(runnable: Runnable, names: Iterable[str]) -> Runnable:

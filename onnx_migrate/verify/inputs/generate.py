@@ -24,6 +24,9 @@ __all__ = ["Corrections", "generate_feed"]
 _LARGEST = 1 << 28
 """Bytes, at eight for each element, above which no input is generated."""
 
+_LARGEST_SUM = 1 << 30
+"""The same for all inputs together."""
+
 _LARGEST_DECK = 1 << 20
 """How many integers may be accepted for each to be dealt once."""
 
@@ -50,7 +53,7 @@ def generate_feed(
     *,
     marked: bool = False,
 ) -> dict[str, Any] | None:
-    """Return a value for every input, None if one would be too large. Raises UsageError for a type without a generator.
+    """Return a value for every input, None if they would be too large. Raises UsageError for a type without a generator.
 
     `distribution` is that of floats: "normal" (standard normal), "wide" (ten times that, with zeros), "uniform" (0 to
     1), "pixels" (0 to 255) or "small" (a hundredth of "normal"). A dim that `model` leaves open has the number that
@@ -60,7 +63,8 @@ def generate_feed(
     corrections = corrections or Corrections()
     rng = np.random.default_rng([seed, *distribution.encode()])
     shapes = input_shapes(model, other, choice, corrections.sizes)
-    if any(prod(shape) * 8 > _LARGEST for shape in shapes.values()):
+    sizes = [prod(shape) * 8 for shape in shapes.values()]
+    if max(sizes, default=0) > _LARGEST or sum(sizes) > _LARGEST_SUM:
         return None
     ranges = {**input_ranges(model, shapes), **corrections.values}
     feed: dict[str, Any] = {}
@@ -133,11 +137,11 @@ def _integers(
         if values.ndim > 1:
             values[..., 0] = 1  # attention over a row that masks everything is NaN
         return values
+    info = np.iinfo(dtype)
     if accepted is not None:
-        info = np.iinfo(dtype)
         low, high = max(int(accepted.low), int(info.min)), min(int(accepted.high), int(info.max))
-    else:
-        info = np.iinfo(dtype)
+    if accepted is None or low > high:  # nodes that contradict each other accept nothing
+        accepted = None
         reach = 255 if dtype.itemsize == 1 else 100 if distribution == "wide" else 8
         low, high = max(int(info.min), -reach), min(int(info.max), reach)
     if accepted is not None and high - low < _LARGEST_DECK:

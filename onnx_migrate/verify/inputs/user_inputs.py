@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,15 @@ from onnx import TensorProto, ValueInfoProto, numpy_helper
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.opening.listing import listed
+from onnx_migrate.verify.inputs.input_files import read_npz, read_tensor, require_readable
 
-__all__ = ["Feed", "Feeds", "check_feed"]
+__all__ = ["Feed", "Feeds", "InputData", "check_feed", "data_files"]
+
+InputData = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Sequence[Any]
+"""An .npz by input name, a folder of input_*.pb; or arrays by input name, and several such sets; or arrays in the order of the
+inputs, as torch.onnx.export takes them. What NumPy reads as an array is one: a list, a number, a TensorProto, a tensor of
+PyTorch."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,25 @@ class Feeds:
     sets: tuple[Feed, ...]
 
     @classmethod
+    def of(cls, data: InputData) -> Feeds:
+        """Return inputs from wherever they are. Raises UsageError for a path that cannot be read, and for what is no array."""
+        if isinstance(data, (str, os.PathLike)):
+            return cls.read(Path(data))
+        if isinstance(data, Mapping):
+            return cls((_arrays(data, "input_data"),))
+        sets: list[Any] = [data] if _is_array(data) else list(data) if isinstance(data, Sequence) else []
+        if sets and all(map(_is_array, sets)):
+            return cls((_arrays({f"#{at}": item for at, item in enumerate(sets)}, "input_data"),))
+        if not sets or not all(isinstance(item, Mapping) for item in sets):
+            raise UsageError(
+                f"input_data is of the type {type(data).__name__}{'' if sets else ' and has no inputs'}",
+                code="input-data",
+                hint='give arrays by input name, as in {"x": array}, a list of such dicts, arrays in the order of the inputs, '
+                "as in (array,), or a path",
+            )
+        return cls(tuple(_arrays(item, f"input_data {at}") for at, item in enumerate(sets)))
+
+    @classmethod
     def read(cls, path: Path) -> Feeds:
         """Read an .npz file (arrays by input name) or a folder of TensorProto .pb files, as in onnx's tests.
 
@@ -41,16 +67,45 @@ class Feeds:
         Raises UsageError for a path that cannot be read as either.
         """
         if path.is_dir():
-            folders = sorted(path.glob("test_data_set_*")) or [path]
-            return cls(tuple(_read_folder(folder) for folder in folders))
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                return cls((Feed(path.name, {name: archive[name] for name in archive.files}),))
-        except (OSError, ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-            hint = "accepted are an .npz file with arrays by input name, and a folder of input_0.pb, …"
-            raise UsageError(
-                f"{path}: cannot be read as input data: {error}", code="input-data", hint=hint
-            ) from error
+            require_readable(data_files(path))
+            return cls(tuple(_read_folder(folder) for folder in _folders(path)))
+        return cls((Feed(path.name, read_npz(path)),))
+
+
+def data_files(path: Path) -> list[Path]:
+    """Return the files that `Feeds.read` reads of a path."""
+    if not path.is_dir():
+        return [path]
+    return sorted(file for folder in _folders(path) for file in listed(folder, "*put_*.pb"))
+
+
+def _folders(path: Path) -> list[Path]:
+    return listed(path, "test_data_set_*") or [path]
+
+
+def _arrays(values: Mapping[str, Any], name: str) -> Feed:
+    """Return one set of inputs; numbers and lists stay until their type is known. Raises UsageError for what is no array."""
+    return Feed(name, {str(key): _array(f"{name}: input {key!r}", value) for key, value in values.items()})
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, TensorProto) or hasattr(value, "__array__")
+
+
+def _array(where: str, value: Any, dtype: Any = None) -> Any:
+    """Return a value as an array: of `dtype`, or a list as it is without one. Raises UsageError."""
+    if isinstance(value, np.ndarray) or (dtype is None and isinstance(value, (list, tuple, int, float, str))):
+        return value
+    try:
+        if hasattr(value, "detach"):  # a tensor of PyTorch, which may need a gradient, or be on a GPU
+            value = value.detach().cpu()
+        return numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value, dtype)
+    except Exception as error:  # numpy's, onnx's, and those of what the value is
+        raise UsageError(
+            f"{where} is a {type(value).__name__}, which NumPy cannot read as an array: {error}",
+            code="input-data",
+            hint="give a NumPy array",
+        ) from error
 
 
 def check_feed(model: onnx.ModelProto, feed: Feed) -> Feed:
@@ -68,7 +123,12 @@ def check_feed(model: onnx.ModelProto, feed: Feed) -> Feed:
             raise UsageError(
                 f"{feed.name}: no input is named {name!r}", code="input-data", hint=_listed(inputs)
             )
-        _check_value(feed.name, declared[name], value)
+        tensor = declared[name].type.tensor_type
+        if declared[name].type.HasField("tensor_type"):
+            strings = tensor.elem_type == TensorProto.STRING
+            dtype = np.dtype(object) if strings else onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+            given[name] = _array(f"{feed.name}: input {name!r}", value, dtype)
+        _check_value(feed.name, declared[name], given[name])
     return Feed(feed.name, given, expected)
 
 
@@ -123,14 +183,10 @@ def _listed(inputs: list[ValueInfoProto]) -> str:
 
 def _read_folder(folder: Path) -> Feed:
     def numbered(stem: str) -> Iterator[tuple[str, Any]]:
-        for path in sorted(folder.glob(f"{stem}_*.pb"), key=lambda p: (len(p.name), p.name)):
-            tensor = TensorProto()
-            try:
-                tensor.ParseFromString(path.read_bytes())
-                array = numpy_helper.to_array(tensor)
-            except Exception as error:  # protobuf's, numpy's and onnx's own kinds
-                raise UsageError(f"{path}: not a TensorProto: {error}", code="input-data") from error
-            yield "#" + path.stem.rpartition("_")[2], array
+        for path in sorted(listed(folder, f"{stem}_*.pb"), key=lambda p: (len(p.name), p.name)):
+            number = path.stem.rpartition("_")[2]
+            if number.isascii() and number.isdecimal() and len(number) < 10:
+                yield f"#{number}", read_tensor(path)
 
     inputs = dict(numbered("input"))
     if not inputs:

@@ -36,6 +36,7 @@ import onnx
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Model
+from onnx_migrate.plural import listed
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .control_flow.branches import BranchConflict, inlined
@@ -246,5 +247,5 @@ def _refusal(error: UnrepairableNode, frozen: Mapping[str, int], batch: Set[str]
     if batch and set(frozen) - batch:
         hint = f"make only the batch dynamic with --dynamic-batch, or {again}"
     else:
-        hint = f"leave {' and '.join(frozen)} as exported, or {again}"
+        hint = f"leave {listed(frozen)} as exported, or {again}"
     return CannotMigrate(reason, code="frozen-dim", where=error.context.where, hint=hint)

@@ -10,7 +10,7 @@ import onnx
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, make_pass, register_pass
 from onnx_migrate.errors import MigrateError
-from onnx_migrate.model.dim_requests import DynamicAxes
+from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import bodies, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.alternative import Alternative

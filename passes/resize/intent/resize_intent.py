@@ -8,7 +8,7 @@ from typing import ClassVar
 from onnx_migrate.analysis.shapes import drop_value_info
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.model.dim_requests import DynamicAxes
+from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 

@@ -276,6 +276,8 @@ def spread_axes(rw: LoweringRewriter) -> None:
     rank = rw.need_rank(source)
     places = resized_axes(rw.pop("axes"), rank)
     count = len(places)
+    if rw.get("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize":
+        rw.set_input(1, "")  # nothing reads it, so it may be of any length
     if rw.input(1):
         ends = np.array([0, 1], helper.tensor_dtype_to_np_dtype(rw.need_dtype(rw.input(1))))
         order = [

@@ -126,7 +126,7 @@ def test_check_and_in_place(process: Run, models: Path) -> None:
         ["--out-dir", "out"],
         ["in", "--out-dir", "out", "--jobs", "0"],
         ["in", "--out-dir", "small.onnx/out"],
-        ["in", "--out-dir", "out", "--json-lines", "no/such/log"],
+        ["in", "--out-dir", "out", "--json-lines", "s3://bucket/log"],
     ],
     ids=" ".join,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import time
@@ -253,3 +254,37 @@ def test_a_row_of_a_table_stays_one_line_in_a_pipe(
     lines = process("inspect", long.name, "small.onnx").out.splitlines()
 
     assert [line.split()[0] for line in lines] == ["model", long.name, "small.onnx"]
+
+
+def test_modules_with_steps_for_a_custom_domain(process: Run, folder: Path) -> None:
+    (folder / "gizmo_steps.py").write_text(
+        "from onnx_migrate.plugins import compatible, declare_operator\n"
+        "declare_operator('Gizmo', 1, 2, domain='com.example')\n"
+        "compatible('Gizmo', 2, domain='com.example', reason='Only documentation changed.')\n"
+    )
+    text = """<ir_version: 8, opset_import: ["": 17, "com.example": 1]>
+    g (float[2] x) => (float[2] y) { y = com.example.Gizmo (x) }"""
+    onnx.save(onnx.parser.parse_model(text), folder / "gizmo.onnx")
+
+    ended = process("inspect", "gizmo.onnx", "--opset", "com.example=2", "--adapters", "gizmo_steps")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert "com.example 1 became 2" in ended.out
+    assert "reachable: com.example opset 1 to 2" in ended.out
+    assert "gizmo_steps" in process("inspect", "gizmo.onnx", "--adapters", "none.gizmo_steps").err
+
+
+@pytest.mark.slow
+def test_a_model_that_takes_too_long_is_one_line(process: Run, folder: Path) -> None:
+    names = ["x", *(f"v{index}" for index in range(200_000))]
+    nodes = [onnx.NodeProto(op_type="Relu", input=[a], output=[b]) for a, b in itertools.pairwise(names)]
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, [2]) for name in (names[0], names[-1]))
+    graph = onnx.helper.make_graph(nodes, "g", [x], [y])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)]), "long.onnx")
+
+    ended = process("inspect", "long.onnx", "--timeout", "0.1")  # a stage has three seconds at least
+
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == (
+        "onnx-migrate: timed-out: long.onnx: the stage 'inspect' was not done after 3 s (--timeout allows more seconds)\n"
+    )

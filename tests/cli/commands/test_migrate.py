@@ -121,6 +121,7 @@ SIDE = {
     "ir_version": int,
     "opset_imports": {"": int},
     "nodes": int,
+    "weight_bytes": int,
     "inputs": [{"name": str, "type": str, "shape": list}],
     "outputs": [{"name": str, "type": str, "shape": list}],
 }
@@ -139,6 +140,15 @@ REPORT = {
     "outcome": str,
     "before": SIDE,
     "after": SIDE,
+    "operators": [
+        {
+            "operator": str,
+            "before": int,
+            "after": int,
+            "steps": list,
+        }
+    ],
+    "file_bytes": {"before": int, "after": int},
     "passes": [str],
     "changes": [
         {
@@ -190,6 +200,7 @@ ERROR = {
     "blocked": (dict, type(None)),
     "verification": (dict, type(None)),
     "request": (dict, type(None)),
+    "first_difference": (dict, type(None)),
     "proved_in": list,
 }
 
@@ -434,3 +445,36 @@ def test_a_runtime_that_is_not_there_ends_the_command_at_once(cli: Run) -> None:
     ended = cli("no-such-model.onnx", "out.onnx", "--prove-in", "nowhere")
     assert ended.code == 2
     assert "nothing can be run in 'nowhere' here" in ended.err
+
+
+def test_external_data_counts(cli: Run, folder: Path) -> None:
+    onnx.save(large(), folder / "a.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    both = sum((folder / name).stat().st_size for name in ("a.onnx", "w.bin"))
+
+    report = json.loads(cli("a.onnx", "out.onnx", "--save-as-external-data", "--json", *FAST).out)
+
+    written = sum((folder / name).stat().st_size for name in ("out.onnx", "out.onnx.data"))
+    assert report["file_bytes"] == {"before": both, "after": written}
+
+
+def test_the_report_has_the_sizes_of_what_was_written(cli: Run, folder: Path) -> None:
+    size = (folder / "small.onnx").stat().st_size
+
+    report = json.loads(cli("small.onnx", "out.onnx", "--json", *FAST).out)
+
+    assert report["file_bytes"] == {"before": size, "after": (folder / "out.onnx").stat().st_size}
+    assert json.loads(cli("small.onnx", "--dry-run", "--json", *FAST).out)["file_bytes"] is None
+    assert f"file {size:,} B → " in cli("small.onnx", "--in-place", *FAST).out
+
+
+def test_json_names_the_pass_and_the_node_that_break_the_numbers(cli: Run, folder: Path) -> None:
+    (folder / "own_pass_that_breaks.py").write_text(
+        "import onnx\ndef doubles(model: onnx.ModelProto):\n    model.graph.node[0].input[0] = 'twice'\n"
+        "    model.graph.node.insert(0, onnx.helper.make_node('Add', ['x', 'x'], ['twice']))\n"
+    )
+
+    ended = cli("small.onnx", "o.onnx", "--pass", "own_pass_that_breaks:doubles", "--json")
+
+    assert ended.code == 3
+    first = json.loads(ended.out)["first_difference"]
+    assert (first["passes"], first["node"], first["operator"]) == (["doubles"], "c", "Conv")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
+import rich_click as click
 
+import onnx_migrate
+from onnx_migrate.cli.commands.migrate import migrate as migrate_command
+from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.errors import UsageError
 from tests.cli.running import FAST, Run
 
@@ -68,3 +74,38 @@ def test_no_verify_overrides_the_config_file_but_not_the_command_line(cli: Run, 
     assert cli("small.onnx", "out.onnx", "--no-simplify", "--no-verify").code == 0
     ended = cli("small.onnx", "out.onnx", "--no-verify", "--verify=require")
     assert (ended.code, "contradict" in ended.err) == (2, True)
+
+
+ONLY_LIBRARY = {"source", "pipeline", "isolated", "progress", "cancel"}
+"""Arguments of the library for what a script has and a command line has not."""
+
+NOT_OF_MIGRATE = {
+    "model", "output", "output_option", "in_place", "save_as_external_data",  # `Migration.save`
+    "check", "dry_run", "diff", "depfile", "html", "as_json", "verbose", "quiet",  # what is done with the result and the report
+    "config", "trust_config",  # where options are read from
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "option", [item for item in migrate_command.params if item.name not in NOT_OF_MIGRATE], ids=str
+)
+def test_the_library_takes_all_that_the_command_line_has(option: click.Parameter) -> None:
+    values = {
+        "--opset": "18", "--fix": "N=1", "--for": "onnxruntime", "--prove-in": "onnxruntime", "--keep": "tf_half_pixel_for_nn"
+    }  # fmt: skip
+    name = option.opts[0]
+    assert isinstance(option, click.Option)
+    if name not in values and isinstance(option.type, click.Choice):
+        values[name] = option.type.choices[-1]
+    takes_value = not option.is_flag and option.name != "dynamic_batch"
+    words = [name, values.get(name, "3")] if takes_value else [name]
+
+    def parsed(words: list[str]) -> dict[str, Any]:
+        with migrate_command.make_context(
+            "migrate", ["m.onnx", "o.onnx", "--config", "none", *words]
+        ) as context:
+            return arguments(dict(context.params))
+
+    plain, given = parsed([]), parsed(words)
+    assert plain != given, f"{name} changes no argument of the library"
+    assert given.keys() | ONLY_LIBRARY == signature(onnx_migrate.migrate).parameters.keys()

@@ -20,11 +20,11 @@ pytest.importorskip("distributed")
 LEDGER = """
 import os, time
 from pathlib import Path
-from onnx_migrate.batching import work
+from onnx_migrate.batching import warm
 
 HERE = Path(__file__).parent
 TURN = os.environ["TURN"]
-run_job = work.run_job
+run_warm = warm.run_warm
 
 def note(word, job):
     with open(HERE / "ledger", "a") as file:
@@ -35,18 +35,18 @@ def wait_if_doomed(job):
         note("waiting", job)
         time.sleep(600)
 
-def noted(job):
+def noted(job, *limits):
     note("start", job)
     if TURN == "before":
         wait_if_doomed(job)
-    outcome = run_job(job)
+    outcome = run_warm(job, *limits)
     time.sleep(0.1)
     if TURN == "after":
         wait_if_doomed(job)
     note("end", job)
     return outcome
 
-work.run_job = noted
+warm.run_warm = noted
 """
 """Loaded by each worker: jobs write when they start and end. One of the worker that is doomed stays where it is,
 before it has begun, or when its result is written and nobody knows of it."""

@@ -7,13 +7,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from onnx_migrate.cli.options.comparison_options import bytes_of
 from tests.cli.running import Run
-
-
-@pytest.mark.parametrize(("gigabytes", "expected"), [(None, None), (1.0, 2**30), (0.5, 2**29)])
-def test_a_memory_limit_is_in_gibibytes(gigabytes: float | None, expected: int | None) -> None:
-    assert bytes_of(gigabytes) == expected
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_the_nearest_parent_with_a_file_is_used(
         ("opset = ", "not TOML"),
         ("opsets = 17", "unknown option opsets"),
         ("output = 'x'", "unknown option output"),
-        ("verify = 1", "1 is not one of 'require', 'auto', 'off'"),
+        ("verify = 1", "'1' is not one of 'require', 'auto', 'off'"),
         ("quiet = 1", "unknown option quiet"),
         ("opset = true", "opset must be a text or number, not True"),
         ("simplify = 'maybe'", "maybe"),
@@ -174,3 +174,25 @@ def test_a_runtime_in_a_folder_that_a_found_file_names_needs_trust(
 
     (folder / "onnx-migrate.toml").write_text('prove-in = ["faulty"]\n', encoding="utf-8")
     assert "Faulty 2.3.4: the result is right" in cli("small.onnx", "out.onnx", *FAST).out
+
+
+def test_dims_may_be_tables_and_keys_have_underscores(cli: Run, folder: Path, write) -> None:  # type: ignore[no-untyped-def]
+    write('dynamic = {x = {0 = "N"}}\ntarget_opset = 15')
+    assert cli("small.onnx", "out.onnx", *FAST).code == 0
+    assert onnx.load(folder / "out.onnx").graph.input[0].type.tensor_type.shape.dim[0].dim_param == "N"
+    assert opset(folder / "out.onnx") == 15
+
+    write("fix = {N = 4}")
+    assert cli("out.onnx", "fixed.onnx", *FAST).code == 0
+    assert onnx.load(folder / "fixed.onnx").graph.input[0].type.tensor_type.shape.dim[0].dim_value == 4
+
+
+@pytest.mark.parametrize("text", ["opset = 99", 'for = "tensort"', 'dynamic = "nobody:N"'])
+def test_an_error_of_a_value_names_the_file_that_it_may_be_from(  # type: ignore[no-untyped-def]
+    cli: Run, folder: Path, write, text: str
+) -> None:
+    assert "options are read from" not in cli("small.onnx", "out.onnx", "--opset", "99").err
+    write(text)
+    ended = cli("small.onnx", "out.onnx", *FAST)
+    assert ended.code == 2
+    assert f"; options are read from {folder}" in ended.err

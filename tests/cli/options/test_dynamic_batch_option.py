@@ -66,4 +66,4 @@ def test_a_name_without_an_equals_sign_is_wrong_usage(cli: Run, folder: Path, wo
 
 @pytest.mark.parametrize("command", ["migrate", "batch"])
 def test_the_help_shows_the_equals_sign(cli: Run, command: str) -> None:
-    assert "[=NAME]" in cli(command, "--help").out
+    assert "--dynamic-batch =NAME" in cli(command, "--help").out

@@ -48,3 +48,81 @@ def test_the_options_that_differ_have_help_of_their_own() -> None:
         for name, text in own.items()
         if name not in ("model", "output", "sources")
     )
+
+
+@pytest.mark.parametrize("opset", ["abc", "17,", "ai.onnx.ml=", "1.5"])
+def test_what_is_no_opset_is_refused_before_the_model_is_read(cli: Run, opset: str) -> None:
+    ended = cli("missing.onnx", "out.onnx", "--opset", opset)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert (
+        "is not an opset (give a number, 17+ for 17 or newer, 1+ to keep the model's own, or latest)"
+        in ended.err
+    )
+
+
+@pytest.mark.parametrize("option", ["--rtol", "--atol"])
+@pytest.mark.parametrize("value", ["-1", "nan", "inf", "x"])
+def test_a_tolerance_is_a_number_that_is_0_or_more(cli: Run, folder: Path, option: str, value: str) -> None:
+    ended = cli("small.onnx", "out.onnx", option, value)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert option in ended.err
+    assert not (folder / "out.onnx").exists()
+
+
+def test_an_output_given_twice_says_both(cli: Run) -> None:
+    ended = cli("small.onnx", "a.onnx", "-o", "b.onnx")
+
+    assert ended.code == 2
+    assert "OUTPUT is given twice, as a.onnx and with --output b.onnx" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("inspet", "small.onnx"), "did you mean onnx-migrate inspect small.onnx?"),
+        (("bach", "models", "--out-dir", "x y"), "did you mean onnx-migrate batch models --out-dir 'x y'?"),
+        (("convert", "small.onnx", "o.onnx"), "did you mean onnx-migrate migrate small.onnx o.onnx?"),
+        (("compare", "a", "b"), "did you mean onnx-migrate verify a b?"),
+        (
+            ("small.onnx", "o.onnx", "17"),
+            "(17): it takes MODEL and OUTPUT; many models go to onnx-migrate batch",
+        ),
+        (("verify", "a", "b", "c"), "(c): it takes ORIGINAL and OTHER"),
+        (("small.onnx", "o.onnx", "--timeout", "5m"), "Invalid value for '--timeout': '5m' is not a number."),
+        (("batch", "small.onnx", "--check", "--jobs", "all"), "'all' is not a whole number."),
+        (("small.onnx", "o.onnx", "--opest", "17"), "--opset"),
+        (("small.onnx", "o.onnx", "--for", "tensort"), "did you mean tensorrt?)"),
+        (("small.onnx", "o.onnx", "--dynamic", "xx:N,3,8,8"), "did you mean x?"),
+    ],
+)
+def test_a_misspelt_word_is_answered_by_the_right_one(cli: Run, words: tuple[str, ...], meant: str) -> None:
+    ended = cli(*words)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert meant in ended.err
+
+
+def test_options_may_be_written_with_underscores(cli: Run, folder: Path) -> None:
+    assert cli("--dynamic_batch", "small.onnx", "out.onnx", "--target_opset", "15", "--no_simplify").code == 0
+    model = onnx.load(folder / "out.onnx")
+    assert (model.opset_import[0].version, model.graph.input[0].type.tensor_type.shape.dim[0].dim_param) == (
+        15,
+        "N",
+    )
+
+
+def test_a_misspelt_file_and_a_folder_are_answered_by_what_is_there(cli: Run, folder: Path) -> None:
+    assert "smal.onnx: no such file (did you mean small.onnx?)" in cli("smal.onnx", "out.onnx").err
+    assert "onnx-migrate batch takes folders" in cli("..", "out.onnx").err
+
+
+def test_help_is_a_word_too(cli: Run) -> None:
+    assert cli("help").out == cli("--help").out
+    assert cli("help", "batch").out == cli("batch", "--help").out
+
+
+def test_a_file_with_nearly_the_name_of_a_command_is_a_file(cli: Run, folder: Path) -> None:
+    (folder / "small.onnx").rename(folder / "inspet")
+    assert cli("inspet", "out.onnx", *FAST).code == 0

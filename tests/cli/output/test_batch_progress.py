@@ -10,7 +10,7 @@ import pytest
 
 from onnx_migrate.batching import Outcome, Summary
 from onnx_migrate.cli.output.batch_progress import BatchProgress
-from onnx_migrate.errors import LoadError, UsageError
+from onnx_migrate.errors import LoadError, SaveError, UsageError
 from onnx_migrate.report.failure import failure
 
 
@@ -58,7 +58,7 @@ def test_the_summary_lists_changes_and_counts_outcomes(capsys: pytest.CaptureFix
         "would change: b.onnx: opset 11 → 17, IR 6 → 8, 2 nodes changed",
         "models outcome reason",
         "1 failed empty",
-        "2 migrated",
+        "2 would be migrated",
         "2 not started",
         "3 of 5 models in 2.0 s, 1.5 per second",
     ]
@@ -69,18 +69,31 @@ def test_json_lines_are_written_as_models_end(tmp_path: Path) -> None:
     progress = BatchProgress(lines=str(path), quiet=True)
 
     with progress:
+        progress.planned(1)
         progress.ended(failed("a.onnx"))
         (line,) = path.read_text(encoding="utf-8").splitlines()
 
     assert (json.loads(line)["model"], json.loads(line)["error"]["code"]) == ("a.onnx", "empty")
 
 
-def test_a_file_that_cannot_be_opened_is_wrong_usage(tmp_path: Path) -> None:
-    with (
-        pytest.raises(UsageError, match="cannot be written"),
-        BatchProgress(lines=str(tmp_path / "no" / "log"), quiet=True),
-    ):
-        pass
+def test_lines_and_page_are_not_written_where_a_result_will_be(tmp_path: Path) -> None:
+    for given in ({"lines": "a.onnx", "html": None}, {"lines": None, "html": "out/../b.onnx.data"}):
+        (tmp_path / "out").mkdir(exist_ok=True)
+        paths = {name: path and str(tmp_path / path) for name, path in given.items()}
+        progress = BatchProgress(lines=paths["lines"], html=paths["html"], quiet=True)
+        progress.placed([str(tmp_path / "c.onnx")])
+        with pytest.raises(UsageError, match=r"given twice|the same file"), progress:
+            progress.placed(str(tmp_path / name) for name in ("a.onnx", "b.onnx"))
+
+
+def test_the_page_is_written_where_the_lines_cannot_be(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    progress = BatchProgress(lines="/dev/full", html=str(page), quiet=True)
+    with progress:
+        progress.planned(1)
+        with pytest.raises(SaveError, match="No space left"):
+            progress.finished(Summary())
+    assert page.exists()
 
 
 def test_an_unverified_result_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,3 +72,31 @@ def test_make_and_ninja_read_it(
     later = first + 2 * 10**9
     os.utime(folder / "w.bin", ns=(later, later))
     assert build() != first, "the weights have changed"
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        "",
+        "out.onnx: in.onnx\nin.onnx:\n",
+        "other.o: a.c \\\n b.h\n\na.c:\n\nb.h:\n",
+        "a=1.onnx: in.onnx\nin.onnx:\n",
+        "out.onnx: " + " ".join(f"file{n}.onnx" for n in range(9000)) + "\n",
+        "out.onnx:\n",
+    ],
+)
+def test_another_dependency_file_is_replaced(cli: Run, folder: Path, old: str) -> None:
+    (folder / "out.d").write_text(old, encoding="utf-8")
+    assert cli("small.onnx", "out.onnx", "--depfile", "out.d", *FAST).code == 0
+    assert (folder / "out.d").read_text(encoding="utf-8") == "out.onnx: small.onnx\nsmall.onnx:\n"
+
+
+@pytest.mark.parametrize(
+    "old",
+    ["import os\n", "all: a b\n\ttouch a\n", "a: 1\nb: 2\n", "# notes\n", "a: \0\n", "a.o: b.c\nc.o: d.c\n"],
+)
+def test_a_file_of_another_kind_is_not_replaced_by_a_depfile(cli: Run, folder: Path, old: str) -> None:
+    (folder / "out.d").write_text(old, encoding="utf-8")
+    ended = cli("small.onnx", "out.onnx", "--depfile", "out.d", *FAST)
+    assert (ended.code, "out.d exists and is not a dependency file" in ended.err) == (1, True)
+    assert (folder / "out.d").read_text(encoding="utf-8") == old

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from onnx_migrate.cli.output.progress import Progress
+from onnx_migrate.isolate.progress import Progress as Event
 
 
 class Terminal(io.StringIO):
@@ -54,7 +55,7 @@ def test_of_a_long_stage_the_line_says_how_far_it_has_come_and_for_how_long(
     monkeypatch.setattr("onnx_migrate.cli.output.progress.time.monotonic", lambda: clock[0])
     progress = Progress(quiet=True)
     progress("verify")
-    progress.within("input 2 of 3, run 5 of 8")
+    progress.follow(Event("verify", 1, 1, 0.0, "input 2 of 3, run 5 of 8"))
     clock[0] += 1.9
     assert progress.line == "verify"
     clock[0] += 10.1
@@ -71,7 +72,7 @@ def test_the_line_on_the_terminal_is_drawn_again_while_a_stage_runs(monkeypatch:
     monkeypatch.setattr("onnx_migrate.cli.output.progress._PATIENCE", 0.05)
     with Progress(quiet=False) as progress:
         progress("verify")
-        progress.within("input 1 of 2, run 3 of 8")
+        progress.follow(Event("verify", 1, 1, 0.0, "input 1 of 2, run 3 of 8"))
         end = time.monotonic() + 5
         while "run 3 of 8, 0 s" not in stream.getvalue() and time.monotonic() < end:
             time.sleep(0.05)

@@ -152,7 +152,7 @@ class Web:
         self.pages: dict[str, bytes] = {}
         self.asked: list[str] = []
 
-    def get_file(self, url: str, target: str) -> None:
+    def get_file(self, url: str, target: str, **_: Any) -> None:
         self.asked.append(url)
         if url not in self.pages:
             raise FileNotFoundError(url)

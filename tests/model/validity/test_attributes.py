@@ -39,3 +39,66 @@ def test_the_first_ir_version_has_attributes_without_a_type() -> None:
     fault = attribute_fault(untyped)
     assert fault is not None
     assert fault.code == "bad-attribute"
+
+
+def graph(inputs: int, outputs: int, initializers: int = 0) -> onnx.GraphProto:
+    values = [helper.make_tensor_value_info(f"v{index}", 1, [1]) for index in range(max(inputs, outputs))]
+    tensors = [helper.make_tensor(f"v{index}", 1, [1], [0.0]) for index in range(inputs)][
+        inputs - initializers :
+    ]
+    return helper.make_graph([], "b", values[:inputs], values[:outputs], tensors)
+
+
+@pytest.mark.parametrize(
+    ("valid", "invalid", "says"),
+    [
+        (("Constant", [], ["y"], {"value_float": 1.0}), ("Constant", [], ["y"], {}), "has no value"),
+        (
+            ("Constant", [], ["y"], {"value_ints": [1]}),
+            ("Constant", [], ["y"], {"value_int": 1, "value_float": 1.0}),
+            "has value_float and value_int",
+        ),
+        (
+            ("If", ["c"], ["y"], {"then_branch": graph(0, 1), "else_branch": graph(1, 1, initializers=1)}),
+            ("If", ["c"], ["y"], {"then_branch": graph(0, 1), "else_branch": graph(1, 1)}),
+            "has else_branch with inputs",
+        ),
+        (
+            ("If", ["c"], ["y", "z"], {"then_branch": graph(0, 2), "else_branch": graph(0, 2)}),
+            ("If", ["c"], ["y", "z"], {"then_branch": graph(0, 1), "else_branch": graph(0, 2)}),
+            "has 2 outputs, and its then_branch 1",
+        ),
+        (
+            ("Loop", ["m", "c", "x"], ["y"], {"body": graph(4, 4, initializers=1)}),
+            ("Loop", ["m", "c", "x"], ["y"], {"body": graph(2, 2)}),
+            "has 3 inputs, so that its body must have 3, and it has 2",
+        ),
+        (
+            ("Loop", ["m", "c"], ["y", "z"], {"body": graph(2, 3)}),
+            ("Loop", ["m", "c"], ["y", "z"], {"body": graph(2, 2)}),
+            "has 2 outputs, so that its body must have 3 or more, and it has 2",
+        ),
+        (
+            ("Scan", ["", "s", "x"], ["t", "y"], {"body": graph(2, 2), "num_scan_inputs": 1}),
+            ("Scan", ["x"], ["y"], {"body": graph(1, 1), "num_scan_inputs": 2**62}),
+            "has num_scan_inputs=4611686018427387904 and 1 input",
+        ),
+        (
+            ("Scan", ["s", "x"], ["t", "y"], {"body": graph(2, 2), "num_scan_inputs": 1}),
+            ("Scan", ["s", "x"], ["t", "y"], {"body": graph(2, 1), "num_scan_inputs": 1}),
+            "has 2 outputs, so that its body must have 2 or more, and it has 1",
+        ),
+    ],
+)
+def test_what_contradicts_the_node(valid: tuple, invalid: tuple, says: str) -> None:
+    operator, inputs, outputs, attributes = valid
+    assert attribute_fault(helper.make_node(operator, inputs, outputs, **attributes)) is None
+    assert (
+        attribute_fault(helper.make_node(operator, inputs, outputs, domain="own", **invalid[-1])) is None
+    )  # not ours to say
+
+    operator, inputs, outputs, attributes = invalid
+    fault = attribute_fault(helper.make_node(operator, inputs, outputs, **attributes))
+    assert fault is not None
+    assert fault.code == "invalid-node"
+    assert fault.reason.startswith(says)

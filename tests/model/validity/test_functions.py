@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import onnx
+
 from onnx_migrate.model.validity.functions import function_faults, import_faults
 from tests.harness import model
 
@@ -42,3 +44,33 @@ def test_the_first_two_ir_versions_have_no_imports() -> None:
     assert list(import_faults(proto)) == []
     proto.ir_version = 3
     assert len(list(import_faults(proto))) == 1
+
+
+def test_a_call_has_as_many_inputs_and_outputs_as_its_function_or_fewer() -> None:
+    proto = model(CHAIN)
+    call = proto.graph.node[0]
+    call.input.append("x")
+    call.output.append("z")
+
+    faults = list(function_faults(proto))
+
+    assert [fault.reason for fault in faults] == [
+        "it has 2 inputs, and its function has 1",
+        "it has 2 outputs, and its function has 1",
+    ]
+    assert {fault.where.node for fault in faults if fault.where} == {"y"}
+    proto.functions[0].input.append("more")
+    proto.functions[0].output.append("c")
+    assert list(function_faults(proto)) == []
+
+
+def test_the_attribute_of_a_call_is_of_the_type_that_the_function_uses() -> None:
+    proto = model("""<ir_version: 8, opset_import: ["": 17, "f": 1]>
+g (float[2] x) => (float[2] y) { y = f.A <axis = 0> (x) }
+<domain: "f", opset_import: ["": 17]> A <axis> (a) => (b) { b = Softmax <axis: int = @axis> (a) }""")
+    assert list(function_faults(proto)) == []
+    proto.graph.node[0].attribute[0].CopyFrom(onnx.helper.make_attribute("axis", "first"))
+
+    assert [fault.reason for fault in function_faults(proto)] == [
+        "it has 'axis' of type STRING, and its function uses INT"
+    ]

@@ -97,3 +97,12 @@ def test_indices_in_a_file_that_is_not_known_are_not_judged() -> None:
     )
     assert sparse_fault(tensor) is not None
     assert sparse_fault(tensor, None, lambda tensor: None) is None
+
+
+def test_raw_data_that_is_set_and_empty_is_a_second_form() -> None:
+    tensor = helper.make_tensor("t", TensorProto.INT64, [1], [3])
+    tensor.raw_data = b""
+    fault = tensor_fault(tensor)
+    assert fault is not None
+    assert fault.code == "two-data-forms"
+    assert tensor_fault(TensorProto(data_type=TensorProto.INT64, dims=[0], raw_data=b"")) is None

@@ -16,6 +16,7 @@ g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }"""
 
 CHANGES: dict[str, Callable[[onnx.ModelProto], object]] = {
     "the graph has no name": lambda proto: proto.graph.ClearField("name"),
+    "an input has no name": lambda proto: proto.graph.input.append(helper.make_tensor_value_info("", 1, [2])),
     "output 'y' is declared without a type": lambda proto: proto.graph.output[0].ClearField("type"),
     "output 'y' is declared without a shape": lambda proto: proto.graph.output[0].type.tensor_type.ClearField(
         "shape"
@@ -23,7 +24,7 @@ CHANGES: dict[str, Callable[[onnx.ModelProto], object]] = {
     "input 'x' is declared without a shape": lambda proto: proto.graph.input[0].type.tensor_type.ClearField(
         "shape"
     ),
-    "1 initializers are not listed as inputs, as IR version 3 asks": lambda proto: setattr(
+    "the inputs lack 1 initializer that IR version 3 wants listed there": lambda proto: setattr(
         proto, "ir_version", 3
     ),
     "the indices of sparse initializer 's' are not in ascending order": lambda proto: (

@@ -36,3 +36,16 @@ def test_an_input_may_be_an_output() -> None:
     graph.output[0].name = "x"
 
     assert list(value_faults(graph, "graph", definitions(graph), ())) == []
+
+
+def test_a_node_without_operator_and_a_graph_without_output() -> None:
+    graph = model(TEXT).graph
+    graph.node.add(op_type="", input=["x"], output=["z"])
+    del graph.output[:]
+
+    faults = list(value_faults(graph, "graph", definitions(graph), ()))
+
+    assert [(fault.code, fault.where and fault.where.node) for fault in faults] == [
+        ("invalid-node", "z"),
+        ("output-not-produced", ""),
+    ]

@@ -100,3 +100,12 @@ def test_arg(operator: str, opset: int, attributes: str) -> None:
     source = f"""<ir_version: 4, opset_import: ["": {opset}]>
         graph (float[2, 3, 4] x) => (int64[a, b, c] y) {{ y = {operator} <{attributes}> (x) }}"""
     check(source, to=13, feeds=values)
+
+
+@pytest.mark.parametrize("operator", TEN)
+def test_axes_of_a_scalar_are_left_out(operator: str) -> None:
+    """ONNX Runtime runs them up to opset 10, and loads none from opset 11 on."""
+    source = f"""<ir_version: 4, opset_import: ["": 10]>
+        graph (float x) => (float y) {{ y = Reduce{operator} <axes = [0]> (x) }}"""
+    result = check(source, to=11, feeds={"x": np.array(2.5, np.float32)}, variants=["plain", "if"])
+    assert [item.name for item in result.graph.node[0].attribute] == []

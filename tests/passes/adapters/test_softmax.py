@@ -79,3 +79,11 @@ def test_an_axis_that_is_an_attribute_of_a_function(axis: int) -> None:
         }}
         <domain: "local", opset_import: ["": 11]> F <at> (a) => (b) {{ b = Softmax <axis: int = @at> (a) }}"""
     check(source, to=13, variants=["plain", "symbolic", "if"])
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_tensor_that_is_known_to_be_empty_keeps_its_axis(axis: int) -> None:
+    """At opset 13 no Reshape writes dims of 0."""
+    result = check(text("LogSoftmax", 11, [2, 3, 0], axis), to=13, variants=["plain", "if"])
+    (node,) = result.graph.node
+    assert [(attribute.name, attribute.i) for attribute in node.attribute] == [("axis", axis)]

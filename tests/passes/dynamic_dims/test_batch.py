@@ -23,7 +23,7 @@ def test_the_plan_that_succeeds_is_the_one_that_is_reported() -> None:
     assert [port.shape for port in interface.inputs] == [(4, "batch", 2), (1, "batch", 3)]
     assert [port.shape for port in interface.outputs] == [(4, 1, "batch", 3), (1, "batch", 3)]
     assert migration.report.dynamic is not None
-    assert migration.report.dynamic["holds"]
+    assert migration.report.dynamic.holds
     assert [(dim.input, dim.axis, dim.symbol) for dim in migration.report.dims.dims] == [
         ("x", 1, "batch"),
         ("h", 1, "batch"),

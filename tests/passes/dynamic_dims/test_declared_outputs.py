@@ -6,7 +6,7 @@ import pytest
 from onnx_migrate.passes.dynamic_dims.declared_outputs import declare_outputs
 
 from onnx_migrate.errors import CannotMigrate, UsageError
-from onnx_migrate.model.dim_plan import DimPlan
+from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -28,7 +28,7 @@ def declared(names: dict[str, dict[int, str]]) -> list[tuple[int | str | None, .
 
 
 def test_symbols_and_numbers_are_inferred_and_other_lengths_get_own_names() -> None:
-    assert declared({}) == [("N", 4, "T"), ("N", 4, "z_dim_2")]
+    assert declared({}) == [("N", 4, "T"), ("N", 4, "T//2")]
 
 
 def test_a_name_of_the_users_stands_for_a_length_of_its_own() -> None:

@@ -44,8 +44,8 @@ def test_exports_run_at_other_sizes(
 
     proof = migration.report.dynamic
     assert proof is not None
-    assert proof["holds"]
-    ran = [dict(trial["sizes"]) for trial in proof["trials"] if not trial["problem"]]
+    assert proof.holds
+    ran = [dict(trial.sizes) for trial in proof.trials if not trial.problem]
     for symbol, wanted in sizes.items():
         assert wanted <= {trial[symbol] for trial in ran}
     assert sum(change.pass_name == "dynamic_dims" for change in migration.report.changes) >= repaired

@@ -49,7 +49,7 @@ def lowered(source: onnx.ModelProto, to: int, **options: bool) -> onnx_migrate.M
             given.update(feeds)
             same(run(source, given), run(result, given), "lowered")
     assert migration.report.verification is not None
-    assert migration.report.verification["kind"] == "verified"
+    assert migration.report.verification.kind.value == "verified"
     assert {note.code for note in migration.report.notes} <= CODES.keys()
     return migration
 
@@ -68,7 +68,7 @@ def test_nothing_but_the_number_changes_where_nothing_is_newer(source: tuple[int
     assert codes(result) == ["ir-version"]
     verification = result.report.verification
     assert verification is not None
-    assert verification["evaluator"] == "a comparison of the graphs"
+    assert verification.evaluator == "a comparison of the graphs"
 
 
 def test_initializers_are_listed_for_version_3() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.lowering import check_down
+from onnx_migrate.errors import CannotMigrate
+from tests.lowering import check_down, lower
 
 WINDOWS = ("HannWindow", "HammingWindow", "BlackmanWindow")
 ATOL = 1e-6
@@ -65,3 +66,18 @@ def test_a_matrix_that_is_computed_is_refused() -> None:
         check_down(
             text, 16, feeds={"bands": np.array(4)}, refused={variant: "needs-constant"}, variants=(variant,)
         )
+
+
+def test_a_window_of_a_size_without_end_is_computed_at_run_time() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> graph (float x) => (float[n] y)
+        <int64 n = {1099511627776}> { y = HannWindow (n) }"""
+    assert "Cos" in {node.op_type for node in lower(text, 16)[0].graph.node}
+
+
+def test_a_matrix_without_end_is_refused() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> graph (float x) => (float y)
+        <int64 bands = {1048576}, int64 n = {1048576}, int64 rate = {8000}, float lower = {0}, float upper = {4000}>
+        { y = MelWeightMatrix (bands, n, rate, lower, upper) }"""
+    with pytest.raises(CannotMigrate, match="a matrix of 524289 by 1048576") as caught:
+        lower(text, 16)
+    assert caught.value.code == "no-equal"

@@ -22,7 +22,7 @@ CONVERTED = "float[4] r = {0., 0., 1., 1.}, float[2] s = {0.5, 2.}"
 def lifted(opset: int, call: str, weights: str) -> tuple[Model, ChangeLog]:
     proto, log = lift(
         model(f"""<ir_version: 5, opset_import: ["":{opset}]>
-g (float[9,10] x) => (float[a,b] y) <{weights}> {{ [up] y = {call} }}"""),
+g (float[9,10] x, float[] u) => (float[a,b] y) <{weights}> {{ [up] y = {call} }}"""),
         13,
     )
     return Model(proto), log
@@ -37,6 +37,7 @@ g (float[9,10] x) => (float[a,b] y) <{weights}> {{ [up] y = {call} }}"""),
         (10, 'Resize<mode = "linear">(x, s)', BOTH, origins.ResizeOrigin(10, "up")),
         (11, "Resize(x, r, s)", CONVERTED, origins.ResizeOrigin(11, "up", written_by_converter=True)),
         (11, 'Resize<nearest_mode = "floor">(x, r, s)', CONVERTED, origins.ResizeOrigin(11, "up")),
+        (9, "Upsample(u, s)", UP, origins.ResizeOrigin(9, "up", unchecked=True)),
     ],
 )
 def test_an_adapter_records_the_origin(opset: int, call: str, weights: str, expected: object) -> None:

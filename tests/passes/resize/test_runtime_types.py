@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.model.dim_plan import DimPlan
+from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 
@@ -69,3 +69,14 @@ g (float[1,13] x) => (float[a,b] z) <float[2] s = {{1., {up!r}}}, float[2] t = {
     assert types.lookup(None, (), "y").shape == (1, 25)
     assert types.lookup(None, (), "z").shape == (1, 31)
     assert later.lookup(None, (), "z").shape == (1, None)
+
+
+def test_types_behind_sizes_that_follow_from_known_shapes() -> None:
+    proto = onnx.parser.parse_model("""<ir_version: 7, opset_import: ["":13]>
+g (float[1,2,4,4] x) => (float[a,b,c,d] y) <int64[1] zero = {0}, int64[1] two = {2}, int64[2] eight = {8, 8}>
+{ s = Shape(x) h = Slice(s, zero, two, zero) z = Concat<axis=0>(h, eight) v = Resize(x, , , z) y = Relu(v) }""")
+
+    types = runtime_types.run_time_types(Model(proto), DimPlan())
+
+    assert types.lookup(None, (), "y").shape == (1, 2, 8, 8)
+    assert [item.name for item in proto.graph.initializer] == ["zero", "two", "eight"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import numpy as np
@@ -133,7 +134,7 @@ def test_large_weights_are_not_read(tmp_path: Path) -> None:
         "Mul",
     ]
     assert [note.message for note in log.notes] == [
-        "9 nodes became 6: BatchNormalization 1 → 0, Identity 1 → 0, Mul 2 → 1"
+        "folded 1 node into constants (Mul 1), fused 1 BatchNormalization into Conv, removed nodes without effect (Identity 1)"
     ]
     references = {tensor.name: tensor for tensor in source.proto.graph.initializer}
     for name in ("large", "vector"):
@@ -184,3 +185,21 @@ def test_by_default_more_than_128_mb_are_not_read(tmp_path: Path) -> None:
 
     assert [node.op_type for node in result.proto.graph.node] == ["MatMul"]
     assert result.proto.graph.initializer[0] == given.proto.graph.initializer[0]
+
+
+@pytest.mark.parametrize(("opset", "left"), [(8, ["f", "was", "y"]), (9, ["f", "was", "i", "y"])])
+def test_integers_that_were_folded_are_initializers_below_opset_9(opset: int, left: list[str]) -> None:
+    """Version 1 of Constant holds floats alone; what the model had stays as it was, and onnxsim writes some as Constants."""
+    head = f'<ir_version: 4, opset_import: ["":{opset}]> g (float[2] x) => (float[4] y)'
+    was = "was = Constant <value = int64[1] {1}> ()"
+    before = onnx.parser.parse_model(f"{head} {{ {was} y = Tile (x, was) }}")
+    after = onnx.parser.parse_model(
+        f"{head} {{ f = Constant <value = float[1] {{1.}}> () {was} i = Constant <value = int64[1] {{2}}> () y = Tile (x, i) }}"
+    )
+
+    importlib.import_module("onnx_migrate.passes.simplify.simplify")._move_constants(after, before)
+
+    assert [node.output[0] for node in after.graph.node] == left
+    assert [(item.name, item.int64_data or item.raw_data) for item in after.graph.initializer] == (
+        [("i", [2])] if opset < 9 else []
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 import onnx_migrate
 from onnx_migrate.report.failure import failure
 from onnx_migrate.report.html.render import model_page
-from onnx_migrate.report.html.verification_view import VerificationView, shape_text
+from onnx_migrate.report.html.verification_view import Bar, VerificationView, shape_text
+from onnx_migrate.verdicts import Comparison, Kind, Verdict
 
 
 def comparison(**more: Any) -> dict[str, Any]:
@@ -82,14 +84,27 @@ def test_shapes() -> None:
 
 def test_a_difference_shows_its_outputs(report: dict[str, Any]) -> None:
     error = onnx_migrate.VerificationFailed("output 'y' differs")
-    finding = {
-        **report["verification"]["comparisons"][0],
-        "problem": "5 of 6 differ",
-        "largest_absolute": "inf",
-    }
-    error.verification = {**report["verification"], "kind": "differs", "comparisons": [finding]}
+    finding = Comparison(
+        "y", (6,), (6,), "float32", "float32", math.inf, elements=6, differing=5, problem="5 of 6 differ"
+    )
+    error.verification = Verdict(Kind.DIFFERS, comparisons=(finding,))
 
     page = model_page(failure(error, "m.onnx"))
 
     assert '<span class="differs">5 of 6 differ</span>' in page
     assert ">inf<" in page
+
+
+def test_a_histogram_is_a_row_of_bars() -> None:
+    histogram = {"edges": [1e-3, 1e-2, 1e-1], "counts": [4, 1], "equal": 2, "not_finite": 0}
+    largest = {"index": [0, 1], "before": 1.0, "after": 1.05}
+
+    (finding,) = view(comparison(problem="differs", histogram=histogram, largest_at=largest)).findings
+
+    assert finding.place == "at [0, 1] 1 became 1.05"
+    assert finding.bars == (
+        Bar(50, "equal: 2"),
+        Bar(100, "1e-03 to 1e-02: 4"),
+        Bar(25, "1e-02 to 1e-01: 1"),
+    )
+    assert view(comparison()).findings[0].bars == ()

@@ -26,19 +26,20 @@ def report(before: dict[str, Any], after: dict[str, Any], **more: Any) -> dict[s
     return {"model": "m.onnx", "outcome": "migrated", "before": before, "after": after, "changes": [], **more}
 
 
-def page(entry: dict[str, Any], sizes: tuple[str, str] | None = None) -> ModelPage:
-    return ModelPage.of(entry, sizes=sizes, listed=10)
+def page(entry: dict[str, Any]) -> ModelPage:
+    return ModelPage.of(entry, listed=10)
 
 
 def test_facts_mark_figures_that_changed() -> None:
-    facts = page(report(side(11, ml=1), side(17, ml=3, nodes=900)), ("1 B", "1 B")).facts
+    sizes = {"before": 1, "after": 1}
+    facts = page(report(side(11, ml=1), side(17, ml=3, nodes=900), file_bytes=sizes)).facts
 
     assert facts == (
         Fact("opset", "11 → 17", new=True),
         Fact("ai.onnx.ml", "1 → 3", new=True),
         Fact("IR version", "8"),
         Fact("nodes", "2,000 → 900", new=True),
-        Fact("size", "1 B"),
+        Fact("file", "1 B"),
         Fact("changed nodes", "0"),
     )
     assert "ai.onnx.ml" not in [fact.label for fact in page(report(side(11, ml=1), side(17, ml=1))).facts]
@@ -72,7 +73,7 @@ def test_runs_in_other_runtimes_are_notes() -> None:
         Note("failed", "tract 1: the result is right"),
     )
     assert page(report(side(11), side(17))).proved_in == ()
-    assert "Run in other runtimes" in model_page(report(side(11), side(17), proved_in=proofs), sizes=None)
+    assert "Run in other runtimes" in model_page(report(side(11), side(17), proved_in=proofs))
 
 
 def test_runs_at_other_sizes_are_notes() -> None:
@@ -100,7 +101,7 @@ def test_anchors_are_distinct_html_ids_for_any_name() -> None:
 
 
 def test_a_page_shows_the_whole_report(report: dict[str, Any]) -> None:
-    page = model_page(report, sizes=("1 B", "2 B"))
+    page = model_page({**report, "file_bytes": {"before": 1, "after": 2}})
 
     for change in report["changes"]:
         assert change["node"] in page

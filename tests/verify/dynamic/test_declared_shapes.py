@@ -90,3 +90,16 @@ def test_copies_of_an_item_fill_every_batched_input():
     assert copies["x"].tolist() == [[2, 3]] * 3
     assert copies["h"].tolist() == [[1] * 3, [4] * 3, [7] * 3]
     assert copies["w"] is alone["w"]
+
+
+def test_an_output_is_held_to_its_expression():
+    model = net("(float[N,3] x) => (float[A,3] y) { y = Concat<axis=0>(x, x) }")
+    values = {"y": np.zeros((4, 3), np.float32)}
+    declared = model.graph.output[0].type.tensor_type.shape.dim[0]
+    declared.dim_param = "2*N"
+    assert undeclared_shape(model, values, {"N": 2}) is None
+    declared.dim_param = "3*N"
+    assert undeclared_shape(model, values, {"N": 2}) == (
+        "y",
+        "axis 0 of output 'y' is declared as 3*N, which is 6 here, and has length 4",
+    )

@@ -22,7 +22,7 @@ def arrays(model: Runnable) -> dict[str, np.ndarray]:
     graph = model.proto().graph
     constants = {node.output[0]: node.attribute[0].t for node in graph.node if node.op_type == "Constant"}
     return {
-        name: numpy_helper.to_array(tensor, str(model.external_data_folder or ""))
+        name: numpy_helper.to_array(model.inlined(tensor))
         for name, tensor in ({t.name: t for t in graph.initializer} | constants).items()
     }
 

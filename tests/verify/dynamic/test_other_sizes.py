@@ -62,3 +62,21 @@ def test_a_model_that_runs_at_one_other_size_only_is_refused_with_the_sizes_trie
     assert f"the model does not run with T = {tried}" in proof.reason
     assert proof.blocker is not None
     assert proof.blocker.node == "add"
+
+
+def test_sizes_that_must_divide_by_a_stride_are_said_as_steps():
+    text = """(float[1,1,H] x) => (float[1,1,H] y) <float[1,1,8] w, float[1,1,8] v> {
+        c = Conv<strides=[8]>(x, w) u = ConvTranspose<strides=[8]>(c, v) y = Add(x, u) }"""
+    ones = [[[0.5] * 8]]
+    proof = prove(net(text.replace("<float[1,1,8] w, float[1,1,8] v>", ""), w=ones, v=ones), {"H": 16}, ())
+    assert proof.holds, proof.reason
+    assert any("it does at 48 and 80, in steps of 8" in note for note in proof.notes), proof.notes
+
+
+def test_the_largest_size_is_said_where_larger_ones_fail():
+    text = "(float[T] x) => (float[T] y) { s = Shape(x) z = Constant<value = int64[1] {0}>() q = Slice(p, z, s) y = Add(x, q) }"
+    proof = prove(net(text, p=[0.5] * 20), {"T": 9}, ())
+    assert not proof.holds or any("it does up to 20" in note for note in proof.notes)
+    longer = prove(net(text, p=[0.5] * 50), {"T": 9}, ())
+    assert longer.holds, longer.reason
+    assert any("it does up to 50" in note for note in longer.notes) or not longer.notes

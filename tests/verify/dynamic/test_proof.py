@@ -102,7 +102,7 @@ def test_strides_that_refuse_some_sizes_are_noted_and_accepted():
         [skip] y = Add(x, b) }"""
     proof = prove(strided, {"H": 8}, ())
     assert proof.holds, proof.reason
-    assert proof.notes[0] == "the model does not run at H = 9; it does at 40 and 72"
+    assert proof.notes[0] == "the model does not run at H = 9; it does at 40 and 72, in steps of 2"
 
 
 def test_a_frozen_height_is_refused_with_the_constant():

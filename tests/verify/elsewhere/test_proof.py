@@ -32,11 +32,16 @@ _LIMITS = Limits(20.0)
         ("OFF=1", "FAIL", "lost"),
         ("REFUSE", "REFUSE", "refused"),
         ("", "AXIS", "worse"),
+        ("", "LACK", "unknown"),
+        ("LACK", "OFF=1", "unknown"),
     ],
 )
 def test_outcomes(faulty, saved, before, after, outcome):
     (proof,) = prove_in([faulty], saved(RELU, before), saved(RELU, after), limits=_LIMITS, isolated=False)
     assert proof.outcome == outcome, proof.text
+    if outcome == "unknown":
+        assert "out of memory" in proof.text
+        assert "--memory-limit allows more memory" in proof.text
     assert proof.passed == (outcome in ("right", "gained", "mended", "alike"))
     assert (proof.asked, proof.runtime) == ("faulty", "Faulty 2.3.4")
 

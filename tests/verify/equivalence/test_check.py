@@ -11,6 +11,7 @@ import pytest
 from onnx import helper
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.model.weights import Weights
 from onnx_migrate.verify import Feed, Feeds, Kind, Runnable, Tolerance, verify
 from onnx_migrate.verify.equivalence import feed_search
 from onnx_migrate.verify.equivalence.check import Task
@@ -140,7 +141,11 @@ def test_external_data_may_be_inside_the_onnx_file_itself(tmp_path):
     tensor.data_location = onnx.TensorProto.EXTERNAL
     for key, value in (("location", path.name), ("offset", str(offset)), ("length", "16")):
         tensor.external_data.add(key=key, value=value)
-    check(Runnable(path), Runnable(structure=model.SerializeToString(), folder=tmp_path), Kind.VERIFIED)
+    check(
+        Runnable(path),
+        Runnable(structure=model.SerializeToString(), weights=Weights(tmp_path)),
+        Kind.VERIFIED,
+    )
 
 
 def test_the_users_inputs_and_recorded_outputs_are_compared():
@@ -314,3 +319,15 @@ def test_it_runs_in_whatever_process_it_is_called():
     task = Task(runnable(RELU), runnable(RELU), None, None, False, False, None, Tolerance(), 0)
     assert check_task(task).kind is Kind.VERIFIED
     assert check_task(task).seconds == 0, "the parent measures"
+
+
+def test_a_result_is_loaded_though_the_original_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onnx_migrate.verify.equivalence.check.why_not_run", lambda *_: "it never ends")
+    text = "(float[2] x) => (float[2] y) { y = %s (x) }"
+    before, after = (Runnable(structure=net(text % name).SerializeToString()) for name in ("Relu", "Nothing"))
+
+    found = verify(before, after, isolated=False)
+
+    assert found.load is not None
+    assert found.kind is Kind.DIFFERS
+    assert verify(before, before, isolated=False).kind is Kind.UNVERIFIED

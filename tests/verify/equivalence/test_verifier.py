@@ -41,6 +41,14 @@ def test_running_out_of_time_is_unverified():
     assert "--timeout" in found.reason
 
 
+@pytest.mark.parametrize("sent", ["SIGTERM", "SIGINT", "SIGKILL"])
+def test_a_signal_from_outside_says_nothing_of_the_model(monkeypatch, sent):
+    monkeypatch.setattr(isolate, "run", lambda *_, **__: isolate.Crashed(sent, stage="result: running"))
+    found = verify(runnable(RELU), runnable(RELU))
+    assert found.kind is Kind.UNVERIFIED
+    assert f"the process was ended from outside ({sent})" in found.reason
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the crash is of x86 Linux")
 def test_after_a_crash_on_one_length_others_are_tried():
     """ONNX Runtime divides integers by zero, which ends the process, at length 7: the first that is tried."""
@@ -50,3 +58,27 @@ def test_after_a_crash_on_one_length_others_are_tried():
     found = verify(divides, divides)
     assert found.kind is Kind.VERIFIED
     assert 7 not in dict(found.feeds[0].shapes)["x"][1:]
+
+
+FRUGAL = "(float[1024] x) => (float[1024] y) { y = Abs (x) }"
+LAVISH = """(float[1024] x) => (float[1024] y) <int64[2] shape = {100000, 1024}, int64[1] axis = {0}> {
+    e = Expand (x, shape) a = Abs (e) y = ReduceMax <keepdims = 0> (a, axis) }"""
+"""The same numbers, by way of 400 MB."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory")
+@pytest.mark.parametrize("strict", [False, True], ids=["rounding", "exact"])
+@pytest.mark.parametrize(
+    ("one", "other", "step"), [(FRUGAL, LAVISH, "result: running"), (LAVISH, FRUGAL, "original: running")]
+)
+def test_a_lack_of_memory_says_nothing_of_the_numbers(one, other, step, strict):
+    """Of the result alone, or of the original alone."""
+    given = [runnable(text, opset=18) for text in (one, other)]
+    found = verify(
+        *given, exact=given[1] if strict else None, strict=strict, limits=isolate.Limits(60.0, 400 << 20)
+    )
+    assert found.kind is Kind.UNVERIFIED
+    assert found.reason.startswith("out of memory (limit 0.39 GB): ")
+    assert f"in the step '{step}" in found.reason
+    assert found.reason.endswith("; --memory-limit allows more memory")
+    assert found.comparable == (other == LAVISH)

@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 from onnx_migrate.isolate import Limits
+from onnx_migrate.model.weights import Weights
 from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.evaluators import EvaluationError, foreign
 from onnx_migrate.verify.evaluators.foreign import TITLES, Foreign, ForeignProcess, NotInstalled, Place
@@ -95,7 +96,7 @@ def test_weights_outside_the_file_are_written_into_it(place, tmp_path):
     model = net("(float[N,4] x) => (float[N,4] y) { y = Add(x, w) }", w=[1.0, 2, 3, 4])
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
     structure = onnx.load(tmp_path / "m.onnx", load_external_data=False).SerializeToString()
-    with Foreign(Runnable(structure=structure, folder=tmp_path), place) as evaluator:
+    with Foreign(Runnable(structure=structure, weights=Weights(tmp_path)), place) as evaluator:
         written = onnx.load(evaluator._path, load_external_data=False)
         folder = evaluator._path.parent
     assert onnx.numpy_helper.to_array(written.graph.initializer[0]).tolist() == [1, 2, 3, 4]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from onnx_migrate.verify import evaluators
 from onnx_migrate.verify.evaluators import LEVELS, REFERENCE, open_model
-from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, one_line
+from onnx_migrate.verify.evaluators.interface import (
+    EvaluationError,
+    Evaluator,
+    one_line,
+    raise_if_out_of_memory,
+)
 from tests.verify.harness import RELU, runnable
 
 
@@ -54,3 +61,28 @@ def test_a_runtime_in_a_file_of_its_own_is_found(tmp_path, monkeypatch):
 def test_long_messages_are_cut():
     assert one_line("a\n  b") == "a b"
     assert len(one_line("x" * 1000)) == 400
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("here"), RuntimeError("Failed to allocate memory for requested buffer of size 9")]
+)
+def test_a_lack_of_memory_is_not_an_error_of_the_model(error):
+    with pytest.raises(MemoryError, match=str(error)):
+        raise_if_out_of_memory(error)
+    with pytest.raises(MemoryError, match="in words"):
+        raise_if_out_of_memory(error, "in words")
+    raise_if_out_of_memory(RuntimeError("Invalid shape"))
+
+
+@pytest.mark.parametrize("configuration", [*LEVELS, REFERENCE])
+def test_a_runtime_that_lacks_memory_raises_that(configuration, monkeypatch):
+    model = open_model(runnable(RELU), configuration)
+
+    def lacking(*args, **more):
+        raise RuntimeError("std::bad_alloc")
+
+    monkeypatch.setattr(
+        model, "_session" if configuration in LEVELS else "_evaluator", SimpleNamespace(run=lacking)
+    )
+    with pytest.raises(MemoryError):
+        model.run({"x": np.zeros((1, 4), np.float32)})

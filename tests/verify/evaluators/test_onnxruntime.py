@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 from onnx_migrate.verify.evaluators import EvaluationError
-from onnx_migrate.verify.evaluators.onnxruntime import LOADERS, OPTIMIZED, UNOPTIMIZED, OnnxRuntime
+from onnx_migrate.verify.evaluators.onnxruntime import (
+    LOADERS,
+    OPTIMIZED,
+    UNOPTIMIZED,
+    OnnxRuntime,
+    without_source_locations,
+)
 from tests.verify.harness import RELU, runnable
 
 
@@ -70,3 +78,12 @@ def test_without_optimisation_weights_are_not_packed():
         OnnxRuntime(runnable(RELU), optimize=True)._session.get_session_options().get_session_config_entry(
             entry
         )
+
+
+def test_a_message_with_a_name_of_megabytes_takes_no_time():
+    start = time.perf_counter()
+    for name in ("n" * 8_000_000, "a/onnxruntime/b:1 ( " * 400_000, "only *guarantees* " * 400_000):
+        text = without_source_locations(f"[ONNXRuntimeError] : 1 : FAIL : Node ({name}) Op (Relu) is wrong")
+        assert text.startswith("Node (")
+    assert "Op (Relu) is wrong" in without_source_locations(f"Node ({'n' * 8_000_000}) Op (Relu) is wrong")
+    assert time.perf_counter() - start < 20

@@ -41,3 +41,15 @@ def test_a_run_that_takes_too_long_ends(monkeypatch):
     with pytest.raises(EvaluationError, match="too slow for it") as caught:
         model.run({"x": np.zeros(2, np.float32)})
     assert caught.value.limit
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_before_opset_7_a_slope_is_of_a_channel(called):
+    body = "{ y = PRelu(x, s) }"
+    weights = "<float[2] s = {1.0, 2.0}>"
+    function = '<domain: "d", opset_import: ["": 6]> f (x, s) => (y) ' + body if called else ""
+    text = f"""<ir_version: 10, opset_import: ["": 6, "d": 1]> g (float[1,2,1,2] x) => (float[1,2,1,2] y) {weights}
+        {"{ y = d.f (x, s) }" if called else body} {function}"""
+    given = Runnable(structure=onnx.parser.parse_model(text).SerializeToString())
+    y = Reference(given).run({"x": -np.ones((1, 2, 1, 2), np.float32)})["y"]
+    assert y.reshape(-1).tolist() == [-1, -1, -2, -2]

@@ -62,7 +62,7 @@ def test_external_data_is_found_in_the_folder_of_the_file(tmp_path):
     model = net("(float[4] x) => (float[4] y) { y = Add(x, w) }", w=[1.0, 2, 3, 4])
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
     whole = Runnable(tmp_path / "m.onnx")
-    assert whole.external_data_folder == tmp_path
+    assert whole.external_data.folder == tmp_path
     again = whole.with_structure(whole.proto())
     assert open_model(again, UNOPTIMIZED).run({"x": np.zeros(4, np.float32)})["y"].tolist() == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="path or a structure"):

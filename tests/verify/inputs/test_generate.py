@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.verify.inputs import generate
+from onnx_migrate.verify.inputs.constraints.ranges import Range
 from onnx_migrate.verify.inputs.generate import generate_feed
 from onnx_migrate.verify.inputs.sizes import size_choices
 from tests.verify.harness import net
@@ -40,6 +42,12 @@ def test_initializers_are_not_fed():
 
 def test_what_does_not_fit_memory_is_not_generated():
     assert generated("(float[100000,100000] x) => (float[100000,100000] y) { y = Relu (x) }") is None
+
+
+def test_many_inputs_that_do_not_fit_memory_together_are_not_generated():
+    inputs = ", ".join(f"float[1000,1000] x{i}" for i in range(200))
+
+    assert generated(f"({inputs}) => (float[1000,1000] y) {{ y = Relu(x0) }}") is None
 
 
 def test_each_distribution_has_its_range():
@@ -81,3 +89,8 @@ def test_a_sequence_has_three_tensors_and_a_map_is_refused():
     assert len(generated("(seq(float[4]) s) => (float[N] y) { y = ConcatFromSequence<axis=0>(s) }")["s"]) == 3
     with pytest.raises(UsageError, match="'m' is neither a tensor nor a sequence"):
         generated("(map(int64, float) m) => (float[N] y) { y = ai.onnx.ml.CastMap(m) }")
+
+
+def test_integers_of_which_none_is_accepted_are_generated_all_the_same(monkeypatch):
+    monkeypatch.setattr(generate, "input_ranges", lambda model, shapes: {"i": Range(0, -1)})
+    assert generated("(int64[2] i) => (int64[2] y) { y = Neg(i) }")["i"].shape == (2,)

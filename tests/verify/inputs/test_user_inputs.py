@@ -58,3 +58,41 @@ def test_test_data_sets_are_feeds_of_their_own_and_positions_are_checked(tmp_pat
     assert feeds[1].inputs["#0"][0, 0] == 2
     with pytest.raises(UsageError, match="input 2 does not exist; the model has 2"):
         check_feed(net(ADD), Feed("mine", {"#2": X}))
+
+
+def test_arrays_lists_and_tensors_are_read_as_the_inputs_are_declared():
+    feeds = Feeds.of([{"x": X.tolist(), "n": N}, {"x": numpy_helper.from_array(X), "n": [1, 1]}])
+
+    assert [feed.name for feed in feeds.sets] == ["input_data 0", "input_data 1"]
+    for feed in feeds.sets:
+        checked = check_feed(net(ADD), feed)
+        assert (checked.inputs["x"].dtype, checked.inputs["n"].dtype) == (np.float32, np.int64)
+        assert np.array_equal(checked.inputs["x"], X)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"x": X.astype(np.float64), "n": N},
+            r"input_data: input 'x' is float64\[2, 3\], expected float\[2, 3\]",
+        ),
+        (
+            {"x": [[1.0], [1.0, 2.0]], "n": N},
+            "input_data: input 'x' is a list, which NumPy cannot read as an array",
+        ),
+        ({"y": X}, "no value for input 'x'"),
+    ],
+)
+def test_arrays_that_do_not_fit_say_what_was_expected(given, message):
+    with pytest.raises(UsageError, match=message):
+        check_feed(net(ADD), Feeds.of(given).sets[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [([], "list and has no inputs"), (iter([X]), "list_iterator"), (["x"], "list")]
+)
+def test_input_data_is_a_dict_a_list_of_dicts_or_a_path(given, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        Feeds.of(given)
+    assert caught.value.code == "input-data"

@@ -68,6 +68,8 @@ def _plain(value: Any) -> Any:
 
 def _words(error: Exception) -> str:
     text = str(error).strip() or type(error).__name__
+    if isinstance(error, MemoryError):
+        return "MemoryError: " + text  # the words alone may not say that it is a lack of memory
     # RKNN's errors are whole tracebacks, of which the last line says what is wrong.
     return text.splitlines()[-1].strip() if text.startswith("Traceback (most recent call last)") else text
 

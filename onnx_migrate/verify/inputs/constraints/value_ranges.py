@@ -85,7 +85,8 @@ class _Trace:
                     yield from self._follow(output, seen, depth + 1)
             elif index >= 2 and node.op_type == "Loop":
                 for _, _, body in subgraphs(node):
-                    yield from self._follow(body.input[index].name, seen, depth + 1)
+                    for inner in body.input[index : index + 1]:  # a body that is not valid has fewer
+                        yield from self._follow(inner.name, seen, depth + 1)
             elif self._facts.element_type(name) in _INTEGERS or self._facts.shape(name) == ():
                 for output in node.output[:1]:
                     for behind in self._follow(output, seen, depth + 1):

@@ -7,8 +7,10 @@ from functools import cache
 from typing import Any
 
 import onnx
-from onnx import checker, defs, helper, shape_inference
+from onnx import defs
 
+from onnx_migrate.analysis.inference.node_outputs import infer_node_outputs
+from onnx_migrate.analysis.onnx_inference import InferenceError
 from onnx_migrate.spec.schema import is_onnx
 
 from .data_propagation import complete_outputs
@@ -16,8 +18,6 @@ from .dims import Assignments, Dim
 from .value import Value
 
 __all__ = ["ShapeConflict", "infer"]
-
-_ERRORS = (shape_inference.InferenceError, checker.ValidationError, RuntimeError, ValueError)
 
 
 class ShapeConflict(Exception):
@@ -52,12 +52,12 @@ def infer(
     )
     try:
         found = [_infer(schema, inferred, inputs, imports, ir_version, 0)]
-    except _ERRORS:
+    except InferenceError:
         return unknown  # not because of the sizes
     try:
         others = range(1, assignments.count if not invariant else 1)
         found += [_infer(schema, inferred, inputs, imports, ir_version, assignment) for assignment in others]
-    except _ERRORS as error:
+    except InferenceError as error:
         raise ShapeConflict(" ".join(str(error).removeprefix("[ShapeInferenceError]").split())) from error
     found = found * assignments.count if invariant else found
     outputs = [_value_of(name, found, inputs) for name in node.output]
@@ -73,9 +73,6 @@ _INFERRED_AS = {
     "MeanVarianceNormalization": "Identity",
 }
 """Operators whose outputs onnx does not infer for a single node, in some versions, and others of the same inference."""
-
-_LOOKS_UP_ALL = tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 18)
-"""Whether the installed onnx looks up the types of inputs that are left out too, and fails."""
 
 
 def _infer(
@@ -95,22 +92,7 @@ def _infer(
             tensor = value.tensor_in(assignment)
             if tensor is not None:
                 data[name] = tensor
-    if "" in node.input and _LOOKS_UP_ALL:
-        # As shape_inference.infer_node_outputs does, which also asks for the type of an input that is left out.
-        inferred = schema._infer_node_outputs(
-            node.SerializeToString(),
-            {name: type_.SerializeToString() for name, type_ in types.items()},
-            {name: tensor.SerializeToString() for name, tensor in data.items()},
-            {},
-            dict(imports),
-            ir_version,
-        )
-        return {name: onnx.TypeProto.FromString(type_) for name, type_ in inferred.items()}
-    opsets = [helper.make_opsetid(domain, version) for domain, version in imports.items()]
-    found: dict[str, onnx.TypeProto] = shape_inference.infer_node_outputs(
-        schema, node, types, data, opset_imports=opsets, ir_version=ir_version
-    )
-    return found
+    return infer_node_outputs(schema, node, types, data, imports, ir_version)
 
 
 @cache

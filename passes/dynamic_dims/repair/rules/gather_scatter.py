@@ -70,6 +70,8 @@ def scatter_nd(context: NodeContext) -> None:
     for axis, dim in enumerate(update_dims[lead:], lead):
         if context.assignments.carries_batch(dim):
             expand_operand(context, 0, depth + axis - lead, dim)
+    if not data_dims or len(update_dims) < max(lead, 1):
+        return  # not valid, or one number
     first_axes = (*data_dims[:1], *update_dims[:1])
     batch = next((dim for dim in first_axes if context.assignments.carries_batch(dim)), None)
     if batch is None or batch.frozen != 1 or lead < 1 or depth < 1:
@@ -155,7 +157,7 @@ def _refuse_precomputed(context: NodeContext, dim: Dim | None) -> None:
 
 def _tile_rows(context: NodeContext, axis: int, along: Dim, data: Sequence[Array]) -> None:
     """Tile the rows of one item if the indices, computed for all items, run past them."""
-    if any(not indices.size for indices in data):
+    if not along.frozen or any(not indices.size for indices in data):
         return
     repeats = tuple(int(indices.max()) // along.frozen + 1 for indices in data)
     batch = Dim(repeats)

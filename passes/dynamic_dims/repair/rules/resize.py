@@ -80,7 +80,9 @@ def resize(context: NodeContext) -> None:
     # Other values may have these lengths under the assignments, and differ from the partner's at odd sizes.
     prefer = [name for _, name in partner.values()]
     if context.rw.input(2):
-        context.set_input(2, "", "by sizes instead of scales")
+        # Below opset 13 scales are required, and empty ones say that there are none.
+        none = "" if context.rw.version >= 13 else context.rw.constant(np.zeros(0, np.float32), "no_scales")
+        context.set_input(2, none, "by sizes instead of scales")
     context.write_shape(3, entries, f"sizes {context.text(sizes)} → {context.text(entries)}", prefer)
 
 

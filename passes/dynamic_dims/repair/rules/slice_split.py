@@ -22,6 +22,12 @@ def slice_(context: NodeContext) -> None:
     starts, ends = context.integers(1), context.integers(2)
     if x is None or x.dims is None or starts is None or ends is None:
         return
+    if starts.ndim != 1 or starts.shape != ends.shape:
+        context.rw.refuse(
+            f"it has {starts.size} starts and {ends.size} ends, of {starts.ndim} and {ends.ndim} axes",
+            code="invalid-node",
+            hint="each start needs an end",
+        )
     axes, steps = context.integers(3), context.integers(4)
     if (context.rw.input(3) and axes is None) or (context.rw.input(4) and steps is None):
         return

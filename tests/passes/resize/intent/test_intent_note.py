@@ -41,7 +41,7 @@ def test_the_distance_on_the_recorded_inputs(source: int, opset: int, inputs: Pa
     assert ("at opset 11 or newer" in note.message) == (opset < 11)
     assert note.severity == "info"
     assert report.verification is not None
-    assert report.verification["grade"] == "bit-identical"
+    assert report.verification.grade == "bit-identical"
 
 
 def test_the_distance_is_that_of_what_the_option_writes() -> None:
@@ -112,4 +112,4 @@ def test_the_numbers_after_the_option_are_compared_with_what_is_said(inputs: Pat
         "After resize_intent, output 'y' differs by up to 2.25 of 3.79 on the verifier's inputs"
     )
     assert report.verification is not None
-    assert report.verification["compared_with"] == "the model after resize_intent"
+    assert report.verification.compared_with == "the model after resize_intent"

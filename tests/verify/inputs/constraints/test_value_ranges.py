@@ -52,3 +52,10 @@ def test_an_input_is_followed_into_functions_and_branches():
     ranges = input_ranges(onnx.parser.parse_model(text))
     assert ranges["ids"].high == 2
     assert ranges["x"].low > 0
+
+
+def test_a_loop_whose_body_has_fewer_inputs_is_not_followed_into_it():
+    model = net("""(int64[2] i) => (int64[2] y) <int64 n = {2}, bool t = {1}> { y = Loop(n, t, i) <body = b
+        (int64 k, bool c, int64[2] v) => (bool d, int64[2] w) { d = Identity(c) w = Neg(v) }> }""")
+    del model.graph.node[0].attribute[0].g.input[2]
+    assert "i" not in input_ranges(model, {"i": (2,)})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
+from onnx_migrate import migrate
 from onnx_migrate.errors import CannotMigrate
 from tests.harness import model, run
+from tests.support.paths import FIXTURES
 from tests.support.repairs import check_items, repaired, text
 
 RESIZE = 'Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">'
@@ -96,3 +99,11 @@ def test_a_pooled_map_keeps_its_sizes_where_only_the_batch_varies() -> None:
     _, reasons = check_items(source, {"x": 0}, [0])
 
     assert reasons == ["sizes [1, 1, 4, 6] → scales [1.0, 1.0, 4.0, 6.0]"]
+
+
+def test_sizes_below_opset_13_keep_empty_scales() -> None:
+    """Resize-11 requires scales; PyTorch writes both as soon as sizes are given."""
+    source = onnx.load(FIXTURES / "resize_bilinear_opset11.onnx")
+    result = migrate(source, opset=12, dynamic_batch=True, simplify=False, isolated=False)
+    assert result.report.verification is not None
+    assert result.report.verification.kind.value == "verified"

@@ -1,0 +1,136 @@
+"""The values of a configuration file, checked as those of the command line; errors name the file and the line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+__all__ = ["line_of", "options_of"]
+
+_OF_THE_CALL = {
+    "model", "sources", "output", "output_option", "out_dir", "in_place", "check", "dry_run", "diff", "depfile",
+    "resume", "json_lines", "as_json", "verbose", "quiet", "config", "trust_config", "no_simplify", "no_verify", "html",
+}  # fmt: skip
+"""Parameters of one call, such as paths, which a config file cannot set."""
+
+_ONLY_OF_BATCH = ("jobs", "fail-fast")
+"""Keys that other commands pass over, so that one file serves them all."""
+
+
+def options_of(
+    table: Mapping[str, Any], path: Path, context: click.Context, override: int | None = None
+) -> dict[str, Any]:
+    """Return the options of a table by parameter name, as click takes them; `override` counts the overrides.
+
+    Raises click.UsageError for an unknown key, and for a value that the option does not take.
+    """
+    known = {
+        name.lstrip("-"): parameter
+        for parameter in context.command.params
+        if isinstance(parameter, click.Option) and parameter.name not in _OF_THE_CALL
+        for name in parameter.opts
+        if name.startswith("--")
+    }
+    found = {}
+    for key, value in table.items():
+        name = key.replace("_", "-")
+        parameter = known.get(name)
+        if parameter is None and name in _ONLY_OF_BATCH:
+            continue
+        try:
+            if parameter is None:
+                raise click.UsageError(
+                    _no_table(key, path) if isinstance(value, dict) else _unknown(name, known)
+                )
+            found[str(parameter.name)] = _value(name, value, parameter, path, context)
+        except click.UsageError as error:
+            raise click.UsageError(f"{path}{line_of(path, key, override)}: {error.message}") from error
+    return found
+
+
+def line_of(path: Path, key: str, override: int | None = None) -> str:
+    """Return the line in which a key is set, as in ", line 3"; "" if it is not found."""
+    table, inside = -1, path.name != "pyproject.toml"
+    for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
+        head = re.match(r"\s*(\[\[?)\s*([^\]]+?)\s*\]", line)
+        if head:
+            name = head[2].replace('"', "").removeprefix("tool.onnx-migrate").removeprefix(".")
+            table += head[1] == "[[" and name == "override"
+            inside = name in ("", "override")
+        elif (
+            inside
+            and override == (None if table < 0 else table)
+            and re.match(rf"""\s*["']?{re.escape(key)}["']?\s*=""", line)
+        ):
+            return f", line {number}"
+    return ""
+
+
+def _unknown(key: str, known: Mapping[str, Any]) -> str:
+    close = get_close_matches(key, known, 1)
+    meant = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(known))}"
+    return f"unknown option {key}; {meant}"
+
+
+def _no_table(key: str, path: Path) -> str:
+    place = "under [tool.onnx-migrate]" if path.name == "pyproject.toml" else "at the top of the file"
+    return f"there is no table [{key}]; options stand {place}"
+
+
+def _value(key: str, value: Any, parameter: click.Option, path: Path, context: click.Context) -> Any:
+    """Return the value of an option as click takes it. Raises click.UsageError."""
+    value = _as_on_command_line(key, value, path)
+    if parameter.is_flag != isinstance(value, bool) or isinstance(value, dict):
+        raise click.UsageError(
+            f"{key} must be {'true or false' if parameter.is_flag else 'a text or number'}, not {value!r}"
+        )
+    if isinstance(value, list) and not parameter.multiple:
+        raise click.UsageError(f"{key} takes one value, not a list")
+    given = [str(item) for item in (value if isinstance(value, list) else [value])]
+    if value is not None and not parameter.is_flag:
+        try:
+            for item in given:
+                parameter.type.convert(item, parameter, context)
+        except click.BadParameter as error:
+            raise click.UsageError(f"{key}: {error.message}") from error
+    return given if parameter.multiple else value
+
+
+def _as_on_command_line(key: str, value: Any, path: Path) -> Any:
+    """Return what the command line would be given for a value: words for true and false, paths from the working folder."""
+    if isinstance(value, bool):
+        words = {"simplify": ("no", "auto"), "verify": ("off", "auto"), "dynamic-batch": (None, "N")}
+        return words[key][value] if key in words else value
+    if isinstance(value, dict) and key == "dynamic":
+        return [json.dumps(value)]
+    if isinstance(value, dict) and key == "fix":
+        return [
+            f"{name}:{','.join(map(str, size))}" if isinstance(size, list) else f"{name}={size}"
+            for name, size in value.items()
+        ]
+    if key == "input-data" and isinstance(value, str):
+        return str(path.parent / value)
+    each = {"prove-in": _place, "for": _target, "ort-library": _library}.get(key)
+    return [each(item, path) for item in (value if isinstance(value, list) else [value])] if each else value
+
+
+def _target(value: Any, path: Path) -> Any:
+    """Return a value of `for`; the file of a target is relative to the config file."""
+    return str(path.parent / value) if isinstance(value, str) and ".toml" in value else value
+
+
+def _library(value: Any, path: Path) -> Any:
+    """Return a value of `ort-library`, which is relative to the config file."""
+    return str(path.parent / Path(value).expanduser()) if isinstance(value, str) else value
+
+
+def _place(value: Any, path: Path) -> Any:
+    """Return a value of `prove-in`; the folder of a runtime is relative to the config file."""
+    name, given, folder = value.partition("@") if isinstance(value, str) else (value, "", "")
+    return f"{name}@{path.parent / Path(folder).expanduser()}" if given else value

@@ -1,0 +1,173 @@
+"""The groups in which `--help` shows the options of a command, each with an example."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import rich_click as click
+
+__all__ = ["Command", "OptionGroup", "format_help_text", "groups_of", "in_panels"]
+
+_STYLE = click.RichHelpConfiguration(
+    theme="default-slim",
+    options_table_column_types=["opt_all_metavar", "help"],
+    options_table_help_sections=["help", "default"],
+    append_metavars_help_string="{}",
+    panel_inline_help_in_title=False,
+    style_options_panel_help_style="",
+)
+"""Without frames, and with the value beside the option, so that 80 columns leave room for the help."""
+
+
+@dataclass(frozen=True)
+class OptionGroup:
+    """Options that belong together, by the long form of their name, and for some commands what follows `onnx-migrate`."""
+
+    title: str
+    options: tuple[str, ...]
+    examples: Mapping[str, str] = field(default_factory=dict)
+
+
+_GROUPS = (
+    OptionGroup(
+        "What to reach",
+        ("--opset", "--for", "--no-lower", "--ir-version", "--keep-ir", "--drop-training"),
+        {
+            "migrate": "model.onnx out.onnx --for tensorrt==8.6",
+            "batch": "batch models --out-dir out --opset 17",
+            "inspect": "inspect model.onnx --for all",
+        },
+    ),
+    OptionGroup(
+        "Dynamic and fixed dims",
+        ("--dynamic", "--dynamic-batch", "--fix"),
+        {
+            "migrate": "model.onnx out.onnx --dynamic x:N,3,H,W",
+            "batch": "batch models --out-dir out --dynamic-batch",
+        },
+    ),
+    OptionGroup(
+        "Where the results go",
+        (
+            "--output", "--out-dir", "--in-place", "--save-as-external-data", "--check", "--dry-run", "--diff", "--depfile",
+            "--html", "--json-lines", "--json", "--verbose", "--quiet",
+        ),
+        {
+            "migrate": "model.onnx out.onnx --html report.html",
+            "batch": "batch models --out-dir out --json-lines report.jsonl",
+            "inspect": "inspect model.onnx --json",
+            "explain": "explain Resize --json",
+            "verify": "verify a.onnx b.onnx --json",
+        },
+    ),
+    OptionGroup(
+        "Verification",
+        (
+            "--verify", "--no-verify", "--exact", "--input-data", "--rtol", "--atol", "--seed", "--in", "--prove-in",
+            "--ort-library",
+        ),
+        {
+            "migrate": "model.onnx out.onnx --verify=require --input-data images.npz",
+            "batch": "batch models --out-dir out --prove-in openvino",
+            "verify": "verify a.onnx b.onnx --input-data images.npz --rtol 1e-3",
+        },
+    ),
+    OptionGroup(
+        "How the model is rewritten",
+        (
+            "--simplify", "--no-simplify", "--resize-form", "--resize-intent", "--keep", "--keep-initializers-as-inputs",
+            "--pass", "--adapters", "--without",
+        ),
+        {
+            "migrate": "model.onnx out.onnx --no-simplify --resize-form=sizes",
+            "batch": "batch models --out-dir out --pass mypasses:quantise",
+        },
+    ),
+    OptionGroup(
+        "How it runs",
+        (
+            "--jobs", "--resume", "--fail-fast", "--timeout", "--memory-limit", "--scheduler", "--config", "--trust-config",
+            "--version", "--help",
+        ),
+        {
+            "migrate": "model.onnx out.onnx --timeout 60 --memory-limit 8",
+            "inspect": "inspect model.onnx --for all --timeout 60",
+            "batch": "batch models --out-dir out --resume --jobs 4",
+        },
+    ),
+)  # fmt: skip
+
+
+def format_help_text(command: click.Command, _context: click.Context, formatter: Any) -> None:
+    """Write the help text paragraph by paragraph, with an empty line between, and after \\b line by line."""
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        marked = paragraph.startswith("\b\n")
+        text = paragraph[2:] if marked else textwrap.fill(" ".join(paragraph.split()), formatter.width)
+        formatter.write(f"{text}\n")
+
+
+class Command(click.RichCommand):
+    """A command of onnx-migrate."""
+
+    format_help_text = format_help_text  # type: ignore[assignment]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments. Raises click.UsageError, in words that say what may be given."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            said = message = error.format_message()
+            for words, meant in _WORDS.items():
+                message = message.replace(words, meant)
+            if message.startswith("Got unexpected extra argument"):
+                message = f"{message.rstrip('.')}: {_too_many(ctx)}"
+            if message == said:
+                raise
+            raise click.UsageError(message, ctx) from error
+
+
+_WORDS = {"a valid float range": "a number", "a valid integer range": "a whole number"}
+"""What click calls the values of options, and what readers do."""
+
+
+def _too_many(ctx: click.Context) -> str:
+    """Return what a command takes, and how to give it more."""
+    taken = " and ".join(
+        parameter.human_readable_name  # make_metavar takes other arguments before click 8.2
+        for parameter in ctx.command.params
+        if isinstance(parameter, click.Argument)
+    )
+    if ctx.command.name == "migrate":
+        return (
+            f"it takes {taken}; many models go to onnx-migrate batch, options begin with --, "
+            "and a release follows ==, as in --for tensorrt==8.6"
+        )
+    return f"it takes {taken or 'options only'}"
+
+
+def groups_of(command: click.Command) -> Iterator[tuple[OptionGroup, list[click.Option]]]:
+    """Return each group that has an option of the command, with these options in the group's order."""
+    options = {name: item for item in command.params if isinstance(item, click.Option) for name in item.opts}
+    for group in _GROUPS:
+        found = [options[name] for name in group.options if name in options]
+        if found:
+            yield group, found
+
+
+def in_panels(command: Any) -> Any:
+    """Show the options of a command in groups, in its help."""
+    command.context_settings["rich_help_config"] = _STYLE
+    for group, options in groups_of(command):
+        example = group.examples.get(str(command.name))
+        names = [max(option.opts, key=len) for option in options]
+        names += ["--help"] if "--help" in group.options else []
+        command.add_panel(
+            click.RichOptionPanel(
+                group.title, options=names, help=f"onnx-migrate {example}" if example else None
+            )
+        )
+    return command

@@ -1,0 +1,91 @@
+"""Limits of the command's own process: the time of each stage, memory, and the depth of recursion.
+
+Native code that may run for long has a child process, with limits of its own (isolate/). What is left here is Python, and native
+calls whose time and memory are in proportion to the file: a file may be made so that these are too much.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["limited"]
+
+_CHILDREN_HAVE_LIMITS = frozenset({"simplify", "verify", "prove", "saving", "download"})
+"""Stages without a time limit here: each of their child processes or transfers has one, and a disk may be slow."""
+
+_LEAST_SECONDS = 3.0
+"""The time that a stage has in any case, however little its child processes have: imports take some of it."""
+
+_LEAST_MEMORY = 1 << 30
+"""Bytes that this process may take in any case, however little its child processes may."""
+
+_AGAIN = 5.0
+"""Seconds after which the exception of a stage's time limit is raised again, where something has caught it."""
+
+
+class _Expired(BaseException):
+    """The time of a stage that takes a MigrateError for what it shall find out: that a model is refused."""
+
+
+@contextmanager
+def limited(seconds: float, memory: int | None, stage: str = "load") -> Iterator[Callable[[str], None]]:
+    """Limit the block: `seconds` for each stage, and `memory` bytes in all, where the system can.
+
+    The value is a function to call with the name of each further stage as it begins; "" ends the last. Raises MigrateError,
+    code `timed-out`, `out-of-memory` or `too-deep`, where the block reaches a limit.
+    """
+    from onnx_migrate.errors import MigrateError
+    from onnx_migrate.isolate import Limits
+    from onnx_migrate.isolate.limits import limit_memory, memory_limit
+
+    current, seconds = stage, max(seconds, _LEAST_SECONDS)
+
+    def expire(number: int, frame: FrameType | None) -> None:
+        error = MigrateError(
+            f"the stage {current!r} was not done after {seconds:g} s",
+            code="timed-out",
+            hint="--timeout allows more seconds",
+        )
+        raise _Expired(error) if current == "inspect" else error
+
+    def begin(name: str) -> None:
+        nonlocal current
+        current = name
+        if timed:
+            endless = not name or name in _CHILDREN_HAVE_LIMITS
+            signal.setitimer(signal.ITIMER_REAL, 0 if endless else seconds, _AGAIN)
+
+    timed = sys.platform != "win32" and threading.current_thread() is threading.main_thread()
+    if timed:
+        before = signal.signal(signal.SIGALRM, expire)
+    most = Limits.of(seconds, memory).memory
+    allowed = memory_limit()
+    if most is not None:
+        limit_memory(max(most, _LEAST_MEMORY))
+    begin(stage)
+    try:
+        yield begin
+    except _Expired as expired:
+        raise expired.args[0] from None
+    except MemoryError as error:
+        raise MigrateError(
+            f"the memory limit was reached in the stage {current!r}",
+            code="out-of-memory",
+            hint="--memory-limit allows more",
+        ) from error
+    except RecursionError as error:
+        raise MigrateError(
+            f"the model is nested too deeply for the stage {current!r}",
+            code="too-deep",
+            hint="inline its functions, or export it with fewer sub-graphs in sub-graphs",
+        ) from error
+    finally:
+        begin("")
+        if timed:
+            signal.signal(signal.SIGALRM, before)
+        limit_memory(allowed)

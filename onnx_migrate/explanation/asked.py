@@ -1,0 +1,118 @@
+"""Finds out what was asked for: a code, a step, an operator, a runtime or an error text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from onnx_migrate.explanation.error_text import Explanation, explanation_of, page_of
+from onnx_migrate.explanation.near import near_error_texts, near_names, operators_in
+from onnx_migrate.explanation.operators import OperatorSteps, known_steps, operator_steps, step_heading
+from onnx_migrate.explanation.runtime_rows import RuntimeRows, runtime_rows
+from onnx_migrate.report.codes import CODES
+from onnx_migrate.spec.error_texts import error_texts, find
+
+__all__ = ["Answer", "Unknown", "explain"]
+
+_SHORT = 80
+"""The longest text that may name a runtime, and be nothing but that name."""
+
+_OWN = re.compile(r"onnx-migrate: ([a-z]+(?:-[a-z]+)*): ")
+"""An error of this tool."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step does, under a heading."""
+
+    code: str
+    heading: str
+    doc: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was recognised. Of the four kinds, a text has one or several; a name has at least one."""
+
+    asked: str
+    codes: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    operator: OperatorSteps | None = None
+    runtime: RuntimeRows | None = None
+    errors: tuple[Explanation, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "codes": [{"code": code, "text": CODES[code], "page": page_of(code)} for code in self.codes],
+            "steps": [
+                {"code": step.code, "heading": step.heading, "text": step.doc, "hint": step.hint}
+                for step in self.steps
+            ],
+            "operator": self.operator.as_dict() if self.operator else None,
+            "runtime": self.runtime.as_dict() if self.runtime else None,
+            "errors": [item.as_dict() for item in self.errors],
+        }
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What was not recognised, with what is nearest to it."""
+
+    asked: str
+    names: tuple[str, ...] = ()
+    errors: tuple[tuple[str, str], ...] = field(default=())
+    """Names and titles of the error texts that share most words with it."""
+    operators: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "names": list(self.names),
+            "errors": [{"name": name, "title": title} for name, title in self.errors],
+            "operators": list(self.operators),
+        }
+
+
+def explain(asked: str, model: str = "") -> Answer | Unknown:
+    """Return what a name or a pasted text means; commands name `model`, or the path that the text names.
+
+    Raises UsageError for a known runtime with a release that is not.
+    """
+    name = " ".join(asked.strip().strip("\"'`").split()) if len(asked) <= _SHORT * 4 else ""
+    if name and (found := _named(name)) is not None:
+        return found
+    own = tuple(dict.fromkeys(code for code in _OWN.findall(asked) if code in CODES))
+    errors = tuple(explanation_of(item, asked, model) for item in find(asked, error_texts()))
+    if own or errors:
+        return Answer(asked, codes=own, errors=errors)
+    rows = runtime_rows(name) if name and len(name) <= _SHORT else None
+    if rows is not None:
+        return Answer(asked, runtime=rows)
+    near = tuple((entry.name, entry.title or entry.example) for entry in near_error_texts(asked))
+    return Unknown(asked, near_names(name), near, operators_in(asked))
+
+
+def _named(name: str) -> Answer | None:
+    lowered = name.lower().removesuffix(":")
+    if lowered in CODES:
+        return Answer(name, codes=(lowered,))
+    if " " not in name and "-" in name:
+        steps = tuple(
+            Step(step.code, step_heading(step), step.doc, getattr(step, "hint", ""))
+            for step in known_steps()
+            if step.code == lowered
+        )
+        if steps:
+            return Answer(name, steps=steps)
+    entry = next((item for item in error_texts() if item.name == lowered), None)
+    if entry is not None:
+        found = find(entry.example, [entry])
+        return Answer(name, errors=tuple(explanation_of(item, entry.example) for item in found))
+    if " " not in name:
+        operator = operator_steps(name)
+        if operator is not None:
+            return Answer(name, operator=operator)
+    return None

@@ -1,0 +1,138 @@
+"""An error text that was recognised, told with the values that it holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from onnx_migrate.explanation.facts import Facts, facts_of
+from onnx_migrate.spec.error_texts import ErrorText, Found, Mend, Sentence
+
+__all__ = ["Explanation", "Remedy", "explanation_of", "filled", "page_of"]
+
+_MOST_ALIKE = 20
+
+_CUSTOM = "onnx-migrate cannot write it with other operators. Export the model without it, or give the runtime its plugin."
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What to do: a command, and what to know of it; or words alone where onnx-migrate cannot help."""
+
+    command: str
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {"command": self.command or None, "text": self.text}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What an error text means: who says it, what follows from it, what caused it, and what mends it."""
+
+    entry: ErrorText = field(repr=False)
+    said: str
+    """The words that were recognised."""
+    facts: Facts
+    meaning: tuple[str, ...]
+    causes: tuple[str, ...]
+    remedies: tuple[Remedy, ...]
+    alike: tuple[str, ...] = ()
+    """What else the text says the same of: operators, or other values."""
+
+    @property
+    def name(self) -> str:
+        """The slug of the error text, and the name of its page."""
+        return self.entry.name
+
+    @property
+    def title(self) -> str:
+        """The sentence that people search for."""
+        return self.entry.title or self.entry.example
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        known = {name: value for name, value in self.facts.items() if value != "yes"}
+        return {
+            "name": self.name,
+            "title": self.title,
+            "said": self.said,
+            "tool": self.entry.tool,
+            "stage": self.entry.stage,
+            "versions": self.entry.versions,
+            "severity": self.entry.severity,
+            "values": known,
+            "meaning": list(self.meaning),
+            "causes": list(self.causes),
+            "remedies": [remedy.as_dict() for remedy in self.remedies],
+            "alike": list(self.alike),
+            "page": page_of(self.name),
+            "sources": list(self.entry.sources),
+        }
+
+
+def page_of(name: str) -> str:
+    """Return the page of an error text or a code, in the documentation."""
+    return f"docs/errors/{name}.md"
+
+
+def explanation_of(found: Found, text: str, model: str = "") -> Explanation:
+    """Return the explanation of an error text; `model` is the path that commands name, "" for the one in the text."""
+    entry = found.entry
+    every = [facts_of(entry, captured, text, model) for captured in found.captures]
+    facts = every[0]
+    remedies = tuple(_remedy(mend, facts) for mend in entry.mends if _fits(mend.sentence, mend, facts))
+    if (
+        entry.runtime
+        and "op_unknown" in facts
+        and not any("cannot mend" in remedy.text for remedy in remedies)
+    ):
+        remedies = (Remedy("", f"{facts['op_history']}: {_CUSTOM}"), *remedies)
+    alike = dict.fromkeys(_label(other) for other in every[1:_MOST_ALIKE])
+    alike.pop(_label(facts), None)
+    alike.pop("", None)
+    return Explanation(
+        entry,
+        found.said,
+        facts,
+        filled(entry.meaning, facts),
+        filled(entry.causes, facts),
+        remedies,
+        tuple(alike),
+    )
+
+
+def filled(sentences: Iterable[Sentence], facts: Facts) -> tuple[str, ...]:
+    """Return the sentences that can be said with these facts."""
+    return tuple(filled_text(item.text, facts) for item in sentences if _fits(item, item, facts))
+
+
+def filled_text(text: str, facts: Facts) -> str:
+    """Return a text with its placeholders filled; {opset|OPSET} is OPSET where the opset is not known."""
+    return re.sub(r"\{(\w+)(?:\|([^{}]*))?\}", lambda found: facts.get(found[1], found[2] or ""), text)
+
+
+def _remedy(mend: Mend, facts: Facts) -> Remedy:
+    command, text = filled_text(mend.command, facts), filled_text(mend.sentence.text, facts)
+    if "target_example" in facts and "{target}" in mend.command:
+        name = facts["target"].partition("==")[0]
+        text += f" Name your release in place of {facts['target']}: onnx-migrate explain {name} lists them."
+    return Remedy(command, text)
+
+
+def _fits(sentence: Sentence, whole: Sentence | Mend, facts: Facts) -> bool:
+    return (
+        all(name in facts for name in (*sentence.needs, *whole.placeholders))
+        and not any(name in facts for name in sentence.unless)
+    )  # fmt: skip
+
+
+def _label(facts: Facts) -> str:
+    """Return what tells one finding of an error text from another."""
+    for name in ("op", "attribute", "dtype", "opset", "ir", "node"):
+        if name in facts:
+            return facts[name]
+    return ""

@@ -1,0 +1,122 @@
+"""All that is known of an error that was recognised: what its text says, and what follows from that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from onnx_migrate.explanation.context import model_in, target_facts
+from onnx_migrate.explanation.operator_facts import attribute_facts, operator_facts
+from onnx_migrate.spec.error_texts import ErrorText
+from onnx_migrate.spec.ir_versions import minimal_ir_version, newest_opset_of_ir
+from onnx_migrate.spec.schema import newest_opset, versions
+from onnx_migrate.spec.targets import shipped
+
+__all__ = ["Facts", "facts_of"]
+
+Facts = Mapping[str, str]
+"""Values of placeholders by name; a condition holds if its name is there."""
+
+_NUMBERS = ("opset", "max_opset", "ir", "max_ir", "version")
+
+
+def facts_of(entry: ErrorText, captured: Facts, text: str, model: str = "") -> Facts:
+    """Return the facts of one error: `captured` from the `text`, and `model` if its path is known."""
+    facts: dict[str, str] = {
+        **(entry.facts or {}),
+        **{name: value for name, value in captured.items() if value},
+    }
+    named = model or model_in(text)
+    facts["model"] = named or "model.onnx"
+    if named:
+        facts["model_named"] = "yes"
+    if facts.get("axis") == "0":
+        facts["batch_axis"] = "yes"
+    if "ops" in facts:
+        facts |= _several(facts)
+    numbers = {name: int(facts[name]) for name in _NUMBERS if facts.get(name, "").lstrip("-").isdigit()}
+    if "op" in facts:
+        opset = numbers.get("opset")
+        facts |= operator_facts(
+            facts["op"], opset if facts.get("domain", "ai.onnx") in ("", "ai.onnx") else None
+        )
+        since = facts.get("op_since", "")
+        if since and "op_known" in facts:
+            facts["op_ort"] = _first_ort("opset", int(since))
+            facts |= _of_version(facts["op"], numbers.get("version"))
+            if int(since) > 7:
+                facts["opset_before_op"] = str(int(since) - 1)
+        if "attribute" in facts:
+            facts |= attribute_facts(facts["op"], facts["attribute"], numbers.get("opset"))
+    facts |= _of_numbers(numbers, facts.get("domain", ""))
+    if entry.runtime:
+        facts |= target_facts(entry.runtime, facts.get("release", ""), text)
+    return {name: value for name, value in facts.items() if value}
+
+
+def _several(facts: Facts) -> dict[str, str]:
+    """Return the names of a list of operators, and the first of them."""
+    names = [
+        re.sub(r"-\d+$", "", name.strip())
+        .removeprefix("ONNX::")
+        .removeprefix("ai.onnx.")
+        .removeprefix("ai.onnx::")
+        for name in facts["ops"].replace(";", ",").replace(" ", ",").split(",")
+    ]
+    names = list(dict.fromkeys(name for name in names if name))
+    several = {"several": "yes"} if len(names) > 1 else {}
+    return {"ops": ", ".join(names), "op": facts.get("op", names[0] if names else ""), **several}
+
+
+def _of_version(op: str, version: int | None) -> dict[str, str]:
+    """Return what is known of one version of an operator of ai.onnx."""
+    found = {"op_newest": str(versions("", op)[-1])}
+    if version is not None and 0 < version < 7:
+        found["version_before_7"] = "yes"
+    elif version is not None and version > int(versions("", op)[0]):
+        found["opset_before_version"] = str(version - 1)
+    return found
+
+
+def _of_numbers(numbers: Mapping[str, int], domain: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    ml = domain == "ai.onnx.ml"
+    if domain in ("", "ai.onnx"):
+        found["standard_domain"] = "yes"
+    elif ml:
+        found["ml_domain"] = "yes"
+    else:
+        found["other_domain"] = "yes"
+    if "max_ir" in numbers:
+        found["max_ir_opset"] = str(newest_opset_of_ir(numbers["max_ir"]))
+        found["max_ir_ort"] = _last_ort("ir_version", numbers["max_ir"])
+    if "ir" in numbers:
+        found["ir_ort"] = _first_ort("ir_version", numbers["ir"])
+    if "max_opset" in numbers and not ml:
+        found["max_opset_ort"] = _last_ort("opset", numbers["max_opset"])
+        found["max_opset_ir"] = str(minimal_ir_version(numbers["max_opset"]))
+    if "opset" in numbers and not ml:
+        found["opset_ort"] = _first_ort("opset", numbers["opset"])
+        if numbers["opset"] > 11:
+            found["opset_above_11"] = "yes"
+        if numbers["opset"] > newest_opset():
+            found["opset_unreleased"] = "yes"
+        if "max_opset" in numbers and numbers["opset"] < numbers["max_opset"]:
+            found["opset_too_old"] = "yes"
+    return found
+
+
+def _first_ort(what: str, number: int) -> str:
+    """Return the first release of ONNX Runtime that takes an opset or IR version, "" if none is known."""
+    for row in shipped("onnxruntime").releases:
+        if (getattr(row, what) or 0) >= number:
+            return row.since
+    return ""
+
+
+def _last_ort(what: str, number: int) -> str:
+    """Return the first release of ONNX Runtime whose newest opset or IR version this is, "" if there is none."""
+    for row in shipped("onnxruntime").releases:
+        if getattr(row, what) == number:
+            return row.since
+    return ""

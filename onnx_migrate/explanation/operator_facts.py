@@ -1,0 +1,140 @@
+"""What the schemas know of an operator that an error text names."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from onnx import defs
+
+from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
+from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS
+from onnx_migrate.spec.schema import signature, versions
+
+__all__ = ["attribute_facts", "canonical", "operator_facts", "operator_names"]
+
+_CONTRIBUTED = {
+    "Attention", "BeamSearch", "BiasAdd", "BiasDropout", "BiasGelu", "BiasSoftmax", "BiasSplitGelu",
+    "BifurcationDetector", "BitmaskDropout", "CDist", "ComplexMul", "ConvTransposeWithDynamicPads", "CropAndResize",
+    "DecoderAttention", "DecoderMaskedMultiHeadAttention", "DecoderMaskedSelfAttention", "DequantizeBFP",
+    "DequantizeWithOrder", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "DynamicTimeWarping", "EPContext",
+    "EmbedLayerNormalization", "ExpandDims", "FastGelu", "FusedConv", "FusedGemm", "FusedMatMul",
+    "FusedMatMulActivation", "GatedRelativePositionBias", "GatherBlockQuantized", "GatherND", "GemmFastGelu",
+    "GemmFloat8", "GreedySearch", "GroupNorm", "GroupQueryAttention", "Inverse", "Irfft", "LongformerAttention",
+    "MatMulBnb4", "MatMulFpQ4", "MatMulInteger16", "MatMulIntegerToFloat", "MatMulNBits", "MoE", "MulInteger",
+    "MultiHeadAttention", "MurmurHash3", "NGramRepeatBlock", "NhwcConv", "NhwcFusedConv", "NhwcMaxPool",
+    "PackedAttention", "PackedMultiHeadAttention", "PagedAttention", "QAttention", "QGemm", "QLinearAdd",
+    "QLinearAveragePool", "QLinearConcat", "QLinearConv", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearMul",
+    "QLinearReduceMean", "QLinearSigmoid", "QLinearSoftmax", "QLinearWhere", "QMoE", "QuickGelu",
+    "RelativePositionBias", "RemovePadding", "RestorePadding", "Rfft", "RotaryEmbedding", "SampleOp", "Sampling",
+    "SimplifiedLayerNormalization", "SkipGroupNorm", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization",
+    "Snpe", "SparseAttention", "SparseToDenseMatMul", "Tokenizer", "TorchEmbedding", "TransposeMatMul", "Trilu",
+    "UnfoldTensor", "WhisperBeamSearch", "WordConvEmbedding",
+}  # fmt: skip
+"""Operators of the domain com.microsoft (docs/ContribOperators.md of github.com/microsoft/onnxruntime)."""
+
+
+@cache
+def operator_names() -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return the domains and names of all operators that are known, by the name in lower case; ai.onnx comes first."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for schema in defs.get_all_schemas_with_history():
+        found.setdefault(schema.name.lower(), set()).add((schema.domain, schema.name))
+    for own in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS):
+        found.setdefault(own.name.lower(), set()).add(("", own.name))
+    return {name: tuple(sorted(keys)) for name, keys in found.items()}
+
+
+def canonical(name: str) -> tuple[str, str] | None:
+    """Return domain and name of an operator, as in "resize", "ai.onnx:Resize" and "ai.onnx.ml.Scaler"; None if it is unknown."""
+    domain, mark, own = name.replace("::", ":").rpartition(":")
+    if not mark:
+        domain, mark, own = name.rpartition(".")
+    keys = operator_names().get(own.lower(), ())
+    if mark:
+        domain = domain.lower().removeprefix("onnx").strip(".:") if domain.lower() == "onnx" else domain
+        keys = tuple(key for key in keys if key[0] == ("" if domain in ("", "ai.onnx") else domain))
+    return keys[0] if keys else None
+
+
+def operator_facts(name: str, opset: int | None) -> dict[str, str]:
+    """Return what is known of an operator that a text names, and of the opset that it was met at."""
+    facts = {"op": name}
+    key = canonical(name)
+    if key is None or key[1] == "ATen":
+        return {**facts, **_unknown(name)}
+    domain, own = key
+    facts["op"] = own
+    known = versions(domain, own)
+    if domain:
+        facts |= {"op_domain": domain, "op_in_other_domain": "yes", "op_since": str(known[0])}
+        facts["op_history"] = f"{own} is an operator of the domain {domain}, from its opset {known[0]} on"
+        return facts
+    removed = next((item.removed_in for item in EXPERIMENTAL_OPERATORS if item.name == own), None)
+    runtime = next((item for item in RUNTIME_OPERATORS if item.name == own), None)
+    if runtime is not None and runtime.standard_from is None:
+        facts |= {"op_contributed": "yes"}
+        facts["op_history"] = f"{own} is an operator of ONNX Runtime's own, not of ONNX"
+        return facts
+    last = _last_opset(own, known)
+    first = 2 if removed is not None else runtime.standard_from or 1 if runtime is not None else 1
+    standard = [v for v in known if v >= first]
+    if removed is not None and (not standard or (opset or 0) < removed or last is not None):
+        facts |= {"op_experimental": "yes", "op_removed": str(removed), "op_last": str(removed - 1)}
+        facts["op_history"] = (
+            f"{own} was an experimental operator of ONNX, which was removed in 2019 (opset {removed})"
+        )
+        if not standard or last is not None:
+            return facts
+    facts |= {"op_known": "yes", "op_since": str(standard[0])}
+    spans = [str(v) for v in standard if last is None or v <= last]
+    if last is not None:
+        facts |= {"op_last": str(last), "op_ended": "yes"}
+        facts["op_history"] = f"{own} is deprecated since opset {last + 1}"
+    elif "op_experimental" not in facts:
+        facts["op_history"] = f"{own} exists since opset {standard[0]}" + (
+            f" and was changed in {', '.join(spans[1:])}" if len(spans) > 1 else ""
+        )
+    if opset is not None:
+        if opset < standard[0] and "op_experimental" not in facts:
+            facts["op_newer"] = "yes"
+        elif last is not None and opset > last:
+            facts["op_gone"] = "yes"
+        else:
+            facts["op_in_opset"] = "yes"
+    if any(key[0] for key in operator_names()[own.lower()]) or own in _CONTRIBUTED:
+        facts["op_also_contributed"] = "yes"
+    return facts
+
+
+def attribute_facts(name: str, attribute: str, opset: int | None) -> dict[str, str]:
+    """Return since which opset an operator of ai.onnx has an attribute, or up to which it had it, if it is not there at all."""
+    known = versions("", name)
+    having = [version for version in known if attribute in signature("", name, version).attributes]
+    if not having:
+        return {}
+    later = [version for version in known if version > having[-1]]
+    if opset is not None and opset < having[0]:
+        return {"attribute_since": str(having[0])}
+    if later:
+        return {"attribute_last": str(later[0] - 1), "attribute_gone": str(later[0])}
+    return {"attribute_since": str(having[0])} if having[0] > known[0] else {}
+
+
+def _last_opset(own: str, known: tuple[int, ...]) -> int | None:
+    """Return the last opset that has an operator of ai.onnx, None if the newest has it."""
+    newest = signature("", own, known[-1])
+    return known[-1] - 1 if newest.deprecated else None
+
+
+def _unknown(name: str) -> dict[str, str]:
+    own = name.rpartition(":")[2].rpartition(".")[2]
+    if own in _CONTRIBUTED or name.lower().startswith("com.microsoft"):
+        return {
+            "op_contributed": "yes",
+            "op_history": f"{name} is an operator of ONNX Runtime's own domain com.microsoft, not of ONNX",
+        }
+    if own.startswith("ATen") or name.startswith("aten") or name.lower().startswith("org.pytorch"):
+        return {"op_of_torch": "yes", "op_history": f"{name} is an operator of PyTorch, not of ONNX"}
+    if name.startswith(("Flex", "Tf", "tf.")):
+        return {"op_history": f"{name} is an operator of TensorFlow, not of ONNX", "op_unknown": "yes"}
+    return {"op_unknown": "yes", "op_history": f"{name} is no operator of ONNX"}

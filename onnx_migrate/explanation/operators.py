@@ -1,0 +1,119 @@
+"""All that is done with an operator: its versions, the steps between them, and what replaces it where a runtime lacks it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decompositions
+from onnx_migrate.engine.steps.lowering_registry import Lowering, lowerings
+from onnx_migrate.engine.steps.registry import Step, steps
+from onnx_migrate.explanation.operator_facts import canonical, operator_facts
+from onnx_migrate.spec.schema import versions
+
+__all__ = ["OperatorSteps", "StepLine", "known_steps", "operator_steps", "step_heading"]
+
+
+@dataclass(frozen=True)
+class StepLine:
+    """One step of an operator in a line: what it is explained by, from and to which version, its kind and its reason."""
+
+    code: str
+    versions: str
+    kind: str
+    exactness: str
+    reason: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "code": self.code,
+            "versions": self.versions,
+            "kind": self.kind,
+            "exactness": self.exactness or None,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class OperatorSteps:
+    """The steps of an operator, oldest version first up and newest first down."""
+
+    domain: str
+    operator: str
+    history: str
+    versions: tuple[int, ...]
+    up: tuple[StepLine, ...]
+    down: tuple[StepLine, ...]
+    written_out: tuple[StepLine, ...]
+
+    @property
+    def label(self) -> str:
+        """The operator with its domain, if that is not ai.onnx."""
+        return f"{self.domain}:{self.operator}" if self.domain else self.operator
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "domain": self.domain or "ai.onnx",
+            "operator": self.operator,
+            "history": self.history,
+            "versions": list(self.versions),
+            "up": [line.as_dict() for line in self.up],
+            "down": [line.as_dict() for line in self.down],
+            "written_out": [line.as_dict() for line in self.written_out],
+        }
+
+
+def known_steps() -> list[Step | Lowering | Decomposition]:
+    """Return all steps up and down, and all decompositions."""
+    return [*steps(), *lowerings(), *decompositions()]
+
+
+def step_heading(step: Step | Lowering | Decomposition) -> str:
+    """Return the line above what a step does."""
+    if isinstance(step, Decomposition):
+        return f"{step.operator} where a runtime lacks it: {step.exactness.value}"
+    grade = f", {step.exactness.value}" if step.adapt else ""
+    return f"{step.operator} {_between(step)}: {step.kind}{grade}"
+
+
+def operator_steps(name: str) -> OperatorSteps | None:
+    """Return the steps of an operator, by its name in any case, with or without its domain; None if it has none."""
+    key = canonical(name) or _of_plugin(name)
+    if key is None:
+        return None
+    domain, operator = key
+    own = [step for step in known_steps() if (step.domain, step.operator) == key]
+    down = sorted((step for step in own if isinstance(step, Lowering)), key=lambda step: -step.leaves)
+    return OperatorSteps(
+        domain,
+        operator,
+        operator_facts(name, None).get("op_history", ""),
+        versions(domain, operator),
+        tuple(_line(step) for step in own if isinstance(step, Step)),
+        tuple(map(_line, down)),
+        tuple(_line(step) for step in own if isinstance(step, Decomposition)),
+    )
+
+
+def _of_plugin(name: str) -> tuple[str, str] | None:
+    """Return domain and operator of a name with a custom domain, as com.example.Swish, that a plug-in has steps for."""
+    wanted = name.replace(":", ".").lower()
+    keys = ((step.domain, step.operator) for step in known_steps())
+    return next((key for key in keys if key[0] and ".".join(key).lower() == wanted), None)
+
+
+def _between(step: Step | Lowering) -> str:
+    if isinstance(step, Lowering):
+        return f"{step.leaves} → {step.to_version or f'other operators, of opset {step.leaves - 1}'}"
+    return f"{step.from_version} → {step.to}"
+
+
+def _line(step: Step | Lowering | Decomposition) -> StepLine:
+    if isinstance(step, Decomposition):
+        return StepLine(step.code, "", "adapted", step.exactness.value, step.reason)
+    reason = step.reason or step.refusal
+    return StepLine(
+        step.code, _between(step), step.kind, "" if step.refusal else step.exactness.value, reason
+    )

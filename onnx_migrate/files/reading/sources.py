@@ -1,0 +1,143 @@
+"""What a model can be read from: objects of other libraries, files and pipes, brought to a path, a buffer or a ModelProto."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any, Protocol
+
+import onnx
+
+from onnx_migrate.errors import LoadError, UsageError
+from onnx_migrate.files.wire.model_stream import read_model
+from onnx_migrate.opening import own_pipe
+
+__all__ = ["Source", "content_of"]
+
+_UNLISTED = 4
+"""The first IR version whose initializers need not be inputs too, which graphsurgeon does not write."""
+
+
+class Readable(Protocol):
+    """An open binary file, or anything that reads as one."""
+
+    def read(self) -> bytes:
+        """Return the bytes that are left."""
+
+
+class ExportedProgram(Protocol):
+    """What torch.onnx.export(dynamo=True) returns."""
+
+    @property
+    def model_proto(self) -> onnx.ModelProto:
+        """The model."""
+
+
+class IrModel(Protocol):
+    """An onnx_ir.Model."""
+
+    @property
+    def ir_version(self) -> int:
+        """The IR version."""
+
+    @property
+    def graph(self) -> Any:
+        """The graph."""
+
+
+Source = (
+    str
+    | os.PathLike[str]
+    | bytes
+    | bytearray
+    | memoryview
+    | onnx.ModelProto
+    | Readable
+    | ExportedProgram
+    | IrModel
+)
+"""What a model is read from: a path, a URL, its serialised bytes, a ModelProto, a file opened in binary mode, what
+torch.onnx.export(dynamo=True) returns, an onnx_ir.Model; or an onnx_graphsurgeon.Graph, which has no types."""
+
+
+def content_of(source: Any) -> tuple[Any, str]:
+    """Return a source as a path, a buffer or a ModelProto, and how messages call it. Raises UsageError, LoadError."""
+    if isinstance(source, onnx.ModelProto):
+        return source, "<ModelProto>"
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return source, "<bytes>"
+    if isinstance(source, (str, os.PathLike)):
+        name = os.fspath(source)
+        pipe = own_pipe(name)
+        if pipe is not None:
+            return _piped(pipe, name), name
+        return source, name
+    kind = type(source)
+    if kind.__module__.partition(".")[0] == "onnx_graphsurgeon" and kind.__name__ == "Graph":
+        return _exported(source), "<Graph>"
+    if kind.__module__.partition(".")[0] == "onnx_ir" and kind.__name__ == "Model":
+        return _serialized(source), "<Model>"
+    if isinstance(getattr(source, "model_proto", None), onnx.ModelProto):
+        return source.model_proto, f"<{kind.__name__}>"
+    if isinstance(source, io.BytesIO):
+        return source.getvalue(), "<bytes>"  # all of it, as an exporter leaves the position at the end
+    if hasattr(source, "read"):
+        return _bytes_of(source), "<file>"
+    raise UsageError(
+        f"the source is of the type {kind.__module__}.{kind.__name__}, which is not a model",
+        hint="give a path, a URL, bytes, a file opened in binary mode, an onnx.ModelProto, an onnx_graphsurgeon.Graph, an "
+        "onnx_ir.Model, or what torch.onnx.export(dynamo=True) returns",
+    )
+
+
+def _bytes_of(file: Any) -> bytes:
+    """Return what a file object has left. Raises UsageError where that is text."""
+    try:
+        content = file.read()
+    except UnicodeDecodeError:
+        content = ""
+    if not isinstance(content, bytes):
+        raise UsageError(
+            f"the file that was given reads as {type(content).__name__}, not as bytes",
+            hint="open it in binary mode, as in open(path, 'rb')",
+        )
+    return content
+
+
+def _piped(fd: int, name: str) -> bytearray:
+    """Return the model that comes from a pipe. Raises LoadError."""
+    try:
+        return read_model(lambda count: os.read(fd, count), name)
+    except OSError as error:
+        raise LoadError(f"{name}: cannot be read: {error.strerror}", code="cannot-read") from error
+
+
+def _serialized(model: Any) -> onnx.ModelProto:
+    """Return the proto of an onnx_ir.Model. Raises LoadError where onnx_ir cannot write it."""
+    from importlib import import_module
+
+    try:
+        proto: onnx.ModelProto = import_module("onnx_ir").to_proto(model)
+    except Exception as error:  # onnx_ir's own kinds, and those of the tensors
+        raise LoadError(
+            f"onnx_ir cannot write this Model as a ModelProto: {error}",
+            hint="call onnx_ir.to_proto(model) to see where",
+        ) from error
+    return proto
+
+
+def _exported(graph: Any) -> onnx.ModelProto:
+    """Return the model of an onnx_graphsurgeon.Graph. Raises LoadError where graphsurgeon cannot write it."""
+    import onnx_graphsurgeon as gs
+
+    try:
+        proto: onnx.ModelProto = gs.export_onnx(graph, do_type_check=False)
+    except Exception as error:  # graphsurgeon's own kinds, and those of numpy and onnx
+        raise LoadError(
+            f"onnx_graphsurgeon cannot write this Graph as a model: {error}",
+            hint="call gs.export_onnx(graph) to see where",
+        ) from error
+    if getattr(graph, "ir_version", None) is None:  # a Graph that was made by hand, not read
+        least = onnx.helper.find_min_ir_version_for(list(proto.opset_import), ignore_unknown=True)
+        proto.ir_version = max(least, _UNLISTED)
+    return proto

@@ -1,0 +1,82 @@
+"""Reads a model from a pipe into memory, and no further than it can be a model: a pipe may have no end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onnx_migrate.errors import LoadError
+from onnx_migrate.files.file_signatures import HEAD, may_be_model
+from onnx_migrate.files.wire.protobuf import (
+    BYTES,
+    FIXED32,
+    GROUP,
+    GROUP_END,
+    MAX_DEPTH,
+    VARINT,
+    Malformed,
+    decode_varint,
+)
+from onnx_migrate.isolate import Limits
+
+__all__ = ["read_model"]
+
+_CHUNK = 1 << 20
+
+_LONGEST_HEADER = 20
+"""Bytes of a field's tag and length, or of its tag and value, at most."""
+
+
+def read_model(read: Callable[[int], bytes], name: str, limit: int | None = None) -> bytearray:
+    """Return the bytes of a model; `read` returns some bytes, up to a number of them, and none at the end.
+
+    What is no model is returned as far as that can be told from it. Raises LoadError, code `cannot-read`, where the model is
+    larger than `limit`, half of what a process may use, and OSError.
+    """
+    limit = limit or (Limits().memory or 1 << 34) // 2
+    data = bytearray()
+    at = 0
+    groups: list[int] = []
+    while chunk := read(_CHUNK):
+        data += chunk
+        if len(data) < HEAD:
+            continue
+        if at == 0 and not may_be_model(bytes(data[:HEAD])):
+            return data
+        try:
+            at = _whole_fields(memoryview(data), at, groups)
+        except Malformed:
+            return data
+        if max(at, len(data)) > limit:
+            raise LoadError(
+                f"{name} holds or announces more than {limit:,} bytes, which is too much for the memory",
+                code="cannot-read",
+                hint="write it to a file and give the path of that",
+            )
+    return data
+
+
+def _whole_fields(data: memoryview, at: int, groups: list[int]) -> int:
+    """Return where the first field ends that `data` does not hold whole; a field begins at `at`.
+
+    `groups` are the numbers of the groups that are open at `at`, the innermost last, and then of those at the result. Raises
+    Malformed where there is no field.
+    """
+    while at < len(data) - _LONGEST_HEADER:
+        tag, value = decode_varint(data, at, len(data))
+        number, kind = tag >> 3, tag & 7
+        if not number or kind > FIXED32 or (kind == GROUP_END and groups[-1:] != [number]):
+            raise Malformed("no field", at)
+        if kind in (BYTES, VARINT):
+            length, value = decode_varint(data, value, len(data))
+            at = value + (length if kind == BYTES else 0)
+        elif kind in (GROUP, GROUP_END):
+            at = value
+            if kind == GROUP_END:
+                groups.pop()
+            elif len(groups) == MAX_DEPTH:
+                raise Malformed("groups are nested too deep", at)
+            else:
+                groups.append(number)
+        else:
+            at = value + (4 if kind == FIXED32 else 8)
+    return at

@@ -1,0 +1,31 @@
+"""Signals blocked for the duration of a block."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["STOPS", "blocked"]
+
+STOPS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
+if sys.platform != "win32":
+    STOPS = (*STOPS, signal.SIGALRM)
+"""The signals whose handlers raise: those that ask for an end, and the one by which an exception is raised again."""
+
+
+@contextmanager
+def blocked(*numbers: signal.Signals) -> Iterator[None]:
+    """Block signals in this thread until the block ends; threads and processes started in the block inherit this.
+
+    A blocked signal is delivered when the block ends. On Windows, which has no signal masks, this does nothing.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

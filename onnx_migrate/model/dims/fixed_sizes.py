@@ -1,0 +1,97 @@
+"""What users write to fix dims, parsed against the inputs of a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from onnx_migrate.errors import UsageError
+from onnx_migrate.model.dims.port_axes import axis_of, port_named, tokens_of
+from onnx_migrate.model.interface import Interface, Port
+from onnx_migrate.plural import count_of
+
+__all__ = ["FixedDims", "fixed_axes"]
+
+FixedDims = Mapping[str, int | Sequence[int] | Mapping[int, int]] | str | Iterable[str]
+"""A size for a symbol, all sizes of an input, or those of some axes: {"N": 1, "x": [1, 3, 224, 224], "y": {0: 1}}, "N=1",
+"x:1,3,224,224", "y:0=1", or several."""
+
+_PAIR = re.compile(r"(-?\d{1,9})\s*=\s*(\d{1,9})")
+
+_EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
+"""What exporters write for a dim they do not know: twice the same does not mean the same size."""
+
+
+def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict[int, int]], dict[str, int]]:
+    """Return the size that is asked for each axis, by input and axis, and for each symbol.
+
+    Raises UsageError for a symbol or input that does not exist, and for an axis that has another size already.
+    """
+    ports = {port.name: port for port in interface.inputs}
+    known = {dim for port in interface.inputs for dim in port.shape or () if isinstance(dim, str)}
+    sizes: dict[str, dict[int, int]] = {}
+    symbols: dict[str, int] = {}
+    for name, given in _fixes(request):
+        if isinstance(given, int):
+            if name not in known:
+                raise UsageError(
+                    f"no input has a dim named {name!r}",
+                    code="unknown-symbol",
+                    hint=f"the names are {', '.join(sorted(known))}"
+                    if known
+                    else "all dims of the inputs are numbers",
+                )
+            if symbols.setdefault(name, given) != given:
+                raise UsageError(
+                    f"{name!r} was given two sizes, {symbols[name]} and {given}", code="other-size"
+                )
+            continue
+        port = port_named(name, ports)
+        if port.shape is not None and isinstance(given, list) and len(given) != len(port.shape):
+            raise UsageError(
+                f"{port} is given {count_of(len(given), 'size')}, and has {count_of(len(port.shape), 'axis')}",
+                code="no-such-axis",
+            )
+        for axis, size in _sizes_by_axis(given, port):
+            old = port.shape[axis] if port.shape is not None else None
+            if isinstance(old, int) and old > 0 and old != size:
+                raise UsageError(
+                    f"axis {axis} of {port} has the length {old} and cannot become {size}",
+                    code="other-size",
+                    hint=f"make it dynamic first, with --dynamic {name}:{axis}=N, and then fix the result with --fix N={size}",
+                )
+            if isinstance(old, str) and old not in _EMPTY and symbols.setdefault(old, size) != size:
+                raise UsageError(f"{old!r} was given two sizes, {symbols[old]} and {size}", code="other-size")
+            sizes.setdefault(name, {})[axis] = size
+    return sizes, symbols
+
+
+def _sizes_by_axis(given: list[int] | dict[int, int], port: Port) -> Iterator[tuple[int, int]]:
+    if isinstance(given, list):
+        return ((axis, size) for axis, size in enumerate(given) if size is not None)
+    return ((axis_of(axis, port), size) for axis, size in given.items())
+
+
+def _fixes(request: FixedDims) -> Iterator[tuple[str, int | list[int] | dict[int, int]]]:
+    if isinstance(request, Mapping):
+        for name, given in request.items():
+            if isinstance(given, Mapping):
+                yield name, dict(given)
+            else:
+                yield name, given if isinstance(given, int) else list(given)
+        return
+    for text in [request] if isinstance(request, str) else request:
+        name, colon, dims = text.rpartition(":")
+        symbol, equals, size = text.rpartition("=")
+        numbers = tokens_of(dims)
+        pairs = [_PAIR.fullmatch(token) for token in numbers]
+        if colon and name and all(map(str.isdecimal, numbers)):
+            yield name, list(map(int, numbers))
+        elif colon and name and all(pairs):
+            yield name, {int(pair[1]): int(pair[2]) for pair in pairs if pair}
+        elif equals and symbol and size.strip().isdecimal():
+            yield symbol.strip(), int(size)
+        else:
+            raise UsageError(
+                f"{text!r} is not a dim and its size", hint="write it like N=1, x:1,3,224,224 or x:0=1"
+            )

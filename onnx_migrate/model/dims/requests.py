@@ -1,0 +1,243 @@
+"""What users write to make dims dynamic, parsed against the inputs and outputs of a model."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from onnx_migrate.errors import UsageError
+from onnx_migrate.model.dims.port_axes import axis_of, port_named, tokens_of
+from onnx_migrate.model.interface import Interface, Port
+from onnx_migrate.plural import count_of
+
+__all__ = ["DynamicAxes", "named_axes"]
+
+_ByName = Mapping[str, Mapping[int, Any] | Sequence[int] | Sequence[int | str | None] | str]
+
+DynamicAxes = _ByName | str | Iterable[str] | Iterable[_ByName]
+"""torch.onnx's `dynamic_axes`: {"x": {0: "N"}}, {"x": [0, 2]} for axes that get generated names, or both mixed; in place of a
+name also a torch.export.Dim, or None for an axis that stays. The whole shape: {"x": ["N", 3, "H", "W"]} or "x:N,3,H,W", or
+several such texts."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+_NUMBER = re.compile(r"-?\d{1,9}")
+_UNNAMED = frozenset({"?", "-1", "None"})
+"""A dynamic axis without a name, as ONNX tools, TensorFlow and NumPy users write it."""
+
+_FORMS = 'give {"x": {0: "N"}}, "x:N,3,H,W", or a list of such; dynamic_batch=True makes the batch of every input dynamic'
+
+
+def named_axes(request: DynamicAxes, interface: Interface) -> dict[str, dict[int, str]]:
+    """Return the symbol that is asked for each axis of an input or output, by name and axis.
+
+    Axes given without a name get one: "NAME_dim_AXIS". Axes may be counted from the end. Raises UsageError for an
+    input, output or axis that is not there, for two names on one axis, and for a number that is not the axis's.
+    """
+    ports = {port.name: port for port in (*interface.inputs, *interface.outputs)}
+    pairs = [pair for item in _requests(request) for pair in _named_axes(item, ports)]
+    found: dict[str, dict[int, str]] = {}
+    for name, axes in pairs:
+        known = found.setdefault(name, {})
+        for axis, symbol in axes.items():
+            _set_name(known, name, axis, symbol)
+    return {name: axes for name, axes in found.items() if axes}
+
+
+def _requests(request: DynamicAxes) -> list[object]:
+    """Return the requests one by one. Raises UsageError for what holds none."""
+    if isinstance(request, (str, Mapping)):
+        return [request]
+    if isinstance(request, Iterable):
+        return [*request]
+    raise UsageError(f"dynamic is {request!r}", hint=_FORMS)
+
+
+def _named_axes(request: object, ports: Mapping[str, Port]) -> Iterator[tuple[str, dict[int, str]]]:
+    if isinstance(request, Mapping):
+        for name, axes in request.items():
+            if isinstance(axes, str):
+                yield from _from_text(f"{name}:{axes}", ports)
+            else:
+                yield name, _from_torch(name, axes, ports)
+    elif isinstance(request, str):
+        yield from _from_text(request, ports)
+    else:
+        raise UsageError(f"{request!r} does not name an input and its axes", hint=_FORMS)
+
+
+def _from_torch(name: str, axes: object, ports: Mapping[str, Port]) -> dict[int, str]:
+    port = port_named(name, ports)
+    if isinstance(axes, Mapping):
+        items: Iterable[tuple[Any, Any]] = (
+            (axis, f"{name}_dim_{axis_of(axis, port)}" if _symbol(given) == "?" else given)
+            for axis, given in axes.items()
+            if _symbol(given) != ""
+        )
+    elif isinstance(axes, (list, tuple)):
+        if not all(isinstance(item, int) for item in axes):
+            return _from_shape(name, axes, port)
+        items = ((axis, f"{name}_dim_{axis_of(axis, port)}") for axis in axes)
+    else:
+        raise UsageError(
+            f"the axes of {name!r} are given as {axes!r}",
+            hint='give a dict of axis to name, a list of axes, or the shape, as in ["N", 3, "H", "W"]',
+        )
+    result: dict[int, str] = {}
+    for axis, symbol in items:
+        index = axis_of(axis, port)
+        text = _symbol(symbol)
+        if not isinstance(text, str) or not text:
+            raise UsageError(
+                f"{symbol!r} is not a name for axis {axis} of {name!r}",
+                hint="a name is a text, and not empty",
+            )
+        _set_name(result, name, index, text)
+    return result
+
+
+def _from_text(text: str, ports: Mapping[str, Port]) -> Iterator[tuple[str, dict[int, str]]]:
+    """Yield what one text asks for, by input or output: one, or with JSON several."""
+    if text.lstrip().startswith("{"):
+        yield from ((name, _from_torch(name, axes, ports)) for name, axes in _from_json(text).items())
+        return
+    name, colon, dims = text.rpartition(":")
+    if not colon or not name:
+        raise UsageError(f"{text!r} does not name an input and its axes", hint=_example(text, ports))
+    if name not in ports and name.partition(":")[0] in ports:
+        raise UsageError(
+            f"{text!r} has several requests in one text",
+            hint="repeat --dynamic for each input; in Python, give a list of texts",
+        )
+    port = port_named(name, ports)
+    tokens = tokens_of(dims)
+    by_x = dims.strip().split("x")  # TensorRT's tools write 1x3x224x224
+    if len(by_x) > 1 and len(by_x) == len(port.shape or ()) and any(map(str.isdecimal, by_x)):
+        tokens = by_x
+    if all("=" in token for token in tokens):
+        yield name, _from_pairs(text, name, tokens, port)
+        return
+    yield name, _from_tokens(text, name, _with_all_axes(text, tokens, port), port)
+
+
+def _with_all_axes(text: str, tokens: list[str], port: Port) -> list[str | None]:
+    """Return one token for each axis: one alone is the first axis, and ... stands for all axes that are not written."""
+    if len(tokens) == 1:
+        tokens = [*tokens, "..."]
+    if "..." not in tokens:
+        return [*tokens]
+    if tokens.count("...") > 1:
+        raise UsageError(f"{text!r} has ... twice", hint="once stands for all axes that are not written")
+    place = tokens.index("...")
+    last = tokens[place + 1 :]
+    if port.shape is None and last:
+        raise UsageError(
+            f"{text!r} counts axes from the end, but {port.name!r} declares no shape",
+            hint="write the first axes, as in x:N,...",
+        )
+    missing = len(port.shape or ()) - place - len(last)
+    return [*tokens[:place], *[None] * missing, *last]
+
+
+def _from_json(text: str) -> Mapping[str, Mapping[int, Any] | Sequence[Any]]:
+    """Return what JSON, or Python, says as torch.onnx takes `dynamic_axes`; keys of JSON are texts, so axes are too."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        try:
+            found = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            raise UsageError(
+                f"{text!r} is not JSON: {error}", hint='write it like {"x": {"0": "N"}}'
+            ) from error
+    if not isinstance(found, dict):
+        raise UsageError(f"{text!r} is not a dict", hint='write it like {"x": {"0": "N"}}')
+    return {
+        name: {_number(axis): symbol for axis, symbol in axes.items()} if isinstance(axes, dict) else axes
+        for name, axes in found.items()
+    }
+
+
+def _from_pairs(text: str, name: str, tokens: Sequence[str], port: Port) -> dict[int, str]:
+    """Return the symbols of `x:0=N,2=H`."""
+    result: dict[int, str] = {}
+    for token in tokens:
+        axis, _, symbol = (part.strip() for part in token.partition("="))
+        if not _NUMBER.fullmatch(axis) or not (_NAME.fullmatch(symbol) or symbol in _UNNAMED):
+            raise UsageError(
+                f"{text!r} has {token!r}, which is no axis and its name",
+                hint="write axes and names, as in x:0=N,2=H",
+            )
+        index = axis_of(int(axis), port)
+        _set_name(result, name, index, f"{name}_dim_{index}" if symbol in _UNNAMED else symbol)
+    return result
+
+
+def _number(axis: Any) -> Any:
+    return int(axis) if isinstance(axis, str) and _NUMBER.fullmatch(axis) else axis
+
+
+def _from_shape(name: str, dims: Sequence[Any], port: Port) -> dict[int, str]:
+    """Return what a whole shape asks for: a number or None keeps an axis, a text or a torch.export.Dim is its symbol."""
+    tokens = [None if _symbol(dim) == "" else str(_symbol(dim) or dim) for dim in dims]
+    return _from_tokens(f"{name}:{','.join(token or 'None' for token in tokens)}", name, tokens, port)
+
+
+def _symbol(given: Any) -> str | None:
+    """Return the text of a symbol, which may be a torch.export.Dim; "" for an axis that stays, None for what is no symbol."""
+    if given is None:
+        return ""
+    hint = getattr(getattr(given, "type", None), "name", None)  # of Dim.DYNAMIC, Dim.AUTO and Dim.STATIC
+    if type(given).__name__.endswith("DimHint"):
+        return "" if hint == "STATIC" else "?"
+    return (given or None) if isinstance(given, str) else getattr(given, "__name__", None)
+
+
+def _from_tokens(text: str, name: str, tokens: Sequence[str | None], port: Port) -> dict[int, str]:
+    """Return the symbols that a whole shape names, one token for each axis; messages call the request `text`."""
+    if port.shape is not None and len(tokens) != len(port.shape):
+        raise UsageError(
+            f"{text!r} has {count_of(len(tokens), 'axis')}, but {port} has {len(port.shape)}",
+            code="no-such-axis",
+        )
+    result: dict[int, str] = {}
+    for axis, token in enumerate(tokens):
+        size = port.shape[axis] if port.shape is not None else None
+        if token is None:
+            continue
+        if token.isdecimal():
+            if size is not None and size != int(token):
+                raise UsageError(
+                    f"{text!r} has {token} for axis {axis}, but that axis of {port} has the length {size}",
+                    code="other-size",
+                    hint=f"write {size} to keep the axis fixed, or a name to make it dynamic",
+                )
+        elif token in _UNNAMED:
+            result[axis] = f"{name}_dim_{axis}"
+        elif _NAME.fullmatch(token):
+            result[axis] = token
+        else:
+            raise UsageError(
+                f"{text!r} has {token!r} for axis {axis}, which is no number, name or ?",
+                hint="write a number, a name or ? for each axis, as in x:N,3,H,W",
+            )
+    return result
+
+
+def _set_name(axes: dict[int, str], name: str, axis: int, symbol: str) -> None:
+    """Note the symbol of an axis of the input or output `name`. Raises UsageError where it has another one."""
+    if axes.setdefault(axis, symbol) != symbol:
+        raise UsageError(
+            f"axis {axis} of {name!r} was given two names, {axes[axis]!r} and {symbol!r}", code="two-names"
+        )
+
+
+def _example(text: str, ports: Mapping[str, Port]) -> str:
+    """Return how a request for an input of the model is written: for the one that the text names, or the first."""
+    named = [port for name, port in ports.items() if text.startswith(name)]
+    for port in [*named, *ports.values()][:1]:
+        dims = ",".join(["N", *(str(dim) for dim in (port.shape or ())[1:] if dim is not None)])
+        return f"write it like {port.name}:{dims}; the batch of every input is --dynamic-batch"
+    return "write it like x:N,3,H,W"

@@ -1,0 +1,115 @@
+"""Downloads and uploads that cannot hang: each runs in a thread that is given up when it is too slow or takes too much.
+
+A server may accept a connection and send nothing, or a byte a second, or for ever.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import monotonic
+from typing import Any, TypeVar
+
+__all__ = ["StoppedError", "Transfer", "seconds_for_transfers", "transfers_within"]
+
+Value = TypeVar("Value")
+
+_SECONDS: ContextVar[float] = ContextVar("seconds for a transfer", default=600.0)
+
+_RATE = 1 << 20
+"""Bytes a second that a transfer must have made on average to go on after its time."""
+
+_LONGEST_PAUSE = 0.25
+"""Seconds between two looks at how far a transfer is."""
+
+
+class StoppedError(Exception):
+    """A transfer was given up; the message says why."""
+
+
+@contextmanager
+def transfers_within(seconds: float) -> Iterator[None]:
+    """Give each transfer in the block so many seconds, and those that large files need beyond."""
+    token = _SECONDS.set(seconds)
+    try:
+        yield
+    finally:
+        _SECONDS.reset(token)
+
+
+def seconds_for_transfers() -> float:
+    """Return how many seconds a transfer has."""
+    return _SECONDS.get()
+
+
+class Transfer:
+    """One call of a file system that may never return, and what tells how far it is."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+
+    def callback(self) -> Any:
+        """Return a callback for fsspec that ends the call, once it was given up, at the next bytes."""
+        from fsspec.callbacks import Callback
+
+        check = self.check
+
+        class Stopping(Callback):  # type: ignore[misc, unused-ignore]
+            def call(self, hook_name: str | None = None, **kwargs: Any) -> None:
+                check()
+
+        return Stopping()
+
+    def check(self) -> None:
+        """Raise StoppedError in the call, if it was given up: what it does next would come too late."""
+        if self._stopped.is_set():
+            raise StoppedError("given up")
+
+    def run(
+        self,
+        call: Callable[[], Value],
+        *,
+        size: Callable[[], int] = lambda: 0,
+        largest: int | None = None,
+        enough: Callable[[], bool] = lambda: False,
+    ) -> Value | None:
+        """Make the call and return its value, or None where `enough` became true before.
+
+        `size` returns how many bytes it has moved. Raises what the call raises; StoppedError where it takes more than its
+        seconds, or moves more than `largest` bytes.
+        """
+        found: list[Value] = []
+        failed: list[BaseException] = []
+        done = threading.Event()
+
+        def work() -> None:
+            try:
+                found.append(call())
+            except BaseException as error:
+                failed.append(error)
+            finally:
+                done.set()
+
+        seconds = _SECONDS.get()
+        start, pause = monotonic(), 0.01
+        # A daemon: a call that never returns must not keep the process.
+        threading.Thread(target=work, daemon=True, name="onnx-migrate transfer").start()
+        try:
+            while not done.wait(pause):
+                pause = min(pause * 2, _LONGEST_PAUSE)
+                moved = size()
+                if largest is not None and moved > largest:
+                    raise StoppedError(f"it has more than {largest:,} bytes, which is too much for this disk")
+                if monotonic() - start > seconds + moved / _RATE:
+                    raise StoppedError(
+                        f"it has not ended after {monotonic() - start:.0f} s, at {moved:,} bytes"
+                    )
+                if enough():
+                    return None
+        finally:
+            self._stopped.set()
+        if failed:
+            raise failed[0]
+        return found[0]

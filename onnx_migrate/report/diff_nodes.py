@@ -1,0 +1,162 @@
+"""The entries of a diff: what differs between the nodes of two bodies."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+from onnx import AttributeProto
+
+from onnx_migrate.model.weights import Weights
+from onnx_migrate.report.matching import Matching, attribute_key
+from onnx_migrate.report.tensor_text import same_tensor, tensor_text
+from onnx_migrate.rewrite.change_log import attribute_text
+from onnx_migrate.rewrite.operator_counts import operator_name
+
+__all__ = ["DiffEntry", "WeightsOf", "changed_lines", "node_changes"]
+
+WeightsOf = tuple[Weights | None, Weights | None]
+"""What finds the large weights of the two models; without, only their types and shapes are compared."""
+
+
+@dataclass(frozen=True)
+class DiffEntry:
+    """One difference: the body it is in, what differs, and the lines removed and added; `title` heads them, if not ""."""
+
+    body: str
+    subject: str
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    title: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of a diff: the title after a space, each attribute's old value before its new one."""
+        if self.title:
+            yield f" {self.title}"
+        new = {text.split(" ")[0]: text for text in self.added} if self.title else {}
+        for text in self.removed:
+            yield f"-{text}" if not self.title else f"-  {text}"
+            if self.title and text.split(" ")[0] in new:
+                yield f"+  {new.pop(text.split(' ')[0])}"
+        for text in new.values() if self.title else self.added:
+            yield f"+  {text}" if self.title else f"+{text}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry as JSON's types."""
+        return {
+            "body": self.body,
+            "subject": self.subject,
+            "title": self.title,
+            "removed": list(self.removed),
+            "added": list(self.added),
+        }
+
+
+def changed_lines(body: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[DiffEntry]:
+    """Yield an entry for each key whose text differs, is gone, or is new."""
+    for key in dict.fromkeys((*old, *new)):
+        if old.get(key) != new.get(key):
+            removed, added = ((side[key],) if key in side else () for side in (old, new))
+            yield DiffEntry(body, key, removed, added)
+
+
+def node_changes(
+    old: list[onnx.NodeProto], new: list[onnx.NodeProto], path: str, found: Matching, weights: WeightsOf
+) -> Iterator[DiffEntry]:
+    """Yield the nodes that are gone, new or changed; those that are gone come before those in their place."""
+    matched = set(found.partner.values())
+    gone = [place for place in range(len(old)) if place not in matched]
+    done, pending = 0, []
+    for place, node in enumerate(new):
+        partner = found.partner.get(place)
+        if partner is None:
+            text = _node(node, weights[1])
+            pending.append(DiffEntry(path, f"node {_label(node)}", (), (text,)))
+            continue
+        while done < len(gone) and gone[done] < partner:
+            yield _removed(old[gone[done]], path, weights[0])
+            done += 1
+        yield from pending
+        pending = []
+        yield from _node_changes(old[partner], node, path, found, weights)
+    for rest in gone[done:]:
+        yield _removed(old[rest], path, weights[0])
+    yield from pending
+
+
+def _removed(node: onnx.NodeProto, path: str, weights: Weights | None) -> DiffEntry:
+    return DiffEntry(path, f"node {_label(node)}", (_node(node, weights),))
+
+
+def _node_changes(
+    old: onnx.NodeProto, new: onnx.NodeProto, path: str, found: Matching, weights: WeightsOf
+) -> Iterator[DiffEntry]:
+    """Yield how a node differs from the one that it was: as a whole if its operator does, else by inputs and attributes."""
+    subject = f"node {_label(old)}"
+    if _operator(old) != _operator(new):
+        yield DiffEntry(path, subject, (_node(old, weights[0]),), (_node(new, weights[1]),))
+        return
+    removed, added = [], []
+    if list(old.input) != [found.old(name) for name in new.input]:
+        removed.append(f"inputs ({_list(old.input)})")
+        added.append(f"inputs ({_list(new.input)})")
+    if len(old.output) != len(new.output):
+        removed.append(f"outputs ({_list(old.output)})")
+        added.append(f"outputs ({_list(new.output)})")
+    if old.attribute or new.attribute:
+        before = {item.name: item for item in old.attribute}
+        after = {item.name: item for item in new.attribute}
+        for name in sorted({*before, *after}):
+            one, other = before.get(name), after.get(name)
+            if one is not None and other is not None and _same_attribute(one, other, weights):
+                continue
+            texts = [
+                None if item is None else _value(item, side)
+                for item, side in zip((one, other), weights, strict=True)
+            ]
+            if texts[0] == texts[1]:  # what differs is not shown, as at the end of a long list
+                texts = [f"{text} #{_digest(item)}" for text, item in zip(texts, (one, other), strict=True)]
+            removed += [] if texts[0] is None else [f"{name} = {texts[0]}"]
+            added += [] if texts[1] is None else [f"{name} = {texts[1]}"]
+    if removed or added:
+        name = f" {old.name!r}" if old.name else ""
+        title = f"{_list(old.output)} = {_operator(old)}{name}"
+        yield DiffEntry(path, subject, tuple(removed), tuple(added), title)
+
+
+def _digest(attribute: AttributeProto | None) -> str:
+    return "" if attribute is None else hashlib.blake2b(attribute_key(attribute), digest_size=4).hexdigest()
+
+
+def _same_attribute(one: AttributeProto, other: AttributeProto, weights: WeightsOf) -> bool:
+    if one.type == other.type == AttributeProto.TENSOR:
+        return same_tensor(one.t, other.t, weights)
+    return attribute_key(one) == attribute_key(other)
+
+
+def _node(node: onnx.NodeProto, weights: Weights | None) -> str:
+    attributes = ", ".join(
+        f"{item.name} = {_value(item, weights)}"
+        for item in sorted(node.attribute, key=lambda item: item.name)
+    )
+    return f"{_list(node.output)} = {_operator(node)}{f' <{attributes}>' if attributes else ''} ({_list(node.input)})"
+
+
+def _value(attribute: AttributeProto, weights: Weights | None) -> str:
+    is_tensor = attribute.type == AttributeProto.TENSOR and not attribute.ref_attr_name
+    return tensor_text(attribute.t, weights) if is_tensor else attribute_text(attribute)
+
+
+def _operator(node: onnx.NodeProto) -> str:
+    return operator_name(node.domain, node.op_type)
+
+
+def _label(node: onnx.NodeProto) -> str:
+    return next((name for name in node.output if name), node.name)
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(name or '""' for name in names)

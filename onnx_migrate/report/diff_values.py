@@ -1,0 +1,130 @@
+"""What differs between the weights, inputs, outputs and declared shapes of two bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, TensorProto
+
+from onnx_migrate.model.graphs import Body
+from onnx_migrate.model.interface import Port
+from onnx_migrate.model.weights import Weights
+from onnx_migrate.report.diff_nodes import DiffEntry, WeightsOf, changed_lines
+from onnx_migrate.report.matching import Matching
+from onnx_migrate.report.tensor_text import same_tensor, tensor_text, type_text
+from onnx_migrate.spec.schema import is_onnx
+
+__all__ = ["constant_tensor", "interface_changes", "name_of", "shape_changes", "weight_changes"]
+
+
+def constant_tensor(node: onnx.NodeProto) -> TensorProto | None:
+    """Return the tensor of a Constant, which is a weight like an initializer."""
+    if node.op_type == "Constant" and is_onnx(node.domain) and len(node.attribute) == 1:
+        attribute = node.attribute[0]
+        if attribute.type == AttributeProto.TENSOR and not attribute.ref_attr_name:
+            return attribute.t
+    return None
+
+
+def _tensors(body: Body) -> dict[str, TensorProto]:
+    found = {tensor.name: tensor for tensor in body.initializer} if isinstance(body, onnx.GraphProto) else {}
+    constants = ((node, constant_tensor(node)) for node in body.node)
+    found.update({node.output[0]: tensor for node, tensor in constants if tensor is not None and node.output})
+    return found
+
+
+def weight_changes(
+    before: Body, after: Body, path: str, renamed: dict[str, str], weights: WeightsOf
+) -> Iterator[DiffEntry]:
+    """Yield the weights that differ, and add to `renamed` those that have another name only."""
+    old, new = _tensors(before), _tensors(after)
+    for name in old.keys() & new.keys():
+        renamed.pop(name, None)
+    gone = {name: tensor_text(old[name], weights[0]) for name in old if name not in new}
+    come = {name: tensor_text(new[name], weights[1]) for name in new if name not in old}
+    by_text: dict[str, list[str]] = {}
+    for name, text in gone.items():
+        by_text.setdefault(text, []).append(name)
+    for name, text in come.items():
+        same = next(
+            (other for other in by_text.get(text, ()) if same_tensor(old[other], new[name], weights)), None
+        )
+        if same is not None:
+            by_text[text].remove(same)
+            renamed[name] = same
+    kept = set(renamed.values())
+    for name, tensor in old.items():
+        if name in new and not same_tensor(tensor, new[name], weights):
+            texts = tensor_text(tensor, weights[0]), tensor_text(new[name], weights[1])
+            removed, added = (f"weight {name}: {text}" for text in texts)
+            yield DiffEntry(path, f"weight {name}", (removed,), (added,))
+        elif name in gone and name not in kept:
+            yield DiffEntry(path, f"weight {name}", (f"weight {name}: {gone[name]}",))
+    for name, text in come.items():
+        if name not in renamed:
+            yield DiffEntry(path, f"weight {name}", (), (f"weight {name}: {text}",))
+    yield from changed_lines(path, _sparse(before, weights[0]), _sparse(after, weights[1]))
+
+
+def _sparse(body: Body, weights: Weights | None) -> dict[str, str]:
+    found = {}
+    for item in body.sparse_initializer if isinstance(body, onnx.GraphProto) else ():
+        parts = f"values {tensor_text(item.values, weights)}, indices {tensor_text(item.indices, weights)}"
+        kind = f"{type_text(item.values.data_type, item.dims)} sparse"
+        found[f"weight {item.values.name}"] = f"weight {item.values.name}: {kind}, {parts}"
+    return found
+
+
+def interface_changes(before: Body, after: Body, path: str, found: Matching) -> Iterator[DiffEntry]:
+    """Yield the inputs and outputs that differ, and whether only their order does.
+
+    Those of a main graph are told apart by their names, those of other bodies by their places, as callers do.
+    """
+    for side in ("input", "output"):
+        old, new = (list(getattr(body, side)) for body in (before, after))
+        if path != "graph":
+            yield from _by_place(old, new, path, side, found)
+            continue
+        texts = [{value.name: f"{side} {Port.of(value)}" for value in values} for values in (old, new)]
+        yield from changed_lines(path, *texts)
+        orders = [list(side) for side in texts]
+        if orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1]):
+            removed, added = (f"order of {side}s: {', '.join(names)}" for names in orders)
+            yield DiffEntry(path, f"order of {side}s", (removed,), (added,))
+
+
+def _by_place(old: list[Any], new: list[Any], path: str, side: str, found: Matching) -> Iterator[DiffEntry]:
+    for one, other in zip_longest(old, new):
+        same = one is not None and other is not None and found.old(name_of(other)) == name_of(one)
+        if same and (isinstance(one, str) or Port.of(one).kind == Port.of(other).kind):
+            continue
+        removed, added = (
+            () if value is None else (f"{side} {value if isinstance(value, str) else Port.of(value)}",)
+            for value in (one, other)
+        )
+        yield DiffEntry(path, f"{side} {name_of(other if one is None else one)}", removed, added)
+
+
+def name_of(value: Any) -> str:
+    """Return the name of an input or output, which in a function is the whole of it."""
+    return value if isinstance(value, str) else str(value.name)
+
+
+def shape_changes(before: Body, after: Body, path: str, found: Matching) -> Iterator[DiffEntry]:
+    """Yield the declared shapes of inner values that differ, of values that are in both bodies."""
+    declared = {value.name: value for value in getattr(before, "value_info", ())}
+    if not declared:
+        return
+    there = {found.old(name): name for node in after.node for name in node.output if name}
+    shapes = {found.old(value.name): value for value in getattr(after, "value_info", ())}
+    for name, value in declared.items():
+        if name not in there:
+            continue
+        old = f"shape {Port.of(value)}"
+        new = shapes.get(name)
+        text = None if new is None else f"shape {name}{str(Port.of(new)).removeprefix(new.name)}"
+        if text != old:
+            yield DiffEntry(path, f"shape {name}", (old,), () if text is None else (text,))

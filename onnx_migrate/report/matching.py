@@ -1,0 +1,120 @@
+"""Which node of one body is which node of another: by the values they compute, not by their places."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+from onnx import AttributeProto
+
+__all__ = ["Matching", "attribute_key", "match_nodes"]
+
+_GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+
+
+@dataclass
+class Matching:
+    """The nodes of two bodies that are the same, by position, and the values that are, by name.
+
+    `renamed` holds the name before of each value that has another name after.
+    """
+
+    partner: dict[int, int] = field(default_factory=dict)
+    """The position before of a node by its position after."""
+    renamed: dict[str, str] = field(default_factory=dict)
+
+    def old(self, name: str) -> str:
+        """Return the name that a value of the body after has before."""
+        return self.renamed.get(name, name)
+
+
+def match_nodes(
+    before: Sequence[onnx.NodeProto], after: Sequence[onnx.NodeProto], renamed: Mapping[str, str]
+) -> Matching:
+    """Match the nodes of two bodies; `renamed` has the values from outside that are renamed. Linear in the nodes.
+
+    A node is the one that computes a value of the same name with the same operator; else one with the same operator and
+    attributes that reads the same values; else one with the same name and operator; else one that computes a value of the
+    same name.
+    """
+    found = Matching(renamed=dict(renamed))
+    free = dict.fromkeys(range(len(before)))
+    by_output = {name: place for place, node in enumerate(before) for name in node.output if name}
+    for place, node in enumerate(after):
+        partner = by_output.get(_first(node), -1)
+        if (
+            partner in free
+            and _kind(before[partner]) == _kind(node)
+            and _first(before[partner]) == _first(node)
+        ):
+            _pair(found, free, before, node, place, partner)
+    by_structure: dict[Hashable, list[int]] = defaultdict(list)
+    for place in reversed(free):
+        by_structure[_structure(before[place], found, old=True)].append(place)
+    for place, node in enumerate(after):
+        if place not in found.partner:
+            same = by_structure.get(_structure(node, found, old=False))
+            if same:
+                _pair(found, free, before, node, place, same.pop())
+    by_name: dict[Hashable, list[int]] = defaultdict(list)
+    for place in reversed(free):
+        if before[place].name:
+            by_name[(before[place].name, *_kind(before[place]))].append(place)
+    for place, node in enumerate(after):
+        if place not in found.partner and node.name:
+            named = by_name.get((node.name, *_kind(node)))
+            if named:
+                _pair(found, free, before, node, place, named.pop())
+    for place, node in enumerate(after):
+        if place not in found.partner:
+            partner = by_output.get(_first(node), -1)
+            if partner in free:
+                _pair(found, free, before, node, place, partner)
+    return found
+
+
+def attribute_key(attribute: AttributeProto) -> bytes:
+    """Return what tells the value of an attribute from another: of tensors all but their names, of graphs nothing."""
+    copy = AttributeProto()
+    copy.CopyFrom(attribute)
+    copy.ClearField("doc_string")
+    if attribute.type == AttributeProto.TENSOR:
+        copy.t.ClearField("name")
+    if attribute.type in _GRAPHS:
+        copy.ClearField("g")
+        copy.ClearField("graphs")
+    return bytes(copy.SerializeToString(deterministic=True))
+
+
+def _pair(
+    found: Matching,
+    free: dict[int, None],
+    before: Sequence[onnx.NodeProto],
+    node: onnx.NodeProto,
+    place: int,
+    partner: int,
+) -> None:
+    found.partner[place] = partner
+    del free[partner]
+    for old, new in zip(before[partner].output, node.output, strict=False):
+        if old and new and old != new:
+            found.renamed[new] = old
+
+
+def _structure(node: onnx.NodeProto, found: Matching, *, old: bool) -> Hashable:
+    """Return a node's operator, attributes, and the values it reads by their names before."""
+    inputs = tuple(node.input) if old else tuple(map(found.old, node.input))
+    attributes = b"".join(sorted(map(attribute_key, node.attribute)))
+    digest = hashlib.blake2b(attributes, digest_size=16).digest() if len(attributes) > 64 else attributes
+    return *_kind(node), inputs, digest, len(node.output)
+
+
+def _kind(node: onnx.NodeProto) -> tuple[str, str]:
+    return "" if node.domain == "ai.onnx" else node.domain, node.op_type
+
+
+def _first(node: onnx.NodeProto) -> str:
+    return next((name for name in node.output if name), "")

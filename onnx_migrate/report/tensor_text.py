@@ -1,0 +1,82 @@
+"""Tensors as short text: type, shape, and values or a digest of them; and whether two hold the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from onnx import TensorProto, numpy_helper
+
+from onnx_migrate.errors import LoadError
+from onnx_migrate.model.weights import Weights
+
+__all__ = ["same_tensor", "tensor_text", "type_text"]
+
+_VALUES = 8
+"""Largest number of elements of a tensor whose values are shown."""
+
+
+def type_text(dtype: int, dims: Iterable[int]) -> str:
+    """Return a tensor's type, as in "float[2, 3]"."""
+    return f"{TensorProto.DataType.Name(dtype).lower()}{list(dims)}"
+
+
+def tensor_text(tensor: TensorProto, weights: Weights | None) -> str:
+    """Return type and shape, and the values of a small tensor, or a digest of them where they are known."""
+    kind = type_text(tensor.data_type, tensor.dims)
+    elements = 1
+    for dim in tensor.dims:
+        elements *= dim
+    external = tensor.data_location == TensorProto.EXTERNAL
+    if elements <= _VALUES and tensor.data_type != TensorProto.STRING and not external:
+        return f"{kind} {numpy_helper.to_array(tensor).tolist()}"
+    digest = _digest(tensor, weights)
+    return f"{kind} #{digest[:8]}" if digest else kind
+
+
+def same_tensor(one: TensorProto, other: TensorProto, weights: tuple[Weights | None, Weights | None]) -> bool:
+    """Return whether two tensors hold the same, in whatever field; data is read only where it is not at the same place."""
+    if (one.data_type, list(one.dims)) != (other.data_type, list(other.dims)):
+        return False
+    if _nameless(one) == _nameless(other) and TensorProto.EXTERNAL not in (
+        one.data_location,
+        other.data_location,
+    ):
+        return True
+    if one.data_location == other.data_location == TensorProto.EXTERNAL:
+        if weights[0] is None or weights[1] is None:
+            return True
+        try:
+            if weights[0].payload(one) == weights[1].payload(other):
+                return True
+        except LoadError:
+            return True  # of data that is missing in both
+    return _digest(one, weights[0]) == _digest(other, weights[1])
+
+
+def _digest(tensor: TensorProto, weights: Weights | None) -> str:
+    """Return a digest of a tensor's values; "" where they are not known."""
+    if tensor.data_type == TensorProto.STRING:
+        data = b"\0".join(tensor.string_data)
+    elif tensor.data_location == TensorProto.EXTERNAL:
+        if weights is None:
+            return ""
+        try:
+            data = weights.payload(tensor).read()
+        except LoadError:
+            return ""
+    elif tensor.HasField("raw_data"):
+        data = tensor.raw_data
+    else:
+        whole = TensorProto()
+        whole.CopyFrom(tensor)
+        data = numpy_helper.from_array(numpy_helper.to_array(whole)).raw_data
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _nameless(tensor: TensorProto) -> bytes:
+    copy = TensorProto()
+    copy.CopyFrom(tensor)
+    copy.ClearField("name")
+    copy.ClearField("doc_string")
+    return bytes(copy.SerializeToString(deterministic=True))

@@ -1,0 +1,68 @@
+"""How many nodes of each operator a model has, and what each pass did to these numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import onnx
+
+from onnx_migrate.model.graphs import may_hold_graphs, subgraphs
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.schema import is_onnx
+
+__all__ = ["PassEffect", "operator_counts", "operator_name", "record_effect"]
+
+
+@dataclass(frozen=True)
+class PassEffect:
+    """What one run of a pass did: the difference in nodes by operator, and which changes of the log are of this run."""
+
+    pass_name: str
+    difference: tuple[tuple[str, int], ...]
+    first_change: int
+    end_change: int
+
+
+def operator_name(domain: str, op_type: str) -> str:
+    """Return what tables call an operator: its name, with the domain unless that is ONNX's own."""
+    return op_type if is_onnx(domain) else f"{domain}.{op_type}"
+
+
+def operator_counts(proto: onnx.ModelProto) -> dict[str, int]:
+    """Return the number of nodes by operator in all bodies of a model, in the order of their names."""
+    counts: Counter[tuple[str, str]] = Counter()
+    pending: list[Iterable[onnx.NodeProto]] = [
+        proto.graph.node,
+        *(function.node for function in proto.functions),
+    ]
+    while pending:
+        nodes = pending.pop()
+        found = Counter((node.domain, node.op_type) for node in nodes)
+        counts.update(found)
+        holders = {key for key in found if may_hold_graphs(*key)}
+        if holders:
+            pending.extend(
+                graph.node
+                for node in nodes
+                if (node.domain, node.op_type) in holders
+                for _, _, graph in subgraphs(node)
+            )
+    named: Counter[str] = Counter()
+    for key, number in counts.items():
+        named[operator_name(*key)] += number
+    return dict(sorted(named.items()))
+
+
+def record_effect(
+    log: ChangeLog, pass_name: str, before: dict[str, int], after: dict[str, int], first_change: int
+) -> None:
+    """Record in the log what a pass did, whose changes begin at `first_change`; nothing where it did nothing."""
+    names = sorted({*before, *after})
+    differences = ((name, after.get(name, 0) - before.get(name, 0)) for name in names)
+    effect = tuple((name, difference) for name, difference in differences if difference)
+    if effect or len(log.changes) > first_change:
+        log.record_fact(
+            pass_name, str(first_change), PassEffect(pass_name, effect, first_change, len(log.changes))
+        )

@@ -1,0 +1,24 @@
+"""The error texts that come with this package."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from importlib.resources import files
+
+from onnx_migrate.spec.error_texts.read import parse_table
+from onnx_migrate.spec.error_texts.rows import ErrorText
+
+__all__ = ["error_texts"]
+
+
+@cache
+def error_texts() -> tuple[ErrorText, ...]:
+    """Return all error texts, by table and in its order. Raises ValueError if two have one name."""
+    folder = files("onnx_migrate.spec.error_texts").joinpath("tables")
+    names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".toml"))
+    found = [entry for name in names for entry in parse_table(folder.joinpath(name).read_bytes(), name)]
+    repeated = [name for name, number in Counter(entry.name for entry in found).items() if number > 1]
+    if repeated:
+        raise ValueError(f"two error texts have the name {', '.join(sorted(repeated))}")
+    return tuple(found)

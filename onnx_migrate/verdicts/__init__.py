@@ -1,0 +1,38 @@
+"""The results of verifications as frozen values, which pickle and convert to JSON; they know no model and run nothing."""
+
+from __future__ import annotations
+
+from onnx_migrate.verdicts.comparison import Comparison
+from onnx_migrate.verdicts.first_difference import FirstDifference
+from onnx_migrate.verdicts.histogram import Element, Histogram
+from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of, proofs_text
+from onnx_migrate.verdicts.verdict import (
+    Blocker,
+    Distance,
+    DynamicProof,
+    FeedNote,
+    Kind,
+    LoadFailure,
+    Trial,
+    Verdict,
+)
+
+__all__ = [
+    "PASSING",
+    "Blocker",
+    "Comparison",
+    "Distance",
+    "DynamicProof",
+    "Element",
+    "FeedNote",
+    "FirstDifference",
+    "Histogram",
+    "Kind",
+    "LoadFailure",
+    "RuntimeProof",
+    "Side",
+    "Trial",
+    "Verdict",
+    "outcome_of",
+    "proofs_text",
+]

@@ -1,0 +1,156 @@
+"""What came of a result in another runtime, and of the original there: what is a success, and what a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from onnx_migrate.verdicts.comparison import Comparison
+
+__all__ = ["PASSING", "RuntimeProof", "Side", "outcome_of", "proofs_text"]
+
+PASSING = {
+    "right": "the result is right, as the original is",
+    "gained": "the result is right, and the original does not run there",
+    "mended": "the result is right, and the original is not",
+    "alike": "the result is as far off as the original is: this runtime's own difference, not the migration's",
+}
+"""What each outcome means with which a result may be written."""
+
+_FAILING = {
+    "worse": "the result is wrong, and the original is right",
+    "otherwise": "the result is wrong, in another way than the original",
+    "wrong": "the result is wrong, and the original does not run there",
+    "lost": "the result does not run, and the original does",
+    "refused": "neither the result nor the original runs",
+    "unknown": "there is nothing to compare with",
+}
+
+_WORDS = PASSING | _FAILING
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two models in the runtime. `failed` is "", or "load" or "run", with the runtime's words in `reason`.
+
+    `comparisons` are those with the original in ONNX Runtime, of each output the one that differs most.
+    """
+
+    failed: str = ""
+    reason: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+
+    @property
+    def right(self) -> bool:
+        """Whether it ran, and every output agrees."""
+        return not self.failed and all(item.agrees for item in self.comparisons)
+
+    @property
+    def worst(self) -> Comparison | None:
+        """The output that differs most, by what is allowed."""
+        return max(self.comparisons, key=_badness, default=None)
+
+    @property
+    def text(self) -> str:
+        """What is to be said of it, as in "is off by 1.2e-07 (allowed 9e-07)"."""
+        if self.failed:
+            return f"does not {self.failed}: {self.reason}"
+        worst = self.worst
+        if worst is None:
+            return "runs"
+        if worst.identical:
+            return "is bit for bit the same"
+        if worst.problem and not worst.largest_absolute:
+            return f"is wrong in {worst.output!r}: {worst.problem}"
+        whole = worst.largest_absolute / worst.largest_relative if worst.largest_relative else 0.0
+        of = f" of {whole:.3g}" if whole else ""
+        return f"is off by {worst.largest_absolute:.3g}{of} in {worst.output!r} (allowed {worst.allowed:.3g})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        worst = self.worst
+        return {
+            "failed": self.failed,
+            "reason": self.reason,
+            "right": self.right,
+            "largest_absolute": _number(worst.largest_absolute) if worst else None,
+            "largest_relative": _number(worst.largest_relative) if worst else None,
+            "allowed": _number(worst.allowed) if worst else None,
+            "comparisons": [
+                {key: _number(value) for key, value in asdict(item).items()} for item in self.comparisons
+            ],
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True)
+class RuntimeProof:
+    """The proof in one runtime: `asked` is the request, `runtime` the name and version that was there.
+
+    `outcome` is a key of the table of docs/proving.md. `original` is None where it was not run.
+    """
+
+    asked: str
+    runtime: str
+    outcome: str
+    result: Side
+    original: Side | None = None
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether the result may be written."""
+        return self.outcome in PASSING
+
+    @property
+    def text(self) -> str:
+        """The proof on one line, without the name of the runtime."""
+        beside = f"; the original {self.original.text}" if self.original is not None else ""
+        return f"{_WORDS[self.outcome]}: the result {self.result.text}{beside}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "asked": self.asked,
+            "runtime": self.runtime,
+            "outcome": self.outcome,
+            "passed": self.passed,
+            "result": self.result.as_dict(),
+            "original": self.original.as_dict() if self.original is not None else None,
+            "text": self.text,
+            "notes": list(self.notes),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def outcome_of(result: Side, original: Side, *, alike: bool) -> str:
+    """Return the outcome; `alike` is whether both compute the same in the runtime, within rounding."""
+    if result.right:
+        return "gained" if original.failed else "right" if original.right else "mended"
+    if result.failed:
+        return "refused" if original.failed else "lost"
+    if original.failed:
+        return "wrong"
+    return "worse" if original.right else "alike" if alike else "otherwise"
+
+
+def _badness(item: Comparison) -> tuple[bool, float, float]:
+    share = item.largest_absolute / item.allowed if item.allowed else item.largest_absolute
+    return bool(item.problem), share, item.largest_relative
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _number(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_number(item) for item in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return str(value)
+    return value
+
+
+def proofs_text(proofs: Iterable[RuntimeProof]) -> str:
+    """Return what came of each proof, in one line."""
+    return "; ".join(f"in {proof.runtime}, {proof.text}" for proof in proofs)

@@ -1,0 +1,208 @@
+"""The results of verifications as values, which pickle and convert to JSON: keys of a report are their fields."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+from onnx_migrate.verdicts.comparison import Comparison
+from onnx_migrate.verdicts.runtime_proof import RuntimeProof
+
+__all__ = [
+    "Blocker",
+    "Distance",
+    "DynamicProof",
+    "FeedNote",
+    "Kind",
+    "LoadFailure",
+    "Trial",
+    "Verdict",
+]
+
+
+class Kind(str, Enum):
+    """Whether two models compute the same: yes, no, or not determined."""
+
+    VERIFIED = "verified"
+    DIFFERS = "differs"
+    UNVERIFIED = "unverified"
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far another model's outputs are from the original's, over all feeds, without optimisation.
+
+    `output` is the one that differs most for its size: by `largest`, where the other model has magnitudes up to `scale`.
+    `reshaped` is whether it has another shape, so that no difference could be computed.
+    """
+
+    output: str
+    largest: float
+    scale: float
+    reshaped: bool = False
+
+    def __str__(self) -> str:
+        if self.reshaped:
+            return f"output {self.output!r} has another shape on the verifier's inputs"
+        if not self.largest:
+            return "the outputs are the same on the verifier's inputs"
+        return f"output {self.output!r} differs by up to {self.largest:.3g} of {self.scale:.3g} on the verifier's inputs"
+
+
+@dataclass(frozen=True)
+class FeedNote:
+    """One set of inputs that was run: its distribution or file, its seed (None for the user's inputs), its shapes."""
+
+    name: str
+    seed: int | None
+    shapes: tuple[tuple[str, tuple[int, ...] | None], ...]
+
+
+@dataclass(frozen=True)
+class LoadFailure:
+    """A result that ONNX Runtime does not load, where it loads the original.
+
+    `reason` is the runtime's message, `node` and `operator` are those that it names, "" if none. `unoptimised` is
+    whether the result loads when ONNX Runtime optimises nothing. `limit` says that the result may be valid and that this
+    release lacks the opset or a kernel.
+    """
+
+    reason: str
+    node: str = ""
+    operator: str = ""
+    unoptimised: bool = False
+    limit: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether original and result compute the same, in which runtime (`evaluator`) and on which inputs.
+
+    `reason` is "" where they do. `exact` is whether the model for which bit-identity is claimed is bit for bit the
+    original; None where nothing is claimed or it could not be checked. `own_rounding` is whether it is not, and the
+    runtime's own rounding was shown to be the cause. `notes` are weaknesses of the proof and facts
+    about the run. `node` is the node that a runtime's error names, "" if none. `seconds` is the wall-clock time. `load`
+    says how the result fails to load where the original loads, None if it loads. `comparable` is False where no result
+    could be compared: the original did not run, or the time was over. `distance` is how far the model that the verifier
+    was given as `other` is from the original, None without one and where it did not run. `compared_with` says which model
+    stands for the original, where a pass changed numbers on purpose; "" for the original itself. `proved_in` is
+    what came of the models in other runtimes. `given_tolerance` is whether the caller said what is allowed.
+    """
+
+    kind: Kind
+    reason: str = ""
+    evaluator: str = ""
+    feeds: tuple[FeedNote, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    node: str = ""
+    exact: bool | None = None
+    own_rounding: bool = False
+    load: LoadFailure | None = None
+    comparable: bool = True
+    distance: Distance | None = None
+    compared_with: str = ""
+    proved_in: tuple[RuntimeProof, ...] = ()
+    given_tolerance: bool = False
+
+    @property
+    def verified(self) -> bool:
+        """Whether the models were compared and compute the same."""
+        return self.kind is Kind.VERIFIED
+
+    @property
+    def grade(self) -> str:
+        """How alike the models are: "bit-identical", "within-rounding", "within-tolerance" or "differs"; "" if not determined.
+
+        Within rounding is what differs by no more than ONNX Runtime's own rounding, as measured; within tolerance, by no more
+        than the caller allowed.
+        """
+        if self.kind is Kind.UNVERIFIED:
+            return ""
+        if self.kind is Kind.DIFFERS:
+            return "differs"
+        same = not self.own_rounding and all(comparison.identical for comparison in self.comparisons)
+        return "bit-identical" if same else "within-tolerance" if self.given_tolerance else "within-rounding"
+
+    @property
+    def summary(self) -> str:
+        """The verdict on one line."""
+        if self.kind is not Kind.VERIFIED:
+            return f"{self.kind.value}: {self.reason}"
+        words = {
+            "bit-identical": "bit for bit the same",
+            "within-rounding": "the same within the runtime's own rounding",
+            "within-tolerance": "the same within the tolerance that was given",
+        }
+        return f"verified with {self.evaluator}, {words[self.grade]}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values; floats that JSON cannot hold become text."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        plain["grade"] = self.grade
+        plain["proved_in"] = [proof.as_dict() for proof in self.proved_in]
+        for comparison, entry in zip(self.comparisons, plain["comparisons"], strict=True):
+            entry["identical"] = comparison.identical
+        return plain
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run: the size of each symbol, and which requirement or error ended it ("" if none)."""
+
+    sizes: tuple[tuple[str, int], ...]
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """The node that keeps a dim at its frozen size or mixes the items of a batch.
+
+    `output` is its first output, `constant` the constant input that fixes the size, and `holds` the elements of that
+    constant, or its type and shape; each "" where unknown.
+    """
+
+    node: str
+    operator: str
+    output: str = ""
+    constant: str = ""
+    holds: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.operator} {self.node or self.output!r}" if self.operator else repr(self.node)
+        return name + (f" with constant {self.constant!r} = {self.holds}" if self.constant else "")
+
+
+@dataclass(frozen=True)
+class DynamicProof:
+    """Whether the dims are free; if not, the `reason`, and the `blocker` where one was found. `trials` are the runs.
+
+    `determined` is False where the model could not be run to the end, as for lack of time; then `holds` is False too.
+    """
+
+    holds: bool
+    reason: str = ""
+    blocker: Blocker | None = None
+    trials: tuple[Trial, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    determined: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return str(value)
+    return value

@@ -1,0 +1,90 @@
+"""How the elements of an output differ, for messages: a histogram by powers of ten, and the element that differs most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from onnx_migrate.verdicts import Comparison, Element, Histogram
+from onnx_migrate.verify.compare.arrays import Array, in_blocks, is_float, widened
+
+__all__ = ["with_spread"]
+
+_DECADES = 8
+"""Number of powers of ten that are told apart, down from the largest difference."""
+
+_LEAST = -300
+"""The least power of ten of a bin of its own."""
+
+_QUICK = 1 << 20
+"""Elements up to which differences are counted where they are allowed; a mismatch is always counted."""
+
+
+def with_spread(entry: Comparison, before: Array | None, after: Array | None) -> Comparison:
+    """Return a comparison of two arrays with how their elements differ; `entry` itself where that was not compared."""
+    if before is None or after is None or before.shape != after.shape or before.dtype != after.dtype:
+        return entry
+    if not (entry.problem or (entry.differing and before.size <= _QUICK)):
+        return entry
+    numeric = is_float(before) or before.dtype.kind in "iu"
+    if not numeric:
+        unequal = np.flatnonzero(np.asarray(before != after))
+        return replace(entry, largest_at=_element(before, after, int(unequal[0]))) if unequal.size else entry
+    decades: Counter[int] = Counter()
+    equal = not_finite = start = 0
+    largest, place, unlike = 0.0, None, None
+    for one, other in in_blocks(before, after):
+        a, b = (
+            block.astype(np.float64) if block.dtype.kind in "iu" else widened(block) for block in (one, other)
+        )
+        with np.errstate(invalid="ignore"):
+            error = np.abs(b - a)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        error[same] = 0.0
+        odd = ~same & ~np.isfinite(error)
+        error[odd] = 0.0
+        if unlike is None and odd.any():
+            unlike = start + int(np.argmax(odd))
+        if error.size and float(error.max()) > largest:
+            largest, place = float(error.max()), start + int(np.argmax(error))
+        equal, not_finite = equal + int(np.count_nonzero(same)), not_finite + int(np.count_nonzero(odd))
+        powers, numbers = np.unique(np.floor(np.log10(error[error > 0])).astype(np.int64), return_counts=True)
+        decades.update(dict(zip(powers.tolist(), numbers.tolist(), strict=True)))
+        start += a.size
+    at = place if unlike is None else unlike
+    if at is None:  # zeros of different sign, and NaNs of other bits
+        return entry
+    found = replace(entry, largest_at=_element(before, after, at))
+    return replace(found, histogram=_histogram(decades, equal, not_finite))
+
+
+def _histogram(decades: Counter[int], equal: int, not_finite: int) -> Histogram:
+    """Return the histogram of powers of ten; what is smaller than the last of them is in a bin from 0."""
+    if not decades:
+        return Histogram((), (), equal, not_finite)
+    top = max(decades)
+    bottom = max(min(decades), top - _DECADES + 1, _LEAST)
+    edges = [float(f"1e{power}") for power in range(bottom, top + 2)]
+    counts = [decades[power] for power in range(bottom, top + 1)]
+    smaller = sum(number for power, number in decades.items() if power < bottom)
+    if smaller:
+        edges, counts = [0.0, *edges], [smaller, *counts]
+    return Histogram(tuple(edges), tuple(counts), equal, not_finite)
+
+
+def _element(before: Array, after: Array, place: int) -> Element:
+    index = tuple(int(axis) for axis in np.unravel_index(place, before.shape))
+    return Element(index, _plain(before[index]), _plain(after[index]))
+
+
+def _plain(value: object) -> float | str:
+    """Return an element as a Python number, and as text where it is none, or a complex one."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, (int, float)) and not isinstance(plain, bool):
+        return plain
+    try:
+        return repr(plain) if isinstance(plain, (bool, str, bytes, complex)) else float(plain)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return str(plain)

@@ -1,0 +1,101 @@
+"""Lets ONNX Runtime read the files of external data that were checked, and no others.
+
+ONNX Runtime opens them by path, which may lead elsewhere by then. On Linux it is given paths of descriptors, /proc/self/fd/N
+(proc(5)), which lead to the open files whatever happens to their names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from onnx import GraphProto, ModelProto, TensorProto
+
+from onnx_migrate.errors import LoadError
+from onnx_migrate.model.graphs import nested_bodies
+from onnx_migrate.model.payloads import FilePayload
+from onnx_migrate.model.tensors import tensors
+from onnx_migrate.verify.evaluators.runnable import Runnable
+
+__all__ = ["open_external_data"]
+
+_DESCRIPTORS = "proc/self/fd"
+
+_RESERVE = 256
+"""Descriptors that remain for everything else."""
+
+
+@contextmanager
+def open_external_data(runnable: Runnable) -> Iterator[tuple[str | bytes, str | None]]:
+    """Yield what ONNX Runtime is to load, a path or bytes, and the folder that locations in it are relative to, if any.
+
+    The files are open as long as the block runs, in which the model must be loaded. Where there are no paths of
+    descriptors, not enough descriptors, or weights in a sub-graph, locations stay as they are, and whether the files are
+    still those that were checked is checked before the block and after. Raises LoadError if they are not.
+    """
+    if runnable.path is not None:
+        yield str(runnable.path), None
+        return
+    structure = runnable.structure or b""
+    if b"location" not in structure:  # the key of an entry of external_data
+        yield structure, None
+        return
+    proto = runnable.proto()
+    found = [
+        (tensor, runnable.external_data.payload(tensor))
+        for tensor in tensors(proto)
+        if tensor.data_location == TensorProto.EXTERNAL
+    ]
+    files = {payload.path: payload for _, payload in found if isinstance(payload, FilePayload)}
+    if _any_in_subgraphs(proto) or not _can_hold(len(files)):
+        for each in files.values():
+            each.open().close()
+        yield structure, str(runnable.external_data.folder)
+        for each in files.values():
+            each.open().close()
+        return
+    with ExitStack() as stack:
+        opened = {path: stack.enter_context(each.open()).fileno() for path, each in files.items()}
+        for tensor, payload in found:
+            for entry in tensor.external_data:
+                if entry.key == "location" and isinstance(payload, FilePayload):
+                    entry.value = f"{_DESCRIPTORS}/{opened[payload.path]}"
+        try:
+            yield proto.SerializeToString(), "/"
+        except Exception as error:  # pybind raises a dozen unrelated kinds
+            if _DESCRIPTORS in str(error) and "No such file" in str(
+                error
+            ):  # newer releases ask for the name of a file
+                raise LoadError(
+                    "a file with weights was replaced while it was read",
+                    code="source-changed",
+                    hint="load the model again",
+                ) from error
+            raise
+
+
+def _any_in_subgraphs(proto: ModelProto) -> bool:
+    """Return whether a sub-graph has external data: ONNX Runtime runs onnx's checker on it, which refuses symbolic links."""
+    return any(
+        tensor.data_location == TensorProto.EXTERNAL
+        for key, body in nested_bodies(proto.graph)
+        if key and isinstance(body, GraphProto)
+        for tensor in (*body.initializer, *(item.t for node in body.node for item in node.attribute))
+    )
+
+
+def _can_hold(count: int) -> bool:
+    """Return whether so many files can be open at once and have paths; raises the soft limit as far as it may."""
+    if not os.path.isdir(f"/{_DESCRIPTORS}"):
+        return False
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = len(os.listdir(f"/{_DESCRIPTORS}")) + count + _RESERVE
+    if soft == resource.RLIM_INFINITY or needed <= soft:
+        return True
+    if hard != resource.RLIM_INFINITY and needed > hard:
+        return False
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    return True

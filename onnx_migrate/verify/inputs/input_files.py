@@ -1,0 +1,130 @@
+"""Reads the user's files of inputs: what their headers claim is checked before memory is taken for it.
+
+Source of the format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Mapping
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from onnx import TensorProto, numpy_helper
+
+from onnx_migrate.errors import UsageError
+from onnx_migrate.isolate import Limits
+from onnx_migrate.model.tensor_fields import DATA_FIELDS
+from onnx_migrate.model.tensors import byte_size
+from onnx_migrate.opening import open_regular, read_at_most
+
+__all__ = ["read_npz", "read_tensor", "require_readable"]
+
+_ZIP, _NPY = b"PK", b"\x93NUMPY"
+
+_TENSOR_FILE = 2**31 - 1
+"""The most bytes of a message that protobuf reads."""
+
+
+def read_npz(path: Path) -> Mapping[str, Any]:
+    """Return the arrays of an .npz by name. Raises UsageError."""
+    try:
+        with open(open_regular(path), "rb") as file:
+            start = file.read(len(_NPY))
+            if not start.startswith(_ZIP):
+                kind = "it is one array without a name" if start == _NPY else "it is no .npz file"
+                raise ValueError(kind)
+            with zipfile.ZipFile(file) as archive:
+                _check_members(archive)
+                file.seek(0)
+                with np.load(file, allow_pickle=False) as arrays:
+                    return {name: arrays[name] for name in arrays.files}
+    except MemoryError as error:
+        raise UsageError(f"{path}: there is too little memory to read it", code="input-data") from error
+    except Exception as error:  # zipfile's and NumPy's own kinds, by what is wrong
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(
+            f"{path}: cannot be read as input data: {reason or type(error).__name__}",
+            code="input-data",
+            hint="accepted are an .npz file with arrays by input name, as np.savez('data.npz', x=array) writes, and a folder of "
+            "input_0.pb, …",
+        ) from error
+
+
+def _check_members(archive: zipfile.ZipFile) -> None:
+    """Raise ValueError where a member is not an array whose size is that of its header, or all are too large."""
+    limit = _limit()
+    total = sum(member.file_size for member in archive.infolist())
+    if total > limit:
+        raise ValueError(f"its arrays take {total:,} bytes, and {limit:,} are read at most")
+    for member in archive.infolist():
+        if member.filename.endswith(".npy"):
+            with archive.open(member) as file:
+                _check_header(file, member)
+
+
+def _check_header(file: IO[bytes], member: zipfile.ZipInfo) -> None:
+    """Raise ValueError where the header of an array does not fit what follows it."""
+    name = member.filename.removesuffix(".npy")
+    try:
+        version = np.lib.format.read_magic(file)
+        read = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(file)
+    except Exception as error:  # of what is in the place of a header
+        raise ValueError(f"{name!r} has no header of an array as NumPy writes it") from error
+    if dtype.hasobject:
+        raise ValueError(f"{name!r} holds Python objects, which only pickle reads, and that may run code")
+    if any(not isinstance(dim, int) or dim < 0 for dim in shape):
+        raise ValueError(f"{name!r} has the dims {list(shape)}")
+    claimed, there = prod(shape) * dtype.itemsize, member.file_size - file.tell()
+    if claimed != there:
+        raise ValueError(f"the header of {name!r} claims {claimed:,} bytes, and {max(there, 0):,} follow it")
+
+
+def require_readable(paths: Iterable[Path]) -> None:
+    """Raise UsageError if files are larger all together than inputs may be."""
+    total = sum(path.stat().st_size for path in paths)
+    if total > _limit():
+        raise UsageError(
+            f"the inputs take {total:,} bytes, and {_limit():,} are read at most", code="input-data"
+        )
+
+
+def read_tensor(path: Path) -> Any:
+    """Return the array in a file that holds a TensorProto. Raises UsageError."""
+    tensor = TensorProto()
+    try:
+        tensor.ParseFromString(read_at_most(path, min(_TENSOR_FILE, _limit())))
+        if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
+            raise ValueError("its data is in another file, which is not read")
+        _check_dims(tensor)
+        return numpy_helper.to_array(tensor)
+    except DecodeError as error:
+        raise UsageError(f"{path}: not a TensorProto", code="input-data") from error
+    except Exception as error:  # NumPy's and onnx's own kinds
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(f"{path}: not a TensorProto: {reason}", code="input-data") from error
+
+
+def _check_dims(tensor: TensorProto) -> None:
+    """Raise ValueError where dims and type need another amount of data than there is: onnx takes memory for them first."""
+    if any(dim < 0 for dim in tensor.dims):
+        raise ValueError(f"it has the dims {list(tensor.dims)}")
+    count = prod(tensor.dims)
+    there = sum(len(getattr(tensor, name)) for name in DATA_FIELDS)
+    size = byte_size(tensor.dims, tensor.data_type)
+    least = size if tensor.HasField("raw_data") and size is not None else -(-count // 8)
+    if least > there:
+        raise ValueError(
+            f"its dims {list(tensor.dims)} need more data than the {there:,} bytes or numbers in it"
+        )
+
+
+def _limit() -> int:
+    """Return how many bytes of inputs are read at most: a quarter of what a child process may use."""
+    return (Limits().memory or 1 << 34) // 4

@@ -1,0 +1,108 @@
+"""Migrates the nodes of custom domains, by the steps that plug-ins register for them (docs/library.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.steps.step_table import load_installed
+from onnx_migrate.errors import UsageError
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.schema import newest_opset
+
+from ..migrate_opset import Newer
+from .domain_steps import lift_domain, lower_domain
+
+__all__ = ["CustomOpset", "LowerDomains", "MigrateDomains", "check_opset"]
+
+_PREVIEW = "ai.onnx.preview"
+"""Domains of the standard whose operators come and go without versions."""
+
+
+@dataclass(frozen=True)
+class CustomOpset:
+    """The opset of a custom domain to reach, and what happens to a model of a newer one."""
+
+    opset: int
+    newer: Newer = "refuse"
+
+
+@register_pass
+@dataclass(frozen=True)
+class MigrateDomains(Pass):
+    """Migrate the nodes of custom domains in the main graph, all sub-graphs and local functions, each from its own opset.
+
+    What they become in ai.onnx must be written in forms that the model's opset has, which is that of the target where that is
+    newer. Raises CannotMigrate for a model that is newer than the target, unless it waits for the pass lower_domains, and for
+    every node that has no equal there.
+    """
+
+    name: ClassVar[str] = "migrate_domains"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    opsets: Mapping[str, CustomOpset] = field(default_factory=dict)
+    """By domain."""
+    beside: int = 17
+    """The ai.onnx opset for a body that imports none and gets ai.onnx nodes."""
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Migrate `model` in place."""
+        for domain, asked in sorted(self.opsets.items()):
+            check_opset(domain, asked.opset)
+            lift_domain(
+                model,
+                domain,
+                asked.opset,
+                log,
+                self.name,
+                newer=asked.newer,
+                beside=self.beside,
+                code="domain-opset",
+            )
+        return model
+
+
+@register_pass
+@dataclass(frozen=True)
+class LowerDomains(Pass):
+    """Lower the nodes of custom domains to older opsets; older bodies stay.
+
+    What they become in ai.onnx is brought down further by the pass lower_opset. Raises CannotMigrate, naming the nearest opset
+    that can be reached, if a node has no equal at the target.
+    """
+
+    name: ClassVar[str] = "lower_domains"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    opsets: Mapping[str, CustomOpset] = field(default_factory=dict)
+    beside: int = 17
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Lower `model` in place."""
+        for domain, asked in sorted(self.opsets.items()):
+            if asked.newer == "lower":
+                lower_domain(
+                    model, domain, asked.opset, log, self.name, beside=self.beside, code="domain-opset"
+                )
+        return model
+
+
+def check_opset(domain: str, opset: int | None = None) -> int:
+    """Return the newest opset of a custom domain. Raises UsageError for a domain that no plug-in has, and for another opset."""
+    load_installed()
+    newest = newest_opset(domain)
+    if not newest or domain.startswith(_PREVIEW):
+        raise UsageError(
+            f"{domain!r} names no opset of a domain that can be migrated: no steps are known for its operators",
+            code="unknown-domain",
+            hint="install or import the plug-in that has steps for it (docs/library.md); ai.onnx and ai.onnx.ml need none",
+        )
+    if opset is not None and not 1 <= opset <= newest:
+        raise UsageError(
+            f"there is no opset {opset} of {domain}",
+            code="no-such-opset",
+            hint=f"give one from 1 to {newest}, the newest that the plug-in for it knows",
+        )
+    return newest

@@ -1,0 +1,114 @@
+"""Writes docs/errors/, a page for each code and each error text that is known. `python -m tests.docs.errors_pages`."""
+
+from __future__ import annotations
+
+from onnx_migrate.explanation import explanation_of
+from onnx_migrate.explanation.overview import first_sentence, groups_of_codes
+from onnx_migrate.report.codes import CODES
+from onnx_migrate.spec.error_texts import ErrorText, error_texts, find
+from tests.support.paths import ROOT
+
+__all__ = ["FOLDER", "pages"]
+
+FOLDER = ROOT / "docs" / "errors"
+
+INDEX = """# Errors
+
+What tools say when they refuse an ONNX model, what it means, and what mends it; and the codes of onnx-migrate's own messages.
+`onnx-migrate explain "…"` recognises a pasted text, a whole traceback or a log (`… 2>&1 | onnx-migrate explain -`), and fills in
+its numbers and names; `onnx-migrate explain MODEL "…"` says whether a model would raise it, and at which nodes. `python -m
+tests.docs.errors_pages` writes these pages.
+
+"""
+
+
+def main() -> None:
+    """Write the pages, and remove those of entries that are gone."""
+    FOLDER.mkdir(exist_ok=True)
+    written = pages()
+    for old in FOLDER.glob("*.md"):
+        if old.name not in written:
+            old.unlink()
+    for name, text in written.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page, by its file name."""
+    found = {f"{entry.name}.md": _of_text(entry) for entry in error_texts()}
+    found |= {f"{code}.md": _of_code(code) for code in CODES}
+    return {"README.md": _index(), **found}
+
+
+def _index() -> str:
+    tools: dict[str, list[ErrorText]] = {}
+    for entry in error_texts():
+        tools.setdefault(entry.tool, []).append(entry)
+    lines = [INDEX]
+    for tool, entries in tools.items():
+        lines.append(f"## {tool}\n")
+        lines += [f"- [{_escaped(entry.title or entry.example)}]({entry.name}.md)" for entry in entries]
+        lines.append("")
+    lines.append("## Codes of onnx-migrate\n")
+    for group in groups_of_codes():
+        lines.append(f"### {group.title}\n")
+        lines += [f"- [{code}]({code}.md): {_escaped(line)}" for code, line in group.lines]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _of_code(code: str) -> str:
+    text = CODES[code]
+    first = first_sentence(text)
+    title = next(group.title for group in groups_of_codes() if code in dict(group.lines))
+    return "\n".join(
+        [
+            f"# {code}: {_escaped(first)}\n",
+            f"A code of onnx-migrate, of the group *{title.lower()}*: it stands after"
+            " `onnx-migrate:` in an error, or beside a note in `--json` and `--html`.\n",
+            f"{_escaped(text)}\n",
+            f"On the command line: `onnx-migrate explain {code}`. All errors: [README.md](README.md).\n",
+        ]
+    )
+
+
+def _of_text(entry: ErrorText) -> str:
+    (found,) = find(entry.example, [entry])
+    item = explanation_of(found, entry.example)
+    versions = f", {entry.versions}" if entry.versions else ""
+    kind = "A warning of" if entry.severity == "warning" else "Said by"
+    parts = [
+        f"# {_escaped(item.title)}\n",
+        f"{kind} {entry.tool}, {entry.stage}{versions}.\n",
+        f"```\n{entry.example}\n```\n",
+        f"{_escaped(' '.join(item.meaning))}\n",
+    ]
+    if item.causes:
+        parts.append(f"**Cause.** {_escaped(' '.join(item.causes))}\n")
+    parts.append("## What mends it\n")
+    for remedy in item.remedies:
+        first, _, code = remedy.text.partition("\n")
+        if remedy.command:
+            parts.append(f"```sh\n{remedy.command}\n```\n")
+        parts.append(f"{_escaped(first)}\n")
+        if code:
+            parts.append(f"```python\n{code}\n```\n")
+    parts.append(
+        f'`onnx-migrate explain "…"` says this with the names and numbers of your text, and with a MODEL before it'
+        " whether that would raise it;"
+        f" `onnx-migrate explain {entry.name}` shows this page. All errors: [README.md](README.md).\n"
+    )
+    parts.append("Seen in:\n")
+    parts += [f"- <{source}>" for source in entry.sources]
+    return "\n".join(parts) + "\n"
+
+
+def _escaped(text: str) -> str:
+    """Return text in which Markdown sees no tags and no emphasis."""
+    for mark in "*_<>[]|":
+        text = text.replace(mark, f"\\{mark}")
+    return text
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from onnx_migrate.explanation.operators import known_steps, operator_steps, step_heading
+
+
+def test_all_steps_of_an_operator() -> None:
+    found = operator_steps("resize")
+    assert found is not None
+    assert [line.code for line in found.up] == ["resize-11", "resize-13", "resize-18", "resize-19"]
+    assert [line.code for line in found.down] == [f"resize-{v}-down" for v in (19, 18, 13, 11, 10)]
+    assert found.versions == (10, 11, 13, 18, 19)
+    assert all(line.reason for line in (*found.up, *found.down))
+
+
+def test_what_replaces_an_operator() -> None:
+    found = operator_steps("Softplus")
+    assert found is not None
+    assert [line.code for line in found.written_out] == ["softplus-written-out"]
+
+
+def test_an_operator_of_another_domain() -> None:
+    found = operator_steps("ai.onnx.ml:TreeEnsembleRegressor")
+    assert found is not None
+    assert found.label == "ai.onnx.ml:TreeEnsembleRegressor"
+    assert found.up
+
+
+def test_an_unknown_operator() -> None:
+    assert operator_steps("FooBar") is None
+
+
+def test_every_step_has_a_heading_and_is_found_by_its_operator() -> None:
+    for step in known_steps():
+        assert step.operator in step_heading(step)
