@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.opening.real_path import real_path
 
 __all__ = [
     "Identity",
@@ -101,7 +102,7 @@ def identity(name: str) -> Identity:
     """Return a value that is equal for two names of one file or object; the parts of its path are separated by /."""
     name = resolve_file_url(name)
     if not is_url(name):
-        return "", os.path.realpath(name).replace(os.sep, "/")
+        return "", real_path(name).replace(os.sep, "/")
     system, path = open_file_system(name)
     return system, path.rstrip("/")
 

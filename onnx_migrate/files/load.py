@@ -18,6 +18,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import FilePayload
 from onnx_migrate.model.tensors import location_of, tensors
 from onnx_migrate.model.weights import Weights
+from onnx_migrate.opening.real_path import real_path
 
 __all__ = ["load", "structure_digest"]
 
@@ -56,8 +57,8 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         downloaded = local if isinstance(local, DownloadedModel) else None
         name, weights = str(local), Weights(path.parent, source=path)
         proto = from_file(path, name, weights)
-        target = path.resolve()
-        if target.parent != path.parent.resolve() and _has_no_external_data(proto, path.name):
+        target = _target_elsewhere(path, name)
+        if target is not None and _has_no_external_data(proto, path.name):
             # ONNX Runtime refuses data behind a link that leads out of the folder, as those of Hugging Face's cache do.
             weights = Weights(target.parent, source=target)
             proto = from_file(target, name, weights)
@@ -87,6 +88,15 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         stamp=weights.stamp,
         load_seconds=seconds,
     )
+
+
+def _target_elsewhere(path: Path, name: str) -> Path | None:
+    """Return where a link leads, if that is in another folder; None otherwise. Raises LoadError."""
+    try:
+        target, folder = real_path(path), real_path(path.parent)
+    except OSError as error:
+        raise LoadError(f"{name}: cannot be read: {error.strerror}", code="cannot-read") from error
+    return None if os.path.dirname(target) == folder else Path(target)
 
 
 def _has_no_external_data(proto: onnx.ModelProto, own: str) -> bool:

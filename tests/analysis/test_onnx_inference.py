@@ -35,9 +35,9 @@ def dims(value: onnx.ValueInfoProto) -> list[int]:
 @pytest.mark.parametrize("listed", [False, True])
 def test_a_long_vector_costs_nothing(listed: bool) -> None:
     given = net(1 << 23, 8, listed=listed)
-    start = time.perf_counter()
+    start = time.process_time()
     found = infer_shapes(given)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
     assert found.graph.input == given.graph.input
     assert list(found.graph.initializer) == list(given.graph.initializer)
     assert {value.name for value in found.graph.value_info} == {f"t{index}" for index in range(7)}
@@ -46,9 +46,9 @@ def test_a_long_vector_costs_nothing(listed: bool) -> None:
 def test_a_long_input_costs_nothing_either() -> None:
     given = net(1 << 23, 8)
     given.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1 << 23
-    start = time.perf_counter()
+    start = time.process_time()
     found = infer_shapes(given)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
     assert found.graph.input == given.graph.input
     assert [dims(value) for value in (*found.graph.value_info, *found.graph.output)] == [[1 << 23]] * 8
 

@@ -104,7 +104,7 @@ def test_memory_is_limited_within_the_block_alone() -> None:
 @pytest.mark.parametrize(
     ("number", "code", "line"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
-def test_a_signal_ends_an_inference_within_a_second(
+def test_a_signal_ends_an_inference_well_before_its_end(
     number: signal.Signals, code: int, line: str, tmp_path: Path
 ) -> None:
     begun = tmp_path / "begun"
@@ -127,7 +127,7 @@ def test_a_signal_ends_an_inference_within_a_second(
         time.sleep(0.05)
     start = time.monotonic()
     child.send_signal(number)
-    _, err = child.communicate(timeout=20)
-    assert time.monotonic() - start < 3  # of a machine that has other work too
+    _, err = child.communicate(timeout=30)
+    assert time.monotonic() - start < 15  # well under the 60 s of the inference, on a machine with other work
     assert (child.returncode, err.strip()) == (code, f"onnx-migrate: {line}")
     assert not output.exists()

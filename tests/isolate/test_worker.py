@@ -65,7 +65,7 @@ def test_time_is_limited(module):
     ending = isolate.run(f"{module}:hang", limits=Limits(seconds=1.0))
     assert isinstance(ending, TimedOut)
     assert ending.stage == "hanging"
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 20
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA covers mappings on Linux")

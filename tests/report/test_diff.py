@@ -257,11 +257,11 @@ def test_many_renamed_nodes_take_linear_time() -> None:
     for index, node in enumerate(after.graph.node):
         node.input[0], node.output[0] = f"w{index}", f"w{index + 1}"
     after.graph.node[0].input[0] = "v0"
-    start = time.perf_counter()
+    start = time.process_time()
 
     entries = list(diff_entries(before, after))
 
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert [entry.subject for entry in entries] == ["renamed values"]
     assert "and 19980 more" in entries[0].title
 

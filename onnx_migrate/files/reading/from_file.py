@@ -14,7 +14,7 @@ from onnx_migrate.files.reading.parse import EMPTY, parse
 from onnx_migrate.files.wire.file_buffer import FileBuffer, FileCut
 from onnx_migrate.model.payloads import FilePayload, file_stamp
 from onnx_migrate.model.weights import MEMORY, Weights
-from onnx_migrate.opening import Folder, NotRegularError, open_beneath
+from onnx_migrate.opening import Folder, NotRegularError, OutsideError, open_beneath
 from onnx_migrate.opening.real_path import real_path
 
 __all__ = ["from_file"]
@@ -66,6 +66,8 @@ def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
         found = os.path.join(os.path.dirname(name), f"{near[0]}.onnx") if near else ""
         hint = f"did you mean {found}?" if near else "check the path"
         raise LoadError(f"{name}: no such file", code="no-such-file", hint=hint) from error
+    except OutsideError:
+        raise _changed(name) from None
     except NotRegularError as error:
         raise LoadError(
             f"{name} is not a regular file: {error.strerror}",
@@ -81,6 +83,7 @@ def _open(path: Path, weights: Weights) -> int:
     """Open the model's file; enter the folders that its external data may be in. Raises OSError.
 
     A model that is a symbolic link, as in the Hugging Face cache, may have its data in the folder of the link's target.
+    Raises OutsideError where the target was replaced meanwhile.
     """
     folder = Folder.at(path.parent)
     weights.folders = (folder,)

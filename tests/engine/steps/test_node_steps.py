@@ -119,7 +119,7 @@ HUGE = {
 def test_numbers_without_end_are_written_or_refused_soon(name: str) -> None:
     opset, inputs, body, constants, code = HUGE[name]
     text = f'<ir_version: 8, opset_import: ["":{opset}]> g ({inputs}) => (float y) <{constants}> {{ {body} }}'
-    start = time.perf_counter()
+    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -128,4 +128,4 @@ def test_numbers_without_end_are_written_or_refused_soon(name: str) -> None:
         except (CannotMigrate, InvalidModel) as error:
             ended = error.code
     assert ended == code
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10

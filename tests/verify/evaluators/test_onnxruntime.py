@@ -81,9 +81,9 @@ def test_without_optimisation_weights_are_not_packed():
 
 
 def test_a_message_with_a_name_of_megabytes_takes_no_time():
-    start = time.perf_counter()
+    start = time.process_time()
     for name in ("n" * 8_000_000, "a/onnxruntime/b:1 ( " * 400_000, "only *guarantees* " * 400_000):
         text = without_source_locations(f"[ONNXRuntimeError] : 1 : FAIL : Node ({name}) Op (Relu) is wrong")
         assert text.startswith("Node (")
     assert "Op (Relu) is wrong" in without_source_locations(f"Node ({'n' * 8_000_000}) Op (Relu) is wrong")
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20

@@ -33,10 +33,10 @@ def test_repeated_layers_cost_one_more_attempt_in_all() -> None:
         ]
         graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], constants)
         proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-        start = time.perf_counter()
+        start = time.process_time()
         _, log = repaired(proto, {"x": {1: "N"}})
         assert len(log.changes) == 2 * layers
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(10)
     assert min(seconds(400) for _ in range(3)) < 12 * sorted(seconds(100) for _ in range(3))[1]
