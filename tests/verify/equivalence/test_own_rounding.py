@@ -121,3 +121,27 @@ def test_a_model_that_cannot_be_cut_is_refused_with_the_cause(monkeypatch):
     after = norm(b=np.full(4, 1e-7))
     check(norm(), after, Kind.DIFFERS, "cannot be compared value by value: no such type", exact=after)
     assert "not compared value by value" in check(norm(), after, Kind.VERIFIED, by_value=True).notes[-1]
+
+
+def scaled_tanh(*, inner=1.0, outer=1.0):
+    """A Tanh of `inner` times the input, times `outer`; without a Mul before the Tanh where `inner` is 1."""
+    read, first = ("x", "") if inner == 1 else ("a", "a = Mul(x, s)")
+    tensors = {"w": np.float32(outer)} | ({} if inner == 1 else {"s": np.float32(inner)})
+    return net(f"(float[64] x) => (float[64] y) {{ {first} t = Tanh({read}) y = Mul(t, w) }}", **tensors)
+
+
+def test_an_operator_that_has_a_kernel_in_one_model_alone_is_held_to_the_tolerance(monkeypatch):
+    before, after = scaled_tanh(), scaled_tanh(inner=1 + 2e-6)
+    check(before, after, Kind.DIFFERS, ("bit-identity is required", "Tanh"), exact=after)
+
+    monkeypatch.setattr(
+        own_rounding, "computed_by_body", lambda model: {"Tanh"} if len(model.graph.node) == 3 else set()
+    )
+    found = check(before, after, Kind.VERIFIED, exact=after)
+    assert (found.exact, found.own_rounding, found.grade) == (False, True, "within-rounding")
+    assert any("has a kernel for Tanh at one of the opsets" in note for note in found.notes)
+
+    other = scaled_tanh(inner=1 + 2e-6, outer=1 + 2.5e-7)  # a node that both compute by the same kernel
+    check(before, other, Kind.DIFFERS, ("bit-identity is required", "'w'"), exact=other)
+    other = scaled_tanh(inner=1.01)  # more than the tolerance of outputs
+    check(before, other, Kind.DIFFERS, "output 'y'", exact=other)
