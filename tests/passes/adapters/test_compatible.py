@@ -53,6 +53,10 @@ NOT_RUN = {
 """Claims whose versions no evaluator can run both; their schemas must be equal except for the allowed types."""
 
 
+OTHER_KERNEL = {("Attention", 25), ("Celu", 28), ("OneHot", 28)}
+"""Versions that ONNX Runtime 1.32 computes by a kernel of their own, or by the function body, which rounds otherwise."""
+
+
 def _ids(step: Step) -> str:
     return step.code
 
@@ -91,7 +95,8 @@ def _compare(source: onnx.ModelProto, step: Step) -> list[Any]:
     feeds = harness.random_feeds(source)
     expected, by = outputs(source, feeds)
     actual, by_too = outputs(result, feeds)
-    close = by != by_too or step.exactness is not Exactness.EXACT
+    exact = step.exactness is Exactness.EXACT and (step.operator, step.to) not in OTHER_KERNEL
+    close = by != by_too or not exact
     harness.same(expected, actual, step.code, rtol=1e-5 if close else 0.0, atol=1e-6 if close else 0.0)
     return expected
 

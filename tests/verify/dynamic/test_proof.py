@@ -13,7 +13,7 @@ from onnx_migrate.verify import Runnable, prove_dynamic
 from onnx_migrate.verify.dynamic.proof import PROVE
 from onnx_migrate.verify.dynamic.proof import prove as prove_in_child
 from tests.support.paths import FIXTURES
-from tests.verify.harness import prove, runnable
+from tests.verify.harness import prove, runnable, wrong_optimiser
 
 RELU = "(float[N,4] x) => (float[N,4] y) { y = Relu(x) }"
 
@@ -119,6 +119,7 @@ def test_an_unknown_symbol_is_an_error_of_usage_that_lists_the_known_ones():
         prove(RELU, {"M": 1})
 
 
+@wrong_optimiser
 def test_an_output_that_the_optimiser_changes_at_the_original_sizes_is_a_note():
     model = onnx.load(FIXTURES / "pad_maxpool_opset9.onnx")
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"

@@ -18,7 +18,7 @@ from onnx_migrate.verify.equivalence.check import Task
 from onnx_migrate.verify.equivalence.check import check as check_task
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
 from tests.support.paths import FIXTURES
-from tests.verify.harness import RELU, ULP, check, mutated, net, runnable, verdict
+from tests.verify.harness import RELU, ULP, check, mutated, net, runnable, verdict, wrong_optimiser
 
 
 def test_the_same_model_is_verified_and_the_verdict_is_a_value():
@@ -114,6 +114,7 @@ def test_bit_identity_is_unknown_without_a_claim_and_false_where_the_exact_model
     assert found.exact is False
 
 
+@wrong_optimiser
 def test_an_optimiser_that_is_wrong_about_the_original_is_no_alarm():
     original = Runnable(FIXTURES / "pad_maxpool_opset9.onnx")
     right = onnx.load(FIXTURES / "pad_maxpool_opset11.onnx")
