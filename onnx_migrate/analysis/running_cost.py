@@ -20,6 +20,9 @@ __all__ = ["MOST_TURNS", "why_not_run"]
 MOST_TURNS = 10**8
 """Turns of loops in loops, of which each takes ONNX Runtime a microsecond at least, and five with a node in it."""
 
+_COPIES = 4
+"""Runs of which a verification has the outputs at the same time: of two models, on two inputs."""
+
 _MOST_NODES = 20_000
 """Nodes above which nothing is inferred for this question: it would take a second, and a run has limits all the same."""
 
@@ -48,6 +51,13 @@ def why_not_run(proto: onnx.ModelProto, memory: int | None) -> str:
             if memory is not None and size > memory:
                 return f"value {value.name!r} takes {size:,} bytes, and the memory limit is {memory:,}"
             sizes[value.name] = dims
+    kept = sum(
+        byte_size(sizes[value.name], value.type.tensor_type.elem_type) or 0
+        for value in inferred.graph.output
+        if value.name in sizes
+    )
+    if memory is not None and _COPIES * kept > memory:
+        return f"its outputs take {kept:,} bytes, {_COPIES} runs are compared, and the memory limit is {memory:,}"
     return next(_endless(proto.graph, _Known(sizes), 1), "")
 
 

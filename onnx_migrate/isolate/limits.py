@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-__all__ = ["Limits", "data_size", "limit_memory", "memory_limit"]
+__all__ = ["Limits", "data_size", "less_memory", "limit_memory", "memory_limit"]
 
 
 def _most_of_memory() -> int | None:
@@ -44,6 +46,19 @@ def limit_memory(memory: int | None) -> None:
     if memory is None or (hard != resource.RLIM_INFINITY and memory > hard):
         memory = hard
     resource.setrlimit(resource.RLIMIT_DATA, (memory, hard))
+
+
+@contextmanager
+def less_memory(more: int) -> Iterator[None]:
+    """Let this process, if its memory is limited, take only so many bytes more than it has, in the block."""
+    allowed = memory_limit()
+    if allowed is not None:
+        limit_memory(min(allowed, data_size() + more))
+    try:
+        yield
+    finally:
+        if allowed is not None:
+            limit_memory(allowed)
 
 
 def memory_limit() -> int | None:

@@ -10,17 +10,45 @@ import onnx
 from onnx_migrate import isolate
 from onnx_migrate.errors import LoadError
 from onnx_migrate.isolate import Limits, mark
-from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.isolate.limits import less_memory
+from onnx_migrate.model.graphs import all_nodes, weight_tensors
+from onnx_migrate.model.tensors import byte_size
+from onnx_migrate.plural import size_text
 from onnx_migrate.verdicts import Kind, LoadFailure, Verdict
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.interruption import interruption, is_crash_of_result
 
-__all__ = ["LOADS", "check_loads", "load_failure", "with_load_failure"]
+__all__ = ["LOADS", "check_loads", "load_failure", "load_within_reason", "with_load_failure"]
 
 LOADS = "onnx_migrate.verify.load_check:load_failure"
 """What runs in the child process."""
 
+_PROCESS = 1 << 28
+"""Bytes that a process takes with ONNX Runtime and this package, and no model."""
+_LOADING, _LOADING_PER_BYTE = 1 << 30, 6
+"""Bytes that loading takes as a rule: its shape inference follows values, and folding makes new ones beside the weights."""
+
 _NO_KERNEL = re.compile(r"an implementation for (?P<op>\w+)\(\d+\) node with name '(?P<name>[^']*)'")
+
+
+def load_within_reason(original: Runnable, result: Runnable) -> tuple[LoadFailure | None, str]:
+    """Load models that are known to take too much to run: as `check_loads`, in this process."""
+    memory = _loading_memory(original, result)
+    try:
+        with less_memory(memory):
+            return load_failure(original, result), ""
+    except MemoryError:
+        return None, f"whether the result loads is not known: loading takes more than {size_text(memory)}"
+
+
+def _loading_memory(*models: Runnable | None) -> int:
+    """Return bytes that ONNX Runtime takes at most to load one of these models, unless it computes large values for that."""
+    sizes = (
+        sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in weight_tensors(model.proto()))
+        for model in models
+        if model is not None
+    )
+    return _LOADING + _LOADING_PER_BYTE * max(sizes, default=0)
 
 
 def check_loads(
@@ -30,8 +58,12 @@ def check_loads(
 
     Raises LoadError where a file with weights is not what it was.
 
-    A result that crashes the process fails. Without an original, the result must load in any case.
+    A result that crashes the process fails. Without an original, the result must load in any case. The process may take
+    what loading takes as a rule, and no more than `limits` allow.
     """
+    limits = limits or Limits()
+    if limits.memory is not None and isolated:
+        limits = replace(limits, memory=min(limits.memory, _PROCESS + _loading_memory(original, result)))
     ending = isolate.run(LOADS, original, result, limits=limits, isolated=isolated)
     if isinstance(ending, isolate.Returned):
         failure: LoadFailure | None = ending.value

@@ -50,3 +50,17 @@ def test_what_may_end_is_run(text: str) -> None:
 
 def test_memory_without_a_limit_counts_nothing() -> None:
     assert not why_not_run(growth.doubled_tensors(), None)
+
+
+def with_outputs(count: int) -> onnx.ModelProto:
+    """Each output has 100 MB."""
+    names = [f"y{number}" for number in range(count)]
+    outputs = ", ".join(f"float[25000000] {name}" for name in names)
+    nodes = " ".join(f"{name} = Relu (x)" for name in names)
+    text = f'<ir_version: 8, opset_import: ["": 16]> g (float[25000000] x) => ({outputs}) {{ {nodes} }}'
+    return onnx.parser.parse_model(text)
+
+
+def test_outputs_of_all_runs_must_fit_together() -> None:
+    assert "its outputs take 300,000,000 bytes" in why_not_run(with_outputs(3), GIGABYTE)
+    assert not why_not_run(with_outputs(2), GIGABYTE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import onnx
 import onnxruntime
 import pytest
@@ -11,6 +13,7 @@ from onnx_migrate.isolate import Limits
 from onnx_migrate.verify import Kind, LoadFailure, Runnable, load_check
 from onnx_migrate.verify.equivalence.verifier import verify
 from onnx_migrate.verify.load_check import check_loads, load_failure
+from tests.hostile.growth import doubled_shapes_in_a_function
 from tests.verify.harness import RELU, net
 
 
@@ -108,3 +111,18 @@ def test_the_check_runs_where_time_is_over(monkeypatch):
     fine = verify(runnable(RELU), runnable(RELU), limits=Limits(seconds=60), isolated=False)
     assert (fine.kind, fine.comparable) == (Kind.UNVERIFIED, False)
     assert "not done after 0.1 s" in fine.reason
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA covers mappings on Linux")
+def test_loading_takes_no_more_than_its_share_of_the_memory():
+    """ONNX Runtime follows the values of shapes as it loads: 2^40 numbers of functions that call each other."""
+    large = Runnable(structure=doubled_shapes_in_a_function().SerializeToString())
+    failure, doubt = check_loads(large, large, limits=Limits(memory=8 << 30))
+    assert failure is None
+    assert "whether the result loads is not known: out of memory (limit 1." in doubt
+
+    ending = isolate.run(
+        "onnx_migrate.verify.load_check:load_within_reason", large, large, limits=Limits(memory=8 << 30)
+    )
+    assert isinstance(ending, isolate.Returned), ending
+    assert ending.value == (None, "whether the result loads is not known: loading takes more than 1.1 GB")

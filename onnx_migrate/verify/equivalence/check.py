@@ -41,7 +41,7 @@ from onnx_migrate.verify.evaluators import (
 from onnx_migrate.verify.inputs.input_shapes import input_shapes
 from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feeds
-from onnx_migrate.verify.load_check import load_failure, with_load_failure
+from onnx_migrate.verify.load_check import load_failure, load_within_reason, with_load_failure
 from onnx_migrate.verify.model_traits import miscomputed_in_reference, random_outputs
 from onnx_migrate.verify.random_part import with_fixed_numbers
 from onnx_migrate.verify.run_count import expect_runs, start_count
@@ -80,7 +80,8 @@ def check(task: Task) -> Verdict:
     reason = why_not_run(original.proto(), memory_limit()) if task.feeds is None else ""
     if reason:
         verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {reason}", comparable=False)
-        return with_load_failure(verdict, load_failure(original, result))
+        failure, doubt = load_within_reason(original, result)
+        return with_load_failure(replace(verdict, notes=(doubt,) if doubt else ()), failure)
     random = random_outputs(original.proto())
     if not random:
         return _check(task)
