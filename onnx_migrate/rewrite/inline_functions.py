@@ -189,10 +189,10 @@ def _versions(owner: ModelProto | FunctionProto) -> dict[str, int]:
 
 
 def _import(owner: ModelProto | FunctionProto, function: FunctionProto) -> None:
-    """Import the domains of a function where its nodes are written."""
-    known = _versions(owner)
+    """Import the domains of a function's nodes where these are written."""
+    known, used = _versions(owner), {_domain(node.domain) for node in nested_nodes(function.node)}
     for entry in function.opset_import:
-        if _domain(entry.domain) not in known:
+        if _domain(entry.domain) in used - known.keys():
             owner.opset_import.add().CopyFrom(entry)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from onnx import TensorProto, helper
 
@@ -53,6 +55,7 @@ def dequantize(
 
     The difference is one of int32, which wraps around, as in ONNX Runtime's kernels.
     """
+    _refuse_other_size(rw, scale, zero_point)
     zero = rw.constant_value(zero_point) if zero_point else None
     if not zero_point or (zero is not None and not zero.any()) or is_widened(rw, value):
         number = cast(rw, value, _T.FLOAT, hint="number")
@@ -72,6 +75,7 @@ def dequantize(
 
 def quantize(rw: LoweringRewriter, value: str, scale: str, zero_point: str, dtype: int, output: str) -> None:
     """Write `saturate(round(value / scale) + zero_point)` after the node, computed in float32; `dtype` is an integer type."""
+    _refuse_other_size(rw, scale, zero_point)
     divisor = spread(rw, cast(rw, scale, _T.FLOAT, hint="scale"), value)
     ratio = rw.before("Div", [cast(rw, value, _T.FLOAT, hint="number"), divisor], hint="ratio")
     rounded = round_to_even(rw, ratio)
@@ -82,6 +86,18 @@ def quantize(rw: LoweringRewriter, value: str, scale: str, zero_point: str, dtyp
             hint="moved",
         )
     saturate(rw, rounded, dtype, output)
+
+
+def _refuse_other_size(rw: LoweringRewriter, scale: str, zero_point: str) -> None:
+    """Refuse with `invalid-node` a zero point of more or fewer elements than the scale."""
+    shapes = [rw.shape(name) if name else () for name in (scale, zero_point or scale)]
+    known = [tuple(shape) for shape in shapes if shape is not None and None not in shape]
+    if len(known) == 2 and math.prod(known[0]) != math.prod(known[1]):  # type: ignore[arg-type]
+        rw.refuse(
+            f"has a scale of shape {list(known[0])} and a zero point of shape {list(known[1])}",
+            code="invalid-node",
+            hint="a zero point has as many elements as the scale",
+        )
 
 
 def saturate(rw: LoweringRewriter, value: str, dtype: int, output: str) -> None:
