@@ -127,6 +127,31 @@ def test_a_verdict(cli: Run, folder: Path) -> None:
     check("verdict", cli("verify", "espcn.onnx", "missing.onnx", "--json").out)
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        ("runtimes",),
+        ("Resize",),
+        ("LayerNormalization",),
+        ("resize-13",),
+        ("needs-rank",),
+        ("tensorrt",),
+        ("tensorrt==8.6",),
+        ("opencv==4.8",),
+        ("No Op registered for Range with domain_version of 10",),
+        ("unet.onnx", "No importer registered for op: Upsample"),
+        ("espcn.onnx", "Unsupported model IR version: 10, max supported IR version: 9"),
+        ("missing.onnx", "No importer registered for op: Upsample"),
+        ("tensorrt==0.1",),
+        ("what is this",),
+    ],
+    ids=" ".join,
+)
+def test_an_explanation(cli: Run, folder: Path, args: tuple[str, ...]) -> None:
+    check("explanation", cli("explain", *args, "--json").out)
+
+
 def test_a_schema_refuses_what_is_not_printed() -> None:
     validator = jsonschema.Draft202012Validator(json.loads(text("report")))
     assert not validator.is_valid({"schema_version": 1, "model": "a.onnx"})

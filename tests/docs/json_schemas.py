@@ -277,6 +277,54 @@ DEFINITIONS["reachable_domain"] = record({
 })  # fmt: skip
 DEFINITIONS["refusal_of_opsets"] = record({**DEFINITIONS["refusal"]["properties"], "opsets": many(WHOLE)})
 
+_STEPS = many(record({
+    "code": TEXT, "versions": TEXT, "kind": TEXT, "exactness": optional(TEXT), "reason": TEXT,
+}))  # fmt: skip
+_RELEASE: dict[str, Schema] = {
+    "opset": optional(WHOLE), "oldest_opset": optional(WHOLE), "ir_version": optional(WHOLE), "measured": FLAG, "source": TEXT,
+}  # fmt: skip
+
+DEFINITIONS.update({
+    "explained_operator": record(
+        {
+            "domain": TEXT, "operator": TEXT, "history": TEXT, "versions": many(WHOLE), "up": _STEPS, "down": _STEPS,
+            "written_out": _STEPS,
+        },
+        "An operator, and the steps that bring it up and down.",
+    ),
+    "explained_runtime": record(
+        {
+            "name": TEXT, "title": TEXT, "newest": optional(TEXT), "notes": many(TEXT),
+            "releases": many(record({"from": TEXT, **_RELEASE})),
+        },
+        "A runtime, and the rows of its table.",
+    ),
+    "explained_release": record(
+        {
+            **DEFINITIONS["target"]["properties"], "operators": optional(many(TEXT)), "lacking": many(TEXT),
+            "faults": many(record({"operator": TEXT, "text": TEXT, "help": TEXT})), "notes": many(TEXT),
+        },
+        "One release of a runtime.",
+    ),
+    "explained_error": record(
+        {
+            "name": TEXT, "title": TEXT, "said": TEXT, "tool": TEXT, "stage": TEXT, "versions": TEXT,
+            "severity": one_of("error", "warning"), "values": described(table(TEXT), "what stands in its places"),
+            "meaning": many(TEXT), "causes": many(TEXT),
+            "remedies": many(record({"command": optional(TEXT), "text": TEXT})), "alike": many(TEXT), "page": TEXT,
+            "sources": many(TEXT),
+            "model": record({
+                "raises": optional(FLAG), "reasons": many(TEXT), "outlook": TEXT, "mends": optional(FLAG),
+                "places": many(record({
+                    "scope": TEXT, "node": TEXT, "operator": TEXT, "from_version": optional(WHOLE), "to_version": optional(WHOLE),
+                })),
+            }, "Whether the model that was given would raise it."),
+        },
+        "An error text that was recognised.",
+        may_lack=("model",),
+    ),
+})  # fmt: skip
+
 _CACHED = ("tool", "model", "request", "before", "after", "operators", "file_bytes", "passes", "changes", "notes", "verification",
            "dynamic", "proved_in", "dims", "simplified", "header_only", "seconds")  # fmt: skip
 
@@ -327,6 +375,40 @@ SCHEMAS: dict[str, Schema] = {
                 "schema_version": VERSION, "original": TEXT, "other": TEXT, **DEFINITIONS["Verdict"]["properties"],
             }),
             record(_FAILED, "A comparison that could not be made."),
+        ],
+    },
+    "explanation": {
+        "title": "onnx-migrate explain ... --json",
+        "anyOf": [
+            record(
+                {
+                    "schema_version": VERSION, "recognised": {"const": True},
+                    "codes": many(record({"code": TEXT, "text": TEXT, "page": TEXT}, "A code of onnx-migrate.")),
+                    "steps": many(record({"code": TEXT, "heading": TEXT, "text": TEXT, "hint": TEXT})),
+                    "operator": optional(ref("explained_operator")),
+                    "runtime": optional({"anyOf": [ref("explained_release"), ref("explained_runtime")]}),
+                    "errors": many(ref("explained_error")), "model": TEXT,
+                },
+                "A text that was recognised.",
+                may_lack=("model",),
+            ),
+            record(
+                {
+                    "schema_version": VERSION, "recognised": {"const": False},
+                    "near": record({
+                        "names": many(TEXT), "errors": many(record({"name": TEXT, "title": TEXT})), "operators": many(TEXT),
+                    }),
+                },
+                "A text that was not recognised, and what is nearest to it.",
+            ),
+            record(
+                {
+                    "schema_version": VERSION,
+                    "groups": many(record({"title": TEXT, "known": many(record({"name": TEXT, "text": TEXT}))})),
+                },
+                "All that is known.",
+            ),
+            record(_FAILED, "A model, or a release of a runtime, that could not be read."),
         ],
     },
 }  # fmt: skip

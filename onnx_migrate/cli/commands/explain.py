@@ -79,6 +79,7 @@ def _overview(as_json: bool, *titles: str) -> int:
     """Print all that is known, or the groups of these titles."""
     from onnx_migrate.cli.output.explanation_view import overview_lines
     from onnx_migrate.explanation import overview
+    from onnx_migrate.report.report import SCHEMA_VERSION
 
     groups = [group for group in overview() if not titles or group.title in titles]
     if as_json:
@@ -86,7 +87,7 @@ def _overview(as_json: bool, *titles: str) -> int:
             {"title": group.title, "known": [{"name": name, "text": line} for name, line in group.lines]}
             for group in groups
         ]
-        click.echo(json.dumps({"schema_version": 1, "groups": known}, indent=2))
+        click.echo(json.dumps({"schema_version": SCHEMA_VERSION, "groups": known}, indent=2))
     else:
         click.echo("\n".join(overview_lines(groups)))
     return 0
@@ -95,11 +96,12 @@ def _overview(as_json: bool, *titles: str) -> int:
 def _unknown(unknown: Unknown, as_json: bool) -> int:
     from onnx_migrate.cli.output.explanation_view import unknown_lines
     from onnx_migrate.cli.output.failure import line
+    from onnx_migrate.report.report import SCHEMA_VERSION
 
     shown = " ".join(unknown.asked.split())
     shown = f"{shown[:120]}…" if len(shown) > 120 else shown
     if as_json:
-        given = {"schema_version": 1, "recognised": False, "near": unknown.as_dict()}
+        given = {"schema_version": SCHEMA_VERSION, "recognised": False, "near": unknown.as_dict()}
         click.echo(json.dumps(given, indent=2))
     click.echo(line(code="unknown-text", model="explain", message=f"{shown!r} is not known"), err=True)
     if not as_json:
@@ -109,9 +111,10 @@ def _unknown(unknown: Unknown, as_json: bool) -> int:
 
 def _answer(answer: Answer, model: str, verdicts: list[ModelVerdict], as_json: bool) -> int:
     from onnx_migrate.cli.output.explanation_view import answer_lines, verdict_lines
+    from onnx_migrate.report.report import SCHEMA_VERSION
 
     if as_json:
-        given: dict[str, Any] = {"schema_version": 1, "recognised": True, **answer.as_dict()}
+        given: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "recognised": True, **answer.as_dict()}
         if model:
             given["model"] = model
             for error, verdict in zip(given["errors"], verdicts, strict=True):
