@@ -50,12 +50,16 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     (DataPropagationContextImpl in onnx/shape_inference/implementation.h): a vector of 10 million numbers takes half a
     gigabyte at each node that reads it. So initializers and inputs of more than LONG elements are replaced by inputs
     whose length is a symbol, and the symbols by the lengths afterwards.
-    The outputs of FRAGILE operators stay unknown, unless they read an input of the model.
+    The outputs of FRAGILE operators stay unknown, unless they read an input of the model. Initializers that the inputs of a
+    model of IR version 3 or less do not list are listed for the inference, which does not see them otherwise: it takes a
+    Slice for one with steps of 1 then.
     """
     hidden = [tensor for tensor in proto.graph.initializer if len(tensor.dims) == 1 and tensor.dims[0] > LONG]
     long = bool(hidden) or any(map(_is_long, proto.graph.input))
     given = without_fragile_ops(_with_symbolic_lengths(proto, hidden) if long else proto)
-    inferred = _inferred(given.SerializeToString())
+    inferred = _inferred(_with_listed_initializers(given).SerializeToString())
+    if len(inferred.graph.input) > len(given.graph.input):
+        del inferred.graph.input[len(given.graph.input) :]
     if long:
         _restore_lengths(inferred.graph)
         del inferred.graph.input[:]
@@ -90,6 +94,20 @@ def _infer(model: bytes, propagate: bool) -> bytes:
     native: Any = shape_inference
     inferred: bytes = native.C.infer_shapes(model, False, False, propagate)
     return inferred
+
+
+def _with_listed_initializers(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model whose inputs list its initializers behind the others, as IR versions below 4 require."""
+    known = {value.name for value in proto.graph.input}
+    absent = [tensor for tensor in proto.graph.initializer if tensor.name not in known]
+    if proto.ir_version >= 4 or not absent:
+        return proto
+    given = onnx.ModelProto()
+    given.CopyFrom(proto)
+    given.graph.input.extend(
+        onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in absent
+    )
+    return given
 
 
 def _is_long(value: onnx.ValueInfoProto) -> bool:

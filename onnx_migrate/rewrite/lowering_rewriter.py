@@ -13,6 +13,7 @@ from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.analysis.value_types import ValueType
 from onnx_migrate.analysis.written_types import record_outputs
 from onnx_migrate.errors import Where
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.schema import is_onnx
 
@@ -95,6 +96,16 @@ class LoweringRewriter(Rewriter):
                 hint=f"make {value!r} an initializer that is not a graph input",
             )
         return array
+
+    def need_number(self, index: int, what: str) -> Any:
+        """Return the one element of input `index`, or refuse: as `need_constant`, and with `invalid-node` for another count."""
+        array = self.need_constant(index, what)
+        if array.size != 1:
+            self.refuse(
+                f"its {what} ({self.input(index)!r}) has {count_of(array.size, 'element')}, and needs one",
+                code="invalid-node",
+            )
+        return array.item()
 
     def use_at_run_time(self, index: int, what: str) -> str:
         """Return the name of input `index`, which is computed at run time and would better be a constant.

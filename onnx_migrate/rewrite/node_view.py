@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NodeView"]
 
+_LONGEST = 2_000
+"""Characters of a reason, which may contain the numbers of a tensor."""
+
 
 class NodeView:
     """One node in its scope, read only. `refuse` and the `need_*` methods raise CannotMigrate for the node."""
@@ -115,6 +118,11 @@ class NodeView:
         return self.node.output[index] if index < len(self.node.output) else ""
 
     def refuse(self, reason: str, *, code: str = "cannot-migrate", hint: str = "") -> NoReturn:
-        """Refuse the migration because of this node: with InvalidModel for the code `invalid-node`, else CannotMigrate."""
+        """Refuse the migration because of this node: with InvalidModel for the code `invalid-node`, else CannotMigrate.
+
+        A reason of more than 2,000 characters is cut in the middle.
+        """
         error = InvalidModel if code == "invalid-node" else CannotMigrate
+        if len(reason) > _LONGEST:
+            reason = f"{reason[: _LONGEST // 2]}…{reason[-_LONGEST // 4 :]} ({len(reason):,} characters)"
         raise error(reason, code=code, where=self.where, hint=hint)

@@ -33,7 +33,7 @@ _NORMALISING = ("Softmax", "LogSoftmax", "Hardmax")
 
 _SINCE = {
     "Upsample": 10**9, "Resize": 10**9, **dict.fromkeys(_NORMALISING, 13), "RoiAlign": 16, "Scan": 9, "Concat": 4, "Tile": 6,
-    "BatchNormalization": 14,
+    "BatchNormalization": 14, "Selu": 6,
 }  # fmt: skip
 """The opset from which on onnx.reference computes an operator right; it never does for the first two."""
 

@@ -26,7 +26,7 @@ def dft_20_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     Limits: the axis must be a constant.
     """
-    axis = int(rw.need_constant(2, "axis").reshape(-1)[0]) if rw.input(2) else -2
+    axis = int(rw.need_number(2, "axis")) if rw.input(2) else -2
     rw.set_input(2, "")
     rw.set("axis", axis)
 
@@ -99,7 +99,7 @@ def stft_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     source, window = rw.input(0), rw.input(2)
     flat = rw.need_rank(source) == 2  # real, as ONNX Runtime takes it
     parts = 1 if flat else _parts(rw, source)
-    step = int(rw.need_constant(1, "frame_step").reshape(-1)[0])
+    step = int(rw.need_number(1, "frame_step"))
     length = _frame_length(rw, source, window)
     dtype, wide = _types(rw, source)
     value = cast(rw, source, wide, hint="wide")
@@ -141,7 +141,7 @@ def _by_matmul(rw: LoweringRewriter, signal: str, waves: str, length: int, step:
 
 def _frame_length(rw: LoweringRewriter, signal: str, window: str) -> int:
     if rw.input(3):
-        return _checked(rw, int(rw.need_constant(3, "frame_length").reshape(-1)[0]))
+        return _checked(rw, int(rw.need_number(3, "frame_length")))
     value, axis = (window, 0) if window else (signal, 1)
     shape = rw.shape(value)
     size = shape[axis] if shape else None
@@ -153,7 +153,7 @@ def _frame_length(rw: LoweringRewriter, signal: str, window: str) -> int:
 def _length(rw: LoweringRewriter, source: str, given: int | None, real: bool) -> int:
     """Return the length of a transform: dft_length, or what follows from the size of the axis."""
     if rw.input(1):
-        return _checked(rw, int(rw.need_constant(1, "dft_length").reshape(-1)[0]))
+        return _checked(rw, int(rw.need_number(1, "dft_length")))
     if given is None:
         _refuse_size(rw, source, "dft_length")
     return _checked(rw, 2 * (given - 1) if real else given)

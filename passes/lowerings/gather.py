@@ -7,6 +7,7 @@ from onnx import TensorProto
 
 from onnx_migrate.analysis.value_types import ValueType
 from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 from .building import integers, reduce, squeeze
@@ -50,6 +51,8 @@ def gather_nd_12_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     indices = rw.input(1)
     dims = Dims(rw, indices)
     rank = dims.rank
+    if not 0 < batch < rank:
+        rw.refuse(f"has batch_dims={batch}, and indices of {count_of(rank, 'axis')}", code="invalid-node")
     rows = rw.before("Concat", [dims.some(range(rank - 1)), integers(rw, 1)], hint="rows", axis=0)
     columns = [
         rw.before("Expand", [along(rw, dims.places(axis), axis, rank), rows], hint="batch")

@@ -232,7 +232,7 @@ def _elements(rw: LoweringRewriter) -> tuple[str, ...]:
 def _position(rw: LoweringRewriter, index: int, default: int, end: int) -> int:
     if not rw.input(index):
         return default
-    place = int(rw.need_constant(index, "position").reshape(-1)[0])
+    place = int(rw.need_number(index, "position"))
     if place < 0:  # counted from the end of the sequence, behind which an insertion has a place more
         place += end - 1 if rw.node.op_type == "SequenceInsert" else end
     if not 0 <= place < end:

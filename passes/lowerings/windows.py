@@ -74,9 +74,7 @@ def mel_weight_matrix_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> Non
     Limits: all five inputs must be constants, and the matrix must have at most 16 million elements.
     """
     names = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
-    bands, length, rate, lower, upper = (
-        rw.need_constant(index, name).reshape(-1)[0] for index, name in enumerate(names)
-    )
+    bands, length, rate, lower, upper = (rw.need_number(index, name) for index, name in enumerate(names))
     edges = [2595 * np.log10(1 + np.float64(edge) / 700) for edge in (lower, upper)]
     count, bins = int(bands), int(length) // 2 + 1
     if not (0 <= count <= _LARGEST and 0 < bins * count <= _LARGEST and rate > 0 and 0 <= lower < upper):

@@ -128,3 +128,15 @@ def test_a_dequantize_linear_of_unknown_type_does_not_crash() -> None:
         q = custom.Quantize (x) r = Identity (q) y = DequantizeLinear (r, s, z) }"""
     )
     assert [node.op_type for node in infer_shapes(proto).graph.node][:2] == ["Quantize", "Identity"]
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("ir", [3, 8])
+def test_steps_of_a_slice_are_known_whether_or_not_the_inputs_list_them(ir: int, listed: bool) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: {ir}, opset_import: ["": 21]> g (float[2,4] x{", int64[1] t" if listed else ""}) => (float[a,b] y)
+            <int64[1] s = {{-2}}, int64[1] e = {{1000}}, int64[1] t = {{2}}> {{ y = Slice (x, s, e, "", t) }}"""
+    )
+    found = infer_shapes(model)
+    assert found.graph.input == model.graph.input
+    assert dims(found.graph.output[0]) == [1, 4]

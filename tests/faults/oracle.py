@@ -22,7 +22,10 @@ UNTIDY = re.compile(r"^onnx-migrate: untidy: ", re.MULTILINE)
 _HINDERING = ("open", "list", "stat", "unlink")
 """Kinds of calls without which a temporary folder cannot be emptied: it is left to the next run."""
 
-_VERDICT = re.compile(rb"^unverified: the process was ended from outside \(SIG(TERM|INT)\)", re.MULTILINE)
+_VERDICT = re.compile(
+    rb"^unverified: (the process was ended from outside \(SIG(TERM|INT)\)|out of memory)", re.MULTILINE
+)
+"""What a verification says whose worker was ended by a signal; SIGKILL is how Linux ends what lacks memory."""
 
 
 @dataclass(frozen=True)

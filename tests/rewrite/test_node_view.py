@@ -74,6 +74,14 @@ def test_what_is_needed_and_unknown_is_refused_with_the_node_and_a_hint() -> Non
     assert error.value.code == "needs-rank"
 
 
+def test_a_long_reason_is_cut() -> None:
+    with pytest.raises(CannotMigrate) as error:
+        view().refuse(f"its tiles are {[0.5] * 2_000}, for an input of 3 axes")
+    assert error.value.reason.startswith("its tiles are [0.5, 0.5,")
+    assert error.value.reason.endswith("0.5], for an input of 3 axes (10,038 characters)")
+    assert len(error.value.reason) < 1_600
+
+
 def test_an_attribute_that_each_call_sets_is_refused_when_its_value_is_needed() -> None:
     node = view(body=1)
 
