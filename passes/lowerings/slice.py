@@ -9,6 +9,7 @@ from onnx import TensorProto
 
 from onnx_migrate.engine.steps.lowering_registry import lowering
 from onnx_migrate.errors import InvalidModel
+from onnx_migrate.plural import listed
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
@@ -93,12 +94,24 @@ def slice_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """
     source = rw.input(0)
     starts, ends = rw.known(rw.input(1)), rw.known(rw.input(2))
-    axes = rw.need_constant(3, "axes").reshape(-1).tolist() if rw.input(3) else list(range(_count(rw)))
+    steps = rw.need_constant(4, "steps").reshape(-1).tolist() if rw.input(4) else []
+    axes = (
+        rw.need_constant(3, "axes").reshape(-1).tolist()
+        if rw.input(3)
+        else list(range(len(steps) or _count(rw)))
+    )
     if len(axes) > _MOST_AXES:
         raise InvalidModel(
             f"slices {len(axes):,} axes, and a tensor has {_MOST_AXES} at most", code="invalid-node"
         )
-    steps = rw.need_constant(4, "steps").reshape(-1).tolist() if rw.input(4) else [1] * len(axes)
+    steps = steps or [1] * len(axes)
+    counts = [len(axes), len(steps), *(bound.size for bound in (starts, ends) if bound is not None)]
+    if len(set(counts)) > 1:
+        rw.refuse(
+            "its starts, ends, axes and steps must have as many elements as each other, and what is known of them has"
+            f" {listed(map(str, counts))}",
+            code="invalid-node",
+        )
     fixed = starts is not None and ends is not None
     plain = [index for index, step in enumerate(steps) if step == 1 and fixed]
     bounds = rw.input(1), rw.input(2)

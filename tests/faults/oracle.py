@@ -23,9 +23,12 @@ _HINDERING = ("open", "list", "stat", "unlink")
 """Kinds of calls without which a temporary folder cannot be emptied: it is left to the next run."""
 
 _VERDICT = re.compile(
-    rb"^unverified: (the process was ended from outside \(SIG(TERM|INT)\)|out of memory)", re.MULTILINE
+    rb"^unverified: (the process was ended from outside \(SIG(TERM|INT)\)|out of memory"
+    rb"|the process crashed \(exit code 1\), in the step 'start')",
+    re.MULTILINE,
 )
-"""What a verification says whose worker was ended by a signal; SIGKILL is how Linux ends what lacks memory."""
+"""What a verification says whose worker was ended by a signal: SIGKILL is how Linux ends what lacks memory, and SIGINT during
+its imports ends it with code 1."""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,9 @@ class CandidateRun:
             runs: Iterable[Values] = self._runs(configuration, first=first)
             if first and compare_claim is not None:
                 runs = list(runs)
+                paired = {name: runs[0][name] for _, name in self._pairs or () if name in runs[0]}
                 compare_claim(runs)
+                runs[0].update(paired)  # the claim forgets what was recorded for it
             index = 0  # without enumerate, which would keep the values of one run until after the next
             for values in runs:
                 self._findings.compare(configuration, index, values, self._pairs or ())

@@ -50,6 +50,13 @@ def test_inner_values_are_paired_by_their_position_upstream():
     assert findings.verdict("").kind is Kind.UNVERIFIED
 
 
+def test_a_paired_value_that_the_claim_forgets_is_compared():
+    renamed = CONSTANT.replace("a = ", "b = ").replace("(a, a)", "(b, b)")
+    findings = Findings(reference_run(CONSTANT), Tolerance(), {})
+    CandidateRun(runnable(renamed), net(renamed), findings).run(lambda runs: runs[0].pop("b"))
+    assert {entry.output for entry in findings.verdict("").comparisons} == {"y", "a (inner)"}
+
+
 def test_another_number_of_inner_values_is_noted():
     two = """(float[1,4] x) => (float[1,4] y) { a = Relu(x) b = Abs(x)
         z = Sub(a, a) v = Sub(b, b) s = Add(z, v) y = Softmax(s) }"""
