@@ -28,6 +28,11 @@ def shortened(text: str) -> str:
     return _RUN.sub(_cut, text) if len(text) > _LONGEST else text
 
 
+def without_middle(text: str, first: int, last: int) -> str:
+    """Return so many first and last characters of a text that is longer, and how many it has."""
+    return f"{text[:first]}…{text[-last:]} ({len(text):,} characters)"
+
+
 def markup_of(text: str) -> str:
     """Return text as rich's markup for just these characters, made printable."""
     from rich.markup import escape
@@ -40,5 +45,4 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _cut(found: re.Match[str]) -> str:
-    run = found[0]
-    return f"{run[:200]}…{run[-50:]} ({len(run):,} characters)"
+    return without_middle(found[0], 200, 50)

@@ -22,6 +22,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.ir_versions import minimal_ir_version
 from onnx_migrate.spec.opsets import onnx_opset
+from tests.support.versions import RUNTIME
 
 Feeds = Mapping[str, np.ndarray[Any, Any]]
 
@@ -53,7 +54,7 @@ ORT_NEWEST = next(opset for opset in range(min(26, ONNX_NEWEST), 1, -1) if _ort_
 """The newest opset that the installed ONNX Runtime runs; newer targets are checked with onnx.reference."""
 
 needs_negative_axes = pytest.mark.skipif(
-    tuple(map(int, ort.__version__.split(".")[:2])) < (1, 27),
+    RUNTIME < (1, 27),
     reason="ONNX Runtime before 1.27 does not load a Resize with negative axes, or crashes as it runs",
 )
 

@@ -13,7 +13,8 @@ from onnx import shape_inference
 
 from onnx_migrate.analysis.inference.given_up import cannot_infer, cannot_propagate, give_up
 from onnx_migrate.isolate import Raised, Returned, call_in_fork
-from onnx_migrate.model.graphs import nested_bodies, nested_nodes
+from onnx_migrate.model.graphs import initializer_names, nested_bodies, nested_nodes
+from onnx_migrate.model.interface import list_initializers, listed_initializers
 from onnx_migrate.spec.custom_operators import schema_generation
 
 __all__ = ["InferenceError", "infer_shapes", "without_fragile_ops"]
@@ -97,16 +98,12 @@ def _infer(model: bytes, propagate: bool) -> bytes:
 
 
 def _with_listed_initializers(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model whose inputs list its initializers behind the others, as IR versions below 4 require."""
-    known = {value.name for value in proto.graph.input}
-    absent = [tensor for tensor in proto.graph.initializer if tensor.name not in known]
-    if proto.ir_version >= 4 or not absent:
+    """Return a model whose inputs list its initializers behind the others, where its IR version requires that."""
+    if proto.ir_version >= 4 or len(listed_initializers(proto.graph)) == len(initializer_names(proto.graph)):
         return proto
     given = onnx.ModelProto()
     given.CopyFrom(proto)
-    given.graph.input.extend(
-        onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in absent
-    )
+    list_initializers(given.graph)
     return given
 
 

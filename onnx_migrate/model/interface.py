@@ -9,7 +9,14 @@ from onnx import TensorProto
 
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
 
-__all__ = ["Interface", "Port", "listed_initializers", "lists_some_initializers", "unlist_initializers"]
+__all__ = [
+    "Interface",
+    "Port",
+    "list_initializers",
+    "listed_initializers",
+    "lists_some_initializers",
+    "unlist_initializers",
+]
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,19 @@ def lists_some_initializers(proto: onnx.ModelProto) -> bool:
     given = initializer_names(proto.graph)
     listed = given & {value.name for value in proto.graph.input}
     return proto.ir_version >= 4 and bool(listed) and len(listed) < len(given)
+
+
+def list_initializers(graph: onnx.GraphProto) -> int:
+    """List all dense initializers of a graph as inputs after the real ones, in place; return how many were added.
+
+    Before IR version 4 all must be listed, and are constants all the same.
+    """
+    listed = {value.name for value in graph.input}
+    added = [tensor for tensor in graph.initializer if tensor.name not in listed]
+    graph.input.extend(
+        onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in added
+    )
+    return len(added)
 
 
 def unlist_initializers(graph: onnx.GraphProto) -> list[str]:

@@ -9,6 +9,7 @@ from onnx import AttributeProto, helper
 
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.errors import CannotMigrate, InvalidModel, Where
+from onnx_migrate.printable import without_middle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,5 +125,5 @@ class NodeView:
         """
         error = InvalidModel if code == "invalid-node" else CannotMigrate
         if len(reason) > _LONGEST:
-            reason = f"{reason[: _LONGEST // 2]}…{reason[-_LONGEST // 4 :]} ({len(reason):,} characters)"
+            reason = without_middle(reason, _LONGEST // 2, _LONGEST // 4)
         raise error(reason, code=code, where=self.where, hint=hint)

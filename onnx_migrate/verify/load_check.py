@@ -93,8 +93,12 @@ def load_failure(original: Runnable | None, result: Runnable) -> LoadFailure | N
     return None
 
 
-def with_load_failure(verdict: Verdict, failure: LoadFailure | None) -> Verdict:
-    """Return the verdict on a result that could not be compared, and that does not load if there is a `failure`."""
+def with_load_failure(verdict: Verdict, failure: LoadFailure | None, doubt: str = "") -> Verdict:
+    """Return the verdict on a result that could not be compared, and that does not load if there is a `failure`.
+
+    `doubt`, if any, becomes a note: why it is not known whether the result loads.
+    """
+    verdict = replace(verdict, notes=(*verdict.notes, *filter(None, [doubt])))
     if failure is None or failure.limit:
         return replace(verdict, load=failure)
     reason = f"the result does not load: {failure.reason}"

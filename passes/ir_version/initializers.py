@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onnx import GraphProto, ModelProto, NodeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto
 
 from onnx_migrate.model.graphs import nested_bodies, subgraphs
+from onnx_migrate.model.interface import list_initializers
 from onnx_migrate.model.names import Names
 
-__all__ = ["list_initializers"]
+__all__ = ["list_all_initializers"]
 
 
-def list_initializers(proto: ModelProto) -> tuple[int, int]:
+def list_all_initializers(proto: ModelProto) -> tuple[int, int]:
     """List all initializers as inputs after the real ones, in place; return how many were added, and moved.
 
     Those of sub-graphs move to the main graph under new names: a sub-graph of an If has no inputs, and onnx.checker and
     ONNX Runtime refuse them below IR version 4. The model has no local functions and no sparse initializers.
     """
     moved = _move(proto)
-    listed = {value.name for value in proto.graph.input}
-    added = [tensor for tensor in proto.graph.initializer if tensor.name not in listed]
-    proto.graph.input.extend(
-        helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in added
-    )
-    return len(added), moved
+    return list_initializers(proto.graph), moved
 
 
 def _move(proto: ModelProto) -> int:

@@ -22,7 +22,7 @@ from onnx_migrate.spec.ir_versions import (
 from onnx_migrate.spec.schema import is_onnx
 
 from .functions import merge_overloads, write_defaults
-from .initializers import list_initializers
+from .initializers import list_all_initializers
 from .sparse import make_dense
 
 __all__ = ["fit_ir_version", "lower_ir"]
@@ -83,7 +83,7 @@ def lower_ir(
     left = step.newer()
     if any(item.feature is IrFeature.UNLISTED for item in left):
         step.refuse([item for item in left if item.feature is not IrFeature.UNLISTED])
-        listed, moved = list_initializers(proto)
+        listed, moved = list_all_initializers(proto)
         if moved:
             log.note(
                 pass_name,

@@ -26,7 +26,7 @@ from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.spec.schema import is_onnx, signature_at
 from onnx_migrate.spec.targets import Targets
 
-from ..ir_version.initializers import list_initializers
+from ..ir_version.initializers import list_all_initializers
 from .forms import (
     OPERATORS_WITH_AXES,
     OPERATORS_WITH_KERNELS,
@@ -94,7 +94,7 @@ class FitForms(Pass):
     def _list_initializers(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
         if proto.graph.sparse_initializer:
             return  # an IR version that wants the listing has none, and another one leaves them as they are
-        listed, moved = list_initializers(proto)
+        listed, moved = list_all_initializers(proto)
         if listed or moved:
             log.note(
                 self.name,

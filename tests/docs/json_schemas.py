@@ -106,6 +106,10 @@ def of_dataclass(kind: type, **more: Schema) -> Schema:
     return record({**own, **more}, " ".join((kind.__doc__ or "").split("\n\n")[0].split()))
 
 
+_WHERE: dict[str, Schema] = {
+    "scope": TEXT, "node": TEXT, "operator": TEXT, "from_version": optional(WHOLE), "to_version": optional(WHOLE),
+}  # fmt: skip
+
 DEFINITIONS: dict[str, Schema] = {
     "port": record(
         {"name": TEXT, "type": TEXT, "shape": optional(many({"type": ["integer", "string", "null"]}))},
@@ -168,17 +172,14 @@ DEFINITIONS: dict[str, Schema] = {
     ),
     "error": record(
         {
-            "code": TEXT, "kind": TEXT, "reason": TEXT, "hint": TEXT, "scope": TEXT, "node": TEXT, "operator": TEXT,
-            "from_version": optional(WHOLE), "to_version": optional(WHOLE),
+            "code": TEXT, "kind": TEXT, "reason": TEXT, "hint": TEXT, **_WHERE,
         },
         "Why it failed; onnx-migrate explain CODE says more.",
     ),
     "refusal": record(
         {
             "code": TEXT, "reason": TEXT, "hint": TEXT,
-            "where": optional(record({
-                "scope": TEXT, "node": TEXT, "operator": TEXT, "from_version": optional(WHOLE), "to_version": optional(WHOLE),
-            })),
+            "where": optional(record(_WHERE)),
         },
         "Why an opset cannot be reached.",
     ),
@@ -315,9 +316,7 @@ DEFINITIONS.update({
             "sources": many(TEXT),
             "model": record({
                 "raises": optional(FLAG), "reasons": many(TEXT), "outlook": TEXT, "mends": optional(FLAG),
-                "places": many(record({
-                    "scope": TEXT, "node": TEXT, "operator": TEXT, "from_version": optional(WHOLE), "to_version": optional(WHOLE),
-                })),
+                "places": many(record(_WHERE)),
             }, "Whether the model that was given would raise it."),
         },
         "An error text that was recognised.",

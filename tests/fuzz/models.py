@@ -92,9 +92,7 @@ class Graph:
         return (
             self.add_input(number, dims)
             if rng.random() < 0.5
-            else self.constant(
-                array(rng, number, [dim if isinstance(dim, int) else 1 for dim in dims]), number
-            )
+            else self.constant(array(rng, number, [abs(dim) for dim in dims]), number)
         )
 
     def add_node(self, schema: Any) -> bool:

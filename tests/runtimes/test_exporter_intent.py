@@ -20,6 +20,7 @@ from tests.runtimes.releases import Unavailable, run
 from tests.runtimes.sample import write_io
 from tests.support.paths import FIXTURES
 from tests.support.small_model import FAST, HERE
+from tests.support.versions import RUNTIME
 
 WHEELS = (
     "4.5.5.64", "4.6.0.66", "4.7.0.72", "4.8.1.78", "4.9.0.80", "4.10.0.84", "4.11.0.86", "4.12.0.88", "4.13.0.92",
@@ -83,7 +84,7 @@ def test_every_row_of_opencv_is_tried() -> None:
     assert shipped("opencv").newest == RELEASES[-1]
 
 
-EXACT = tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 25)
+EXACT = RUNTIME >= (1, 25)
 """Whether ONNX Runtime's Upsample-9 and Resize-13 round alike; those of 1.21 do not."""
 
 

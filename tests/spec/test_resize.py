@@ -19,6 +19,7 @@ from onnx_migrate.spec.resize import (
     sizes_are_lengths,
 )
 from tests.harness import run
+from tests.support.versions import ONNX
 
 PAIRS = [(5, 9), (13, 25), (7, 31), (706, 224), (10, 13), (3, 1), (1, 3), (199, 195)]
 
@@ -40,9 +41,7 @@ def test_run_length_is_what_onnx_runtime_returns(length: int, out: int) -> None:
     assert run(source, ramp(length))[0].shape == (1, run_length(length, scale))
 
 
-@pytest.mark.skipif(
-    tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 22), reason="onnx inferred in float32 until 1.22"
-)
+@pytest.mark.skipif(ONNX < (1, 22), reason="onnx inferred in float32 until 1.22")
 def test_inferred_length_is_what_onnx_infers() -> None:
     differing = 0
     for length in range(1, 40):

@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import numpy_helper
 
 from onnx_migrate.verify import DynamicProof, Kind, Runnable, Verdict, prove_dynamic, verify
 from onnx_migrate.verify.equivalence.reference_run import ReferenceRun, run_original
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
+from tests.support.versions import RUNTIME
 
 Net = str | onnx.ModelProto
 """A model, or its graph in onnx's text format, from the inputs on."""
 
-RUNTIME = tuple(map(int, onnxruntime.__version__.split(".")[:2]))
 
 wrong_optimiser = pytest.mark.skipif(
     RUNTIME >= (1, 32), reason="ONNX Runtime before 1.32 merges pad_maxpool_opset9 wrongly"

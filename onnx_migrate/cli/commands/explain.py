@@ -79,7 +79,6 @@ def _overview(as_json: bool, *titles: str) -> int:
     """Print all that is known, or the groups of these titles."""
     from onnx_migrate.cli.output.explanation_view import overview_lines
     from onnx_migrate.explanation import overview
-    from onnx_migrate.report.report import SCHEMA_VERSION
 
     groups = [group for group in overview() if not titles or group.title in titles]
     if as_json:
@@ -87,7 +86,7 @@ def _overview(as_json: bool, *titles: str) -> int:
             {"title": group.title, "known": [{"name": name, "text": line} for name, line in group.lines]}
             for group in groups
         ]
-        click.echo(json.dumps({"schema_version": SCHEMA_VERSION, "groups": known}, indent=2))
+        _print({"groups": known})
     else:
         click.echo("\n".join(overview_lines(groups)))
     return 0
@@ -96,13 +95,11 @@ def _overview(as_json: bool, *titles: str) -> int:
 def _unknown(unknown: Unknown, as_json: bool) -> int:
     from onnx_migrate.cli.output.explanation_view import unknown_lines
     from onnx_migrate.cli.output.failure import line
-    from onnx_migrate.report.report import SCHEMA_VERSION
 
     shown = " ".join(unknown.asked.split())
     shown = f"{shown[:120]}…" if len(shown) > 120 else shown
     if as_json:
-        given = {"schema_version": SCHEMA_VERSION, "recognised": False, "near": unknown.as_dict()}
-        click.echo(json.dumps(given, indent=2))
+        _print({"recognised": False, "near": unknown.as_dict()})
     click.echo(line(code="unknown-text", model="explain", message=f"{shown!r} is not known"), err=True)
     if not as_json:
         click.echo("\n".join(unknown_lines(unknown)), err=True)
@@ -111,21 +108,26 @@ def _unknown(unknown: Unknown, as_json: bool) -> int:
 
 def _answer(answer: Answer, model: str, verdicts: list[ModelVerdict], as_json: bool) -> int:
     from onnx_migrate.cli.output.explanation_view import answer_lines, verdict_lines
-    from onnx_migrate.report.report import SCHEMA_VERSION
 
     if as_json:
-        given: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "recognised": True, **answer.as_dict()}
+        given: dict[str, Any] = {"recognised": True, **answer.as_dict()}
         if model:
             given["model"] = model
             for error, verdict in zip(given["errors"], verdicts, strict=True):
                 error["model"] = verdict.as_dict()
-        click.echo(json.dumps(given, indent=2))
+        _print(given)
         return 0
     click.echo("\n".join(answer_lines(answer)))
     for item, verdict in zip(answer.errors, verdicts, strict=False):
         title = item.name if len(verdicts) > 1 else ""
         click.echo("\n" + "\n".join(verdict_lines(model, verdict, title)))
     return 0
+
+
+def _print(answer: dict[str, Any]) -> None:
+    from onnx_migrate.report.report import SCHEMA_VERSION
+
+    click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **answer}, indent=2))
 
 
 def _model(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

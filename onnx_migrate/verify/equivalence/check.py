@@ -80,8 +80,7 @@ def check(task: Task) -> Verdict:
     reason = why_not_run(original.proto(), memory_limit()) if task.feeds is None else ""
     if reason:
         verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {reason}", comparable=False)
-        failure, doubt = load_within_reason(original, result)
-        return with_load_failure(replace(verdict, notes=(doubt,) if doubt else ()), failure)
+        return with_load_failure(verdict, *load_within_reason(original, result))
     random = random_outputs(original.proto())
     if not random:
         return _check(task)

@@ -87,8 +87,8 @@ def verify(
         raise ending.error
     if is_crash_of_result(ending):
         return Verdict(Kind.DIFFERS, interruption(ending), seconds=seconds)
-    failure, doubt = check_loads(original, result, limits=limits, isolated=isolated)
+    loading = check_loads(original, result, limits=limits, isolated=isolated)
     # Another result, as one without simplification, may take less memory.
     comparable = isinstance(ending, isolate.OutOfMemory) and ending.stage.startswith("result")
     verdict = Verdict(Kind.UNVERIFIED, interruption(ending), seconds=seconds, comparable=comparable)
-    return with_load_failure(replace(verdict, notes=(doubt,) if doubt else ()), failure)
+    return with_load_failure(verdict, *loading)

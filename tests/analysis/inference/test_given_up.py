@@ -5,6 +5,7 @@ from onnx_migrate.analysis.inference.given_up import cannot_infer, cannot_propag
 from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes
 from onnx_migrate.isolate import OutOfMemory
 from tests.hostile import growth
+from tests.support.versions import ONNX
 
 NO_ROOM = OutOfMemory(1 << 30)
 
@@ -40,7 +41,7 @@ def test_inference_is_not_tried_again() -> None:
 def test_shapes_are_inferred_without_propagation_where_that_takes_too_much() -> None:
     with remembering() as found:
         inferred = infer_shapes(growth.doubled_tensors())
-    if tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 18):
+    if ONNX < (1, 18):
         pytest.skip("onnx 1.16 and 1.17 stop at such a length")
     sizes = {value.name: value.type.tensor_type.shape.dim[0].dim_value for value in inferred.graph.value_info}
     assert sizes["d38"] == 2**40

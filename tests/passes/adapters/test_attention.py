@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import onnxruntime
 import pytest
 
 from tests.harness import check
-
-RUNTIME = tuple(map(int, onnxruntime.__version__.split(".")[:2]))
+from tests.support.versions import RUNTIME
 
 
 @pytest.mark.parametrize("causal", [0, 1])

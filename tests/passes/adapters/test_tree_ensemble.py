@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import Exactness
 from tests.passes.adapters.forests import ML, Votes, check_ml, lift_ml, one_node, trees
-
-RUNTIME = tuple(map(int, ort.__version__.split(".")[:2]))
+from tests.support.versions import RUNTIME
 
 X = np.random.default_rng(1).standard_normal((60, 4)).astype(np.float32)
 X[0, 0] = np.nan

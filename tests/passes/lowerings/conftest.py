@@ -5,6 +5,8 @@ from __future__ import annotations
 import onnxruntime as ort
 import pytest
 
+from tests.support.versions import RUNTIME
+
 OTHER_KERNELS = {
     "test_col2im": ("test_blocks",),
     "test_cumulative": ("test_cum_sum_of_every_type",),
@@ -32,7 +34,7 @@ off in 2 of 60; and test_quantize_per_axis and test_grid_sample_16, which took t
 which the harness holds results to, crashes on DequantizeLinear of an unknown type.
 """
 
-OLD = tuple(map(int, ort.__version__.split(".")[:2])) < (1, 25)
+OLD = RUNTIME < (1, 25)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from onnx_migrate.verify import Kind
 from onnx_migrate.verify.equivalence import fallback_evaluator
-from tests.verify.harness import RELU, RUNTIME, check, net
+from tests.support.versions import RUNTIME
+from tests.verify.harness import RELU, check, net
 
 NEWER = 28
 """An opset that no ONNX Runtime before 1.32 runs; onnx must know it."""

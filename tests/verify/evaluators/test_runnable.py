@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 
 from onnx_migrate.verify import Kind, Runnable
@@ -14,9 +13,9 @@ from onnx_migrate.verify.evaluators.runnable import (
     with_extra_outputs,
     without_static_shapes,
 )
+from tests.support.versions import RUNTIME
 from tests.verify.harness import check, net, runnable
 
-RUNTIME = tuple(map(int, onnxruntime.__version__.split(".")[:2]))
 RESIZE = """(float[1,1,13,13] x) => (float[1,1,25,25] y) {{
     [resize] r = Resize<mode = "linear"> (x, "", {given}) [add] y = Add (r, c)
 }}"""
