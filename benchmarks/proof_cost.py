@@ -232,7 +232,7 @@ def main() -> int:
     parser.add_argument("--runs", action="store_true", help="count loads and runs as well")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows, dear = [], 0
+    rows, too_expensive = [], 0
     print(f"{'model':28} {'inference s':>11} {'verify s':>9} {'ratio':>6}  verdict", flush=True)
     with tempfile.TemporaryDirectory() as name:
         for title, path in subjects(options.models, Path(name)):
@@ -243,13 +243,13 @@ def main() -> int:
             cost = report.seconds["verify"]
             kind = report.verification.kind.value if report.verification else "none"
             ratio = cost / one
-            dear += kind != "verified" or (one > 0.1 and ratio > (8 if one > 1 else 12))
+            too_expensive += kind != "verified" or (one > 0.1 and ratio > (8 if one > 1 else 12))
             rows.append({"model": title, "inference": one, "verify": cost, "ratio": ratio, "kind": kind})
             counts = f"; {counted(path, options.opset)}" if options.runs else ""
             print(f"{title:28} {one:11.3f} {cost:9.2f} {ratio:6.1f}  {kind}{counts}", flush=True)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
-    return 1 if dear else 0
+    return 1 if too_expensive else 0
 
 
 if __name__ == "__main__":

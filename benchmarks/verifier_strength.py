@@ -39,8 +39,8 @@ from recent_nets import recent_nets
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from onnx_migrate import files
-from onnx_migrate.isolate import Limits
-from onnx_migrate.verify import Kind, Verdict
+from onnx_migrate.model.model import Segment
+from onnx_migrate.verify import Kind, Settings, Verdict
 from onnx_migrate.verify.equivalence import feed_search
 from onnx_migrate.verify.prover import Prover
 
@@ -398,10 +398,11 @@ BASES = ("as is", "no claim", "onnxsim")
 def verdict_of(source: Path, target: Path, base: str, *, isolated: bool) -> Verdict:
     """Compare a result of this base with its original, as a migration or `onnx-migrate verify` does."""
     original, result = files.load(source), files.load(target)
-    with Prover(original, None, None, None, 0, Limits(), isolated) as prover:
+    with Prover(Settings(isolated=isolated)) as prover:
         if base == "no claim":
-            return prover.verify(result, None, result, by_value=True)
-        return prover.verify(result, result if base == "as is" else original)
+            return prover.verify(Segment(original, result, result), by_value=True)
+        unsimplified = result if base == "as is" else original
+        return prover.verify(Segment(original, result, unsimplified, exact=True))
 
 
 def visible(source: Path, target: Path, shapes: dict[str, tuple[int, ...]]) -> float:
@@ -459,7 +460,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.few_runs:  # as if every run took long; in this process, as a child would measure the time
-        feed_search.DEAR = -1.0
+        feed_search.EXPENSIVE = -1.0
     caught: dict[str, Counter[str]] = defaultdict(Counter)
     alarms, peace = [], 0
     missed, unseen = [], 0

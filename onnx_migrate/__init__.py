@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from onnx_migrate.comparison import compare
     from onnx_migrate.engine.model_properties import ModelProperty
     from onnx_migrate.engine.pass_infra import Pass
-    from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
+    from onnx_migrate.engine.pipeline import Pipeline
     from onnx_migrate.errors import (
         Cancelled,
         CannotMigrate,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from onnx_migrate.inspection import inspect
     from onnx_migrate.isolate.progress import Progress
     from onnx_migrate.migration import Migration, convert_version, migrate
+    from onnx_migrate.options import default_pipeline
     from onnx_migrate.report import ModelSummary, PartialReport, Report
     from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
     from onnx_migrate.verdicts import Comparison, DynamicProof, Kind, RuntimeProof, Verdict
@@ -89,10 +90,11 @@ _MODULES = {
     "comparison": ("compare",),
     "engine.model_properties": ("ModelProperty",),
     "engine.pass_infra": ("Pass",),
-    "engine.pipeline": ("Pipeline", "default_pipeline"),
+    "engine.pipeline": ("Pipeline",),
     "explanation": ("explain",),
     "inspection": ("inspect",),
     "migration": ("Migration", "convert_version", "migrate"),
+    "options": ("default_pipeline",),
     "isolate.progress": ("Progress",),
     "report": ("ModelSummary", "PartialReport", "Report"),
     "rewrite.change_log": ("Change", "ChangeLog", "Note"),

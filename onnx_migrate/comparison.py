@@ -11,13 +11,13 @@ from onnx_migrate.errors import InvalidModel
 from onnx_migrate.isolate import CancelToken, Limits, stoppable
 from onnx_migrate.isolate.progress import ProgressListener, Reporter
 from onnx_migrate.model.interface import Interface
-from onnx_migrate.model.model import Model
+from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.opening.transfers import transfers_within
 from onnx_migrate.verdicts import proofs_text
-from onnx_migrate.verify import InputData, Kind, Verdict
+from onnx_migrate.verify import InputData, Kind, Settings, Tolerance, Verdict
 from onnx_migrate.verify.elsewhere import asked_for, prove_models
-from onnx_migrate.verify.ort_library import Libraries, libraries_of
 from onnx_migrate.verify.prover import Prover
+from onnx_migrate.verify.settings import Libraries, libraries_of
 from onnx_migrate.verify.weight_data import other_weights
 
 __all__ = ["compare"]
@@ -55,32 +55,35 @@ def compare(
     """
     asked, libraries = asked_for(prove_in), libraries_of(ort_library)
     with transfers_within(timeout):
-        before, after = _valid(original), _valid(other)
-    difference = Interface.of(before.proto).difference(Interface.of(after.proto))
+        models = _valid(original), _valid(other)
+    segment, result = Segment(*models, models[1], exact), models[1]
+    difference = Interface.of(segment.original.proto).difference(Interface.of(result.proto))
     if difference:
         return Verdict(Kind.DIFFERS, difference)
-    limits = Limits.of(timeout, memory_limit)
     reporter = Reporter(progress, ["verify", *(["prove"] if asked else [])])
     with stoppable(cancel):
         reporter.stage("verify")
-        listen = reporter.within
-        with Prover(
-            before, input_data, rtol, atol, seed, limits, isolated, listen, libraries=libraries
-        ) as prover:
-            verdict = prover.verify(after, after if exact else None, after, strict=exact, by_value=True)
+        settings = Settings(
+            input_data,
+            Tolerance(rtol, atol),
+            seed,
+            Limits.of(timeout, memory_limit),
+            isolated,
+            reporter.within,
+            libraries=libraries,
+        )
+        with Prover(settings) as prover:
+            verdict = prover.verify(segment, strict=exact, by_value=True)
             if not _ran_in_onnxruntime(verdict):
-                for model in (before, after):
+                for model in (segment.original, result):
                     if not prover.loads(model):
                         _refuse(model, check_nodes)
         if verdict.kind is Kind.VERIFIED:
-            verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(before, after)))
+            verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(segment)))
         if not asked:
             return verdict
         reporter.stage("prove")
-        proofs = prove_models(
-            asked, before, after, input_data=input_data, rtol=rtol, atol=atol, seed=seed, limits=limits, isolated=isolated,
-            listen=reporter.within,
-        )  # fmt: skip
+        proofs = prove_models(asked, segment.original, result, settings)
     failing = [proof for proof in proofs if not proof.passed]
     known = [proof for proof in failing if proof.outcome != "unknown"]
     if known and verdict.kind is not Kind.DIFFERS:
@@ -90,9 +93,9 @@ def compare(
     return replace(verdict, proved_in=proofs)
 
 
-def _other_weights(before: Model, after: Model) -> Iterator[str]:
+def _other_weights(segment: Segment[Model]) -> Iterator[str]:
     """Yield a note on weights that differ though the outputs agree."""
-    names = [name for name, _ in other_weights(before, after)]
+    names = [name for name, _ in other_weights(segment.original, segment.result)]
     if names:
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         which = ", ".join(map(repr, names[:_SHOWN]))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from onnx_migrate.printable import printable
+from onnx_migrate.messages import printable
 from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
 
 __all__ = [
@@ -62,6 +62,10 @@ class MigrateError(Exception):
     """The base class of all errors that this package raises on purpose; its text is one line for the user."""
 
     default_code = "failed"
+    code: str
+    reason: str
+    hint: str
+    where: Where | None
 
     def __init__(self, reason: str, *, code: str = "", where: Where | None = None, hint: str = "") -> None:
         self.reason = reason

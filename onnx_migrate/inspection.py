@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import onnx
 
 from onnx_migrate import files
 from onnx_migrate.advice import Advice, Advisor, Outlook, outlooks, with_nearest_release
-from onnx_migrate.analysis.inference.given_up import remembering
-from onnx_migrate.engine.pipeline import default_pipeline
-from onnx_migrate.engine.pipeline_options import Opset
+from onnx_migrate.analysis.onnx_inference import remembering
+from onnx_migrate.engine.objections import Objection
 from onnx_migrate.engine.reachability import (
     Reachability,
     ReachableDomain,
@@ -24,22 +23,33 @@ from onnx_migrate.engine.reachability import (
     find_reachable_opsets,
 )
 from onnx_migrate.engine.steps.step_table import import_steps
-from onnx_migrate.errors import LoadError, MigrateError, UsageError
+from onnx_migrate.errors import LoadError, MigrateError, UsageError, Where
 from onnx_migrate.files.reading import from_file
-from onnx_migrate.model.graphs import bodies, called, function_key, stored_weights
-from onnx_migrate.model.interface import Port
+from onnx_migrate.model.graphs import Body, bodies, called, function_key, node_label, stored_weights
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import byte_size, tensors
 from onnx_migrate.model.weights import MEMORY, Weights
+from onnx_migrate.options import Opset, default_pipeline
 from onnx_migrate.report import ModelSummary, Report
-from onnx_migrate.report.report import SCHEMA_VERSION
+from onnx_migrate.report.json_form import json_of, selects
+from onnx_migrate.report.selections import version
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import signature_at
+from onnx_migrate.spec.schema import Signature, is_onnx, signature_at
 from onnx_migrate.spec.targets import Targets, resolve, tables
 
-__all__ = ["ALL", "Inspection", "Operator", "inspect", "load_structure"]
+__all__ = [
+    "ALL",
+    "ChangedOperators",
+    "Inspection",
+    "LocatedNode",
+    "Operator",
+    "ReleaseStanding",
+    "inspect",
+    "load_structure",
+    "located_nodes",
+]
 
 ALL = "all"
 """What stands for every runtime that is known."""
@@ -94,43 +104,6 @@ class Inspection:
         """How many nodes there are, in all bodies."""
         return sum(operator.count for operator in self.operators)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        ports = {"inputs": _ports(self.summary.inputs), "outputs": _ports(self.summary.outputs)}
-        plan = self.plan.as_dict() if self.plan else None
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "model": self.model,
-            "producer": self.producer,
-            "ir_version": self.summary.ir_version,
-            "opset": self.opset,
-            "opset_imports": dict(self.summary.opset_imports),
-            "nodes": self.nodes,
-            "operators": [asdict(operator) for operator in self.operators],
-            "functions": list(self.functions),
-            **ports,
-            "weights": self.weights,
-            "weight_bytes": self.weight_bytes,
-            "external_files": list(self.external_files),
-            "problems": list(self.problems),
-            "target": self.target,
-            "changes": plan["changes"] if plan else None,
-            "notes": plan["notes"] if plan else None,
-            "refusal": _refusal(self.refusal) if self.refusal else None,
-            "reachable": list(self.reachability.opsets),
-            "refusals": _refusals(self.reachability.refusals),
-            "domains": [
-                {
-                    "domain": item.domain,
-                    "opset": item.opset,
-                    "reachable": list(item.reachability.opsets),
-                    "refusals": _refusals(item.reachability.refusals),
-                }
-                for item in self.domains
-            ],
-            "advice": [item.as_dict() for item in self.advice or self.outlooks],
-        }
-
 
 @remembering()
 def inspect(
@@ -153,12 +126,12 @@ def inspect(
     asked: Opset = opset if targets is None else targets.opset or f"{targets.oldest or 1}+"
     model, problems = load_structure(source)
     proto = model.proto
-    found = Counter(_operators(proto))
+    found = Counter(map(_operator, located_nodes(proto)))
     stored = list(stored_weights(proto))
     summary = ModelSummary.of(proto)
     reachability = find_reachable_opsets(model)
     log, refusal, plan = ChangeLog(), None, None
-    pipeline = default_pipeline(opset=None if targets else asked, targets=targets, simplify=False)
+    pipeline = default_pipeline(opset=None if targets else asked, runtime=targets, simplify=False)
     try:
         result = pipeline.run(model, log).model
     except UsageError:
@@ -192,7 +165,7 @@ def inspect(
         plan=plan,
         refusal=refusal,
         reachability=reachability,
-        domains=find_reachable_domains(model),
+        domains=find_reachable_domains(model, lambda opsets: default_pipeline(opset=opsets, simplify=False)),
         **_advice(model, targets, everywhere=everywhere),
     )
 
@@ -221,17 +194,47 @@ def load_structure(source: files.Source) -> tuple[Model, tuple[str, ...]]:
         return model, (str(error),)
 
 
-def _operators(proto: onnx.ModelProto) -> Iterator[tuple[str, str, int | None]]:
+@dataclass(frozen=True)
+class LocatedNode:
+    """A node, and the body that it is in, by its path; `opset` is the version of the node's domain that the body imports.
+
+    `is_call` is whether it calls a local function.
+    """
+
+    node: onnx.NodeProto
+    body: Body
+    path: str
+    opset: int
+    is_call: bool
+
+    @property
+    def form(self) -> Signature | None:
+        """The signature of its operator, None if the installed onnx has none, and for a call of a local function."""
+        return None if self.is_call else signature_at(self.node.domain, self.node.op_type, self.opset)
+
+    @property
+    def where(self) -> Where:
+        """Its place, with the version of its operator, or the opset if that is not known."""
+        form = self.form
+        version = form.since_version if form else self.opset or None
+        return Where(self.path, node_label(self.node), self.node.op_type, version)
+
+
+def located_nodes(proto: onnx.ModelProto) -> Iterator[LocatedNode]:
+    """Yield all nodes of a model, in all bodies."""
     functions = {function_key(function) for function in proto.functions}
     for located in bodies(proto):
         imports = located.owner.opset_import
-        opsets = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in imports}
+        opsets = {"" if is_onnx(item.domain) else item.domain: item.version for item in imports}
         opsets.setdefault("", onnx_opset(imports, ir_version=proto.ir_version) or 0)
         for node in located.body.node:
-            domain = "" if node.domain == "ai.onnx" else node.domain
-            opset = opsets.get(domain, 0)
-            form = None if called(node) in functions else signature_at(domain, node.op_type, opset)
-            yield domain, node.op_type, form.since_version if form else None
+            opset = opsets.get("" if is_onnx(node.domain) else node.domain, 0)
+            yield LocatedNode(node, located.body, located.path, opset, called(node) in functions)
+
+
+def _operator(item: LocatedNode) -> tuple[str, str, int | None]:
+    form, node = item.form, item.node
+    return "" if is_onnx(node.domain) else node.domain, node.op_type, form.since_version if form else None
 
 
 def _text(value: str | bytes) -> str:
@@ -256,17 +259,59 @@ def _external_files(model: Model) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name != own and not name.startswith(MEMORY)))
 
 
-def _ports(ports: tuple[Port, ...]) -> list[dict[str, Any]]:
-    return [
-        {"name": port.name, "type": port.kind, "shape": None if port.shape is None else list(port.shape)}
-        for port in ports
-    ]
+class ChangedOperators(TypedDict):
+    """How many nodes of an operator change, as in "Clip-6 → Clip-13"."""
+
+    operators: str
+    nodes: int
 
 
-def _refusals(refusals: tuple[Refusal, ...]) -> list[dict[str, Any]]:
-    return [{**_refusal(item.error), "opsets": list(item.opsets)} for item in refusals]
+# What the runtime takes from this release on; "from" is a keyword of Python.
+ReleaseStanding = TypedDict("ReleaseStanding", {"from": str, "standing": str})
 
 
-def _refusal(error: MigrateError) -> dict[str, Any]:
-    where = asdict(error.where) if error.where else None
-    return {"code": error.code, "reason": error.reason, "hint": error.hint, "where": where}
+def _changed_operators(advice: Advice) -> list[ChangedOperators]:
+    return [ChangedOperators(operators=name, nodes=count) for name, count in advice.changes]
+
+
+def _changed_by(outlook: Outlook) -> list[ChangedOperators]:
+    return _changed_operators(outlook.advice)
+
+
+def _releases(outlook: Outlook) -> list[ReleaseStanding]:
+    return [{"from": name, "standing": standing.value} for name, standing in outlook.releases]
+
+
+def _imports(inspection: Inspection) -> dict[str, int]:
+    return dict(inspection.summary.opset_imports)
+
+
+def _advised(inspection: Inspection) -> list[Any]:
+    return [json_of(item) for item in inspection.advice or inspection.outlooks]
+
+
+_ERROR = "code=error.code reason=error.reason hint=error.hint where=error.where"
+
+selects(
+    Inspection,
+    """schema_version model producer ir_version=summary.ir_version opset opset_imports nodes operators functions
+    inputs=summary.inputs outputs=summary.outputs weights weight_bytes external_files problems target changes=plan.changes
+    notes=plan.notes refusal{code reason hint where} reachable=reachability.opsets refusals=reachability.refusals domains
+    advice""",
+    schema_version=version, opset_imports=_imports, advice=_advised,
+)  # fmt: skip
+selects(Refusal, f"{_ERROR} opsets")
+selects(ReachableDomain, "domain opset reachable=reachability.opsets refusals=reachability.refusals")
+selects(Objection, "reason scope=where.scope node=where.node operator=where.operator nodes wrong")
+selects(
+    Advice,
+    "runtime=target standing objections opset ir_version changes obstacles code=refusal.code warnings helps",
+    changes=_changed_operators,
+)
+selects(
+    Outlook,
+    """runtime=advice.target standing=advice.standing objections=advice.objections opset=advice.opset
+    ir_version=advice.ir_version changes obstacles=advice.obstacles code=advice.refusal.code warnings=advice.warnings
+    helps=advice.helps releases""",
+    changes=_changed_by, releases=_releases,
+)  # fmt: skip

@@ -1,13 +1,14 @@
-"""One migration, with its arguments resolved: load, run the pipeline, verify, prove elsewhere, report."""
+"""One migration, with its arguments resolved: load, run the pipeline, verify, prove in other runtimes, report."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Any, BinaryIO
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import BinaryIO
 
 import onnx
 
@@ -15,11 +16,11 @@ from onnx_migrate import files
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
-from onnx_migrate.engine.stage_clock import StageClock
 from onnx_migrate.errors import MigrateError, UsageError
 from onnx_migrate.files import Beside
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
+from onnx_migrate.options import Policy
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.report.diff_nodes import DiffEntry
 from onnx_migrate.report.request import Request
@@ -27,12 +28,13 @@ from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.rewrite.simplification import Simplification
-from onnx_migrate.verification import Policy, ProvingElsewhere, Verifying
-from onnx_migrate.verify import ready_worker
-from onnx_migrate.verify.elsewhere import Asked, RuntimeProof, prove_models
+from onnx_migrate.verdicts import RuntimeProof
+from onnx_migrate.verification import ProvingInRuntimes, Verifying
+from onnx_migrate.verify import Settings, ready_worker
+from onnx_migrate.verify.elsewhere import Asked
 from onnx_migrate.verify.prover import Proof, Prover
 
-__all__ = ["Migration", "MigrationRun"]
+__all__ = ["Migration", "MigrationRun", "StageClock"]
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,8 @@ class MigrationRun:
     simplified: bool
     """Whether a result without the optional passes is an error."""
     asked: tuple[Asked, ...]
-    inputs: Mapping[str, Any]
-    libraries: tuple[str, ...]
-    running: Mapping[str, Any]
+    settings: Settings
+    """How models are verified and proved."""
     clock: StageClock
     ready: bool
     """Whether a process for the verification is started while the passes run."""
@@ -158,31 +159,49 @@ class MigrationRun:
     ) -> tuple[PipelineResult, Proof | None, tuple[RuntimeProof, ...]]:
         """Run the pipeline and verify what comes of it, here and in other runtimes."""
         proof: Proof | None = None
-        with ready_worker(self.running["limits"]) if self.ready else nullcontext() as worker:
+        with ExitStack() as stack:
+            settings = self.settings
+            if self.ready:
+                settings = replace(settings, worker=stack.enter_context(ready_worker(settings.limits)))
             result = self.pipeline.run(original, log, require_optional=self.simplified, stage=self.clock)
-            prover_of = partial(
-                Prover, **self.inputs, **self.running, worker=worker, libraries=self.libraries
-            )
-            verifying = Verifying(self.pipeline, prover_of, self.policy == "require", self.simplified)
+            prover = stack.enter_context(Prover(settings))
+            required = self.policy == "require"
+            verifying = Verifying(self.pipeline, prover, required, self.simplified, log)
             if self.policy != "off":
                 with self.clock("verify"):
-                    result, proof = verifying(original, result, log)
-            elif any(ModelProperty.DYNAMIC_DIMS in item.ensures for item in self.pipeline):
+                    result, proof = verifying(original, result)
+            else:
+                self._note_unproved_dims(log)
+            if not self.asked:
+                return result, proof, ()
+            with self.clock("prove"):
+                return ProvingInRuntimes(self.asked, verifying)(original, result, proof)
+
+    def _note_unproved_dims(self, log: ChangeLog) -> None:
+        for item in self.pipeline:
+            if ModelProperty.DYNAMIC_DIMS in item.ensures:
                 log.note(
-                    "dynamic_dims",
+                    item.name,
                     "not-proved",
                     "verification was left out, so the model was not run at other sizes. Only that shows whether its"
                     " dynamic dims work",
                     severity="warning",
                 )
-            if not self.asked:
-                return result, proof, ()
-            with self.clock("prove"):
-                proving = ProvingElsewhere(
-                    lambda before, after, intended: prove_models(
-                        self.asked, before, after, intended=intended, **self.inputs, **self.running
-                    ),
-                    lambda shorter, known: verifying.again(shorter, log, known),
-                    self.simplified,
-                )
-                return proving(original, result, proof)
+
+
+class StageClock:
+    """Times the stages and passes the name of each to `progress` as it begins."""
+
+    def __init__(self, progress: Callable[[str], None] | None) -> None:
+        self.seconds: dict[str, float] = {}
+        self._progress = progress or (lambda stage: None)
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Time a block under the name of `stage`."""
+        self._progress(stage)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start

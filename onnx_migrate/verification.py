@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
 
-from onnx_migrate.engine.pass_infra import Pass, make_pass
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.engine.pipeline import Pipeline
-from onnx_migrate.engine.pipeline_run import PipelineResult, Segment
+from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.validity import settle_ir_version
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, UsageError, VerificationFailed
 from onnx_migrate.model.dims.plan import DimPlan
-from onnx_migrate.model.model import Model
-from onnx_migrate.rewrite.alternative import Alternative, tell_distance
+from onnx_migrate.model.model import Model, Segment
+from onnx_migrate.options import Policy
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
-from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.change_log import Alternative, ChangeLog, tell_distance
 from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.targets.shipped import find
 from onnx_migrate.verdicts import RuntimeProof, proofs_text
 from onnx_migrate.verify import DynamicProof, Kind, Verdict
-from onnx_migrate.verify.faulty_pass import first_difference
-from onnx_migrate.verify.prover import Proof, Prover
+from onnx_migrate.verify.elsewhere import Asked, prove_models
+from onnx_migrate.verify.prover import Proof, Prover, first_difference
 
-__all__ = ["Policy", "ProvingElsewhere", "Verifying", "policy_of"]
-
-Policy = Literal["require", "auto", "off"]
-"""Whether a result must be verified, may be unverified, or is not verified at all."""
+__all__ = ["ProvingInRuntimes", "Verifying", "policy_of"]
 
 _SAME_GRAPH = Verdict(
     Kind.VERIFIED,
@@ -65,55 +61,51 @@ def policy_of(verify: bool | str) -> Policy:
 class Verifying:
     """Verifies the result of a pipeline, and decides which model it is that may be written.
 
-    `prover_of` returns a prover for an original. With `required` an unverified result is an error. `simplified` says
-    that the caller requires the optional passes, so that a result without them is an error too.
+    With `required` an unverified result is an error. `simplified` says that the caller requires the optional passes, so
+    that a result without them is an error too. What it decides is in the log.
     """
 
     pipeline: Pipeline
-    prover_of: Callable[[Model], Prover]
+    prover: Prover
     required: bool
     simplified: bool
+    log: ChangeLog
 
-    def __call__(
-        self, original: Model, result: PipelineResult, log: ChangeLog
-    ) -> tuple[PipelineResult, Proof]:
+    def __call__(self, original: Model, result: PipelineResult) -> tuple[PipelineResult, Proof]:
         """Compare the two ends of each segment of `result`; return it, and the proof of the last segment.
 
         Where the last segment fails because of an optional pass, or could not be compared, that pass is left out and
         the proof is of the model before it. Raises VerificationFailed where numbers differ, where the result does not
         load, and for an unverified result if `required`; CannotMigrate where a dim that was made dynamic is not.
         """
-        plan = log.fact(DimPlan, "", "")
-        alternative = log.fact(Alternative, "", "")
+        alternative = self.log.fact(Alternative, "", "")
         *earlier, last = result.segments
         verdicts = []
         for segment, following in pairwise(result.segments):
-            with self.prover_of(segment.start) as prover:
-                try:
-                    proof = prover.prove(
-                        segment.end, segment.exact, plan, segment.lifted, other=following.start
-                    )
-                except VerificationFailed as error:
-                    self._blame(error, original, segment, prover)
-                    raise
-                verdicts.append(proof.verdict)
-        with self.prover_of(last.start) as prover:
             try:
-                other = alternative.model if alternative and not earlier else None
-                result, proof = self._last(result, prover, plan, log, other)
-            except CannotMigrate as error:
-                works = () if earlier or plan is None else self._largest_request(original, plan, prover)
-                if plan is not None and works and error.code == "frozen-dim":
-                    error.hint = plan.part_text(works)
-                raise
+                proof = self.prover.prove(replace(segment, other=following.original), self._plan)
             except VerificationFailed as error:
-                if error.code == "does-not-load":
-                    error.hint = _hint(error.hint, self._newest_loadable(original, result.model, prover))
-                self._blame(error, original, last, prover)
+                self._blame(error, original, segment)
                 raise
+            verdicts.append(proof.verdict)
+        try:
+            if alternative and not earlier:
+                result = result.with_last(replace(last, other=alternative.model))
+            result, proof = self._last(result)
+        except CannotMigrate as error:
+            plan = self._plan
+            works = () if earlier or plan is None else self._largest_request(original, plan)
+            if plan is not None and works and error.code == "frozen-dim":
+                error.hint = plan.part_text(works)
+            raise
+        except VerificationFailed as error:
+            if error.code == "does-not-load":
+                error.hint = _hint(error.hint, self._newest_loadable(original, result.model))
+            self._blame(error, original, last)
+            raise
         for segment, verdict in zip(earlier, verdicts, strict=True):
             name = segment.ended_by
-            log.note(
+            self.log.note(
                 name,
                 "held-before",
                 f"the model before {name}, compared with the original: {verdict.summary}"
@@ -123,42 +115,40 @@ class Verifying:
             after = f"the model after {earlier[-1].ended_by}"
             proof = replace(proof, verdict=replace(proof.verdict, compared_with=after))
         elif alternative is not None and proof.verdict.distance is not None:
-            tell_distance(log, alternative, str(proof.verdict.distance))
+            tell_distance(self.log, alternative, str(proof.verdict.distance))
         for verdict in (*verdicts, proof.verdict):
-            if self.required and verdict.kind is Kind.UNVERIFIED:
-                raise _unverified(verdict)
+            self._require_known(verdict)
         return result, proof
 
-    def again(self, result: PipelineResult, log: ChangeLog, known: Proof) -> tuple[PipelineResult, Proof]:
+    def again(self, result: PipelineResult, known: Proof) -> tuple[PipelineResult, Proof]:
         """Verify the last segment of a result once more, from which the optional pass was left out after `known`."""
-        last, told = result.segments[-1], known.verdict
-        with self.prover_of(last.start) as prover:
-            result, proof = self._last(result, prover, log.fact(DimPlan, "", ""), log, None)
-        if self.required and proof.verdict.kind is Kind.UNVERIFIED:
-            raise _unverified(proof.verdict)
-        kept = replace(proof.verdict, compared_with=told.compared_with, distance=told.distance)
+        result, proof = self._last(result.with_last(replace(result.segments[-1], other=None)))
+        self._require_known(proof.verdict)
+        before = known.verdict
+        kept = replace(proof.verdict, compared_with=before.compared_with, distance=before.distance)
         return result, replace(proof, verdict=kept)
 
-    def _last(
-        self,
-        result: PipelineResult,
-        prover: Prover,
-        plan: DimPlan | None,
-        log: ChangeLog,
-        other: Model | None,
-    ) -> tuple[PipelineResult, Proof]:
+    @property
+    def _plan(self) -> DimPlan | None:
+        return self.log.fact(DimPlan, "", "")
+
+    def _require_known(self, verdict: Verdict) -> None:
+        if self.required and verdict.kind is Kind.UNVERIFIED:
+            raise _unverified(verdict)
+
+    def _last(self, result: PipelineResult) -> tuple[PipelineResult, Proof]:
         """Prove the last segment, without the optional pass where that fails or cannot be compared."""
         try:
-            result, proof = _prove(result, prover, plan, log, other=other)
+            result, proof = self._prove(result)
         except (VerificationFailed, CannotMigrate) as error:
             if not result.can_leave_out:
                 raise
-            return _prove(result.without_optional(str(error)), prover, plan, log, other=other)
+            return self._prove(result.without_optional(str(error)))
         verdict = proof.verdict
         if verdict.kind is not Kind.UNVERIFIED or (self.required and not verdict.comparable):
             return result, proof
         reason = f"the numbers could not be compared: {verdict.reason}"
-        if self.simplified and "simplify" in self.pipeline.names:
+        if self.simplified and any(item.optional for item in self.pipeline):
             raise PassError(
                 f"simplification is required, but {reason}",
                 code="not-simplified",
@@ -168,10 +158,48 @@ class Verifying:
             return result, proof
         result = result.without_optional(reason)
         if verdict.comparable:
-            return _prove(result, prover, plan, log, unproved=proof.dynamic, other=other)
-        return result, replace(proof, verdict=prover.require_loadable(result.model, verdict))
+            return self._prove(result, unproved=proof.dynamic)
+        last = result.segments[-1]
+        return result, replace(
+            proof, verdict=self.prover.require_loadable(last.original, last.result, verdict)
+        )
 
-    def _blame(self, error: VerificationFailed, original: Model, segment: Segment, prover: Prover) -> None:
+    def _prove(
+        self, result: PipelineResult, unproved: DynamicProof | None = None
+    ) -> tuple[PipelineResult, Proof]:
+        """Prove the last segment, respelled where ONNX Runtime loads the result only without optimisation."""
+        last = result.segments[-1]
+        if differ_in_header_alone(last.original, last.result):
+            if last.result.proto.ir_version <= last.original.proto.ir_version:
+                return result, Proof(_SAME_GRAPH)
+            verdict = self.prover.require_loadable(last.original, last.result, _SAME_GRAPH_LOADED)
+            return result, Proof(verdict)
+        try:
+            return result, self.prover.prove(last, self._plan, unproved)
+        except VerificationFailed as error:
+            load = error.verification.load if error.verification else None
+            if load is None or not load.unoptimised:
+                raise
+            with self.log.trial():
+                respelled = self._respelled(last.result)
+                if respelled.proto == last.result.proto:
+                    raise
+                last = replace(last, result=respelled)
+                proof = self.prover.prove(last, self._plan, unproved)
+        return result.with_last(last), proof
+
+    def _respelled(self, model: Model) -> Model:
+        """Return a model after the passes that spell nodes as ONNX Runtime's optimiser would."""
+        for name, kind in builtin_passes().items():
+            if kind.helps_to_load:
+                first, before = len(self.log.changes), model
+                model = kind().run(before.copy(), self.log)
+                counts = operator_counts(before.proto), operator_counts(model.proto)
+                if model.proto != before.proto:
+                    record_effect(self.log, name, *counts, first)
+        return model
+
+    def _blame(self, error: VerificationFailed, original: Model, segment: Segment[Model]) -> None:
         """Add to the error after which pass of a segment the numbers first differ, if that is what failed.
 
         The passes are run once more for it. Optional ones are left out unless they are required, as what failed in the end is
@@ -184,8 +212,9 @@ class Verifying:
             stages = Pipeline(passes).intermediate_models(original)
         except MigrateError:
             return
-        if segment.start is not original:
-            places = [place for place, (_, model) in enumerate(stages) if model.proto == segment.start.proto]
+        if segment.original is not original:
+            start = segment.original.proto
+            places = [place for place, (_, model) in enumerate(stages) if model.proto == start]
             stages = stages[places[-1] + 1 :] if places else []
         names = [name for name, _ in stages]
         if segment.ended_by in names:
@@ -193,12 +222,12 @@ class Verifying:
         for _, model in stages:
             settle_ir_version(model, original, ChangeLog())
         claimed = error.verification.exact is False and not error.verification.own_rounding
-        found = first_difference(prover, segment.start, stages, claimed=claimed)
+        found = first_difference(self.prover, segment.original, stages, claimed=claimed)
         if found is not None:
             error.first_difference = found
             error.reason = f"{found}: {error.reason}"
 
-    def _largest_request(self, original: Model, plan: DimPlan, prover: Prover) -> Collection[str]:
+    def _largest_request(self, original: Model, plan: DimPlan) -> Collection[str]:
         """Return symbols of a refused plan that can be dynamic together, the most that were found in time.
 
         The passes are run, and the result proved, for each part that is tried. Optional ones are left out.
@@ -208,17 +237,17 @@ class Verifying:
             part = plan.only({*works, symbol})
             if part == plan.only(symbols) or time.perf_counter() - start > _PATIENCE:
                 break
-            smaller = Pipeline(tuple(_with_dims(item, part) for item in self.pipeline if not item.optional))
+            smaller = Pipeline(tuple(item.for_dims(part) for item in self.pipeline if not item.optional))
             log = ChangeLog()
             try:
                 last = smaller.run(original, log).segments[-1]
-                prover.prove(last.end, last.exact, log.fact(DimPlan, "", ""), last.lifted)
+                self.prover.prove(last, log.fact(DimPlan, "", ""))
             except (CannotMigrate, VerificationFailed):
                 continue
             works.append(symbol)
         return works
 
-    def _newest_loadable(self, original: Model, failed: Model, prover: Prover) -> int | None:
+    def _newest_loadable(self, original: Model, failed: Model) -> int | None:
         """Return the newest opset below the result's at which the migrated model loads; None if none was found in time.
 
         Optional passes are left out.
@@ -227,47 +256,44 @@ class Verifying:
         target, own = (
             onnx_opset(m.proto.opset_import, ir_version=m.proto.ir_version) for m in (failed, original)
         )
-        if target is None or own is None or "migrate_opset" not in self.pipeline.names:
+        if target is None or own is None or not any(item.raises_opset for item in self.pipeline):
             return None
+        patience = min(_PATIENCE, self.prover.settings.limits.seconds or _PATIENCE)
         for opset in range(target - 1, own - 1, -1):
-            if time.perf_counter() - start > min(_PATIENCE, prover.limits.seconds or _PATIENCE):
+            if time.perf_counter() - start > patience:
                 return None
-            older = Pipeline(tuple(_with_opset(item, opset) for item in self.pipeline if not item.optional))
+            older = Pipeline(tuple(item.at_opset(opset) for item in self.pipeline if not item.optional))
             try:
                 candidate = older.run(original, ChangeLog()).model
             except MigrateError:
                 continue  # not every opset can be reached
-            if prover.loads(candidate):
+            if self.prover.loads(candidate):
                 return opset
         return None
 
 
 @dataclass(frozen=True)
-class ProvingElsewhere:
-    """Runs original and result in other runtimes, and decides whether the result may be written.
+class ProvingInRuntimes:
+    """Runs original and result in other runtimes, and decides whether the result may be written."""
 
-    `prove` runs an original and a result, and takes the model whose numbers the result shall have. `again` verifies a
-    result without the optional pass. `simplified` says that the caller requires the optional passes.
-    """
-
-    prove: Callable[[Model, Model, Model], tuple[RuntimeProof, ...]]
-    again: Callable[[PipelineResult, Proof], tuple[PipelineResult, Proof]]
-    simplified: bool
+    asked: tuple[Asked, ...]
+    verifying: Verifying
 
     def __call__(
         self, original: Model, result: PipelineResult, proof: Proof | None
     ) -> tuple[PipelineResult, Proof | None, tuple[RuntimeProof, ...]]:
         """Return the result, what it was verified with, and what came of it in each runtime.
 
-        Where it fails in one, an optional pass is left out. Raises VerificationFailed where it fails without that too.
+        Where it fails in one, an optional pass is left out, unless those are required. Raises VerificationFailed where it
+        fails without that too.
         """
-        found = self.prove(original, result.model, result.segments[-1].start)
+        found = self._proofs(original, result)
         failing = [item for item in found if not item.passed]
-        if failing and result.can_leave_out and not self.simplified:
+        if failing and result.can_leave_out and not self.verifying.simplified:
             result = result.without_optional(proofs_text(failing))
             if proof is not None:
-                result, proof = self.again(result, proof)
-            found = self.prove(original, result.model, result.segments[-1].start)
+                result, proof = self.verifying.again(result, proof)
+            found = self._proofs(original, result)
             failing = [item for item in found if not item.passed]
         if not failing:
             return result, proof, found
@@ -285,53 +311,15 @@ class ProvingElsewhere:
         error.proved_in = found
         raise error
 
+    def _proofs(self, original: Model, result: PipelineResult) -> tuple[RuntimeProof, ...]:
+        settings, intended = self.verifying.prover.settings, result.segments[-1].original
+        return prove_models(self.asked, original, result.model, settings, intended)
+
 
 def _what_helps(failing: RuntimeProof) -> str:
     name = failing.asked.partition("@")[0].partition("==")[0]
     target = f"--for {name} makes a model for it, " if find(name) else ""
     return f"{target}without --prove-in {failing.asked} the result is written all the same"
-
-
-def _prove(
-    result: PipelineResult,
-    prover: Prover,
-    plan: DimPlan | None,
-    log: ChangeLog,
-    unproved: DynamicProof | None = None,
-    other: Model | None = None,
-) -> tuple[PipelineResult, Proof]:
-    """Prove the last segment, with pairs of QuantizeLinear and DequantizeLinear where it does not load without them."""
-    last = result.segments[-1]
-    if differ_in_header_alone(last.start, last.end):
-        raised = last.end.proto.ir_version > last.start.proto.ir_version
-        return result, Proof(prover.require_loadable(last.end, _SAME_GRAPH_LOADED) if raised else _SAME_GRAPH)
-    try:
-        return result, prover.prove(last.end, last.exact, plan, last.lifted, unproved, other)
-    except VerificationFailed as error:
-        load = error.verification.load if error.verification else None
-        if load is None or not load.unoptimised:
-            raise
-        with log.trial():
-            first = len(log.changes)
-            respelled = make_pass("quantized_pairs").run(last.end.copy(), log)
-            if respelled.proto == last.end.proto:
-                raise
-            counts = operator_counts(last.end.proto), operator_counts(respelled.proto)
-            record_effect(log, "quantized_pairs", *counts, first)
-            proof = prover.prove(respelled, last.exact, plan, last.lifted, unproved, other)
-    segments = (*result.segments[:-1], replace(last, end=respelled))
-    return replace(result, segments=segments), proof
-
-
-def _with_dims(item: Pass, plan: DimPlan) -> Pass:
-    given: dict[str, Any] = {"dynamic_dims": {"batch": ""}, "resize_form": {}}
-    changed: Any = item
-    return replace(changed, dynamic=plan.texts(), **given[item.name]) if item.name in given else item
-
-
-def _with_opset(item: Pass, opset: int) -> Pass:
-    changed: Any = item
-    return replace(changed, opset=opset, newer="refuse") if item.name == "migrate_opset" else item
 
 
 def _hint(known: str, opset: int | None) -> str:

@@ -9,10 +9,10 @@ import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import Body, bodies, initializer_names, names_read, output_names
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
-from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
 
@@ -31,11 +31,10 @@ class Cleanup(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Clean `model` up in place."""
         names = Names(model.proto)
-        for located in reversed(
-            list(bodies(model.proto))
-        ):  # what is dead inside may be all that reads a value outside
-            self._remove_dead(located.body, located.path, log)
-        for located in bodies(model.proto):
+        found, removed = list(bodies(model.proto)), False
+        for located in reversed(found):  # what is dead inside may be all that reads a value outside
+            removed |= self._remove_dead(located.body, located.path, log)
+        for located in bodies(model.proto) if removed else found:
             body, path = located.body, located.path
             self._rename_duplicates(body, path, names, log)
             if isinstance(body, onnx.GraphProto):
@@ -47,12 +46,16 @@ class Cleanup(Pass):
         """Drop the model's imports of domains that nothing uses: they keep older runtimes from loading it."""
         note_unused_imports(self.name, drop_unused_imports(proto), log)
 
-    def _remove_dead(self, body: Body, path: str, log: ChangeLog) -> None:
-        """Keep a node if an output or a node after it reads it: in topological order every reader comes after."""
+    def _remove_dead(self, body: Body, path: str, log: ChangeLog) -> bool:
+        """Keep a node if an output or a node after it reads it: in topological order every reader comes after.
+
+        Return whether any node was removed.
+        """
         read = set(output_names(body))
         live = []
         for node in reversed(body.node):
-            if not read.isdisjoint(node.output) or not any(node.output):
+            made = list(node.output)
+            if not read.isdisjoint(made) or not any(made):
                 live.append(node)
                 read.update(names_read(node))
         dead = len(body.node) - len(live)
@@ -65,7 +68,7 @@ class Cleanup(Pass):
                 subject=path,
             )
         if not isinstance(body, onnx.GraphProto):
-            return
+            return bool(dead)
         read.update(value.name for value in body.input)
         read.update(name for note in body.quantization_annotation for name in _annotated(note))
         used = [tensor for tensor in body.initializer if tensor.name in read]
@@ -80,6 +83,7 @@ class Cleanup(Pass):
                 f"removed {count_of(unused, 'initializer')} of {path} that no node reads",
                 subject=path,
             )
+        return bool(dead)
 
     def _rename_duplicates(self, body: Body, path: str, names: Names, log: ChangeLog) -> None:
         """Append a number to repeated node names: ONNX allows them, ONNX Runtime rejects them."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from onnx_migrate.engine.pass_infra import Pass, installed_passes, register_default_pipeline
-from onnx_migrate.engine.pipeline_options import Opset, PipelineOptions
-from onnx_migrate.engine.pipeline_options import ResizeForm as Form
 from onnx_migrate.errors import UsageError
+from onnx_migrate.options import Opset, Options
+from onnx_migrate.options import ResizeForm as Form
 from onnx_migrate.spec.schema import is_onnx, newest_opset
 from onnx_migrate.spec.targets import Targets
 
@@ -15,14 +15,12 @@ from .cleanup import Cleanup
 from .declared_shapes import DeclaredShapes
 from .domains import CustomOpset, LowerDomains, MigrateDomains, check_opset
 from .dynamic_dims import DynamicDims
-from .fix_dims import FixDims
+from .input_dims import FixDims, OpenDims
 from .ir_version import IrVersion
-from .lower_ml import LowerMl
 from .lower_opset import LowerOpset
-from .migrate_ml import DOMAIN as ML
-from .migrate_ml import MigrateMl
 from .migrate_opset import MigrateOpset, Newer
-from .open_dims import OpenDims
+from .ml_opset import DOMAIN as ML
+from .ml_opset import LowerMl, MigrateMl
 from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
 from .targets import FitForms, FitOperators, RuntimeLimits
@@ -31,12 +29,13 @@ __all__ = ["default_pipeline"]
 
 
 @register_default_pipeline
-def default_pipeline(options: PipelineOptions) -> list[Pass]:
+def default_pipeline(options: Options) -> list[Pass]:
     """Return the passes that these options ask for, and those of other distributions before the simplifier.
 
     Raises UsageError for an opset that is none, and for one beside targets, which determine it.
     """
     passes: list[Pass] = []
+    simplified = _is_simplified(options.simplify)
     if options.drop_training and options.ir_version is None:
         raise UsageError(
             "training information is dropped for an IR version that does not have it, and none is asked for",
@@ -59,15 +58,26 @@ def default_pipeline(options: PipelineOptions) -> list[Pass]:
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
     passes += [*_lowerings(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes(), *_fittings(options)]
-    if options.simplify:
+    if simplified:
         always = options.ir_version is None  # a model whose header alone was wrong is left as it is
         passes.append(_simplify(options, always=always))
     return passes
 
 
-def _asks_for_ir_version_alone(options: PipelineOptions) -> bool:
+def _is_simplified(simplify: bool | str) -> bool:
+    """Return whether to simplify. Raises UsageError, since every text would be true."""
+    known: dict[bool | str, bool] = {True: True, False: False, "auto": True, "require": True, "no": False}
+    if not isinstance(simplify, (bool, str)) or simplify not in known:
+        raise UsageError(
+            f"simplify={simplify!r} is not known",
+            hint='it is "require", "auto", "no", True (auto) or False (no)',
+        )
+    return known[simplify]
+
+
+def _asks_for_ir_version_alone(options: Options) -> bool:
     """Return whether nothing but the IR version is to change."""
-    others = (options.opset, options.targets, options.dynamic, options.fix)
+    others = (options.opset, options.runtime, options.dynamic, options.fix)
     return (
         options.ir_version is not None
         and all(option is None for option in others)
@@ -76,14 +86,14 @@ def _asks_for_ir_version_alone(options: PipelineOptions) -> bool:
     )
 
 
-def _resize_form(options: PipelineOptions) -> Form:
+def _resize_form(options: Options) -> Form:
     """Return the form of Resize that is asked for, or that the targets want."""
     if options.resize_form is not None:
         return options.resize_form
     return options.targets.resize_form if options.targets else "auto"
 
 
-def _exporter_intent(options: PipelineOptions) -> Pass:
+def _exporter_intent(options: Options) -> Pass:
     """Return the pass for Resizes that PyTorch could not write: it restores them, or tells of them.
 
     Runtimes that compute for the original what PyTorch meant get it written, if all of them do. Else the result computes what
@@ -98,7 +108,7 @@ def _exporter_intent(options: PipelineOptions) -> Pass:
     return IntentNote(dynamic=dynamic, like=" and ".join(map(str, like)))
 
 
-def _fittings(options: PipelineOptions) -> list[Pass]:
+def _fittings(options: Options) -> list[Pass]:
     """Return the passes that make the model fit the runtimes it is for."""
     targets = options.targets
     return [*_rewrites_for(targets), RuntimeLimits(targets=targets)] if targets else []
@@ -109,7 +119,7 @@ def _rewrites_for(targets: Targets) -> list[Pass]:
     return [FitOperators(targets=targets), FitForms(targets=targets)]
 
 
-def _simplify(options: PipelineOptions, *, always: bool) -> Simplify:
+def _simplify(options: Options, *, always: bool) -> Simplify:
     targets = options.targets
     return Simplify(
         limits=options.limits,
@@ -120,7 +130,7 @@ def _simplify(options: PipelineOptions, *, always: bool) -> Simplify:
     )
 
 
-def _ir_version(options: PipelineOptions) -> list[Pass]:
+def _ir_version(options: Options) -> list[Pass]:
     """Return the pass that sets the IR version, if one is asked for."""
     if options.ir_version is None:
         return []
@@ -128,7 +138,7 @@ def _ir_version(options: PipelineOptions) -> list[Pass]:
     return [IrVersion(ir_version=options.ir_version, drop_training=options.drop_training, unlist=unlist)]
 
 
-def _migrations(options: PipelineOptions) -> list[Pass]:
+def _migrations(options: Options) -> list[Pass]:
     """Return the passes that bring the nodes to the opsets asked for."""
     targets = _wanted(options)
     passes: list[Pass] = []
@@ -139,7 +149,11 @@ def _migrations(options: PipelineOptions) -> list[Pass]:
         newer = _newer(options, at_least)
         passes.append(
             MigrateOpset(
-                opset=opset, newer=newer, unlist=unlist, keep=options.keep, targets=_bounding(options)
+                opset=opset,
+                newer=newer,
+                unlist=unlist,
+                keep=frozenset(options.keep),
+                targets=_bounding(options),
             )
         )
     if ML in targets:
@@ -157,7 +171,7 @@ def _migrations(options: PipelineOptions) -> list[Pass]:
     return passes
 
 
-def _custom(options: PipelineOptions) -> dict[str, CustomOpset]:
+def _custom(options: Options) -> dict[str, CustomOpset]:
     """Return the opsets of custom domains that are asked for."""
     return {
         domain: CustomOpset(opset, _newer(options, at_least))
@@ -166,12 +180,12 @@ def _custom(options: PipelineOptions) -> dict[str, CustomOpset]:
     }
 
 
-def _newer(options: PipelineOptions, at_least: bool) -> Newer:
+def _newer(options: Options, at_least: bool) -> Newer:
     """Return what happens to models that are newer than the opset asked for."""
     return "keep" if at_least else "lower" if options.lower else "refuse"
 
 
-def _lowerings(options: PipelineOptions) -> list[Pass]:
+def _lowerings(options: Options) -> list[Pass]:
     """Return the passes that bring nodes of newer opsets down, which must see the symbols of dims."""
     targets, bounding = _wanted(options), _bounding(options)
     main, of_ml = targets.get("ai.onnx"), targets.get(ML)
@@ -200,7 +214,7 @@ def _lowerings(options: PipelineOptions) -> list[Pass]:
     return passes
 
 
-def _bounding(options: PipelineOptions) -> Targets | None:
+def _bounding(options: Options) -> Targets | None:
     """Return the targets if they bind the opset of some models: by versions of operators, or because they compute wrongly."""
     targets = options.targets
     if targets is None:
@@ -209,7 +223,7 @@ def _bounding(options: PipelineOptions) -> Targets | None:
     return targets if targets.bounds_versions or faults else None
 
 
-def _wanted(options: PipelineOptions) -> dict[str, tuple[int, bool]]:
+def _wanted(options: Options) -> dict[str, tuple[int, bool]]:
     """Return the opset to reach by domain, and whether a newer one of the model's own is kept."""
     targets = options.targets
     if targets is None:
@@ -228,7 +242,7 @@ def _wanted(options: PipelineOptions) -> dict[str, tuple[int, bool]]:
     return {"ai.onnx": main, **given}
 
 
-def _asked(options: PipelineOptions) -> Opset:
+def _asked(options: Options) -> Opset:
     """Return the opset that is asked for; where only the IR version is, each model stays at its own."""
     default = "17+" if options.ir_version is None else "1+"
     return default if options.opset is None else options.opset

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from onnx_migrate.engine.model_properties import ModelProperty
@@ -16,7 +16,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.targets import Targets
 
 from .ir_version import fit_ir_version
-from .targets.operator_bound import bound_opset, fault_bound
+from .targets.runtime_faults import bound_opset, fault_bound
 
 __all__ = ["LowerOpset"]
 
@@ -42,6 +42,10 @@ class LowerOpset(Pass):
     write_out: bool = False
     """Whether operators without an exact form below, as Erf below opset 9, are written with others that are close, as for
     runtimes that would refuse the model otherwise."""
+
+    def strict(self) -> Pass:
+        """Return the pass that does not look for the nearest opset."""
+        return replace(self, nearest=False)
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Lower `model` in place; returns another one if functions were inlined."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import onnx
@@ -12,12 +12,12 @@ from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import bodies as bodies_of
 from onnx_migrate.model.graphs import function_path, nested_nodes, node_label
 from onnx_migrate.model.interface import lists_some_initializers, unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
-from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
@@ -31,7 +31,7 @@ from onnx_migrate.spec.runtime_operators import is_runtime_operator
 from onnx_migrate.spec.schema import is_onnx, newest_opset, signature_at
 from onnx_migrate.spec.targets import Targets
 
-from .targets.operator_bound import bound_opset, fault_bound
+from .targets.runtime_faults import bound_opset, fault_bound
 
 __all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
 
@@ -54,6 +54,7 @@ class MigrateOpset(Pass):
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.SORTED, ModelProperty.TARGET_OPSET}
     )
+    raises_opset: ClassVar[bool] = True
     opset: int
     newer: Newer = "refuse"
     """What happens to a model of a newer opset: it is refused, stays at its opset, or waits for the pass lower_opset."""
@@ -63,6 +64,10 @@ class MigrateOpset(Pass):
     """Those of `KEEPABLE` that stay in the model; nodes with others are migrated to standard values, or refused."""
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may keep the model below `opset`."""
+
+    def at_opset(self, opset: int) -> Pass:
+        """Return the pass for another opset, which refuses newer models."""
+        return replace(self, opset=opset, newer="refuse")
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Migrate `model` in place."""

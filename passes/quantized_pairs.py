@@ -39,6 +39,7 @@ class QuantizedPairs(Pass):
 
     name: ClassVar[str] = "quantized_pairs"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    helps_to_load: ClassVar[bool] = True
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` and return it."""

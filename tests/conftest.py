@@ -1,18 +1,33 @@
-"""What all tests share: whether Ctrl-C is ignored, and that models an older onnx cannot read are skipped."""
+"""What all tests share: how processes start and end, how SIGINT is handled, why tests may skip."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-import onnx
-import pytest
-from onnx import parser
+# Without the files of compiled code each process that a test starts would compile all of the project again: 0.6 s.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# ONNX Runtime's telemetry is a thread and a database in each process, and a thread does not survive a fork.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
-from tests.support.faulty_runtime import faulty
+import onnx  # noqa: E402
+import pytest  # noqa: E402
+from onnx import parser  # noqa: E402
 
-__all__ = ["faulty"]
+from tests.support import warm_start  # noqa: E402
+from tests.support.faulty_runtime import faulty, saturating  # noqa: E402
+from tests.support.other_kernels import skip_other_kernels  # noqa: E402
+from tests.support.processes import start  # noqa: E402
+from tests.support.skips import unknown  # noqa: E402
+
+__all__ = ["faulty", "saturating", "start"]
+
+warm_start.install()
 
 NOTATION = '<ir_version: 8, opset_import: ["": 17]> g (float x) => (float y) { [name] y = Clip (x, "", "") }'
 
@@ -39,6 +54,16 @@ def _skipping_new_notation() -> Iterator[None]:
         pytest.skip(f"the text of a model is beyond onnx {onnx.__version__}: {error}")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what old releases compute otherwise."""
+    skip_other_kernels(items)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let the processes of a test start from nothing if it asks for that."""
+    warm_start.WarmPopen.on = item.get_closest_marker("cold") is None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     """Run a test."""
@@ -53,12 +78,23 @@ def pytest_fixture_setup(fixturedef: object, request: object) -> Iterator[None]:
         return (yield)
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Let SIGINT end the processes that a test starts, also where the tests run as a background job, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+def pytest_configure() -> None:
+    """Let SIGINT interrupt the tests and what they start, also where a shell runs them as a background job, which ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run in which a test skips for a reason that tests/support/skips.py does not have."""
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or sys.platform != "linux":
+        return
+    skipped = (report.longrepr for report in reporter.stats.get("skipped", ()))
+    reasons = [where[2].removeprefix("Skipped: ") for where in skipped if isinstance(where, tuple)]
+    if found := unknown(reasons):
+        reporter.write_line("\nSkipped for reasons that tests/support/skips.py does not have:", red=True)
+        for reason in found:
+            reporter.write_line(f"  {reason}", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture

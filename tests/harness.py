@@ -22,6 +22,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.ir_versions import minimal_ir_version
 from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.verify.evaluators.integer_sums import saturates, with_exact_sums
 from tests.support.versions import RUNTIME
 
 Feeds = Mapping[str, np.ndarray[Any, Any]]
@@ -118,7 +119,7 @@ def run(proto: onnx.ModelProto, feeds: Feeds) -> list[Any]:
     if opset <= ORT_NEWEST:
         try:
             session = ort.InferenceSession(
-                proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+                right_anywhere(proto).SerializeToString(), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:
             wrong = [
@@ -134,6 +135,12 @@ def run(proto: onnx.ModelProto, feeds: Feeds) -> list[Any]:
         given = {name: value if isinstance(value, list) else np.array(value) for name, value in feeds.items()}
         return list(session.run(None, given))
     return reference(proto, feeds, None)
+
+
+def right_anywhere(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model, or one that computes the same where ONNX Runtime's sums of 8-bit integers saturate."""
+    copy = model(proto)
+    return copy if saturates() and with_exact_sums(copy) else proto
 
 
 def reference(proto: onnx.ModelProto, feeds: Feeds, cause: Exception | None) -> list[Any]:

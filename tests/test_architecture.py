@@ -4,55 +4,74 @@ from __future__ import annotations
 
 import ast
 import configparser
+import re
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from tests.support.paths import ROOT
 
 ARROWS = """
     __main__   -> cli
-    __init__   -> batching comparison explanation inspection migration engine report rewrite
-    cli        -> batching comparison explanation inspection advice migration engine verify report files rewrite model spec
-    explanation -> inspection advice engine report files rewrite analysis model spec
-    batching   -> migration engine verify report files model spec
-    inspection -> advice migration engine report files rewrite analysis model spec
-    advice     -> engine rewrite model spec
+    __init__   -> batching comparison explanation inspection migration options engine report rewrite
+    cli -> batching comparison explanation inspection advice migration report options engine verify files rewrite model spec
+    explanation -> inspection advice engine report files model spec
+    batching   -> migration options engine verify report files model spec
+    inspection -> advice options engine report files rewrite analysis model spec
+    advice     -> options engine rewrite model spec
     plugins    -> engine rewrite spec
     comparison -> engine verify files model
-    migration  -> migration_run verification engine verify report files rewrite model spec
-    migration_run -> verification engine verify report files rewrite model
-    verification -> engine verify rewrite model spec
-    passes     -> engine files rewrite analysis model spec
+    migration  -> migration_run verification report options engine verify files rewrite model
+    migration_run -> verification report options engine verify files rewrite model
+    verification -> options engine verify rewrite model spec
+    report     -> options rewrite analysis model spec
+    passes     -> options engine files rewrite analysis model spec
+    options    -> engine verify model spec
     engine     -> files rewrite analysis model spec
     verify     -> files analysis model spec
-    report     -> rewrite analysis model spec
     files      -> model
     rewrite    -> analysis model spec
     analysis   -> model spec
     model      -> spec
     spec       ->
+
+    cli/commands -> options output
+    cli/output -> options
+
+    passes/targets -> ir_version resize
+    passes/steps -> resize
+    passes/dynamic_dims/repair/control_flow -> domain rules
+    passes/dynamic_dims/repair/rules -> domain
+
+    verify/elsewhere -> equivalence evaluators compare
+    verify/equivalence -> inputs evaluators compare
+    verify/dynamic -> inputs evaluators compare
+    verify/inputs -> evaluators compare
+    verify/evaluators -> compare
+
+    files/remote -> wire
+    files/reading -> wire
 """
-"""Who may import whom, from the top floor down: each row imports only what is below it. Nobody imports passes: the
-registry finds them."""
+"""Who may import whom, from the top floor down: each room imports only what is below it. Nobody imports passes: the
+registry finds them. Then the folders inside the rooms, by the names of the folders beside them: one without a row imports none
+of these. The files of a folder are not listed; what keeps them in order is that there is no circle."""
 
 LEAVES = {
+    "declared",
     "errors",
     "isolate",
+    "messages",
     "opening",
-    "plural",
-    "printable",
-    "remarks",
     "url",
     "verdicts",
     "_version",
 }
 """May be imported by all, and import only each other."""
 
-ALLOWED = {row.split("->")[0].strip(): set(row.split("->")[1].split()) for row in ARROWS.strip().splitlines()}
-ALLOWED.update({leaf: set() for leaf in LEAVES})
+ALLOWED = {row.split("->")[0].strip(): row.split("->")[1].split() for row in ARROWS.splitlines() if row}
 
 LAZY = {"onnxruntime", "onnxsim", "onnx_graphsurgeon"}
 
@@ -61,68 +80,152 @@ def sources() -> list[Path]:
     return sorted([*(ROOT / "onnx_migrate").rglob("*.py"), *(ROOT / "passes").rglob("*.py")])
 
 
-def room(path: Path) -> str:
+@cache
+def place(path: Path) -> tuple[str, ...]:
+    """Return the rooms, folders and file that lead to a source: `("verify", "compare", "statistics")`."""
     parts = path.relative_to(ROOT).with_suffix("").parts
-    return parts[0] if parts[0] == "passes" else parts[1]
+    return parts if parts[0] == "passes" else parts[1:]
 
 
-def imports(tree: ast.AST) -> list[str]:
-    found = []
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(tree: ast.AST, package: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield the full names that code in a package imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.extend(alias.name for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                continue  # passes are never imported by the folder's name, so among themselves they are relative
-            found.extend(f"{node.module}.{alias.name}" for alias in node.names)
+            base = package[: len(package) + 1 - node.level] if node.level else ()
+            yield from (".".join([*base, *filter(None, [node.module]), alias.name]) for alias in node.names)
+
+
+@cache
+def files_imported() -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return each pair of places of which the first imports the second."""
+    places = {place(path) for path in sources()}
+    found = set()
+    for path in sources():
+        own = place(path)
+        for name in imports(parsed(path), ("onnx_migrate", *own[:-1])):
+            top, *parts = name.split(".")
+            assert top != "passes", f"{path} imports the source tree's folder"
+            if top != "onnx_migrate":
+                continue
+            while tuple(parts) not in places and (*parts, "__init__") not in places:
+                parts.pop()
+            other = tuple(parts) if tuple(parts) in places else (*parts, "__init__")
+            if other != own:
+                found.add((own, other))
+    return sorted(found)
+
+
+@cache
+def arrows() -> dict[str, dict[str, dict[str, str]]]:
+    """Return, for each folder, which of its files and folders import which others of it, and one file that does."""
+    found: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    for own, other in files_imported():
+        depth = next(depth for depth, (a, b) in enumerate(zip(own, other, strict=False)) if a != b)
+        found["/".join(own[:depth])][own[depth]][other[depth]] = "/".join(own)
     return found
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_follow_the_arrows(path: Path) -> None:
-    own = room(path)
-    for name in imports(ast.parse(path.read_text(encoding="utf-8"))):
-        parts = name.split(".")
-        assert parts[0] != "passes", f"{path} imports the source tree's folder"
-        if parts[0] != "onnx_migrate" or len(parts) < 2:
-            continue
-        other = parts[1]
-        assert other == own or other in LEAVES or other in ALLOWED[own], f"{own} must not import {other}"
+def test_rooms_and_the_folders_in_them_follow_the_arrows() -> None:
+    folders = {"/".join(place(path)[:depth]) for path in sources() for depth in range(1, len(place(path)))}
+    wrong = []
+    for folder, rows in arrows().items():
+        prefix = f"{folder}/" if folder else ""
+        for own, others in rows.items():
+            allowed = {*ALLOWED.get(prefix + own, ()), *(LEAVES if not folder else ())}
+            wrong += [
+                f"{others[other]} must not import {prefix + other}"
+                for other in others.keys() - allowed
+                if not folder or {prefix + own, prefix + other} <= folders
+            ]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_arrow_is_that_of_an_import() -> None:
+    unused = []
+    for row, others in ALLOWED.items():
+        folder, _, own = row.rpartition("/")
+        unused += [f"{row} -> {other}" for other in others if other not in arrows()[folder].get(own, ())]
+
+    assert not unused
+
+
+def test_each_row_of_the_picture_imports_only_what_is_below_it() -> None:
+    rooms = [row for row in ALLOWED if "/" not in row]
+    for number, row in enumerate(rooms):
+        assert set(ALLOWED[row]) <= set(rooms[number + 1 :]), row
+
+
+def test_the_page_on_the_architecture_names_every_room_and_folder_of_passes() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    _, picture, table = page.split("```")
+    rooms = [row for row in (*ALLOWED, *LEAVES) if "/" not in row and not row.startswith("_")]
+    folders = {
+        f"`passes/{place(path)[1]}/`"
+        for path in sources()
+        if place(path)[0] == "passes" and len(place(path)) > 2
+    }
+
+    assert not [room for room in rooms if not re.search(rf"\b{room}\b", picture)]
+    assert not [folder for folder in folders if folder not in table]
+
+
+def reached(start: str, rows: dict[str, dict[str, str]]) -> set[str]:
+    """Return what is imported from a file or folder, at any distance."""
+    found: set[str] = set()
+    ahead = list(rows.get(start, ()))
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found.add(name)
+            ahead.extend(rows.get(name, ()))
+    return found
+
+
+def test_no_imports_go_in_a_circle() -> None:
+    """On no level: what imports each other is found among the files and folders of the folder that holds them all."""
+    found = set()
+    for folder, rows in arrows().items():
+        below = {name: reached(name, rows) for name in rows}
+        for name in rows:
+            if name in below[name]:
+                members = sorted(other for other in below[name] if name in below.get(other, ()))
+                found.add(f"{folder}: {' '.join(members)}")
+
+    assert not found
 
 
 DRIVERS = ROOT / "onnx_migrate" / "verify" / "evaluators" / "drivers"
 """Run in a process of their own, whose only purpose is the runtime that they import."""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in sources() if path.parent != DRIVERS],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
-def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    top = [
-        name.split(".")[0]
-        for node in tree.body
+def test_heavy_packages_are_imported_where_they_are_used() -> None:
+    wrong = [
+        f"{path} imports {name} on top"
+        for path in sources()
+        if path.parent != DRIVERS
+        for node in parsed(path).body
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for name in imports(node)
+        if name.split(".")[0] in LAZY
     ]
 
-    assert not LAZY & set(top)
+    assert not wrong
 
 
 def test_the_package_list_is_the_tree() -> None:
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     listed = set(config["options"]["packages"].split())
-    folders = {path.parent for path in sources()}
-    found = {
-        ".".join(("onnx_migrate", *folder.relative_to(ROOT).parts) if folder.relative_to(ROOT).parts[0] == "passes"
-                 else folder.relative_to(ROOT).parts)
-        for folder in folders
-    }  # fmt: skip
 
-    assert listed == found
+    assert listed == {".".join(("onnx_migrate", *place(path)[:-1])) for path in sources()}
 
 
 def test_help_does_not_load_onnx() -> None:
@@ -135,52 +238,3 @@ def test_help_does_not_load_onnx() -> None:
         "assert not loaded, loaded\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-
-
-LARGEST_ROOM = 12
-"""Files of a folder, `__init__.py` aside, that a reader takes in at once."""
-
-FAMILIES = {"passes/adapters", "passes/lowerings"}
-"""Folders with one file for each family of operators, which are found by the operator's name."""
-
-
-def test_no_room_has_more_files_than_one_takes_in() -> None:
-    for folder in {path.parent for path in sources()}:
-        files = [path for path in folder.glob("*.py") if not path.name.startswith("_")]
-        if str(folder.relative_to(ROOT)) not in FAMILIES:
-            assert len(files) <= LARGEST_ROOM, f"{folder} has {len(files)} files"
-
-
-def test_each_row_of_the_picture_imports_only_what_is_below_it() -> None:
-    rows = list(ALLOWED)
-    for place, row in enumerate(rows):
-        assert ALLOWED[row] <= set(rows[place + 1 :]), row
-
-
-def mirror(path: Path) -> Path:
-    """Return the test file that stands where a source file stands."""
-    parts = path.relative_to(ROOT).parts
-    folders = parts[:-1] if parts[0] == "passes" else parts[1:-1]
-    return ROOT.joinpath("tests", *folders, f"test_{path.name}")
-
-
-def module_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(("onnx_migrate", *parts) if parts[0] == "passes" else parts)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [path for path in sources() if not path.name.startswith("_")],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
-def test_every_file_has_a_test_of_its_name_that_uses_it(path: Path) -> None:
-    test = mirror(path)
-    assert test.exists(), f"{path.relative_to(ROOT)} has no {test.relative_to(ROOT)}"
-    if path.relative_to(ROOT).parts[0] == "passes" or room(path) == "cli":
-        return  # reached through the registry, by the name of a pass, and through the command line
-    module = module_of(path)
-    found = imports(ast.parse(test.read_text(encoding="utf-8")))
-    assert any(f"{item}.".startswith(f"{module}.") for item in found), (
-        f"{test.relative_to(ROOT)} does not import {module}"
-    )

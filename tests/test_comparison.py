@@ -11,6 +11,7 @@ import pytest
 
 from onnx_migrate.comparison import compare
 from onnx_migrate.errors import InvalidModel, LoadError
+from onnx_migrate.report.json_form import json_of
 from onnx_migrate.verify import Kind
 from onnx_migrate.verify.prover import Prover
 
@@ -132,7 +133,7 @@ def test_a_runtime_that_runs_the_other_wrongly_makes_them_differ(faulty: object)
     verdict = compare(model(), off, isolated=False, prove_in=["faulty"])
     assert verdict.kind is Kind.DIFFERS
     assert verdict.reason.startswith("in Faulty 2.3.4, the result is wrong, and the original is right")
-    plain = verdict.as_dict()
+    plain = json_of(verdict)
     assert plain["proved_in"][0]["outcome"] == "worse"
     assert plain["comparisons"][0]["identical"]
     assert plain["grade"] == "differs"

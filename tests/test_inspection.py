@@ -14,6 +14,7 @@ from onnx_migrate import migrate
 from onnx_migrate.advice import Standing
 from onnx_migrate.errors import LoadError, UsageError
 from onnx_migrate.inspection import Operator, inspect
+from onnx_migrate.report.json_form import json_of
 from onnx_migrate.spec.targets import known_names
 from tests.support.small_model import FAST, UPSAMPLE, small
 
@@ -60,8 +61,8 @@ def test_a_refusal_is_a_value_and_a_wrong_argument_is_raised() -> None:
     assert refused.plan is None
     assert refused.refusal is not None
     assert refused.refusal.code == "no-equal"
-    assert refused.as_dict()["refusal"]["code"] == "no-equal"
-    assert refused.as_dict()["changes"] is None
+    assert json_of(refused)["refusal"]["code"] == "no-equal"
+    assert json_of(refused)["changes"] is None
     with pytest.raises(UsageError):
         inspect(small(), opset="soon")
 

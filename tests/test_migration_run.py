@@ -17,7 +17,7 @@ import onnx.parser
 import pytest
 
 from onnx_migrate import Cancelled, Progress, UsageError, compare, migrate
-from onnx_migrate.migration_run import Migration
+from onnx_migrate.migration_run import Migration, StageClock
 from tests.support.paths import ROOT
 from tests.support.small_model import FAST, HERE, UPSAMPLE, bytes_of, small
 
@@ -199,3 +199,23 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
 
     assert capfd.readouterr() == ("", "")
     assert bytes_of(source) == data
+
+
+def test_stages_are_announced_and_their_times_add_up() -> None:
+    begun: list[str] = []
+    clock = StageClock(begun.append)
+
+    for name in ("load", "lift", "lift"):
+        with clock(name):
+            time.sleep(0.01)
+
+    assert begun == ["load", "lift", "lift"]
+    assert clock.seconds["load"] >= 0.01
+    assert clock.seconds["lift"] >= 0.02
+
+
+def test_a_stage_that_fails_is_timed_too() -> None:
+    clock = StageClock(None)
+    with pytest.raises(ValueError, match="on purpose"), clock("load"):
+        raise ValueError("on purpose")
+    assert "load" in clock.seconds

@@ -182,6 +182,7 @@ with pytest.raises(ValueError, match="needs the versions"):
 def test_an_inspection_plans_the_domains_that_a_plug_in_knows() -> None:
     passes(
         """
+from onnx_migrate.report.json_form import json_of
 from onnx_migrate import inspect
 
 assert inspect(ASK).domains == ()
@@ -198,7 +199,7 @@ assert stopped.refusal.code == "no-adapter"
 (domain,) = stopped.domains
 assert domain.reachability.opsets == (1, 2, 3)
 assert [refusal.opsets for refusal in domain.reachability.refusals] == [(4,)]
-assert stopped.as_dict()["domains"][0]["refusals"][0]["where"]["operator"] == "Gadget"
+assert json_of(stopped)["domains"][0]["refusals"][0]["where"]["operator"] == "Gadget"
 """
     )
 

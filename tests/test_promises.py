@@ -32,6 +32,7 @@ from onnx_migrate import MigrateError, migrate
 from onnx_migrate.report.codes import CODES
 from tests.cli.running import large
 from tests.support.paths import ROOT
+from tests.support.processes import Start
 
 FIXTURES = sorted((ROOT / "fixtures").glob("*.onnx"))
 NAMES = [path.stem for path in FIXTURES]
@@ -135,7 +136,7 @@ for _ in range(1000):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills")
 @pytest.mark.parametrize("in_place", [False, True], ids=["another file", "in place"])
-def test_2_killed_at_any_moment_there_is_a_whole_model(in_place: bool, tmp_path: Path) -> None:
+def test_2_killed_at_any_moment_there_is_a_whole_model(in_place: bool, tmp_path: Path, start: Start) -> None:
     source = tmp_path / "model.onnx"
     source.write_bytes((ROOT / "fixtures" / "unet_opset9.onnx").read_bytes())
     target = source if in_place else tmp_path / "out.onnx"
@@ -146,7 +147,7 @@ def test_2_killed_at_any_moment_there_is_a_whole_model(in_place: bool, tmp_path:
     for _ in range(4):
         target.write_bytes(old)
         (tmp_path / f"{target.name}.started").unlink(missing_ok=True)
-        child = subprocess.Popen(
+        child = start(
             [sys.executable, "-c", SLOW, str(source), str(target)],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )

@@ -5,8 +5,6 @@ Nothing is run: the tables of the runtimes say what each release takes, and pass
 
 from __future__ import annotations
 
-from onnx_migrate.advice.advice import Advice, Standing
-from onnx_migrate.advice.advisor import Advisor
-from onnx_migrate.advice.outlook import Outlook, outlooks, with_nearest_release
+from onnx_migrate.advice.advice import Advice, Advisor, Outlook, Standing, outlooks, with_nearest_release
 
 __all__ = ["Advice", "Advisor", "Outlook", "Standing", "outlooks", "with_nearest_release"]

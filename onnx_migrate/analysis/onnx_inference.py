@@ -1,23 +1,39 @@
-"""onnx's shape inference with data propagation, at a cost that is linear in the size of the graph.
+"""onnx's shape inference of a whole model with data propagation, at a cost that is linear in the size of the graph.
 
-It runs in a process of its own, within limits: on some models it aborts the process, or takes all memory (see `LONG`).
+It runs in a process of its own, within limits: on some models it aborts the process, or takes all memory (see `LONG`). A
+migration asks for it a dozen times, of models that hardly differ. Where it took too much once, it would each time, so what
+was given up is remembered, for the report too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 import onnx
-from onnx import shape_inference
+from onnx import TensorProto, shape_inference
 
-from onnx_migrate.analysis.inference.given_up import cannot_infer, cannot_propagate, give_up
-from onnx_migrate.isolate import Raised, Returned, call_in_fork
+from onnx_migrate.isolate import Ending, Raised, Returned, call_in_fork
 from onnx_migrate.model.graphs import initializer_names, nested_bodies, nested_nodes
 from onnx_migrate.model.interface import list_initializers, listed_initializers
-from onnx_migrate.spec.custom_operators import schema_generation
+from onnx_migrate.model.tensors import mark_external, tensors
+from onnx_migrate.model.weights import INLINE_LIMIT
+from onnx_migrate.spec.schema import schema_generation
 
-__all__ = ["InferenceError", "infer_shapes", "without_fragile_ops"]
+__all__ = [
+    "GivenUp",
+    "InferenceError",
+    "cannot_infer",
+    "cannot_propagate",
+    "give_up",
+    "infer_shapes",
+    "remembering",
+    "skeleton",
+    "without_fragile_ops",
+]
 
 LONG = 1 << 16
 """Elements of a vector above which it cannot be a shape, so that data propagation need not follow its values."""
@@ -42,10 +58,26 @@ class InferenceError(Exception):
     """onnx's inference failed, as for a domain that is not imported; the message is onnx's, on one line."""
 
 
+def skeleton(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy in which every tensor of more than INLINE_LIMIT bytes of raw data has its type and shape alone.
+
+    The structure of a `Model` holds no large payloads except those that passes have added, which are removed here.
+    Such a tensor refers to a file that does not exist.
+    """
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    for tensor in tensors(copy):
+        if tensor.data_location == TensorProto.EXTERNAL or len(tensor.raw_data) <= INLINE_LIMIT:
+            continue
+        tensor.ClearField("raw_data")
+        mark_external(tensor, "skeleton", 0, 0)
+    return copy
+
+
 def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a copy of a skeleton (see `skeleton`) with inferred types and shapes.
 
-    Raises InferenceError; also where inference takes too much, which the report says (see given_up.py).
+    Raises InferenceError; also where inference takes too much, which the report says (see `remembering`).
 
     Data propagation follows every vector as if it were a shape and allocates a message for each element
     (DataPropagationContextImpl in onnx/shape_inference/implementation.h): a vector of 10 million numbers takes half a
@@ -157,7 +189,7 @@ def without_fragile_ops(proto: onnx.ModelProto) -> onnx.ModelProto:
     return given
 
 
-def _rename(nodes: Iterable[onnx.NodeProto], typed: Set[str]) -> None:
+def _rename(nodes: Sequence[onnx.NodeProto], typed: Set[str]) -> None:
     unknown: set[str] = set()
     for node in nested_nodes(nodes):
         of_others = node.domain not in ("", "ai.onnx", "ai.onnx.ml")
@@ -167,3 +199,57 @@ def _rename(nodes: Iterable[onnx.NodeProto], typed: Set[str]) -> None:
             fragile |= _DEQUANTIZES and node.op_type == "DequantizeLinear"
         if fragile:
             node.op_type += "_of_unknown_type"
+
+
+@dataclass
+class GivenUp:
+    """What was given up within a block, as texts for the report, each once."""
+
+    reasons: list[str] = field(default_factory=list)
+    without_propagation: bool = False
+    without_inference: str = ""
+
+
+_given_up: ContextVar[GivenUp | None] = ContextVar("given_up", default=None)
+
+
+@contextmanager
+def remembering() -> Iterator[GivenUp]:
+    """Remember what is given up within the block; a block inside another adds to the outer one's."""
+    outer = _given_up.get()
+    if outer is not None:
+        yield outer
+        return
+    token = _given_up.set(GivenUp())
+    try:
+        found = _given_up.get()
+        assert found is not None
+        yield found
+    finally:
+        _given_up.reset(token)
+
+
+def cannot_propagate() -> bool:
+    """Return whether data propagation was given up in this block."""
+    found = _given_up.get()
+    return found is not None and found.without_propagation
+
+
+def cannot_infer() -> str:
+    """Return why inference was given up in this block, "" where it was not."""
+    found = _given_up.get()
+    return "" if found is None else found.without_inference
+
+
+def give_up(ending: Ending, *, propagate: bool) -> str:
+    """Remember how an inference ended that did not return, with or without data propagation; return that as a text."""
+    what = "shape inference with data propagation" if propagate else "shape inference"
+    reason = f"onnx's {what} was given up: {ending}"
+    found = _given_up.get()
+    if found is not None:
+        if propagate:
+            found.without_propagation = True
+        else:
+            found.without_inference = reason
+        found.reasons.append(reason)
+    return reason

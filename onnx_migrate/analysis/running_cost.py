@@ -9,8 +9,7 @@ from math import prod
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
-from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes
-from onnx_migrate.analysis.skeleton import skeleton
+from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes, skeleton
 from onnx_migrate.model.graphs import nested_bodies, node_label, producers, subgraphs
 from onnx_migrate.model.tensors import byte_size
 from onnx_migrate.spec.schema import is_onnx

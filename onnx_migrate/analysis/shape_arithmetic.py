@@ -1,18 +1,31 @@
 """The evaluator of shape arithmetic: the operators that exporters compute shapes, scales and sizes with.
 
 Each operator computes in the element type of its operands, as ONNX Runtime's kernels do: float32 products are rounded
-to float32, integers are divided towards zero.
+to float32, integers are divided towards zero. A value may be known in part: of the shape [N, 3, 5, 7] all elements but the
+first are. `compute` evaluates the elements, and `propagate` the mask of those that are known, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import helper, numpy_helper
+import onnx
+from onnx import AttributeProto, helper, numpy_helper
 
-__all__ = ["ELEMENTWISE", "LARGEST", "MOVEMENT", "OPERATORS", "compute"]
+__all__ = [
+    "ELEMENTWISE",
+    "LARGEST",
+    "MOVEMENT",
+    "OPERATORS",
+    "Array",
+    "PartialArray",
+    "attributes_of",
+    "compute",
+    "propagate",
+]
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Array]
@@ -169,3 +182,67 @@ def compute(operator: str, attributes: dict[str, Any], given: Sequence[Array | N
     except (ValueError, IndexError, TypeError, KeyError, ZeroDivisionError, OverflowError):
         return None
     return found if found.size <= LARGEST else None
+
+
+def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
+    """Return a node's attributes by name, without graphs and without those that refer to a function's attribute."""
+    graphs = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+    return {
+        attribute.name: helper.get_attribute_value(attribute)
+        for attribute in node.attribute
+        if not attribute.ref_attr_name and attribute.type not in graphs
+    }
+
+
+@dataclass(frozen=True)
+class PartialArray:
+    """An array of which only the elements that `known`, a boolean array of the same shape, marks have their value."""
+
+    values: Array
+    known: Array
+
+    @classmethod
+    def of(cls, array: Array) -> PartialArray:
+        """Return an array of which all elements are known."""
+        return cls(array, np.ones(array.shape, bool))
+
+    @property
+    def complete(self) -> Array | None:
+        """The values if all elements are known, else None."""
+        return self.values if bool(self.known.all()) else None
+
+
+def propagate(
+    operator: str, attributes: dict[str, Any], given: list[PartialArray | None]
+) -> PartialArray | None:
+    """Return the first output of a node, None if nothing is known of it.
+
+    None among `given` stands for an input that is left out. A movement operator moves the mask as it moves the
+    elements, if its other inputs (indices, axes, a shape) are known completely. An element of an element-wise operator
+    is known if the elements of all inputs are. All other operators need all elements.
+    """
+    if operator in MOVEMENT:
+        count = len(given) if operator == "Concat" else 1
+        moved = [part for part in given[:count] if part is not None]
+        rest = [None if part is None else part.complete for part in given[count:]]
+        if any(part is not None and array is None for part, array in zip(given[count:], rest, strict=True)):
+            return None
+        values = compute(operator, attributes, [*(part.values for part in moved), *rest])
+        known = compute(operator, attributes, [*(part.known for part in moved), *rest])
+    elif operator in ELEMENTWISE:
+        parts = [part for part in given if part is not None]
+        # An element that is not known counts as 1, by which everything can be divided.
+        operands = [np.where(part.known, part.values, np.ones((), part.values.dtype)) for part in parts]
+        values = compute(operator, attributes, operands)
+        if values is None:
+            return None
+        known = np.ones(values.shape, bool)
+        for part in parts:
+            known = known & part.known
+    else:
+        arrays = [None if part is None else part.complete for part in given]
+        if any(part is not None and array is None for part, array in zip(given, arrays, strict=True)):
+            return None
+        found = compute(operator, attributes, arrays)
+        return None if found is None else PartialArray.of(found)
+    return None if values is None or known is None else PartialArray(values, known)

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Set
 
 import onnx
 
-from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes
-from onnx_migrate.analysis.skeleton import skeleton
+from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes, skeleton
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.graphs import nested_nodes, subgraphs
+from onnx_migrate.model.graphs import directly_inside
 from onnx_migrate.spec.schema import is_onnx
 
 __all__ = [
@@ -35,15 +34,13 @@ def drop_value_info(graph: onnx.GraphProto) -> int:
     """
     count = len(graph.value_info)
     graph.ClearField("value_info")
-    for node in nested_nodes(graph.node):
-        for _, _, inner in subgraphs(node):
-            count += len(inner.value_info)
-            inner.ClearField("value_info")
-            fixed = node.op_type == "Loop" and is_onnx(node.domain)
-            for value in (*inner.input[2 if fixed else 0 :], *inner.output[1 if fixed else 0 :]):
-                if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.shape.dim:
-                    value.type.tensor_type.ClearField("shape")
-                    count += 1
+    for _, node, _, _, inner in directly_inside(graph):
+        count += drop_value_info(inner)
+        fixed = node.op_type == "Loop" and is_onnx(node.domain)
+        for value in (*inner.input[2 if fixed else 0 :], *inner.output[1 if fixed else 0 :]):
+            if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.shape.dim:
+                value.type.tensor_type.ClearField("shape")
+                count += 1
     return count
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import onnx
 from onnx import AttributeProto
 
-from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes
-from onnx_migrate.analysis.skeleton import skeleton
+from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes, skeleton
 from onnx_migrate.model.graphs import (
     BodyKey,
     FunctionKey,
@@ -85,9 +84,9 @@ class TypeTable:
             proto, self._proto = self._proto, None
             self._infer(proto)
         for end in range(len(body), -1, -3):
-            known = self._tables.get((function, body[:end]), {}).get(name)
-            if known is not None:
-                return known
+            table = self._tables.get((function, body[:end]))
+            if table is not None and name in table:
+                return table[name]
         return UNKNOWN
 
     def record(self, function: FunctionKey | None, body: BodyKey, name: str, known: ValueType) -> None:
@@ -242,7 +241,7 @@ def _text(type_: onnx.TypeProto) -> str:
     return ""
 
 
-def _bind(nodes: Iterable[onnx.NodeProto], bound: dict[str, AttributeProto]) -> None:
+def _bind(nodes: Sequence[onnx.NodeProto], bound: dict[str, AttributeProto]) -> None:
     """Replace references to a function's attributes by their values, in place, in sub-graphs too; remove unbound ones."""
     for node in nested_nodes(nodes):
         for index in range(len(node.attribute) - 1, -1, -1):

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from onnx_migrate.report.report import SCHEMA_VERSION
+from onnx_migrate.report.data import ReportData
+from onnx_migrate.report.failure import Failure
+from onnx_migrate.report.json_form import SCHEMA_VERSION, json_of
 
 __all__ = [
     "FAILED",
@@ -53,7 +55,7 @@ class Job:
 class Outcome:
     """How a job ended: "migrated", "unchanged", "refused", "invalid" or "failed".
 
-    `code` and `reason` say why it was refused or failed. `report` is the report's dict, or the failure's. `cached`
+    `code` and `reason` say why it was refused or failed. `report` is the report or the failure, None where `cached`
     says that an earlier run wrote the result already. `record` is what the journal keeps. `verification` is "verified",
     "unverified" or "not verified" of a result, "" where there is none, and `doubt` why a result is unverified. `remarks` say
     what went wrong beside a result that is whole.
@@ -66,7 +68,7 @@ class Outcome:
     reason: str = ""
     seconds: float = 0.0
     cached: bool = False
-    report: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    report: ReportData | Failure | None = field(default=None, repr=False)
     record: Mapping[str, Any] | None = field(default=None, repr=False)
     verification: str = ""
     doubt: str = ""
@@ -82,7 +84,7 @@ class Outcome:
         return {
             "kind": "model",
             "schema_version": SCHEMA_VERSION,
-            **self.report,
+            **(json_of(self.report) if self.report else {}),
             "model": self.source,
             "output": self.output,
             "outcome": self.kind,

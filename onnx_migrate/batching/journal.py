@@ -15,9 +15,10 @@ import numpy as np
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes
 from onnx_migrate.errors import saving
 from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
-from onnx_migrate.files.digest import file_digest
+from onnx_migrate.files.equality import file_digest
 from onnx_migrate.model.model import Model
 from onnx_migrate.opening import open_regular
+from onnx_migrate.report.json_form import json_of
 from onnx_migrate.report.request import tool_versions
 from onnx_migrate.spec.targets import resolve
 from onnx_migrate.verify.inputs.user_inputs import data_files
@@ -116,7 +117,7 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     targets = None if runtime is None else resolve(runtime)
     asked = {
         "options": {**options, "external": external},
-        "targets": targets.as_dict() if targets else [],
+        "targets": [json_of(target) for target in targets or ()],
         "files": read,
         "versions": tool_versions(),
     }

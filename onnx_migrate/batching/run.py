@@ -9,8 +9,6 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import closing
 from dataclasses import replace
-from difflib import get_close_matches
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +17,11 @@ from onnx_migrate.batching.find import find, place
 from onnx_migrate.batching.job import Job, Outcome, Summary
 from onnx_migrate.batching.journal import Journal
 from onnx_migrate.batching.submitter import Submitter
+from onnx_migrate.declared import check_names, declared
 from onnx_migrate.errors import Cancelled, UsageError
 from onnx_migrate.files import check_target
 from onnx_migrate.isolate import CancelToken
+from onnx_migrate.options import Options
 from onnx_migrate.url import is_url, resolve_file_url
 
 __all__ = ["Watcher", "batch", "run_jobs"]
@@ -93,7 +93,7 @@ def batch(
     Returns the totals. Raises Cancelled, UsageError where no model can be migrated at all, TypeError for an argument that
     `migrate` does not have, and whatever `watcher` raises; the workers are ended first.
     """
-    _check_names(arguments)
+    check_names("batch", arguments, [item.name for item in declared(Options)])
     folder = resolve_file_url(os.fspath(out_dir))
     if resume and is_url(folder):
         raise UsageError(
@@ -131,18 +131,6 @@ def batch(
     finally:
         if journal:
             journal.finish()
-
-
-def _check_names(arguments: Iterable[str]) -> None:
-    """Raise TypeError for an argument that `migrate` does not have, by which every model would fail."""
-    from onnx_migrate.migration import migrate
-
-    known = signature(migrate).parameters.keys()
-    for name in arguments:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            meant = f"; did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"batch() got an unexpected keyword argument {name!r}{meant}")
 
 
 def _journal(folder: str) -> Journal:

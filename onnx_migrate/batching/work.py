@@ -23,12 +23,13 @@ from onnx_migrate.batching.job import (
 )
 from onnx_migrate.batching.journal import content, key, whole, written
 from onnx_migrate.errors import InvalidModel, MigrateError, SaveError
+from onnx_migrate.messages import collected_remarks, remark
 from onnx_migrate.migration import Migration, migrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.opening.transfers import seconds_for_transfers, transfers_within
-from onnx_migrate.remarks import collected_remarks, remark
-from onnx_migrate.report.failure import exit_code, failure
-from onnx_migrate.report.report import SCHEMA_VERSION
+from onnx_migrate.report.data import ReportData
+from onnx_migrate.report.failure import Failure, exit_code
+from onnx_migrate.report.json_form import SCHEMA_VERSION
 from onnx_migrate.url import is_url
 from onnx_migrate.verdicts import Kind, Verdict
 
@@ -85,7 +86,7 @@ def refused(job: Job, error: MigrateError, seconds: float = 0.0) -> Outcome:
     kind = REFUSED if exit_code(error) in (1, 2) and error.code not in _FAILURES else FAILED
     if isinstance(error, InvalidModel):
         kind = INVALID
-    report = {**failure(error, job.source), "outcome": kind}
+    report = Failure.of(job.source, error)
     return Outcome(job.source, job.output, kind, error.code, str(error), seconds, report=report)
 
 
@@ -105,7 +106,7 @@ _FAILURES = (
 @dataclass(frozen=True)
 class _Ended:
     kind: str
-    report: Mapping[str, Any]
+    report: ReportData | None
     record: Mapping[str, Any] | None = None
     cached: bool = False
     verification: str = ""
@@ -117,7 +118,7 @@ class _Ended:
         flags = [*job.flags]
         flags += ["--save-as-external-data"] if job.external else []
         flags += ["--in-place"] if job.in_place else ["--check"] if job.output is None else []
-        report = migration.report.saved(None if job.in_place else job.output, *flags).as_dict()
+        report = migration.report.saved(None if job.in_place else job.output, *flags)
         return cls(kind, report, record, False, *_status(migration.report.verification))
 
 
@@ -147,7 +148,7 @@ def _run(job: Job) -> _Ended:
             and whole(job.output, known["written"])
             and "verification" in known  # a record of an older version has no such key
         ):
-            return _Ended(known["outcome"], {}, known, True, known["verification"], known["doubt"])
+            return _Ended(known["outcome"], None, known, True, known["verification"], known["doubt"])
     files.check_not_source([job.output], original.origin)
     migration = _migrate(job, original)
     folder = "" if elsewhere else os.path.dirname(job.output)

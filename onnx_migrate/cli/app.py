@@ -24,10 +24,9 @@ from onnx_migrate.cli.standard_streams import OUTPUT_FAILED, OutputFailed, drop_
 from onnx_migrate.cli.stop_signals import PROGRAM, code_of_stop, end_on_signals, stop_on_signals
 from onnx_migrate.isolate.signals import STOPS, blocked
 from onnx_migrate.isolate.temporary import remove_all
-from onnx_migrate.printable import printable
+from onnx_migrate.messages import printable
 
 __all__ = ["app", "run"]
-
 
 _OTHER_NAMES = {
     **dict.fromkeys(("convert", "upgrade", "downgrade", "update", "simplify", "optimize"), "migrate"),

@@ -26,18 +26,6 @@ class Objection:
     nodes: int = 0
     wrong: bool = False
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        where = self.where
-        return {
-            "reason": self.reason,
-            "scope": where.scope if where else "",
-            "node": where.node if where else "",
-            "operator": where.operator if where else "",
-            "nodes": self.nodes,
-            "wrong": self.wrong,
-        }
-
 
 def counted(found: Iterable[Objection]) -> tuple[Objection, ...]:
     """Return one objection for each reason, at its first node, with the nodes added up."""

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.objections import Objection, objections_by_trial
-from onnx_migrate.engine.pipeline_options import PipelineOptions
 from onnx_migrate.errors import MigrateError, PassError, UsageError
+from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
-from onnx_migrate.opening.listing import submodules
+from onnx_migrate.opening.paths import submodules
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = [
@@ -52,6 +52,14 @@ class Pass(ABC):
     """Whether the pass makes the model fit the runtimes it is for, so that passes of the user's own come before it."""
     optional: ClassVar[bool] = False
     """Whether the migration goes on with the model as it was before when the pass fails; a note says so."""
+    raises_opset: ClassVar[bool] = False
+    """Whether the pass brings the model up to an opset, which `at_opset` replaces."""
+    helps_to_load: ClassVar[bool] = False
+    """Whether the pass, without options, respells a result that ONNX Runtime loads only if it does not optimise it."""
+    operators: ClassVar[frozenset[str]] = frozenset()
+    """Operators of which a model must have one for the pass to change or note anything; empty where it may for any model."""
+    producer: ClassVar[str] = ""
+    """The producer whose models alone the pass changes or notes anything in; "" where it may for all."""
 
     @abstractmethod
     def run(self, model: Model, log: ChangeLog) -> Model:
@@ -67,6 +75,22 @@ class Pass(ABC):
         """
         return objections_by_trial(self, model) if self.for_targets else ()
 
+    def preferences(self, model: Model) -> tuple[Objection, ...]:
+        """Return what of a sorted model runtimes take in another form, with reasons such as "takes Resize by sizes"."""
+        return ()
+
+    def at_opset(self, opset: int) -> Pass:
+        """Return the pass for another opset, which refuses newer models, if it brings the model up to one; else itself."""
+        return self
+
+    def for_dims(self, plan: DimPlan) -> Pass:
+        """Return the pass for another plan of dynamic dims, if its options say which are made dynamic; else itself."""
+        return self
+
+    def strict(self) -> Pass:
+        """Return the pass as one that refuses where this one settles for less than what was asked for; else itself."""
+        return self
+
     def is_wanted(self, original: Model, model: Model) -> bool:
         """Return whether an optional pass is to run on what became of a model."""
         return True
@@ -77,7 +101,7 @@ class Pass(ABC):
 
 
 _builtin: dict[str, type[Pass]] = {}
-_default: list[Callable[[PipelineOptions], list[Pass]]] = []
+_default: list[Callable[[Any], list[Pass]]] = []
 
 
 def register_pass(cls: type[Pass]) -> type[Pass]:
@@ -93,8 +117,7 @@ def builtin_passes() -> dict[str, type[Pass]]:
     """Return the classes of this package's passes by name."""
     package = importlib.import_module("onnx_migrate.passes")
     for module in submodules(package):
-        if module not in ("adapters", "lowerings", "decompositions"):
-            importlib.import_module(f"{package.__name__}.{module}")
+        importlib.import_module(f"{package.__name__}.{module}")
     return dict(sorted(_builtin.items()))
 
 
@@ -104,8 +127,8 @@ def make_pass(name: str, **options: Any) -> Pass:
 
 
 def register_default_pipeline(
-    build: Callable[[PipelineOptions], list[Pass]],
-) -> Callable[[PipelineOptions], list[Pass]]:
+    build: Callable[[Any], list[Pass]],
+) -> Callable[[Any], list[Pass]]:
     """Make a function the one that builds the default pipeline; a decorator for one function of this package."""
     if _default:
         raise ValueError("there are two default pipelines")
@@ -113,7 +136,7 @@ def register_default_pipeline(
     return build
 
 
-def default_passes(options: PipelineOptions) -> list[Pass]:
+def default_passes(options: Any) -> list[Pass]:
     """Return the passes of the default pipeline in their order, those of other distributions included."""
     builtin_passes()
     return _default[0](options)

@@ -1,25 +1,20 @@
-"""An order of passes, checked when it is made; and the default one."""
+"""An order of passes, checked when it is made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from onnx_migrate.engine.model_properties import is_readable
-from onnx_migrate.engine.pass_infra import Pass, as_pass, default_passes
-from onnx_migrate.engine.pipeline_options import Opset, PipelineOptions, ResizeForm
+from onnx_migrate.engine.pass_infra import Pass, as_pass
 from onnx_migrate.engine.pipeline_run import PipelineResult, PipelineRun, Stage
 from onnx_migrate.errors import UsageError
-from onnx_migrate.isolate import Limits
-from onnx_migrate.model.dims.fixed_sizes import FixedDims
-from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.targets import Lower, Targets
 
-__all__ = ["Pipeline", "default_pipeline"]
+__all__ = ["Pipeline"]
 
 
 def _no_stage(name: str) -> AbstractContextManager[None]:
@@ -123,44 +118,3 @@ class Pipeline:
 
         PipelineRun(self.passes, model, ChangeLog(), _no_stage, require_optional=True, after=keep).result()
         return found
-
-
-def default_pipeline(
-    *,
-    opset: Opset | None = None,
-    targets: Targets | None = None,
-    lower: Lower = True,
-    dynamic: DynamicAxes | None = None,
-    dynamic_batch: bool | str = False,
-    fix: FixedDims | None = None,
-    simplify: bool = True,
-    resize_form: ResizeForm | None = None,
-    resize_intent: bool = False,
-    keep: Collection[str] = (),
-    keep_initializers_as_inputs: bool = False,
-    ir_version: int | None = None,
-    keep_ir: bool = False,
-    drop_training: bool = False,
-    limits: Limits | None = None,
-    isolated: bool = True,
-) -> Pipeline:
-    """Return the passes `migrate` runs with these arguments, installed ones included, to list, reorder or extend."""
-    options = PipelineOptions(
-        opset=opset,
-        targets=targets,
-        lower=lower,
-        dynamic=dynamic,
-        dynamic_batch=dynamic_batch,
-        fix=fix,
-        simplify=simplify,
-        resize_form=resize_form,
-        resize_intent=resize_intent,
-        keep=frozenset(keep),
-        keep_initializers_as_inputs=keep_initializers_as_inputs,
-        ir_version=ir_version,
-        keep_ir=keep_ir,
-        drop_training=drop_training,
-        limits=limits or Limits(),
-        isolated=isolated,
-    )
-    return Pipeline(tuple(default_passes(options)))

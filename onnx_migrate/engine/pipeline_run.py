@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
-from onnx_migrate.analysis.inference.given_up import remembering
-from onnx_migrate.engine.gc_pause import paused_garbage_collection
+from onnx_migrate.analysis.onnx_inference import remembering
 from onnx_migrate.engine.model_properties import ModelProperty, violation
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes
 from onnx_migrate.engine.validity import (
@@ -19,34 +19,18 @@ from onnx_migrate.engine.validity import (
 )
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError
 from onnx_migrate.model.interface import Interface
-from onnx_migrate.model.model import Model
+from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness, Trial
 from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
 from onnx_migrate.spec.ir_versions import IrFeature
 
-__all__ = ["PipelineResult", "PipelineRun", "Segment", "Stage"]
+__all__ = ["PipelineResult", "PipelineRun", "Stage", "paused_garbage_collection"]
 
 CHECKED_NODES = 10_000
 """Up to so many nodes, what a pass of this package ensures is checked too; for more it would cost a tenth of the time."""
 
 Stage = Callable[[str], AbstractContextManager[None]]
 """Called with a pass's name; the pass runs within the context that it returns."""
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Consecutive passes that keep what the model computes: `end` must compute the same as `start`.
-
-    `exact` is `end`, or the model before an optional pass, where that must have bit-identical outputs; None where a
-    change rounds otherwise, or a pass is not of this package. `lifted` is the same model also where changes round
-    otherwise. `ended_by` is the pass after the segment that changes numbers on purpose, "" for the last segment.
-    """
-
-    start: Model
-    end: Model
-    exact: Model | None
-    lifted: Model | None = None
-    ended_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,15 +55,18 @@ class _BeforeOptional:
 
 @dataclass(frozen=True)
 class PipelineResult:
-    """What a pipeline made of a model: one segment, and one more for each pass that changed numbers on purpose."""
+    """What a pipeline made of a model: one segment, and one more for each pass that changed numbers on purpose.
 
-    segments: tuple[Segment, ...]
+    A segment is `exact` where all its changes keep every bit; it has an unsimplified model if all passes are of this package.
+    """
+
+    segments: tuple[Segment[Model], ...]
     _before_optional: _BeforeOptional | None = None
 
     @property
     def model(self) -> Model:
         """The model after the last pass."""
-        return self.segments[-1].end
+        return self.segments[-1].result
 
     @property
     def can_leave_out(self) -> bool:
@@ -90,8 +77,12 @@ class PipelineResult:
         """Return the result without the optional pass; the log is rolled back to before it and names `reason`."""
         if self._before_optional is None:
             return self
-        last = replace(self.segments[-1], end=self._before_optional.restore(reason))
-        return PipelineResult((*self.segments[:-1], last))
+        last = replace(self.segments[-1], result=self._before_optional.restore(reason))
+        return replace(self.with_last(last), _before_optional=None)
+
+    def with_last(self, segment: Segment[Model]) -> PipelineResult:
+        """Return the result with another last segment."""
+        return replace(self, segments=(*self.segments[:-1], segment))
 
 
 class PipelineRun:
@@ -121,7 +112,7 @@ class PipelineRun:
         self._counts = operator_counts(original.proto)
         self._start = self._original = original
         self._first_change = len(log.changes)
-        self._segments: list[Segment] = []
+        self._segments: list[Segment[Model]] = []
         self._before_optional: _BeforeOptional | None = None
         self._holding: set[ModelProperty] = set()
 
@@ -131,7 +122,7 @@ class PipelineRun:
         Raises InvalidModel for an original that is not valid, what passes raise, PassError for a broken promise, and
         IllegalModel for a result that is not valid.
         """
-        with remembering() as given_up:
+        with remembering() as given_up, paused_garbage_collection():
             result = self._result()
             for reason in given_up.reasons:
                 self._log.note("result", "inference-limit", reason, severity="warning")
@@ -192,9 +183,9 @@ class PipelineRun:
     def _start_segment(self) -> None:
         self._start, self._first_change = self._model.copy(), len(self._log.changes)
 
-    def _segment(self, lifted: Model, end: Model, ended_by: str = "") -> Segment:
-        exact = lifted if self._is_exact() else None
-        return Segment(self._start, end, exact, lifted if self._own else None, ended_by)
+    def _segment(self, unsimplified: Model, result: Model, ended_by: str = "") -> Segment[Model]:
+        known = unsimplified if self._own else None
+        return Segment(self._start, result, known, self._is_exact(), ended_by)
 
     def _is_exact(self) -> bool:
         """Return whether all passes are this package's, and all changes of the segment are bit for bit exact."""
@@ -206,8 +197,7 @@ class PipelineRun:
         before, nodes = Interface.of(self._model.proto), len(self._model.proto.graph.node)
         logged = len(self._log.changes), len(self._log.notes)
         try:
-            with paused_garbage_collection():
-                result = item.run(self._model, self._log)
+            result = item.run(self._model, self._log)
         except (MigrateError, MemoryError):
             raise
         except RecursionError as error:
@@ -265,3 +255,20 @@ class PipelineRun:
                     )
         kept = self._holding - {ModelProperty.VALID_NODES} if own else set()
         self._holding = kept | item.ensures
+
+
+@contextmanager
+def paused_garbage_collection() -> Iterator[None]:
+    """Pause cyclic garbage collection in the block, and restore the state it was in before.
+
+    Each full collection visits every object that a pass has created so far: on 50,000 rewritten nodes that is a third
+    of the time, and it grows faster than the number of nodes. The pause is of
+    the whole process; where those of several threads overlap, the first to begin ends it, so that it cannot stay.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 
 from onnx_migrate.analysis.scope import Scope, scopes
-from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
+from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.lower import OLDEST, LoweringRefusal
 from onnx_migrate.engine.steps.lower_model import lower_model
@@ -69,8 +69,12 @@ class ReachableDomain:
     reachability: Reachability
 
 
-def find_reachable_domains(model: Model) -> tuple[ReachableDomain, ...]:
+def find_reachable_domains(
+    model: Model, pipeline_to: Callable[[dict[str, int]], Pipeline]
+) -> tuple[ReachableDomain, ...]:
     """Try to bring a copy of the model to every opset of every custom domain that it imports and a plug-in knows.
+
+    `pipeline_to` returns the default pipeline for opsets by domain.
 
     Raises UsageError for a plug-in that cannot be loaded.
     """
@@ -84,7 +88,7 @@ def find_reachable_domains(model: Model) -> tuple[ReachableDomain, ...]:
         opsets = range(1, newest_opset(domain) + 1) if not domain.startswith("ai.onnx.") else ()
         for opset in opsets:
             try:
-                migrations = default_pipeline(opset={domain: opset}, simplify=False)
+                migrations = pipeline_to({domain: opset})
                 Pipeline(tuple(item for item in migrations if item.name in _DOMAIN_PASSES)).run(
                     model, ChangeLog()
                 )

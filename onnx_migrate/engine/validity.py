@@ -14,9 +14,9 @@ from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.model.validity.fault import Fault
-from onnx_migrate.model.validity.growth import check_growth
 from onnx_migrate.model.validity.ir_features import Found, features
 from onnx_migrate.model.validity.node_types import type_faults
+from onnx_migrate.model.validity.size_limits import check_growth
 from onnx_migrate.model.validity.structure import name_faults, structure_faults
 from onnx_migrate.model.validity.tensors import Array, IntArray
 from onnx_migrate.model.validity.tolerated import tolerated

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from onnx_migrate.explanation.error_text import Explanation, explanation_of, page_of
 from onnx_migrate.explanation.near import near_error_texts, near_names, operators_in
 from onnx_migrate.explanation.operators import OperatorSteps, known_steps, operator_steps, step_heading
-from onnx_migrate.explanation.runtime_rows import RuntimeRows, runtime_rows
+from onnx_migrate.explanation.runtime_rows import RuntimeRelease, runtime_rows
 from onnx_migrate.report.codes import CODES
+from onnx_migrate.report.json_form import selects
 from onnx_migrate.spec.error_texts import error_texts, find
+from onnx_migrate.spec.targets import Table
 
-__all__ = ["Answer", "Unknown", "explain"]
+__all__ = ["Answer", "Code", "Near", "Step", "Unknown", "explain"]
 
 _SHORT = 80
 """The longest text that may name a runtime, and be nothing but that name."""
@@ -40,21 +42,8 @@ class Answer:
     codes: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     operator: OperatorSteps | None = None
-    runtime: RuntimeRows | None = None
+    runtime: Table | RuntimeRelease | None = None
     errors: tuple[Explanation, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "codes": [{"code": code, "text": CODES[code], "page": page_of(code)} for code in self.codes],
-            "steps": [
-                {"code": step.code, "heading": step.heading, "text": step.doc, "hint": step.hint}
-                for step in self.steps
-            ],
-            "operator": self.operator.as_dict() if self.operator else None,
-            "runtime": self.runtime.as_dict() if self.runtime else None,
-            "errors": [item.as_dict() for item in self.errors],
-        }
 
 
 @dataclass(frozen=True)
@@ -66,14 +55,6 @@ class Unknown:
     errors: tuple[tuple[str, str], ...] = field(default=())
     """Names and titles of the error texts that share most words with it."""
     operators: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "names": list(self.names),
-            "errors": [{"name": name, "title": title} for name, title in self.errors],
-            "operators": list(self.operators),
-        }
 
 
 def explain(asked: str, model: str = "") -> Answer | Unknown:
@@ -116,3 +97,31 @@ def _named(name: str) -> Answer | None:
         if operator is not None:
             return Answer(name, operator=operator)
     return None
+
+
+class Code(TypedDict):
+    """A code of onnx-migrate, and what it means."""
+
+    code: str
+    text: str
+    page: str
+
+
+class Near(TypedDict):
+    """An error text that is near to what was asked."""
+
+    name: str
+    title: str
+
+
+def _codes(answer: Answer) -> list[Code]:
+    return [Code(code=code, text=CODES[code], page=page_of(code)) for code in answer.codes]
+
+
+def _errors(unknown: Unknown) -> list[Near]:
+    return [Near(name=name, title=title) for name, title in unknown.errors]
+
+
+selects(Step, "code heading text=doc hint")
+selects(Answer, "codes steps operator runtime errors", codes=_codes)
+selects(Unknown, "names errors operators", errors=_errors)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from onnx_migrate.explanation.facts import Facts, facts_of
+from onnx_migrate.report.json_form import selects
 from onnx_migrate.spec.error_texts import ErrorText, Found, Mend, Sentence
 
 __all__ = ["Explanation", "Remedy", "explanation_of", "filled", "page_of"]
@@ -23,10 +23,6 @@ class Remedy:
 
     command: str
     text: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {"command": self.command or None, "text": self.text}
 
 
 @dataclass(frozen=True)
@@ -52,26 +48,6 @@ class Explanation:
     def title(self) -> str:
         """The sentence that people search for."""
         return self.entry.title or self.entry.example
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        known = {name: value for name, value in self.facts.items() if value != "yes"}
-        return {
-            "name": self.name,
-            "title": self.title,
-            "said": self.said,
-            "tool": self.entry.tool,
-            "stage": self.entry.stage,
-            "versions": self.entry.versions,
-            "severity": self.entry.severity,
-            "values": known,
-            "meaning": list(self.meaning),
-            "causes": list(self.causes),
-            "remedies": [remedy.as_dict() for remedy in self.remedies],
-            "alike": list(self.alike),
-            "page": page_of(self.name),
-            "sources": list(self.entry.sources),
-        }
 
 
 def page_of(name: str) -> str:
@@ -136,3 +112,24 @@ def _label(facts: Facts) -> str:
         if name in facts:
             return facts[name]
     return ""
+
+
+def _command(remedy: Remedy) -> str | None:
+    return remedy.command or None
+
+
+def _values(item: Explanation) -> dict[str, str]:
+    return {name: value for name, value in item.facts.items() if value != "yes"}
+
+
+def _page(item: Explanation) -> str:
+    return page_of(item.name)
+
+
+selects(Remedy, "command text", command=_command)
+selects(
+    Explanation,
+    """name title said tool=entry.tool stage=entry.stage versions=entry.versions severity=entry.severity values meaning causes
+    remedies alike page sources=entry.sources""",
+    values=_values, page=_page,
+)  # fmt: skip

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decompositions
 from onnx_migrate.engine.steps.lowering_registry import Lowering, lowerings
 from onnx_migrate.engine.steps.registry import Step, steps
 from onnx_migrate.explanation.operator_facts import canonical, operator_facts
+from onnx_migrate.report.json_form import selects
 from onnx_migrate.spec.schema import versions
 
 __all__ = ["OperatorSteps", "StepLine", "known_steps", "operator_steps", "step_heading"]
@@ -23,16 +23,6 @@ class StepLine:
     kind: str
     exactness: str
     reason: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "code": self.code,
-            "versions": self.versions,
-            "kind": self.kind,
-            "exactness": self.exactness or None,
-            "reason": self.reason,
-        }
 
 
 @dataclass(frozen=True)
@@ -51,18 +41,6 @@ class OperatorSteps:
     def label(self) -> str:
         """The operator with its domain, if that is not ai.onnx."""
         return f"{self.domain}:{self.operator}" if self.domain else self.operator
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "domain": self.domain or "ai.onnx",
-            "operator": self.operator,
-            "history": self.history,
-            "versions": list(self.versions),
-            "up": [line.as_dict() for line in self.up],
-            "down": [line.as_dict() for line in self.down],
-            "written_out": [line.as_dict() for line in self.written_out],
-        }
 
 
 def known_steps() -> list[Step | Lowering | Decomposition]:
@@ -117,3 +95,15 @@ def _line(step: Step | Lowering | Decomposition) -> StepLine:
     return StepLine(
         step.code, _between(step), step.kind, "" if step.refusal else step.exactness.value, reason
     )
+
+
+def _exactness(line: StepLine) -> str | None:
+    return line.exactness or None
+
+
+def _domain(operator: OperatorSteps) -> str:
+    return operator.domain or "ai.onnx"
+
+
+selects(StepLine, "code versions kind exactness reason", exactness=_exactness)
+selects(OperatorSteps, "domain operator history versions up down written_out", domain=_domain)

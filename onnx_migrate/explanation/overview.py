@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TypedDict
 
 from onnx_migrate.report.codes import CODES, GROUPS
+from onnx_migrate.report.json_form import selects
 from onnx_migrate.spec.error_texts import error_texts
 from onnx_migrate.spec.targets import known_names, shipped
 
-__all__ = ["Group", "first_sentence", "groups_of_codes", "overview"]
+__all__ = ["Group", "Known", "first_sentence", "groups_of_codes", "overview"]
 
 
 @dataclass(frozen=True)
@@ -47,3 +49,17 @@ def first_sentence(text: str) -> str:
     """Return the first sentence of a text."""
     found = re.match(r".+?[.!?](?=\s+[A-Z]|\s*$)", text, re.S)
     return found[0] if found else text
+
+
+class Known(TypedDict):
+    """Something that can be explained, and a line that says what it is."""
+
+    name: str
+    text: str
+
+
+def _known(group: Group) -> list[Known]:
+    return [Known(name=name, text=line) for name, line in group.lines]
+
+
+selects(Group, "title known", known=_known)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from onnx_migrate.files.destination import check_not_source, check_target
 from onnx_migrate.files.equality import equal
 from onnx_migrate.files.load import load
+from onnx_migrate.files.protos import inline
 from onnx_migrate.files.reading import Source
 from onnx_migrate.files.remote.download import ensure_local
 from onnx_migrate.files.save import Beside, save, write
-from onnx_migrate.files.to_proto import inline
 
 __all__ = [
     "Beside",

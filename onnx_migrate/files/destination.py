@@ -11,7 +11,7 @@ from pathlib import Path
 
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.remote.upload import IN_PLACE, check_url
-from onnx_migrate.opening.real_path import real_path
+from onnx_migrate.opening.paths import real_path
 from onnx_migrate.url import is_url, resolve_file_url, same_place
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "refuse_source",
     "resolve_links",
 ]
-
 
 PERMISSION = "change its permissions or choose another output path"
 """What helps where writing is not permitted."""

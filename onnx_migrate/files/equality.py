@@ -1,9 +1,11 @@
-"""Compares two models, down to the bytes of their weights."""
+"""Compares two models, down to the bytes of their weights, and files by a digest of their content."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import onnx
 from onnx import TensorProto
@@ -11,8 +13,9 @@ from onnx import TensorProto
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import BufferPayload, FilePayload, Payload
 from onnx_migrate.model.tensors import tensors
+from onnx_migrate.opening import open_regular
 
-__all__ = ["equal", "same_bytes"]
+__all__ = ["equal", "file_digest", "same_bytes"]
 
 _PIECE = 1 << 22
 """Bytes that are compared at a time."""
@@ -70,3 +73,12 @@ def _pieces(payload: Payload) -> Iterator[bytes]:
 
 def _cut(data: bytes) -> Iterator[bytes]:
     return (data[start : start + _PIECE] for start in range(0, len(data), _PIECE))
+
+
+def file_digest(path: Path) -> str:
+    """Return the BLAKE2b of a file's content, 16 bytes long, in hexadecimal."""
+    found = hashlib.blake2b(digest_size=16)
+    with open(open_regular(path), "rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()

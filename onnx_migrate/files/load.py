@@ -11,14 +11,14 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.from_proto import structure_of
+from onnx_migrate.files.protos import structure_of
 from onnx_migrate.files.reading import Source, content_of, from_file, parse_bytes, require_graph, require_text
 from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import FilePayload
 from onnx_migrate.model.tensors import location_of, tensors
 from onnx_migrate.model.weights import Weights
-from onnx_migrate.opening.real_path import real_path
+from onnx_migrate.opening.paths import real_path
 
 __all__ = ["load", "structure_digest"]
 

@@ -17,8 +17,8 @@ from onnx_migrate.files.byte_copy import write_pieces
 from onnx_migrate.files.destination import check_file, refuse_source, resolve_links
 from onnx_migrate.files.external_data_swap import ExternalDataSwap, hidden_names
 from onnx_migrate.files.load import structure_digest
+from onnx_migrate.files.protos import inline
 from onnx_migrate.files.remote.upload import check_url, upload
-from onnx_migrate.files.to_proto import inline
 from onnx_migrate.files.wire.assemble import ExternalLocation, assemble
 from onnx_migrate.files.wire.rebuild import Piece, total_size
 from onnx_migrate.isolate.temporary import TemporaryFolder
@@ -26,7 +26,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import FilePayload, Payload, file_stamp
 from onnx_migrate.model.tensors import location_of
 from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY
-from onnx_migrate.opening.real_path import real_path
+from onnx_migrate.opening.paths import real_path
 from onnx_migrate.url import basename, is_url, resolve_file_url, same_place
 
 __all__ = ["Beside", "save", "write"]

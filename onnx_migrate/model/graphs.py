@@ -7,10 +7,11 @@ or sparse initializers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
+from operator import attrgetter
 
 import onnx
 from onnx import AttributeProto
@@ -25,6 +26,7 @@ __all__ = [
     "all_nodes",
     "bodies",
     "called",
+    "directly_inside",
     "fed_inputs",
     "function_key",
     "function_path",
@@ -64,6 +66,8 @@ class LocatedBody:
     owner: onnx.ModelProto | onnx.FunctionProto
     """Whose opset imports hold in the body: the model's, or those of the function that it is or that contains it."""
 
+
+_operator = attrgetter("domain", "op_type")
 
 _NONE: tuple[tuple[str, int, onnx.GraphProto], ...] = ()
 
@@ -131,16 +135,26 @@ def _located(
     body: Body, path: str, key: BodyKey, owner: onnx.ModelProto | onnx.FunctionProto
 ) -> Iterator[LocatedBody]:
     yield LocatedBody(body, path, key, owner)
-    for index, node, attribute, place, graph in _directly_inside(body):
+    for index, node, attribute, place, graph in directly_inside(body):
         inner = subgraph_path(path, node, attribute, place)
         yield from _located(graph, inner, (*key, index, attribute, place), owner)
 
 
-def _directly_inside(body: Body) -> Iterator[tuple[int, onnx.NodeProto, str, int, onnx.GraphProto]]:
-    for index, node in enumerate(body.node):
-        if may_hold_graphs(node.domain, node.op_type):
+def directly_inside(body: Body) -> Iterator[tuple[int, onnx.NodeProto, str, int, onnx.GraphProto]]:
+    """Yield the sub-graphs of a body's nodes, each with its node and that one's index; not those inside sub-graphs."""
+    holders = _holders(body.node)
+    if not holders:
+        return
+    for index, operator in enumerate(map(_operator, body.node)):
+        if operator in holders:
+            node = body.node[index]
             for attribute, place, graph in _graphs(node):
                 yield index, node, attribute, place, graph
+
+
+def _holders(nodes: Iterable[onnx.NodeProto]) -> set[tuple[str, str]]:
+    """Return which operators of these nodes may hold graphs; for most bodies none, so that their nodes are not searched."""
+    return {operator for operator in set(map(_operator, nodes)) if may_hold_graphs(*operator)}
 
 
 def nested_bodies(body: Body) -> Iterator[tuple[BodyKey, Body]]:
@@ -150,7 +164,7 @@ def nested_bodies(body: Body) -> Iterator[tuple[BodyKey, Body]]:
 
 def _nested(body: Body, key: BodyKey) -> Iterator[tuple[BodyKey, Body]]:
     yield key, body
-    for index, _, attribute, place, graph in _directly_inside(body):
+    for index, _, attribute, place, graph in directly_inside(body):
         yield from _nested(graph, (*key, index, attribute, place))
 
 
@@ -161,11 +175,15 @@ def all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
         yield from nested_nodes(function.node)
 
 
-def nested_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+def nested_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Yield these nodes in order, each followed by the nodes of its sub-graphs."""
+    holders = _holders(nodes)
+    if not holders:
+        yield from nodes
+        return
     for node in nodes:
         yield node
-        if may_hold_graphs(node.domain, node.op_type):
+        if (node.domain, node.op_type) in holders:
             for _, _, graph in _graphs(node):
                 yield from nested_nodes(graph.node)
 
@@ -176,7 +194,7 @@ def names_read(node: onnx.NodeProto) -> list[str]:
     A name is free in a sub-graph that reads it, or returns it as an output, without an input, an initializer or a
     node of its own that defines it.
     """
-    names = [name for name in node.input if name]
+    names = list(filter(None, node.input))
     if not may_hold_graphs(node.domain, node.op_type):
         return names
     for _, _, graph in _graphs(node):

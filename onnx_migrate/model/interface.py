@@ -1,20 +1,27 @@
-"""A model's interface to its callers: the names, types and order of its inputs and outputs."""
+"""A model's interface to its callers: the names, types and order of its inputs and outputs, and what users name of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.errors import UsageError
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
 
 __all__ = [
     "Interface",
     "Port",
+    "axis_of",
     "list_initializers",
     "listed_initializers",
     "lists_some_initializers",
+    "port_named",
+    "tokens_of",
     "unlist_initializers",
 ]
 
@@ -145,3 +152,44 @@ def _shape(type_: onnx.TypeProto) -> tuple[int | str | None, ...] | None:
         which = dim.WhichOneof("value")
         dims.append(dim.dim_value if which == "dim_value" else (dim.dim_param or None))
     return tuple(dims)
+
+
+def port_named(name: str, ports: Mapping[str, Port]) -> Port:
+    """Return the input or output of this name. Raises UsageError, which names the one that may be meant."""
+    if name not in ports:
+        raise UsageError(
+            f"the model has no input or output {name!r}",
+            code="no-such-input",
+            hint=_nearest(name, ports),
+        )
+    return ports[name]
+
+
+def _nearest(name: str, ports: Mapping[str, Port]) -> str:
+    lowered = {port.lower(): port for port in ports}
+    close = [lowered[near] for near in get_close_matches(name.lower(), lowered, 1)]
+    shown = [*islice(ports, 10), *(["..."] if len(ports) > 10 else [])]
+    return f"{f'did you mean {close[0]}? ' if close else ''}its inputs and outputs are {', '.join(shown)}"
+
+
+def axis_of(axis: object, port: Port) -> int:
+    """Return the number of an axis, counted from 0. Raises UsageError for what is no axis of the port."""
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        raise UsageError(f"{axis!r} is not an axis of {port.name!r}", hint="axes are integers")
+    rank = len(port.shape) if port.shape is not None else None
+    if rank is not None and not -rank <= axis < rank:
+        raise UsageError(f"{port} has no axis {axis}", code="no-such-axis")
+    if axis < 0 and rank is None:
+        raise UsageError(
+            f"axis {axis} of {port.name!r} counts from the end, but {port.name!r} declares no shape",
+            hint="count axes from 0",
+        )
+    return axis % rank if rank else axis
+
+
+def tokens_of(dims: str) -> list[str]:
+    """Return what is written for each axis; brackets around all of it, as of a list, have no meaning."""
+    dims = dims.strip()
+    if (dims[:1], dims[-1:]) in (("[", "]"), ("(", ")")):
+        dims = dims[1:-1]
+    return [token.strip() for token in dims.split(",")]

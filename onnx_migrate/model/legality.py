@@ -13,7 +13,7 @@ from onnx_migrate.model.validity.fault import Fault, Problem
 from onnx_migrate.model.validity.node_types import type_faults
 from onnx_migrate.spec.allowed_values import value_violation
 from onnx_migrate.spec.opsets import imported, onnx_opset
-from onnx_migrate.spec.schema import is_onnx, schema_violation, signature_at
+from onnx_migrate.spec.schema import same_domain, schema_violation, signature_at
 
 __all__ = ["check_legal", "node_faults"]
 
@@ -36,8 +36,7 @@ def node_faults(proto: onnx.ModelProto, domain: str = "") -> Iterator[Fault]:
     for located in bodies(proto):
         opset = _opset(located, proto.ir_version, domain)
         for node in located.body.node:
-            other = node.domain != domain if domain else not is_onnx(node.domain)
-            if other or (functions and called(node) in functions):
+            if not same_domain(node.domain, domain) or (functions and called(node) in functions):
                 continue
             problem = _problem(node, opset, domain)
             if problem:

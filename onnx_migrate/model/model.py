@@ -1,17 +1,19 @@
-"""A model: its structure as protobuf, and references to its weights."""
+"""A model: its structure as protobuf, and references to its weights; and two models that must compute the same."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import onnx
 
 from onnx_migrate.model.payloads import FileStamp
 from onnx_migrate.model.weights import Weights
 
-__all__ = ["Model"]
+__all__ = ["Model", "Segment"]
 
 
 @dataclass
@@ -64,3 +66,49 @@ class Model:
         proto = onnx.ModelProto()
         proto.CopyFrom(self.proto)
         return replace(self, proto=proto, weights=self.weights.copy())
+
+
+M = TypeVar("M")
+N = TypeVar("N")
+
+
+@dataclass(frozen=True)
+class Segment(Generic[M]):
+    """Two models of which `result` must compute the same as `original`, and the one between them.
+
+    `unsimplified` is the model after all changes but those of an optional pass, which may be the result itself; None where
+    it is not known which changes were made. If `exact`, its outputs must be bit for bit the original's. `ended_by` is the
+    pass after the segment that changes numbers on purpose, "" for the last segment. How far `other` is from the original is
+    measured, and decides nothing.
+    """
+
+    original: M
+    result: M
+    unsimplified: M | None = None
+    exact: bool = False
+    ended_by: str = ""
+    other: M | None = None
+
+    def models(self) -> Iterator[M]:
+        """Yield the models of the segment, each as often as it stands in it."""
+        for model in (self.original, self.result, self.unsimplified, self.other):
+            if model is not None:
+                yield model
+
+    def map(self, change: Callable[[M], N]) -> Segment[N]:
+        """Return the segment with each of its models changed, one that stands in several places once."""
+        made: dict[int, N] = {}
+
+        def changed(model: M | None) -> N | None:
+            if model is None:
+                return None
+            if id(model) not in made:
+                made[id(model)] = change(model)
+            return made[id(model)]
+
+        original, result = changed(self.original), changed(self.result)
+        assert original is not None
+        assert result is not None
+        return Segment(
+            original, result, changed(self.unsimplified), self.exact, self.ended_by, changed(self.other)
+        )

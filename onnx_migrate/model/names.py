@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from operator import attrgetter
+
 import onnx
 
 from onnx_migrate.model.graphs import bodies, initializer_names
 
 __all__ = ["Names"]
+
+
+_name, _inputs, _outputs = attrgetter("name"), attrgetter("input"), attrgetter("output")
 
 
 class Names:
@@ -41,8 +47,7 @@ def _names(proto: onnx.ModelProto) -> set[str]:
             found |= initializer_names(body)
         else:
             found.update(body.input)
-        for node in body.node:
-            found.add(node.name)
-            found.update(node.input)
-            found.update(node.output)
+        found.update(map(_name, body.node))
+        found.update(chain.from_iterable(map(_inputs, body.node)))
+        found.update(chain.from_iterable(map(_outputs, body.node)))
     return found

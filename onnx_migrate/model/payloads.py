@@ -10,9 +10,9 @@ from pathlib import Path
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.tensors import data_field, packed_bytes
 from onnx_migrate.opening import NotRegularError, open_regular
-from onnx_migrate.plural import count_of
 
 __all__ = ["BufferPayload", "FilePayload", "FileStamp", "Payload", "TensorPayload", "file_stamp"]
 

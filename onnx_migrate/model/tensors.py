@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -58,10 +60,12 @@ _WITHOUT_TENSORS = frozenset(
 def tensors(proto: onnx.ModelProto) -> Iterator[TensorProto]:
     """Yield every tensor of a model, wherever onnx.proto has a field for one: initializers, values and indices of
     sparse ones, attributes; of all graphs, sub-graphs, functions and training graphs."""
-    return _tensors(proto, MODEL)
+    found: list[TensorProto] = []
+    _collect(proto, MODEL, found)
+    return iter(found)
 
 
-def _tensors(message: Any, message_type: MessageType) -> Iterator[TensorProto]:
+def _collect(message: Any, message_type: MessageType, found: list[TensorProto]) -> None:
     for field in message_type.tensor_fields.values():
         if field.repeated:
             inner = getattr(message, field.name)
@@ -69,13 +73,18 @@ def _tensors(message: Any, message_type: MessageType) -> Iterator[TensorProto]:
             inner = (getattr(message, field.name),)
         else:
             continue
-        if field.message_type is TENSOR:
-            yield from inner
+        kind = field.message_type
+        if len(kind.tensor_fields) == 1:  # the attributes of all nodes are one sequence: there are many nodes
+            (only,) = kind.tensor_fields.values()
+            if only.repeated:
+                inner, kind = chain.from_iterable(map(attrgetter(only.name), inner)), only.message_type
+        if kind is TENSOR:
+            found.extend(inner)
             continue
         for item in inner:
             # Attributes of numbers and text are skipped by their type; one without a type, as in IR version 1, is searched.
-            if field.message_type is not ATTRIBUTE or item.type not in _WITHOUT_TENSORS:
-                yield from _tensors(item, field.message_type)
+            if kind is not ATTRIBUTE or item.type not in _WITHOUT_TENSORS:
+                _collect(item, kind, found)
 
 
 def byte_size(dims: Sequence[int], data_type: int) -> int | None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from onnx_migrate.opening.beneath import Folder, OutsideError, open_beneath
-from onnx_migrate.opening.pipes import own_pipe
-from onnx_migrate.opening.regular import NotRegularError, open_regular, read_at_most
+from onnx_migrate.opening.regular import NotRegularError, open_regular, own_pipe, read_at_most
 
 __all__ = [
     "Folder",

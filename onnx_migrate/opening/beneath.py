@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from onnx_migrate.opening.real_path import real_path
+from onnx_migrate.opening.paths import real_path
 from onnx_migrate.opening.regular import NotRegularError, open_regular
 
 __all__ = ["Folder", "OutsideError", "open_beneath"]

@@ -1,14 +1,32 @@
-"""Opens regular files only: a pipe without a writer would block, and a device has no end."""
+"""Opens regular files, and pipes that are open already, only: a pipe without a writer would block, and a device has no end."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 
-from onnx_migrate.opening.pipes import own_pipe
+__all__ = ["NotRegularError", "open_regular", "own_pipe", "read_at_most"]
 
-__all__ = ["NotRegularError", "open_regular", "read_at_most"]
+_DESCRIPTOR = re.compile(r"/dev/fd/(\d{1,9})|/proc/self/fd/(\d{1,9})|/dev/(stdin)")
+
+
+def own_pipe(path: str | os.PathLike[str]) -> int | None:
+    """Return the descriptor of a pipe or socket that this process has open and `path` names, None for any other path.
+
+    Reading it ends when its writer ends, unlike opening a named pipe, to which nobody may ever write.
+    """
+    found = _DESCRIPTOR.fullmatch(str(path))
+    if found is None:
+        return None
+    fd = 0 if found[3] else int(found[1] or found[2])
+    try:
+        mode = os.fstat(fd).st_mode
+    except OSError:
+        return None
+    return fd if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else None
+
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_NONBLOCK", 0)
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import Body, function_key, function_path, subgraph_path, subgraphs
-from onnx_migrate.plural import count_of
 from onnx_migrate.report.diff_nodes import DiffEntry, WeightsOf, changed_lines, node_changes
 from onnx_migrate.report.diff_values import (
     constant_tensor,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import onnx
 from onnx import AttributeProto
@@ -43,16 +42,6 @@ class DiffEntry:
                 yield f"+  {new.pop(text.split(' ')[0])}"
         for text in new.values() if self.title else self.added:
             yield f"+  {text}" if self.title else f"+{text}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the entry as JSON's types."""
-        return {
-            "body": self.body,
-            "subject": self.subject,
-            "title": self.title,
-            "removed": list(self.removed),
-            "added": list(self.added),
-        }
 
 
 def changed_lines(body: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[DiffEntry]:

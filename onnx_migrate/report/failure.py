@@ -1,25 +1,118 @@
-"""An error as JSON's types, in the schema of the report, and as an exit code."""
+"""A migration that was refused or failed: why, what it had done to the model, and the node at which it ended."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Literal
 
-from onnx_migrate.errors import InvalidModel, LoadError, MigrateError, UsageError, VerificationFailed
-from onnx_migrate.report.partial_report import PartialReport
-from onnx_migrate.report.report import SCHEMA_VERSION
+import onnx
 
-__all__ = ["exit_code", "failure"]
+from onnx_migrate.analysis.scope import scopes
+from onnx_migrate.errors import InvalidModel, LoadError, MigrateError, UsageError, VerificationFailed, Where
+from onnx_migrate.model.model import Model
+from onnx_migrate.report.data import ModelSummary
+from onnx_migrate.report.json_form import Seconds
+from onnx_migrate.report.request import Request
+from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
+from onnx_migrate.rewrite.constant_summary import constant_summaries
+from onnx_migrate.spec.schema import same_domain, signature_at
+from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
+
+__all__ = ["Failure", "PartialReport", "exit_code"]
 
 
-_NOTHING: dict[str, Any] = {
-    "request": None,
-    "before": None,
-    "changes": [],
-    "notes": [],
-    "seconds": {},
-    "blocked": None,
-}
-"""The fields of a partial report for a model that was not loaded."""
+@dataclass(frozen=True)
+class PartialReport:
+    """The original model, what was changed in memory before the failure, and the node that could not be migrated.
+
+    `node` is recorded as a change without a result; None if the error names no node of the original model.
+    """
+
+    before: ModelSummary | None = None
+    """None for a model that was not loaded."""
+    changes: tuple[Change, ...] = ()
+    notes: tuple[Note, ...] = ()
+    seconds: Mapping[str, Seconds] = field(default_factory=dict)
+    node: Change | None = None
+    model: str = ""
+    request: Request | None = None
+
+    @classmethod
+    def of(
+        cls,
+        original: Model,
+        log: ChangeLog,
+        where: Where | None,
+        seconds: Mapping[str, float],
+        request: Request | None = None,
+    ) -> PartialReport:
+        """Describe a migration of `original` that failed at `where`."""
+        return cls(
+            ModelSummary.of(original.proto),
+            tuple(log.changes),
+            tuple(log.notes),
+            dict(seconds),
+            None if where is None or not where.node else _blocked_node(original, where),
+            original.name,
+            request,
+        )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A migration that was refused or failed: the error, with the name of its class in `kind`, and what had been done."""
+
+    model: str
+    outcome: Literal["refused", "invalid", "failed"]
+    code: str
+    kind: str
+    reason: str
+    hint: str
+    where: Where | None
+    done: PartialReport = field(default_factory=PartialReport)
+    verification: Verdict | None = None
+    first_difference: FirstDifference | None = None
+    proved_in: tuple[RuntimeProof, ...] = ()
+
+    @classmethod
+    def of(cls, model: str, error: MigrateError) -> Failure:
+        """Describe the failure of a model with this error."""
+        done = error.partial_report
+        failed = error if isinstance(error, VerificationFailed) else VerificationFailed("")
+        return cls(
+            model,
+            _outcome(error),
+            error.code,
+            type(error).__name__,
+            error.reason,
+            error.hint,
+            error.where,
+            done if isinstance(done, PartialReport) else PartialReport(),
+            failed.verification,
+            failed.first_difference,
+            failed.proved_in,
+        )
+
+    @property
+    def request(self) -> Request | None:
+        """What was asked for."""
+        return self.done.request
+
+    @property
+    def command(self) -> str | None:
+        """The command line that does the same again, None if there is none."""
+        done = self.done
+        if done.request is None or done.before is None:
+            return None
+        return done.request.command(done.model, (*done.before.inputs, *done.before.outputs))
+
+
+def _outcome(error: MigrateError) -> Literal["refused", "invalid", "failed"]:
+    if isinstance(error, InvalidModel):
+        return "invalid"
+    return "refused" if exit_code(error) in (1, 2) else "failed"
 
 
 def exit_code(error: MigrateError) -> int:
@@ -31,36 +124,33 @@ def exit_code(error: MigrateError) -> int:
     return 2 if isinstance(error, UsageError) else 1
 
 
-def _outcome(error: MigrateError) -> str:
-    if isinstance(error, InvalidModel):
-        return "invalid"
-    return "refused" if exit_code(error) in (1, 2) else "failed"
+def _blocked_node(model: Model, where: Where) -> Change | None:
+    """Return the node of the original model that an error names, None if there is none."""
+    tops = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
+    for scope in chain.from_iterable(top.nested() for top in tops):
+        for node in scope.body.node:
+            if where.node not in (node.name, *node.output[:1]):
+                continue
+            if where.scope not in ("", scope.path) or where.operator not in ("", node.op_type):
+                continue
+            return Change(
+                pass_name="",
+                where=where,
+                serialised_before=node.SerializeToString(deterministic=True),
+                version_before=where.from_version or _since(node, model.proto),
+                serialised_after=None,
+                version_after=where.to_version or 0,
+                emitted=(),
+                reason="",
+                serialised_constants=constant_summaries(scope, node.input),
+            )
+    return None
 
 
-def failure(error: MigrateError, model: str) -> dict[str, Any]:
-    """Return an error as JSON's types, with the partial report of what had been done to the model."""
-    where = error.where
-    failed = error if isinstance(error, VerificationFailed) else None
-    verdict, proofs = (failed.verification, failed.proved_in) if failed else (None, ())
-    first = failed.first_difference if failed else None
-    done = error.partial_report.as_dict() if isinstance(error.partial_report, PartialReport) else _NOTHING
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "model": model,
-        "outcome": _outcome(error),
-        "error": {
-            "code": error.code,
-            "kind": type(error).__name__,
-            "reason": error.reason,
-            "hint": error.hint,
-            "scope": where.scope if where else "",
-            "node": where.node if where else "",
-            "operator": where.operator if where else "",
-            "from_version": where.from_version if where else None,
-            "to_version": where.to_version if where else None,
-        },
-        **done,
-        "verification": verdict.as_dict() if verdict else None,
-        "first_difference": first.as_dict() if first else None,
-        "proved_in": [proof.as_dict() for proof in proofs],
-    }
+def _since(node: onnx.NodeProto, proto: onnx.ModelProto) -> int:
+    """Return the since_version of a node's operator, 0 if the installed onnx does not know the operator."""
+    opset = max(
+        (item.version for item in proto.opset_import if same_domain(item.domain, node.domain)), default=1
+    )
+    form = signature_at(node.domain, node.op_type, opset)
+    return form.since_version if form else 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx
 
-from onnx_migrate.plural import count_of
+from onnx_migrate.messages import count_of
 from onnx_migrate.rewrite.change_log import Change
 from onnx_migrate.rewrite.operator_counts import PassEffect, operator_name
 
@@ -55,22 +55,19 @@ class OperatorRow:
         """Whether the number changed, or a node of the operator was rewritten."""
         return self.before != self.after or any(step.nodes for step in self.steps)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the row as JSON's types."""
-        return {
-            "operator": self.operator,
-            "before": self.before,
-            "after": self.after,
-            "steps": [
-                {
-                    "pass": step.pass_name,
-                    "step": step.step,
-                    "difference": step.difference,
-                    "nodes": step.nodes,
-                }
-                for step in self.steps
-            ],
-        }
+    @property
+    def texts(self) -> list[str]:
+        """The steps in words; where several changed the number, each with its difference."""
+        several = sum(1 for step in self.steps if step.difference) > 1
+        return [
+            f"{step.label} ({step.difference:+,})" if several and step.difference else step.label
+            for step in self.steps
+        ]
+
+    @property
+    def words(self) -> str:
+        """All the steps in words."""
+        return ", ".join(self.texts)
 
 
 def operator_table(
@@ -134,14 +131,9 @@ def table_lines(rows: Sequence[OperatorRow], *, everything: bool = False) -> Ite
 
 
 def _said(row: OperatorRow) -> str:
-    """Return what changed an operator; where several steps changed the number, each with its difference."""
-    counted = [step for step in row.steps if step.difference]
-    texts = [
-        f"{step.label} ({step.difference:+,})" if step.difference and len(counted) > 1 else step.label
-        for step in row.steps
-    ]
-    more = len(texts) - _STEPS
-    return ", ".join(texts[:_STEPS]) + (f" and {count_of(more, 'more step')}" if more > 0 else "")
+    """Return the first steps that changed an operator, and how many more there are."""
+    more = len(row.steps) - _STEPS
+    return ", ".join(row.texts[:_STEPS]) + (f" and {count_of(more, 'more step')}" if more > 0 else "")
 
 
 def _kinds(changes: Iterable[Change]) -> Iterator[tuple[Change, int]]:

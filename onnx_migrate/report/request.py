@@ -11,22 +11,17 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from onnx_migrate._version import __version__
+from onnx_migrate.declared import declared
 from onnx_migrate.model.interface import Port
+from onnx_migrate.options import Options
 from onnx_migrate.spec.targets import Targets
 
 __all__ = ["Request", "tool_versions"]
 
-_NO_OPTIONS = frozenset(("source", "progress", "cancel", "isolated"))
-"""Arguments of `onnx_migrate.migrate` on which the result does not depend, and the model."""
-
-_FLAGS = {"passes": "pass", "runtime": "for"}
-"""The options that the command line calls otherwise than the library."""
-
 _WITHOUT_OUTPUT = frozenset(("--in-place", "--check", "--dry-run"))
 """Flags of the command line that need no OUTPUT."""
 
-_NO_FLAG = frozenset(("pipeline",))
-"""Arguments of the library that the command line does not have."""
+_DECLARED = {item.name: item for item in declared(Options) if item.reported}
 
 
 @dataclass(frozen=True)
@@ -43,26 +38,24 @@ class Request:
     """Flags of the command line that say how the result was saved."""
 
     @classmethod
-    def of(
-        cls, arguments: Mapping[str, Any], defaults: Mapping[str, Any], targets: Targets | None
-    ) -> Request:
-        """Return the request that these arguments of `onnx_migrate.migrate` are."""
-        given = {name: value for name, value in arguments.items() if name not in _NO_OPTIONS}
-        verify = given.get("verify", "auto")
-        given["verify"] = ("auto" if verify else "off") if isinstance(verify, bool) else verify
-        if given.get("ir_version") is None and given.get("opset") == "17+":
+    def of(cls, asked: Options) -> Request:
+        """Return the request that these options of a migration are. Raises UsageError for a runtime that is not known."""
+        given = {item.name: getattr(asked, item.name) for item in _DECLARED.values()}
+        if isinstance(asked.verify, bool):
+            given["verify"] = "auto" if asked.verify else "off"
+        if asked.ir_version is None and asked.opset == "17+":
             given["opset"] = None
-        if targets is not None:
-            given["runtime"] = targets.requests
+        if asked.targets is not None:
+            given["runtime"] = asked.targets.requests
         options = {
             name: _plain(value)
             for name, value in given.items()
-            if not _same(value, defaults.get(name)) and not _empty(value)
+            if not _same(value, _DECLARED[name].default) and not _empty(value)
         }
-        objects = [item for item in given.get("passes") or () if not isinstance(item, str)]
-        data = given.get("input_data")
+        objects: list[Any] = [item for item in asked.passes or () if not isinstance(item, str)]
+        data = asked.input_data
         objects += [] if data is None or isinstance(data, (str, os.PathLike)) else [data]
-        return cls(options, targets, not objects and given.get("pipeline") is None)
+        return cls(options, asked.targets, not objects and asked.pipeline is None)
 
     def command(self, model: str, ports: Iterable[Port] = ()) -> str | None:
         """Return the command line that does the same to `model` again; None if there is none.
@@ -70,7 +63,7 @@ class Request:
         `ports` are the model's inputs and outputs, whose ranks the command line needs for axes given by number. An installed
         release is named, so that the command does the same elsewhere.
         """
-        if not self.repeatable or _NO_FLAG & self.options.keys():
+        if not self.repeatable:
             return None
         words = ["onnx-migrate", _name(model)]
         if self.output or not _WITHOUT_OUTPUT.intersection(self.saving):
@@ -82,15 +75,6 @@ class Request:
                 return None
             words += found
         return shlex.join([*words, *self.saving])
-
-    def as_dict(self, model: str, ports: Iterable[Port] = ()) -> dict[str, Any]:
-        """Return the request as JSON's types."""
-        return {
-            "targets": self.targets.as_dict() if self.targets else [],
-            "options": dict(self.options),
-            "versions": tool_versions(),
-            "command": self.command(model, ports),
-        }
 
 
 @cache
@@ -113,16 +97,22 @@ def _words(
     name: str, value: Any, shapes: Mapping[str, Sequence[int | str | None] | None], targets: Targets | None
 ) -> list[str] | None:
     """Return an option as words of the command line, None if they cannot express it."""
+    item = _DECLARED[name]
+    if not item.flags:
+        return None
+    first = item.flags[0]
     if name == "runtime" and targets is not None:
-        return [word for target in targets for word in ("--for", target.pinned)]
-    if name == "lower":
-        return ["--no-lower"] if value is False else None
-    if name in ("simplify", "verify"):
-        return {False: [f"--no-{name}"], "off": [f"--no-{name}"]}.get(value, [f"--{name}={value}"])
-    if name == "dynamic_batch":
-        return ["--dynamic-batch"] if value is True else [f"--dynamic-batch={value}"]
+        value = [target.pinned for target in targets]
+    if item.negated:
+        return [first] if value is False else None
+    if value in (False, "off") and item.off:
+        return [f"--no-{name}"]
+    if value is True:
+        return [first]
+    if item.off or "flag_value" in item.click:
+        return [f"{first}={value}"]
     if name == "memory_limit":
-        return ["--memory-limit", repr(value / 2**30)]
+        value = repr(value / 2**30)
     if name == "opset" and isinstance(value, dict):
         value = ",".join(f"{domain or 'ai.onnx'}={opset}" for domain, opset in value.items())
     if name == "fix" and isinstance(value, dict):
@@ -131,15 +121,11 @@ def _words(
             for key, size in value.items()
         ]
     if name == "dynamic" and isinstance(value, dict):
-        texts = [_dims(key, axes, shapes.get(key)) for key, axes in value.items()]
-        if None in texts:
+        value = [_dims(key, axes, shapes.get(key)) for key, axes in value.items()]
+        if None in value:
             return None
-        value = texts
-    flag = f"--{_FLAGS.get(name, name).replace('_', '-')}"
-    if value is True:
-        return [flag]
     values = value if isinstance(value, list) else [value]
-    return [word for item in values for word in (flag, str(item))]
+    return [word for text in values for word in (first, str(text))]
 
 
 def _sizes(sizes: Any) -> Iterable[str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import Any
 
 from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.errors import LoadError
+from onnx_migrate.model.tensors import numbers
 from onnx_migrate.model.weights import Weights
 
-__all__ = ["same_tensor", "tensor_text", "type_text"]
+__all__ = ["same_tensor", "tensor_text", "type_text", "values_text"]
 
 _VALUES = 8
 """Largest number of elements of a tensor whose values are shown."""
@@ -32,6 +34,29 @@ def tensor_text(tensor: TensorProto, weights: Weights | None) -> str:
         return f"{kind} {numpy_helper.to_array(tensor).tolist()}"
     digest = _digest(tensor, weights)
     return f"{kind} #{digest[:8]}" if digest else kind
+
+
+def values_text(summary: TensorProto) -> str | None:
+    """Return the values of a summary as short text, as in "[1, 0.5]"; None if it has none, or is no valid tensor."""
+    if summary.data_location == TensorProto.EXTERNAL:
+        return None
+    try:
+        array = numbers(numpy_helper.to_array(summary))
+    except (ValueError, TypeError, KeyError, OverflowError):
+        return None  # the report of a model that is refused for this very tensor
+    texts = [_element_text(value) for value in array.reshape(-1)]
+    return f"[{', '.join(texts)}]" if summary.dims else texts[0]
+
+
+def _element_text(value: Any) -> str:
+    """Return one element as text; NumPy returns the elements of a string tensor as bytes or str."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, str):
+        return value
+    if value.dtype.kind in "iub":
+        return str(value).lower()
+    return f"{value if value.dtype.kind == 'c' else float(value):g}"
 
 
 def same_tensor(one: TensorProto, other: TensorProto, weights: tuple[Weights | None, Weights | None]) -> bool:

@@ -6,10 +6,9 @@ import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from onnx_migrate.plural import count_of, size_text
-from onnx_migrate.printable import markup_of
+from onnx_migrate.messages import count_of, markup_of, size_text
+from onnx_migrate.report.data import AS_DECLARED, GRADES, INEXACT, ReportData
 from onnx_migrate.report.operator_table import table_lines
-from onnx_migrate.report.report import AS_DECLARED, GRADES, INEXACT, Report
 from onnx_migrate.report.request import Request, tool_versions
 from onnx_migrate.rewrite.change_log import Change, Note
 from onnx_migrate.verdicts import Comparison, DynamicProof, RuntimeProof, Verdict
@@ -23,7 +22,7 @@ _SHOWN = 5
 """Number of nodes shown for each kind of change without --verbose."""
 
 
-def report_text(report: Report, *, everything: bool = False) -> str:
+def report_text(report: ReportData, *, everything: bool = False) -> str:
     """Return what `print_report` prints where there is no terminal."""
     from rich.console import Console
 
@@ -32,7 +31,7 @@ def report_text(report: Report, *, everything: bool = False) -> str:
     return stream.getvalue()
 
 
-def print_report(report: Report, console: Console, *, target: str = "", everything: bool = False) -> None:
+def print_report(report: ReportData, console: Console, *, target: str = "", everything: bool = False) -> None:
     """Print a report on a rich console, as plain text unless it is a terminal; `target` is where the result was written."""
     writer = _Writer(console)
     before, after = report.before, report.after
@@ -63,7 +62,7 @@ def print_report(report: Report, console: Console, *, target: str = "", everythi
         _request(report.request, report.command, writer)
 
 
-def _operators(report: Report, writer: _Writer, everything: bool) -> None:
+def _operators(report: ReportData, writer: _Writer, everything: bool) -> None:
     head, *rows = list(table_lines(report.operators, everything=everything)) or [""]
     if head:
         writer.head(head)
@@ -71,7 +70,7 @@ def _operators(report: Report, writer: _Writer, everything: bool) -> None:
         writer.line(markup_of(row))
 
 
-def _header(report: Report, arrow: str, writer: _Writer) -> None:
+def _header(report: ReportData, arrow: str, writer: _Writer) -> None:
     """Print one line on a model whose header alone changed, and one for each note that this line does not say."""
     before, after = report.before, report.after
     gone = [domain for domain, _ in before.opset_imports if domain not in dict(after.opset_imports)]

@@ -49,7 +49,7 @@ def unused_imports(proto: onnx.ModelProto) -> list[str]:
 
     None where that would be all: a model without any import is not valid.
     """
-    if proto.training_info:
+    if proto.training_info or all(is_onnx(entry.domain) for entry in proto.opset_import):
         return []
     used = {node.domain for node in all_nodes(proto)}
     used.update(function.domain for function in proto.functions)

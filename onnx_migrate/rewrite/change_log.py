@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
@@ -11,8 +11,9 @@ import onnx
 from onnx import AttributeProto, TensorProto, helper
 
 from onnx_migrate.errors import Where
+from onnx_migrate.model.model import Model
 
-__all__ = ["Change", "ChangeLog", "Exactness", "Note", "Trial"]
+__all__ = ["Alternative", "Change", "ChangeLog", "Exactness", "Note", "Trial", "tell_distance"]
 
 Fact = TypeVar("Fact")
 
@@ -206,3 +207,22 @@ def attribute_text(attribute: AttributeProto) -> str:
 def _name(kinds: Any, number: int) -> str:
     """Return the name of a number of an enumeration; the number itself where a broken model has another one."""
     return str(kinds.Name(number)) if number in kinds.values() else str(number)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A fact of the model as a whole: the model that an option would have made, which computes other numbers.
+
+    `note` is the note in the log that tells of it, and `option` what a user writes for it.
+    """
+
+    model: Model
+    note: Note
+    option: str
+
+
+def tell_distance(log: ChangeLog, alternative: Alternative, distance: str) -> None:
+    """Add to the note of an alternative how far apart the two are."""
+    index = log.notes.index(alternative.note)
+    message = f"{alternative.note.message}. With {alternative.option}, {distance}"
+    log.notes[index] = replace(alternative.note, message=message)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import onnx
 from onnx import TensorProto
 
 from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.model.tensors import numbers
 
-__all__ = ["constant_summaries", "values_text"]
+__all__ = ["constant_summaries"]
 
 _MAX_ELEMENTS = 8
 """The number of elements up to which a summary includes the values."""
@@ -38,29 +36,6 @@ def constant_summaries(
             cache[name] = _summary(tensor, name)
         found.append(cache[name])
     return tuple(found)
-
-
-def values_text(summary: TensorProto) -> str | None:
-    """Return the values of a summary as short text, as in "[1, 0.5]"; None if it has none, or is no valid tensor."""
-    if summary.data_location == TensorProto.EXTERNAL:
-        return None
-    try:
-        array = numbers(onnx.numpy_helper.to_array(summary))
-    except (ValueError, TypeError, KeyError, OverflowError):
-        return None  # the report of a model that is refused for this very tensor
-    texts = [_element_text(value) for value in array.reshape(-1)]
-    return f"[{', '.join(texts)}]" if summary.dims else texts[0]
-
-
-def _element_text(value: Any) -> str:
-    """Return one element as text; NumPy returns the elements of a string tensor as bytes or str."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, str):
-        return value
-    if value.dtype.kind in "iub":
-        return str(value).lower()
-    return f"{value if value.dtype.kind == 'c' else float(value):g}"
 
 
 def _tensor_of(node: onnx.NodeProto, scope: Scope, name: str) -> TensorProto | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import onnx
@@ -11,6 +13,8 @@ import onnx
 from onnx_migrate.model.graphs import Body, names_read, nested_bodies, output_names
 
 __all__ = ["remove_dead_values"]
+
+_inputs = attrgetter("input")
 
 
 def remove_dead_values(proto: onnx.ModelProto, names: set[str]) -> list[str]:
@@ -37,26 +41,33 @@ class _BodyUses:
 
     def __init__(self, body: Body) -> None:
         self.reads: Counter[str] = Counter()
-        self.producers: dict[str, list[tuple[Body, onnx.NodeProto | None]]] = {}
-        """The body and node that produce a value; the node is None for an initializer."""
         self.bodies = [inner for _, inner in nested_bodies(body)]
         """The body and its sub-graphs, each before those inside it."""
         for inner in self.bodies:
             self.reads.update(output_names(inner))
             if isinstance(inner, onnx.GraphProto):
                 self.reads.update(value.name for value in inner.input)
+            self.reads.update(chain.from_iterable(map(_inputs, inner.node)))
+
+    @cached_property
+    def producers(self) -> dict[str, list[tuple[Body, onnx.NodeProto | None]]]:
+        """The bodies and nodes that produce each value; the node is None for an initializer."""
+        found: dict[str, list[tuple[Body, onnx.NodeProto | None]]] = {}
+        for inner in self.bodies:
+            if isinstance(inner, onnx.GraphProto):
                 for tensor in inner.initializer:
-                    self.producers.setdefault(tensor.name, []).append((inner, None))
+                    found.setdefault(tensor.name, []).append((inner, None))
                 for sparse in inner.sparse_initializer:
-                    self.producers.setdefault(sparse.values.name, []).append((inner, None))
-            self.reads.update(chain.from_iterable(node.input for node in inner.node))
+                    found.setdefault(sparse.values.name, []).append((inner, None))
             for node in inner.node:
                 for name in node.output:
-                    self.producers.setdefault(name, []).append((inner, node))
+                    found.setdefault(name, []).append((inner, node))
+        return found
 
     def remove(self, names: set[str], removed: list[str]) -> None:
         """Remove every producer of `names` that has no reader, then of what only it read; append the names to `removed`."""
-        queue = sorted(name for name in names if name in self.producers)
+        unread = names - self.reads.keys()
+        queue = sorted(name for name in unread if name in self.producers)
         dead_nodes: set[int] = set()
         dead_tensors: set[str] = set()
         edited: set[int] = set()

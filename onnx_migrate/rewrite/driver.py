@@ -11,8 +11,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import attrgetter
 from typing import ClassVar
 
+import numpy as np
 import onnx
 
 from onnx_migrate.analysis.scope import Scope
@@ -27,6 +29,9 @@ from onnx_migrate.spec.schema import is_onnx, signature_at
 __all__ = ["Driver", "Visitor"]
 
 _GRADES = list(Exactness)
+"""From the best to the worst."""
+
+_operator, _inputs = attrgetter("op_type"), attrgetter("input")
 
 
 class Visitor(ABC):
@@ -90,15 +95,17 @@ class Driver:
         """
         visitor, new, changed = self.visitor, _NewBody(), False
         visitor.enter(scope)
-        for index, node in enumerate(scope.body.node):
-            if not visitor.opens_subgraphs:
-                for attribute, place, graph in subgraphs(node):
-                    changed |= self.body(scope.inner(node, index, attribute, place, graph), opset)
-            version = visitor.start(node, scope, opset)
-            if version is None:
-                new.nodes.append(node)
-            else:
-                changed |= self._node(node, scope, version, visitor.result_version(opset), new)
+        # Numbers of a model may be anything, and NumPy's warnings are for programmers.
+        with np.errstate(all="ignore"):
+            for index, node in enumerate(scope.body.node):
+                if not visitor.opens_subgraphs:
+                    for attribute, place, graph in subgraphs(node):
+                        changed |= self.body(scope.inner(node, index, attribute, place, graph), opset)
+                version = visitor.start(node, scope, opset)
+                if version is None:
+                    new.nodes.append(node)
+                else:
+                    changed |= self._node(node, scope, version, visitor.result_version(opset), new)
         visitor.leave(scope)
         self.dead_values.update(scope.added_constants)  # a step may compute with one before nodes read it
         if new.superseded:
@@ -114,9 +121,8 @@ class Driver:
     ) -> bool:
         """Rewrite one node of a body, and the nodes written for it if the visitor repeats; return whether it changed."""
         check_cancelled()
-        of_onnx = is_onnx(node.domain)
+        domain, operator = node.domain, node.op_type
         before, inputs = node.SerializeToString(deterministic=True), list(node.input)
-        version_before = _since_version(node, version)
         first = len(new.nodes)
         try:
             rewriters = self._rewrite(node, scope, version, new)
@@ -126,41 +132,36 @@ class Driver:
             return False
         if not rewriters:
             return False
-        removed = any(rewriter.removed and rewriter.node is node for rewriter in rewriters)
-        kept = () if removed else set(node.input)
-        self.dead_values.update(name for name in inputs if name and name not in kept)
-        emitted = [
-            item.op_type for rewriter in rewriters for item in (*rewriter.preceding, *rewriter.following)
-        ]
-        new.differs |= removed or bool(emitted)
-        exactness = {rewriter.exactness or Exactness.EXACT for rewriter in rewriters}
+        done = _Work(node, rewriters)
+        read = list(node.input)
+        kept = () if done.removed else read
+        self.dead_values.update([name for name in inputs if name and name not in kept])
+        new.differs |= done.removed or bool(done.emitted)
         after = node.SerializeToString(deterministic=True)
-        noted = any(rewriter.reasons for rewriter in rewriters)
-        if before == after and not (removed or emitted or noted) and exactness <= {Exactness.EXACT}:
+        if before == after and not (done.removed or done.emitted or done.noted or done.grade):
             return False
         where = rewriters[0].where
         to_version = result_version if result_version != version else None
-        own = [rewriter for rewriter in rewriters if rewriter.node is node]
-        reasons = [reason for rewriter in own for reason in (rewriter.reasons or [rewriter.default_reason])]
+        version_before = _since_version(domain, operator, version)
         helpers = [item for item in new.nodes[first:] if item is not node]
-        onnx_version = result_version if of_onnx else rewriters[-1].onnx_opset
+        onnx_version = result_version if is_onnx(domain) else rewriters[-1].onnx_opset
         self.visitor.log.changes.append(
             Change(
                 pass_name=self.visitor.pass_name,
                 where=Where(where.scope, where.node, where.operator, version_before, to_version),
                 serialised_before=before,
                 version_before=version_before,
-                serialised_after=None if removed else after,
-                version_after=_since_version(node, onnx_version if is_onnx(node.domain) else result_version),
+                serialised_after=None if done.removed else after,
+                version_after=_since_version(
+                    node.domain, node.op_type, onnx_version if is_onnx(node.domain) else result_version
+                ),
                 opset=onnx_version,
-                emitted=tuple(emitted),
-                reason="; ".join(dict.fromkeys(reasons)),
-                exactness=max(exactness, key=_GRADES.index),
-                serialised_helpers=tuple(item.SerializeToString(deterministic=True) for item in helpers),
+                emitted=tuple(done.emitted),
+                reason="; ".join(dict.fromkeys(done.reasons)),
+                exactness=_GRADES[done.grade],
+                serialised_helpers=tuple([item.SerializeToString(deterministic=True) for item in helpers]),
                 serialised_constants=constant_summaries(
-                    scope,
-                    chain(inputs, node.input, *(item.input for item in helpers)),
-                    scope.constant_summaries,
+                    scope, chain(inputs, read, *map(_inputs, helpers)), scope.constant_summaries
                 ),
             )
         )
@@ -173,22 +174,23 @@ class Driver:
         pending = [(node, version)]
         while pending:
             current, version = pending.pop()
-            read = list(current.input)
+            written_before = current is not node or bool(rewriters)
+            read = list(current.input) if written_before else ()
             rewriter = visitor.rewrite(current, scope, version)
             if rewriter is None:
                 new.nodes.append(current)
                 continue
             rewriters.append(rewriter)
-            if (
-                current is not node or len(rewriters) > 1
-            ):  # what an earlier rewrite wrote may have lost its reader
-                self.dead_values.update(name for name in read if name)
+            self.dead_values.update(
+                filter(None, read)
+            )  # what an earlier rewrite wrote may have lost its reader
             for fact in rewriter.facts:
                 visitor.log.record_fact(scope.path, rewriter.first_output, fact)
-            new.superseded.update(rewriter.superseded)
+            if rewriter.superseded:
+                new.superseded.update(rewriter.superseded)
             written = [*rewriter.preceding, *([] if rewriter.removed else [current]), *rewriter.following]
             if visitor.repeats:
-                pending.extend((item, rewriter.version) for item in reversed(written))
+                pending.extend([(item, rewriter.version) for item in reversed(written)])
             else:
                 new.nodes.extend(written)
         return rewriters
@@ -200,7 +202,35 @@ class Driver:
         new.differs |= bool(dropped)
 
 
-def _since_version(node: onnx.NodeProto, opset: int) -> int:
-    """Return the since_version of a node's operator at an opset; the opset for an operator that onnx does not know."""
-    form = signature_at(node.domain, node.op_type, opset)
+class _Work:
+    """What the rewriters of a node did, all of them together."""
+
+    def __init__(self, node: onnx.NodeProto, rewriters: list[Rewriter]) -> None:
+        self.removed = False
+        """Whether the node itself is dropped."""
+        self.noted = False
+        """Whether a rewriter gave a reason of its own."""
+        self.grade = 0
+        """The index in _GRADES of the worst exactness."""
+        self.emitted: list[str] = []
+        """The operators of the nodes that were written beside it."""
+        self.reasons: list[str] = []
+        """Why the node itself was rewritten; those of the nodes beside it, or of what it became, follow from that."""
+        replaced = False
+        for rewriter in rewriters:
+            self.noted |= bool(rewriter.reasons)
+            self.emitted.extend(map(_operator, rewriter.preceding))
+            self.emitted.extend(map(_operator, rewriter.following))
+            if rewriter.exactness is not None:
+                self.grade = max(self.grade, _GRADES.index(rewriter.exactness))
+            if rewriter.node is node:
+                self.removed |= rewriter.removed
+                if not replaced:
+                    self.reasons.extend(rewriter.reasons or (rewriter.default_reason,))
+                replaced |= rewriter.replaced
+
+
+def _since_version(domain: str, operator: str, opset: int) -> int:
+    """Return the since_version of an operator at an opset; the opset for an operator that onnx does not know."""
+    form = signature_at(domain, operator, opset)
     return form.since_version if form else opset

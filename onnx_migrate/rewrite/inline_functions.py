@@ -1,8 +1,4 @@
-"""Writes the nodes of local functions in place of their calls.
-
-`onnx.inliner` is not used: it leaves out the default values of attributes, and the imports that only the function has
-(onnx 1.23).
-"""
+"""Replaces calls of local functions by their bodies, or refuses to."""
 
 from __future__ import annotations
 
@@ -11,18 +7,21 @@ from dataclasses import dataclass
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
+from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.graphs import (
     FunctionKey,
     bodies,
     called,
     function_key,
+    function_path,
     nested_nodes,
     subgraphs,
 )
+from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
 from onnx_migrate.spec.schema import is_onnx
 
-__all__ = ["inline_calls", "other_opset"]
+__all__ = ["inline_calls", "inline_functions", "other_opset"]
 
 Attributes = Mapping[str, AttributeProto]
 
@@ -206,3 +205,24 @@ def _drop_imports(proto: ModelProto, domains: Collection[str]) -> None:
         if len(kept) < len(owner.opset_import):
             del owner.opset_import[:]
             owner.opset_import.extend(kept)
+
+
+def inline_functions(
+    model: Model, functions: Collection[FunctionKey] | None = None, *, code: str = ""
+) -> Model:
+    """Replace all calls of these functions, by default of all, in place, and remove the functions; return the model.
+
+    Weights stay references. Raises CannotMigrate, with `code` if given, for a function that uses another opset than the model.
+    """
+    for function in model.proto.functions:
+        other = other_opset(model.proto, function)
+        if other is not None and (functions is None or function_key(function) in functions):
+            domain, own, outer = other
+            raise CannotMigrate(
+                f"the function cannot be inlined: it uses opset {own} of {domain or 'ai.onnx'}, and the model opset {outer}",
+                code=code or "cannot-inline",
+                where=Where(function_path(function)),
+                hint=f"bring both to one opset first: --opset {max(own, outer)}" if not domain else "",
+            )
+    inline_calls(model.proto, functions)
+    return model

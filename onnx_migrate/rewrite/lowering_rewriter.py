@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import onnx
 from onnx import helper
 
-from onnx_migrate.analysis.known_values import KnownValues
+from onnx_migrate.analysis.node_inference import record_outputs
 from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.analysis.value_facts import ValueFacts
 from onnx_migrate.analysis.value_types import ValueType
-from onnx_migrate.analysis.written_types import record_outputs
 from onnx_migrate.errors import Where
-from onnx_migrate.plural import count_of
+from onnx_migrate.messages import count_of
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.schema import is_onnx
 
@@ -36,7 +36,7 @@ class LoweringRewriter(Rewriter):
         version: int,
         target: int,
         where: Where,
-        values: KnownValues,
+        values: ValueFacts,
     ) -> None:
         super().__init__(node, scope, version, target, where)
         self._values = values
@@ -84,9 +84,9 @@ class LoweringRewriter(Rewriter):
         self._values.record_elements(self.output(0), tuple(elements))
         self.remove()
 
-    def need_constant(self, index: int, what: str) -> np.ndarray[Any, Any]:
-        """Return the array of input `index`, or refuse with code `needs-constant`; `what` names the input, as "axes"."""
-        value = self.input(index)
+    def need_constant(self, given: int | str, what: str) -> np.ndarray[Any, Any]:
+        """Return the array of an input, by index, or of a value, or refuse with code `needs-constant`; `what` is as "axes"."""
+        value = self.input(given) if isinstance(given, int) else given
         array = self.known(value) if value else None
         if array is None:
             self.refuse(

@@ -9,7 +9,7 @@ from onnx import AttributeProto, helper
 
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.errors import CannotMigrate, InvalidModel, Where
-from onnx_migrate.printable import without_middle
+from onnx_migrate.messages import without_middle
 
 if TYPE_CHECKING:
     import numpy as np

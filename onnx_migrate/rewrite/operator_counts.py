@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 import onnx
 
@@ -13,6 +14,9 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["PassEffect", "operator_counts", "operator_name", "record_effect"]
+
+
+_key = attrgetter("domain", "op_type")
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ def operator_counts(proto: onnx.ModelProto) -> dict[str, int]:
     ]
     while pending:
         nodes = pending.pop()
-        found = Counter((node.domain, node.op_type) for node in nodes)
+        found = Counter(map(_key, nodes))
         counts.update(found)
         holders = {key for key in found if may_hold_graphs(*key)}
         if holders:

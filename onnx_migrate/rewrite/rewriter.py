@@ -62,6 +62,8 @@ class Rewriter(NodeView):
         """Nodes to put after the node, in order."""
         self.removed = False
         """Whether the node itself is dropped."""
+        self.replaced = False
+        """Whether a formula has made the node that of another operator, whose further steps are not this one's."""
         self.superseded: tuple[str, ...] = ()
         """Outputs of other nodes of the body, which are dropped."""
         self.reasons: list[str] = []
@@ -69,9 +71,9 @@ class Rewriter(NodeView):
         """The reason that the report shows if `note` was not called."""
         self.facts: list[object] = []
         """The values that `record_fact` recorded, which the driver puts into the log."""
-        self.first_output = next((name for name in node.output if name), "")
+        self.first_output = next(filter(None, node.output), "")
         """The first output that the node had before any rewriting, which identifies it in the log's facts."""
-        self._base = node.name or next((name for name in node.output if name), node.op_type)
+        self._base = node.name or self.first_output or node.op_type
         self.exactness: Exactness | None = None
 
     @property
@@ -90,13 +92,14 @@ class Rewriter(NodeView):
     def drop(self, *names: str) -> None:
         """Remove attributes, whatever they hold."""
         attributes = self.node.attribute
-        for index in [number for number, item in enumerate(attributes) if item.name in names][::-1]:
-            del attributes[index]
+        for index in range(len(attributes) - 1, -1, -1):
+            if attributes[index].name in names:
+                del attributes[index]
 
     def set(self, name: str, value: Any) -> None:
         """Set an attribute; its type follows from the Python value, as in onnx.helper.make_attribute."""
         self.drop(name)
-        self.node.attribute.append(helper.make_attribute(name, value))
+        _add_attribute(self.node, name, value)
 
     def rename(self, operator: str, domain: str | None = None) -> None:
         """Make the node an instance of another operator, of the same domain unless one is given ("" is ai.onnx)."""
@@ -106,11 +109,12 @@ class Rewriter(NodeView):
 
     def set_input(self, index: int, value: str) -> None:
         """Connect an input; missing inputs before it are left out (""), and left-out inputs at the end are cut off."""
-        while len(self.node.input) <= index:
-            self.node.input.append("")
-        self.node.input[index] = value
-        while self.node.input and not self.node.input[-1]:
-            del self.node.input[-1]
+        inputs = self.node.input
+        while len(inputs) <= index:
+            inputs.append("")
+        inputs[index] = value
+        while inputs and not inputs[-1]:
+            del inputs[-1]
 
     def attribute_to_input(self, name: str, index: int, *, like: str = "") -> None:
         """Move an attribute (int, ints, float or floats) to an input as a constant; do nothing when it is absent.
@@ -227,9 +231,41 @@ class Rewriter(NodeView):
             given.pop()
         name = self.scope.names.fresh(f"{self._base}_{operator}")
         node = onnx.NodeProto(op_type=operator, input=given, output=outputs, name=name, domain=domain or None)
-        # Sorted, so that equal rewrites produce equal bytes.
-        for key in sorted(attributes):
-            if attributes[key] is not None:
-                node.attribute.append(helper.make_attribute(key, attributes[key]))
+        _add_attributes(node, attributes)
         self.scope.register(node)
         return node
+
+    def become(self, operator: str, inputs: Sequence[str], *, domain: str = "", **attributes: Any) -> None:
+        """Make the node an instance of another operator with these inputs and attributes; its outputs stay."""
+        given = list(inputs)
+        while given and not given[-1]:
+            given.pop()
+        node = self.node
+        self.replaced = operator != node.op_type
+        node.ClearField("attribute")
+        _add_attributes(node, attributes)
+        node.op_type = operator
+        if domain or node.domain:
+            node.domain = domain
+        if self.replaced or given != list(node.input[: len(given)]) or any(node.input[len(given) :]):
+            del node.input[:]
+            node.input.extend(given)
+
+
+def _add_attributes(node: onnx.NodeProto, attributes: dict[str, Any]) -> None:
+    """Add attributes to a node, sorted, so that equal rewrites produce equal bytes."""
+    for key in sorted(attributes):
+        value = attributes[key]
+        if isinstance(value, AttributeProto):  # of a node, as it stands there
+            node.attribute.append(value)
+            node.attribute[-1].name = key
+        elif value is not None:
+            _add_attribute(node, key, value)
+
+
+def _add_attribute(node: onnx.NodeProto, name: str, value: Any) -> None:
+    """Add an attribute whose type follows from the Python value; of a plain int without make_attribute, which takes long."""
+    if type(value) is int:
+        node.attribute.add(name=name, i=value, type=AttributeProto.INT)
+    else:
+        node.attribute.append(helper.make_attribute(name, value))

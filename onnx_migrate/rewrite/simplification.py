@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import onnx
 
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import (
     initializer_names,
     initializer_types,
@@ -16,7 +16,6 @@ from onnx_migrate.model.graphs import (
     node_label,
     producers,
 )
-from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.operator_counts import operator_name
 
 __all__ = ["Simplification", "Simplified"]
@@ -81,14 +80,6 @@ class Simplification:
         old, new = sum(self.before.values()), sum(self.after.values())
         became = str(new) if old != new else "another" if new == 1 else "as many others"
         return f"{count_of(old, 'node')} became {became}: {', '.join(rows)}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the nodes by operator, and what was done, as JSON's types."""
-        done = [
-            {"kind": item.kind, "operator": item.operator, "into": item.into, "nodes": item.nodes}
-            for item in self.done
-        ]
-        return {"before": self.before, "after": self.after, "done": done}
 
 
 def _words(done: Iterable[Simplified]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onnx_migrate.plural import count_of
+from onnx_migrate.messages import count_of
 
 __all__ = ["number_violation", "rank_violation"]
 

@@ -1,33 +1,84 @@
 """Signatures of all operators at all versions: from onnx.defs of the installed onnx, in tables that are fast to read.
 
 The experimental operators that onnx has removed (see `experimental_ops`), and those that ONNX Runtime has in ai.onnx
-beside the standard (see `runtime_operators`), are included.
-"""
+beside the standard (see `runtime_operators`), are included."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import _lru_cache_wrapper, cache
+from typing import Any, TypeVar
 
 import onnx
 from onnx import defs
 
-from onnx_migrate.plural import count_of
-from onnx_migrate.spec.custom_operators import declared_operators, schema_cache
+from onnx_migrate.messages import count_of
 from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS, ExperimentalOperator
 from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS, RuntimeOperator
 
 __all__ = [
     "Signature",
+    "declare_operator",
+    "declared_operators",
+    "forget_schemas",
     "is_onnx",
     "newest_opset",
     "same_domain",
+    "schema_cache",
+    "schema_generation",
     "schema_violation",
     "signature",
     "signature_at",
     "versions",
 ]
+
+T = TypeVar("T")
+
+_declared: dict[tuple[str, str], set[int]] = {}
+_caches: list[_lru_cache_wrapper[Any]] = []
+_generation = 0
+
+
+def declare_operator(operator: str, *since_versions: int, domain: str) -> None:
+    """Declare in which versions of its domain a custom operator was introduced and changed, where it has no schema.
+
+    Its nodes may then have inputs, outputs and attributes of any number. An operator with a schema (onnx.defs.register_schema)
+    needs no declaration, and is checked by that. Raises ValueError for ai.onnx and ai.onnx.ml, and without a version.
+    """
+    if domain in ("", "ai.onnx", "ai.onnx.ml"):
+        raise ValueError(f"{operator} of {domain or 'ai.onnx'} is the standard's, and cannot be declared")
+    if not since_versions or min(since_versions) < 1:
+        raise ValueError(f"{operator} of {domain} needs the versions in which it was introduced and changed")
+    _declared.setdefault((domain, operator), set()).update(since_versions)
+    forget_schemas()
+
+
+def declared_operators() -> dict[tuple[str, str], tuple[int, ...]]:
+    """Return the versions of each operator that was declared, by domain and name."""
+    return {key: tuple(sorted(found)) for key, found in _declared.items()}
+
+
+def schema_cache(function: Callable[..., T]) -> _lru_cache_wrapper[T]:
+    """Cache a function whose answers depend on the operators that are known; a decorator."""
+    cached = cache(function)
+    _caches.append(cached)
+    return cached
+
+
+def forget_schemas() -> None:
+    """Drop all answers that depend on the operators that are known, as there are others now."""
+    global _generation
+    _generation += 1
+    for cached in _caches:
+        cached.cache_clear()
+
+
+def schema_generation() -> int:
+    """Return a number that is another one after each `forget_schemas`."""
+    return _generation
+
 
 _MAX_ARITY = 2**31 - 1
 
@@ -198,7 +249,7 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     """
     if form.deprecated:
         return f"{form.name} was removed from the standard in version {form.since_version}"
-    inputs = node.input
+    inputs = list(node.input)
     count = len(inputs)
     while count and not inputs[count - 1]:
         count -= 1
@@ -215,24 +266,26 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
         return f"has {count_of(outputs, 'output')}, but {form.name}-{form.since_version} has {own}"
     if form.unchecked:
         return None
-    known = form.attributes
+    known, required = form.attributes, form.required_attributes
     present = 0
     for attribute in node.attribute:
-        kind = known.get(attribute.name)
+        name = attribute.name
+        kind = known.get(name)
         if kind is None:
-            return (
-                f"has an attribute {attribute.name!r}, which {form.name}-{form.since_version} does not have"
-            )
-        if attribute.type and attribute.type != kind:
+            return f"has an attribute {name!r}, which {form.name}-{form.since_version} does not have"
+        stated = attribute.type
+        if stated != kind and stated:
             wanted = onnx.AttributeProto.AttributeType.Name(kind)
-            given = onnx.AttributeProto.AttributeType.Name(attribute.type)
-            return f"has attribute {attribute.name!r} of type {given}, but {form.name}-{form.since_version} takes {wanted}"
-        if attribute.name in form.required_attributes:
+            given = onnx.AttributeProto.AttributeType.Name(stated)
+            return (
+                f"has attribute {name!r} of type {given}, but {form.name}-{form.since_version} takes {wanted}"
+            )
+        if name in required:
             present += 1
-    if present < len(form.required_attributes):
-        missing = sorted(form.required_attributes - {attribute.name for attribute in node.attribute})
+    if present < len(required):
+        missing = sorted(required - {attribute.name for attribute in node.attribute})
         return f"lacks attribute {', '.join(map(repr, missing))}, which {form.name}-{form.since_version} requires"
-    if form.name == "Constant" and form.since_version >= _CONSTANT_FORMS and len(node.attribute) != 1:
+    if form.since_version >= _CONSTANT_FORMS and form.name == "Constant" and len(node.attribute) != 1:
         return f"has {count_of(len(node.attribute), 'attribute')}, and a Constant has exactly one, which is its value"
     return None
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from onnx import defs
 
-from onnx_migrate.spec.custom_operators import schema_cache
-from onnx_migrate.spec.schema import is_onnx, versions
+from onnx_migrate.spec.schema import is_onnx, schema_cache, versions
 
 __all__ = ["Constraints", "Formal", "constraints", "judge"]
 

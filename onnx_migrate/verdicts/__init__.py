@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verdicts.comparison import Comparison
-from onnx_migrate.verdicts.first_difference import FirstDifference
-from onnx_migrate.verdicts.histogram import Element, Histogram
+from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram
 from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of, proofs_text
 from onnx_migrate.verdicts.verdict import (
     Blocker,
     Distance,
     DynamicProof,
     FeedNote,
+    FirstDifference,
     Kind,
     LoadFailure,
     Trial,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from onnx_migrate.verdicts.comparison import Comparison
 
@@ -67,22 +66,6 @@ class Side:
         of = f" of {whole:.3g}" if whole else ""
         return f"is off by {worst.largest_absolute:.3g}{of} in {worst.output!r} (allowed {worst.allowed:.3g})"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        worst = self.worst
-        return {
-            "failed": self.failed,
-            "reason": self.reason,
-            "right": self.right,
-            "largest_absolute": _number(worst.largest_absolute) if worst else None,
-            "largest_relative": _number(worst.largest_relative) if worst else None,
-            "allowed": _number(worst.allowed) if worst else None,
-            "comparisons": [
-                {key: _number(value) for key, value in asdict(item).items()} for item in self.comparisons
-            ],
-            "text": self.text,
-        }
-
 
 @dataclass(frozen=True)
 class RuntimeProof:
@@ -110,20 +93,6 @@ class RuntimeProof:
         beside = f"; the original {self.original.text}" if self.original is not None else ""
         return f"{_WORDS[self.outcome]}: the result {self.result.text}{beside}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "asked": self.asked,
-            "runtime": self.runtime,
-            "outcome": self.outcome,
-            "passed": self.passed,
-            "result": self.result.as_dict(),
-            "original": self.original.as_dict() if self.original is not None else None,
-            "text": self.text,
-            "notes": list(self.notes),
-            "seconds": round(self.seconds, 3),
-        }
-
 
 def outcome_of(result: Side, original: Side, *, alike: bool) -> str:
     """Return the outcome; `alike` is whether both compute the same in the runtime, within rounding."""
@@ -139,16 +108,6 @@ def outcome_of(result: Side, original: Side, *, alike: bool) -> str:
 def _badness(item: Comparison) -> tuple[bool, float, float]:
     share = item.largest_absolute / item.allowed if item.allowed else item.largest_absolute
     return bool(item.problem), share, item.largest_relative
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _number(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_number(item) for item in value]
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return str(value)
-    return value
 
 
 def proofs_text(proofs: Iterable[RuntimeProof]) -> str:

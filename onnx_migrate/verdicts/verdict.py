@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from onnx_migrate.verdicts.comparison import Comparison
 from onnx_migrate.verdicts.runtime_proof import RuntimeProof
@@ -14,6 +13,7 @@ __all__ = [
     "Distance",
     "DynamicProof",
     "FeedNote",
+    "FirstDifference",
     "Kind",
     "LoadFailure",
     "Trial",
@@ -138,15 +138,6 @@ class Verdict:
         }
         return f"verified with {self.evaluator}, {words[self.grade]}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values; floats that JSON cannot hold become text."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        plain["grade"] = self.grade
-        plain["proved_in"] = [proof.as_dict() for proof in self.proved_in]
-        for comparison, entry in zip(self.comparisons, plain["comparisons"], strict=True):
-            entry["identical"] = comparison.identical
-        return plain
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -190,19 +181,22 @@ class DynamicProof:
     seconds: float = 0.0
     determined: bool = True
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
 
+@dataclass(frozen=True)
+class FirstDifference:
+    """The pass after which the model first computes other numbers, and the node at which it does.
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return str(value)
-    return value
+    `passes` are several where a model between them could not be compared. `node` and `operator` are "" where the values
+    of the model before and after could not be compared one by one; `value` is the one that differs, and `problem` by how
+    much, both models computing it from the same values of the nodes before.
+    """
+
+    passes: tuple[str, ...]
+    node: str = ""
+    operator: str = ""
+    value: str = ""
+    problem: str = ""
+
+    def __str__(self) -> str:
+        node = f", at node {self.node!r} ({self.operator})" if self.node else ""
+        return f"the numbers first differ after pass {' or '.join(map(repr, self.passes))}{node}"

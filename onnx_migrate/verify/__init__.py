@@ -17,6 +17,7 @@ from onnx_migrate.verify.dynamic.proof import prove_dynamic
 from onnx_migrate.verify.equivalence.verifier import ready_worker, verify
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, InputData
+from onnx_migrate.verify.settings import Settings
 
 __all__ = [
     "Blocker",
@@ -29,6 +30,7 @@ __all__ = [
     "Kind",
     "LoadFailure",
     "Runnable",
+    "Settings",
     "Tolerance",
     "Trial",
     "Verdict",

@@ -15,9 +15,9 @@ import onnx
 from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.files.equality import same_bytes
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import producers
 from onnx_migrate.model.model import Model
-from onnx_migrate.plural import count_of
 from onnx_migrate.spec.schema import is_onnx
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.compare.comparison import bit_difference
@@ -38,16 +38,16 @@ _TINY = 1e-30
 """Numbers near the smallest ones have fewer digits."""
 
 
-def other_folded_weights(before: Model, simplified: Model) -> Iterator[tuple[str, str]]:
+def other_folded_weights(unsimplified: Model, simplified: Model) -> Iterator[tuple[str, str]]:
     """Yield the name of each weight of `simplified` that is not the one before, scaled by channels, and what is wrong.
 
     Compared are the float32 and float64 weights of nodes that both models have: of the same operator, attributes, first
     input and output; and, where a weight is the same, a bias of the same name, if the same nodes read the output. Raises
     LoadError.
     """
-    old_nodes = producers(before.proto.graph)
-    old_weights, new_weights = weights_of(before), weights_of(simplified)
-    readers = _readers(before.proto.graph), _readers(simplified.proto.graph)
+    old_nodes = producers(unsimplified.proto.graph)
+    old_weights, new_weights = weights_of(unsimplified), weights_of(simplified)
+    readers = _readers(unsimplified.proto.graph), _readers(simplified.proto.graph)
     for node in simplified.proto.graph.node:
         if node.op_type not in _LINEAR or not is_onnx(node.domain) or len(node.input) < 2:
             continue
@@ -57,9 +57,9 @@ def other_folded_weights(before: Model, simplified: Model) -> Iterator[tuple[str
         one, other = old_weights.get(old.input[1]), new_weights.get(node.input[1])
         if one is None or other is None or not _comparable(one, other):
             continue
-        same = _same(before, one, simplified, other)
+        same = _same(unsimplified, one, simplified, other)
         if not same:
-            arrays = before.weights.array(one), simplified.weights.array(other)
+            arrays = unsimplified.weights.array(one), simplified.weights.array(other)
             same = np.array_equal(*arrays)
             count = 0 if same else _unscaled(*arrays, _group(node))
             if count:
@@ -74,7 +74,9 @@ def other_folded_weights(before: Model, simplified: Model) -> Iterator[tuple[str
             name = node.input[2]
             one, other = old_weights.get(name), new_weights.get(name)
             if one is not None and other is not None and list(one.dims) == list(other.dims):
-                difference = bit_difference(name, before.weights.array(one), simplified.weights.array(other))
+                difference = bit_difference(
+                    name, unsimplified.weights.array(one), simplified.weights.array(other)
+                )
                 if difference:
                     yield name, f"the bias {difference}"
 
@@ -102,9 +104,9 @@ def _comparable(one: TensorProto, other: TensorProto) -> bool:
     return same and one.data_type in floats and len(one.dims) >= 2 and 0 not in one.dims
 
 
-def _same(before: Model, one: TensorProto, after: Model, other: TensorProto) -> bool:
+def _same(unsimplified: Model, one: TensorProto, simplified: Model, other: TensorProto) -> bool:
     if one.data_location == other.data_location == TensorProto.EXTERNAL:
-        return same_bytes(before.weights.payload(one), after.weights.payload(other))
+        return same_bytes(unsimplified.weights.payload(one), simplified.weights.payload(other))
     return False
 
 
@@ -115,29 +117,29 @@ def _group(node: onnx.NodeProto) -> int:
     return next(found, 1)
 
 
-def _unscaled(before: Array, after: Array, group: int) -> int:
-    """Return how many elements of `after` are not those of `before` by a factor of each row, each column, or both.
+def _unscaled(unsimplified: Array, simplified: Array, group: int) -> int:
+    """Return how many elements of `simplified` are not those of `unsimplified` by a factor of each row, each column, or both.
 
     Factors are found by least squares, in each group of channels: kernels with few digits hardly count.
     """
-    if before.shape[0] % group:
+    if unsimplified.shape[0] % group:
         return 0
-    shape = (group, before.shape[0] // group, before.shape[1], -1)
+    shape = (group, unsimplified.shape[0] // group, unsimplified.shape[1], -1)
     return sum(
         _unscaled_in_group(one, other)
-        for one, other in zip(before.reshape(shape), after.reshape(shape), strict=True)
+        for one, other in zip(unsimplified.reshape(shape), simplified.reshape(shape), strict=True)
     )
 
 
-def _unscaled_in_group(before: Array, after: Array) -> int:
-    energy = np.einsum("rck,rck->rc", before, before, dtype=np.float64)
-    product = np.einsum("rck,rck->rc", before, after, dtype=np.float64)
-    least = before.size
+def _unscaled_in_group(unsimplified: Array, simplified: Array) -> int:
+    energy = np.einsum("rck,rck->rc", unsimplified, unsimplified, dtype=np.float64)
+    product = np.einsum("rck,rck->rc", unsimplified, simplified, dtype=np.float64)
+    least = unsimplified.size
     with np.errstate(all="ignore"):
         for factors in _factors(energy, product):
-            expected = np.nan_to_num(factors)[:, :, None].astype(before.dtype) * before
-            allowed = _ULPS * np.finfo(before.dtype).eps * np.abs(expected) + _TINY
-            least = min(least, int(np.count_nonzero(np.abs(after - expected) > allowed)))
+            expected = np.nan_to_num(factors)[:, :, None].astype(unsimplified.dtype) * unsimplified
+            allowed = _ULPS * np.finfo(unsimplified.dtype).eps * np.abs(expected) + _TINY
+            least = min(least, int(np.count_nonzero(np.abs(simplified - expected) > allowed)))
             if not least:
                 break
     return least

@@ -9,14 +9,14 @@ import onnx
 
 from onnx_migrate import isolate
 from onnx_migrate.errors import LoadError
-from onnx_migrate.isolate import Limits, mark
+from onnx_migrate.isolate import mark
 from onnx_migrate.isolate.limits import less_memory
+from onnx_migrate.messages import size_text
 from onnx_migrate.model.graphs import all_nodes, weight_tensors
 from onnx_migrate.model.tensors import byte_size
-from onnx_migrate.plural import size_text
 from onnx_migrate.verdicts import Kind, LoadFailure, Verdict
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
-from onnx_migrate.verify.interruption import interruption, is_crash_of_result
+from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
 
 __all__ = ["LOADS", "check_loads", "load_failure", "load_within_reason", "with_load_failure"]
 
@@ -52,19 +52,19 @@ def _loading_memory(*models: Runnable | None) -> int:
 
 
 def check_loads(
-    original: Runnable | None, result: Runnable, *, limits: Limits | None = None, isolated: bool = True
+    original: Runnable | None, result: Runnable, settings: Settings
 ) -> tuple[LoadFailure | None, str]:
     """Load both models in a child process; return how the result fails, and why that is not known ("" if it is).
 
     Raises LoadError where a file with weights is not what it was.
 
     A result that crashes the process fails. Without an original, the result must load in any case. The process may take
-    what loading takes as a rule, and no more than `limits` allow.
+    what loading takes as a rule, and no more than the limits allow.
     """
-    limits = limits or Limits()
-    if limits.memory is not None and isolated:
+    limits = settings.limits
+    if limits.memory is not None and settings.isolated:
         limits = replace(limits, memory=min(limits.memory, _PROCESS + _loading_memory(original, result)))
-    ending = isolate.run(LOADS, original, result, limits=limits, isolated=isolated)
+    ending = replace(settings, limits=limits, listen=None, worker=None).call(LOADS, original, result)
     if isinstance(ending, isolate.Returned):
         failure: LoadFailure | None = ending.value
         return failure, ""

@@ -1,39 +1,40 @@
-"""Verifies a migrated model against the one it came from, and proves dims that were made dynamic."""
+"""Verifies a migrated model against the one it came from, proves dims that were made dynamic, and finds the faulty pass."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 from onnx_migrate import files, isolate
-from onnx_migrate.errors import CannotMigrate, VerificationFailed, Where
-from onnx_migrate.isolate import Limits, Listener, Worker
+from onnx_migrate.errors import CannotMigrate, MigrateError, VerificationFailed, Where
 from onnx_migrate.isolate.temporary import TemporaryFolder
+from onnx_migrate.messages import listed
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.interface import Interface
-from onnx_migrate.model.model import Model
-from onnx_migrate.plural import listed
+from onnx_migrate.model.model import Model, Segment
+from onnx_migrate.verdicts import FirstDifference
 from onnx_migrate.verify import (
     DynamicProof,
-    Feeds,
-    InputData,
     Kind,
     LoadFailure,
     Runnable,
-    Tolerance,
+    Settings,
     Verdict,
     prove_dynamic,
     verify,
 )
-from onnx_migrate.verify.first_value import NOTHING
+from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE, NOTHING
 from onnx_migrate.verify.folded_weights import other_folded_weights
 from onnx_migrate.verify.load_check import check_loads
 from onnx_migrate.verify.weight_data import other_weights
 
-__all__ = ["Proof", "Prover"]
+__all__ = ["Proof", "Prover", "first_difference"]
+
+_PATIENCE = 120.0
+"""Seconds after which no further model is compared; the passes that are left are all named then."""
 
 
 @dataclass(frozen=True)
@@ -46,22 +47,12 @@ class Proof:
 
 @dataclass
 class Prover:
-    """Verifies results against one original; as a context manager, deletes temporary copies of weights when it ends."""
+    """Verifies segments; as a context manager, deletes temporary copies of weights when it ends."""
 
-    original: Model
-    input_data: InputData | None
-    rtol: float | None
-    atol: float | None
-    seed: int
-    limits: Limits
-    isolated: bool
-    listen: Listener | None = None
-    """What gets how far a verification has come."""
-    worker: Worker | None = None
-    """A child process that is ready for the verification."""
-    libraries: tuple[str, ...] = ()
-    """Libraries with kernels of custom operators, for ONNX Runtime."""
+    settings: Settings = field(default_factory=Settings)
     _temporary: ExitStack = field(default_factory=ExitStack, repr=False)
+    _original: tuple[Model, Runnable] | None = field(default=None, repr=False)
+    """The original that was last run, which is written to a file once."""
 
     def __enter__(self) -> Prover:
         return self
@@ -70,47 +61,29 @@ class Prover:
         self._temporary.close()
 
     def prove(
-        self,
-        result: Model,
-        exact: Model | None = None,
-        plan: DimPlan | None = None,
-        lifted: Model | None = None,
-        unproved: DynamicProof | None = None,
-        other: Model | None = None,
+        self, segment: Segment[Model], plan: DimPlan | None = None, unproved: DynamicProof | None = None
     ) -> Proof:
         """Verify a result and, where inputs have symbols in place of numbers, prove that these are free.
 
-        `exact` is the model after all changes that claim bit-identity; without it the numbers may differ by rounding.
-        `lifted` is the result before simplification, by which the runtime's own rounding is told from a fault.
         `plan` is what a pass made dynamic; it says which symbols are a batch.
         Raises VerificationFailed where they differ or the result does not load, CannotMigrate where a dim is not free.
         Where time or memory runs out at other sizes, the verdict is that the result is unverified; `unproved` is such
-        a proof of a result like this one, which is not tried again. `other` is a model whose distance from the original
-        is measured.
+        a proof of a result like this one, which is not tried again.
         """
-        verdict = self.verify(result, exact, lifted, other=other)
+        verdict = self.verify(segment)
         if verdict.load is not None:
             raise _does_not_load(verdict, verdict.load)
         if verdict.kind is Kind.DIFFERS:
             raise _differs(verdict)
-        before, after = Interface.of(self.original.proto), Interface.of(result.proto)
-        made = (plan or DimPlan()).made_between(before, after)
+        interfaces = Interface.of(segment.original.proto), Interface.of(segment.result.proto)
+        made = (plan or DimPlan()).made_between(*interfaces)
         symbols = made.frozen_sizes
         if not symbols:
             return Proof(verdict)
         if unproved is not None and not unproved.determined:
             return Proof(_not_proved(verdict, unproved), unproved)
-        with self._requires_unchanged(result):
-            proof = prove_dynamic(
-                self._runnable(result),
-                symbols,
-                made.batch,
-                seed=self.seed,
-                limits=self.limits,
-                isolated=self.isolated,
-                listen=self.listen,
-                worker=self.worker,
-            )
+        with _requires_unchanged(segment.original, segment.result):
+            proof = prove_dynamic(self._runnable(segment.result), symbols, made.batch, self.settings)
         if not proof.determined:
             return Proof(_not_proved(verdict, proof), proof)
         if not proof.holds:
@@ -126,110 +99,78 @@ class Prover:
             )
         return Proof(verdict, proof)
 
-    @contextmanager
-    def _requires_unchanged(self, *models: Model | None) -> Iterator[None]:
-        """Raise LoadError if a file of the models was changed before the block ends: then what it found says nothing.
-
-        Native code that reads a file which is cut ends by a signal, for example.
-        """
-        try:
-            yield
-        finally:
-            for model in (self.original, *models):
-                if model is not None:
-                    model.weights.require_unchanged()
-
-    def verify(
-        self,
-        result: Model,
-        exact: Model | None = None,
-        lifted: Model | None = None,
-        *,
-        strict: bool = False,
-        by_value: bool = False,
-        other: Model | None = None,
-    ) -> Verdict:
+    def verify(self, segment: Segment[Model], *, strict: bool = False, by_value: bool = False) -> Verdict:
         """Compare a result with the original, at the original's sizes, and return the verdict, whatever it is.
 
-        `exact` and what follows are those of `verify.verify`. Where a model claims bit-identity, its weights are compared
-        with the original's first, as data; unless `strict`, which asks for the same outputs. So are those of a simplified
+        `strict` and `by_value` are those of `verify.verify`. Where bit-identity is claimed, weights are compared with the
+        original's first, as data; unless `strict`, which asks for the same outputs. So are those of a simplified
         result, with those of the model that it was made from.
         """
-        claimed = exact or lifted
-        if exact is not None and not strict:
-            for _, difference in other_weights(self.original, exact):
+        unsimplified = segment.unsimplified
+        if segment.exact and unsimplified is not None and not strict:
+            for _, difference in other_weights(segment.original, unsimplified):
                 reason = f"bit-identity is required, but a weight has other data: {difference}"
                 return Verdict(Kind.DIFFERS, reason, exact=False)
-        if claimed is not None and claimed is not result:
-            for _, difference in other_folded_weights(claimed, result):
+        if unsimplified is not None and unsimplified is not segment.result:
+            for _, difference in other_folded_weights(unsimplified, segment.result):
                 return Verdict(Kind.DIFFERS, f"simplification changed a weight: {difference}")
-        runnable = self._runnable(result)
-        claim = runnable if claimed is result else None if claimed is None else self._runnable(claimed)
-        with self._requires_unchanged(result, exact, lifted, other):
-            return verify(
-                self._before,
-                runnable,
-                exact=None if exact is None else claim,
-                lifted=claim if exact is None else None,
-                strict=strict,
-                by_value=by_value,
-                other=None if other is None else self._runnable(other),
-                feeds=None if self.input_data is None else Feeds.of(self.input_data),
-                tolerance=Tolerance(rtol=self.rtol, atol=self.atol),
-                seed=self.seed,
-                limits=self.limits,
-                isolated=self.isolated,
-                listen=self.listen,
-                worker=self.worker,
-            )
+        self._keep_original(segment.original)
+        runnable = segment.map(self._runnable)
+        with _requires_unchanged(*segment.models()):
+            return verify(runnable, self.settings, strict=strict, by_value=by_value)
 
-    def first_value(self, before: Model, after: Model) -> tuple[str, str, str, str]:
+    def first_value(self, original: Model, result: Model) -> tuple[str, str, str, str]:
         """Return node, operator, name and problem of the first value that two models compute differently; "" if none is found."""
-        given = None if self.input_data is None else Feeds.of(self.input_data)
-        ending = isolate.run(
-            "onnx_migrate.verify.first_value:first_value",
-            self._runnable(before),
-            self._runnable(after),
-            given,
-            self.seed,
-            limits=self.limits,
-            isolated=self.isolated,
-        )
+        alone = replace(self.settings, listen=None, worker=None)
+        ending = alone.call(FIRST_VALUE, *map(self._runnable, (original, result)), self.settings.for_child)
         found: tuple[str, str, str, str] = ending.value if isinstance(ending, isolate.Returned) else NOTHING
         return found
 
-    def require_loadable(self, result: Model, verdict: Verdict) -> Verdict:
+    def require_loadable(self, original: Model, result: Model, verdict: Verdict) -> Verdict:
         """Return the verdict on a result that cannot be compared: `verdict`, on a result like it.
 
         Raises VerificationFailed if it does not load where the original does.
         """
-        with self._requires_unchanged(result):
-            failure, doubt = check_loads(
-                self._before, self._runnable(result), limits=self.limits, isolated=self.isolated
-            )
+        self._keep_original(original)
+        with _requires_unchanged(original, result):
+            failure, doubt = check_loads(self._runnable(original), self._runnable(result), self.settings)
         if failure is not None:
             raise _does_not_load(replace(verdict, load=failure), failure)
         return replace(verdict, notes=tuple(dict.fromkeys((*verdict.notes, *filter(None, [doubt])))))
 
     def loads(self, result: Model) -> bool:
         """Return whether ONNX Runtime loads a result, without and with optimisation."""
-        with self._requires_unchanged(result):
-            found = check_loads(None, self._runnable(result), limits=self.limits, isolated=self.isolated)
-        return found == (None, "")
+        with _requires_unchanged(result):
+            return check_loads(None, self._runnable(result), self.settings) == (None, "")
 
-    @cached_property
-    def _before(self) -> Runnable:
-        return self._runnable(self.original)
+    def _keep_original(self, original: Model) -> None:
+        if self._original is None or self._original[0] is not original:
+            self._original = original, self._runnable(original)
 
     def _runnable(self, model: Model) -> Runnable:
         """Return a model in a form that runtimes load; weights in memory are written to a temporary file first."""
+        if self._original is not None and self._original[0] is model:
+            return self._original[1]
         if model.weights.memory:
             folder = self._temporary.enter_context(TemporaryFolder())
             path = Path(folder, "model.onnx")
             files.save(model, path)
             model = files.load(path)
         structure = model.proto.SerializeToString(deterministic=True)
-        return Runnable(structure=structure, weights=model.weights, libraries=self.libraries)
+        return Runnable(structure=structure, weights=model.weights, libraries=self.settings.libraries)
+
+
+@contextmanager
+def _requires_unchanged(*models: Model) -> Iterator[None]:
+    """Raise LoadError if a file of the models was changed before the block ends: then what it found says nothing.
+
+    Native code that reads a file which is cut ends by a signal, for example.
+    """
+    try:
+        yield
+    finally:
+        for model in models:
+            model.weights.require_unchanged()
 
 
 def _not_proved(verdict: Verdict, proof: DynamicProof) -> Verdict:
@@ -267,3 +208,43 @@ def _hint(verdict: Verdict) -> str:
     if verdict.comparisons:
         return "--rtol and --atol allow larger differences, --input-data compares on other inputs"
     return ""
+
+
+def first_difference(
+    prover: Prover, start: Model, stages: Sequence[tuple[str, Model]], *, claimed: bool
+) -> FirstDifference | None:
+    """Return which of `stages` is the first whose model does not compute what `start` does; None if there are none.
+
+    `stages` are the names of passes that changed the model, in order, with the model after each; the last one differs.
+    `claimed` says that bit-identity is required. A model that cannot be compared, as one that does not load between two
+    passes, is passed over; then several passes may be to blame.
+    """
+    if not stages:
+        return None
+    begin = time.perf_counter()
+    good, bad = -1, len(stages) - 1
+    untried = list(range(bad))
+    while untried and time.perf_counter() - begin < _PATIENCE:
+        place = untried[len(untried) // 2]
+        model = stages[place][1]
+        same = _same(prover, Segment(start, model, model if claimed else None, claimed))
+        if same is None:
+            untried.remove(place)
+            continue
+        good, bad = (place, bad) if same else (good, place)
+        untried = [other for other in untried if good < other < bad]
+    passes = tuple(name for name, _ in stages[good + 1 : bad + 1])
+    before = start if good < 0 else stages[good][1]
+    node, operator, value, problem = prover.first_value(before, stages[bad][1])
+    return FirstDifference(passes, node, operator, value, problem)
+
+
+def _same(prover: Prover, segment: Segment[Model]) -> bool | None:
+    """Return whether the result computes what the original does; None where that cannot be said."""
+    try:
+        verdict = prover.verify(segment)
+    except MigrateError:
+        return None
+    if verdict.load is not None or verdict.kind is Kind.UNVERIFIED:
+        return None
+    return verdict.verified

@@ -27,20 +27,20 @@ _NOT_WEIGHTS = frozenset(
 """Types of lengths, axes, indices and masks, which passes rewrite under their own names."""
 
 
-def other_weights(before: Model, after: Model) -> Iterator[tuple[str, str]]:
-    """Yield the name of each weight of which `after` has other data than `before`, and how they differ.
+def other_weights(original: Model, result: Model) -> Iterator[tuple[str, str]]:
+    """Yield the name of each weight of which `result` has other data than `original`, and how they differ.
 
     Weights are initializers and Constants that some node reads, in both models by the same name, element type and dims;
     a name that a model has in several bodies is left out. Data that both models have in the same place are not read.
     Raises LoadError.
     """
-    theirs = weights_of(after)
-    for name, one in weights_of(before).items():
+    theirs = weights_of(result)
+    for name, one in weights_of(original).items():
         other = theirs.get(name)
         if other is None or (one.data_type, list(one.dims)) != (other.data_type, list(other.dims)):
             continue
-        if not _same_place(before, one, after, other) and not _same_data(before, one, after, other):
-            arrays = (numbers(model.weights.array(t)) for model, t in ((before, one), (after, other)))
+        if not _same_place(original, one, result, other) and not _same_data(original, one, result, other):
+            arrays = (numbers(model.weights.array(t)) for model, t in ((original, one), (result, other)))
             if difference := bit_difference(name, *arrays):
                 yield name, difference
 
@@ -68,21 +68,21 @@ def weights_of(model: Model) -> dict[str, TensorProto]:
     }
 
 
-def _same_place(before: Model, one: TensorProto, after: Model, other: TensorProto) -> bool:
+def _same_place(original: Model, one: TensorProto, result: Model, other: TensorProto) -> bool:
     """Whether both tensors refer to the same bytes of the same file, which need not be looked up then."""
     if TensorProto.EXTERNAL not in (one.data_location, other.data_location):
         return one == other
     return (
-        before.weights.folder == after.weights.folder
-        and before.weights.source == after.weights.source
+        original.weights.folder == result.weights.folder
+        and original.weights.source == result.weights.source
         and one.data_location == other.data_location
         and not location_of(one).startswith(MEMORY)
         and list(one.external_data) == list(other.external_data)
     )
 
 
-def _same_data(before: Model, one: TensorProto, after: Model, other: TensorProto) -> bool:
+def _same_data(original: Model, one: TensorProto, result: Model, other: TensorProto) -> bool:
     """Whether both tensors are stored outside their structures, with the same bytes."""
     if not one.data_location == other.data_location == TensorProto.EXTERNAL:
         return False
-    return same_bytes(before.weights.payload(one), after.weights.payload(other))
+    return same_bytes(original.weights.payload(one), result.weights.payload(other))

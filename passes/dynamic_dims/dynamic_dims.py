@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import onnx
@@ -20,11 +20,10 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 
 from ..planned_dims import requested_dims
 from .declared_outputs import declare_outputs
+from .output_dims import note_symbols
 from .repair import repair
-from .symbol_notes import note_symbols
 
 __all__ = ["DynamicDims"]
-
 
 _MAX_SYMBOLS = 8
 """Symbols of a refused request of which the largest part that works is searched for."""
@@ -47,6 +46,10 @@ class DynamicDims(Pass):
 
     batch: str = ""
     """The symbol for the batch of every input, "" if that is not asked for."""
+
+    def for_dims(self, plan: DimPlan) -> Pass:
+        """Return the pass that makes these dims dynamic."""
+        return replace(self, dynamic=plan.texts(), batch="")
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Return the model with dynamic dims; the log gets the plan that succeeded as a fact of the whole model."""

@@ -1,18 +1,20 @@
-"""Which dims of the outputs equal, or depend on, which symbol of the inputs, measured with onnx's shape inference."""
+"""Which dims of the outputs equal, or depend on, which symbol of the inputs, and the notes in the report on each symbol."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 import onnx
 
 from onnx_migrate.analysis.shapes import Dims, inferred_outputs
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .length_formulas import Lengths, formula
+from .repair import RepairResult
 
-__all__ = ["OutputDims", "symbolic_outputs"]
+__all__ = ["OutputDims", "note_symbols", "symbolic_outputs"]
 
 _INCREMENTS = (1, 2, 31, 32, 33, 63, 64)
 """What is added to a frozen size: odd and even numbers, with and without a factor of 32, since strides and pads round."""
@@ -143,3 +145,42 @@ def _dim(
         return number if only_batch else None
     (symbol,) = changes
     return symbol if all(length == size for size, length in lengths[symbol]) else None
+
+
+def note_symbols(result: RepairResult, outputs: OutputDims, log: ChangeLog, pass_name: str) -> None:
+    """Note of each symbol where it occurs: `outputs` is from shape inference; what that leaves open, from `result`."""
+    graph = result.model.proto.graph
+    computed = {symbol: list(axes) for symbol, axes in outputs.computed.items()}
+    open_axes = False
+    for name, axis in outputs.unknown:
+        axes = result.output_symbols.get(name, [])
+        symbols = axes[axis] if axis < len(axes) else None
+        open_axes |= symbols is None
+        for symbol in symbols or ():
+            computed.setdefault(symbol, []).append((name, axis))
+    nowhere = "no output axis, as far as shape inference shows" if open_axes else "no output axis"
+    for symbol, (changing, nodes) in result.symbol_use.items():
+        equal = _axes_of(symbol, graph.output)
+        others = [
+            text
+            for text in (f"{name}[{axis}]" for name, axis in computed.get(symbol, ()))
+            if text not in equal
+        ]
+        if others:
+            others[-1] += f" (computed from {symbol})"
+        log.note(
+            pass_name,
+            "flow",
+            f"{symbol}: {', '.join(_axes_of(symbol, graph.input))} → {', '.join([*equal, *others]) or nowhere};"
+            f" the outputs of {changing} of {nodes} nodes change with it",
+            subject=symbol,
+        )
+
+
+def _axes_of(symbol: str, values: Iterable[onnx.ValueInfoProto]) -> list[str]:
+    return [
+        f"{value.name}[{axis}]"
+        for value in values
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim)
+        if dim.dim_param == symbol
+    ]

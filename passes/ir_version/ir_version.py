@@ -8,9 +8,9 @@ from typing import ClassVar
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import UsageError
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.interface import listed_initializers, unlist_initializers
 from onnx_migrate.model.model import Model
-from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.ir_versions import NEWEST_IR, OLDEST_IR, IrFeature

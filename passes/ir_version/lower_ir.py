@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from onnx import FunctionProto, ModelProto
 
-from onnx_migrate.engine.inlining import inline_functions
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.validity.ir_features import Found, features, required_ir
-from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.annotations import drop_annotation
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.spec.ir_versions import (
     DTYPE_FEATURES,
     NEWEST_IR,

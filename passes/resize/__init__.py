@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .intent import IntentNote, ResizeIntent
+from .intent_note import IntentNote
 from .resize_form import ResizeForm
+from .resize_intent import ResizeIntent
 
 __all__ = ["IntentNote", "ResizeForm", "ResizeIntent"]

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnx_migrate.plural import count_of
+from onnx_migrate.messages import count_of
 from onnx_migrate.rewrite.rewriter import Rewriter
+
+from .spec import CROP, emptiness
 
 __all__ = [
     "check_choice",
+    "check_count",
     "check_resize",
-    "check_roi",
     "check_scales_or_sizes",
-    "emptiness",
     "is_from_converter",
     "read_scales",
     "read_sizes",
@@ -57,8 +59,8 @@ def check_choice(rw: Rewriter, name: str) -> str:
 
 def read_scales(rw: Rewriter, value: str) -> Floats | None:
     """Return scales as a float32 vector, None if they are not constant; refuse invalid ones with `bad-scales`."""
-    scales = _read(rw, value, "scales", TensorProto.FLOAT)
-    if scales is not None and not ((scales > 0) & (scales <= _LARGEST)).all():
+    scales = _read(rw, value, "scales", TensorProto.FLOAT, code="bad-scales")
+    if scales is not None and not all(0 < scale <= _LARGEST for scale in scales.tolist()):
         rw.refuse(
             f"its scales are {scales.tolist()}",
             code="bad-scales",
@@ -69,25 +71,20 @@ def read_scales(rw: Rewriter, value: str) -> Floats | None:
 
 def read_sizes(rw: Rewriter, value: str) -> npt.NDArray[np.int64] | None:
     """Return sizes as an int64 vector, None if they are not constant; refuse invalid ones with `bad-sizes`."""
-    sizes = _read(rw, value, "sizes", TensorProto.INT64)
+    sizes = _read(rw, value, "sizes", TensorProto.INT64, code="bad-sizes")
     if sizes is not None and (sizes < 0).any():
         rw.refuse(f"its sizes are {sizes.tolist()}", code="bad-sizes", hint="none may be negative")
     return sizes
 
 
-def _read(rw: Rewriter, value: str, what: str, dtype: int) -> npt.NDArray[Any] | None:
+def _read(rw: Rewriter, value: str, what: str, dtype: int, *, code: str) -> npt.NDArray[Any] | None:
     """Return scales or sizes as a vector, None if they are not constant; refuse a wrong type or length."""
-    found, code = rw.constant_value(value), f"bad-{what}"
+    found = rw.constant_value(value)
     if rw.dtype(value) not in (dtype, None):
         given, required = (TensorProto.DataType.Name(item) for item in (rw.need_dtype(value), dtype))
         rw.refuse(f"its {what} have the type {given}", code=code, hint=f"the standard requires {required}")
-    _check_length(rw, value, found, 1, what, code=code)
+    check_count(rw, value, what, code=code)
     return None if found is None else found.reshape(-1)
-
-
-def check_roi(rw: Rewriter, value: str) -> None:
-    """Refuse a roi that does not have a start and an end for every resized axis with code `bad-roi`."""
-    _check_length(rw, value, rw.constant_value(value), 2, "roi", code="bad-roi")
 
 
 def check_scales_or_sizes(rw: Rewriter, *, neither: bool, both: bool) -> None:
@@ -103,8 +100,8 @@ def check_scales_or_sizes(rw: Rewriter, *, neither: bool, both: bool) -> None:
 def check_resize(rw: Rewriter) -> None:
     """Refuse a Resize-11 or later with a mode, roi, scales or sizes that the standard does not allow."""
     check_choice(rw, "mode")
-    if rw.get("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" and rw.input(1):
-        check_roi(rw, rw.input(1))
+    if rw.get("coordinate_transformation_mode", "half_pixel") == CROP and rw.input(1):
+        check_count(rw, rw.input(1), "roi", code="bad-roi")
     no_scales, no_sizes = emptiness(rw, rw.input(2)), emptiness(rw, rw.input(3))
     both = no_scales is False and no_sizes is False
     check_scales_or_sizes(rw, neither=bool(no_scales and no_sizes), both=both)
@@ -112,17 +109,6 @@ def check_resize(rw: Rewriter) -> None:
         read_scales(rw, rw.input(2))
     elif no_sizes is False:
         read_sizes(rw, rw.input(3))
-
-
-def emptiness(rw: Rewriter, value: str) -> bool | None:
-    """Return whether a value has no element or is left out; None if that shows only at run time."""
-    if not value:
-        return True
-    constant = rw.constant_value(value)
-    shape = rw.shape(value) if constant is None else constant.shape
-    if shape is not None and 0 in shape:
-        return True
-    return None if shape is None or None in shape else False
 
 
 def is_from_converter(rw: Rewriter) -> bool:
@@ -140,19 +126,22 @@ def is_from_converter(rw: Rewriter) -> bool:
     return bool((roi[:half] == 0).all() and (roi[half:] == 1).all())
 
 
-def _check_length(
-    rw: Rewriter, value: str, known: npt.NDArray[Any] | None, each: int, what: str, *, code: str
-) -> None:
-    """Refuse a value that does not have `each` elements for every resized axis, if both counts are known."""
+def check_count(rw: Rewriter, value: str, what: str, *, code: str) -> None:
+    """Refuse scales, sizes or a roi of a wrong number of elements, if the right one is known, with this code.
+
+    One is required for every resized axis, of a roi a start and an end.
+    """
+    known = rw.constant_value(value)
     shape = rw.shape(value) if known is None else known.shape
     axes = rw.attribute("axes")
     rank = len(axes.ints) if axes is not None and axes.ints else rw.rank(rw.input(0))
     if shape is None or rank is None or None in shape:
         return
-    count = int(np.prod([size for size in shape if size is not None]))
+    count = math.prod(size for size in shape if size is not None)
+    each, have, one = (2, "has", "a start and an end") if what == "roi" else (1, "have", "one")
     if count != each * rank:
         rw.refuse(
-            f"its {what} {'has' if what == 'roi' else 'have'} {count_of(count, 'element')} for {rank} resized axes",
+            f"its {what} {have} {count_of(count, 'element')} for {rank} resized axes",
             code=code,
-            hint=f"{each * rank} are required: {'one' if each == 1 else 'a start and an end'} for every axis",
+            hint=f"{each * rank} are required: {one} for every axis",
         )

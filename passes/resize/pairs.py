@@ -1,4 +1,7 @@
-"""The two nodes that an adapter wrote for one nearest Resize-10: recognises them, and joins them again."""
+"""Upsample and Resize-10 as Resize-11 or 13: asymmetric coordinates said, and two nodes where one rounding does not do.
+
+What an adapter wrote two nodes from is recorded as a fact, by which later passes find the two and join them again.
+"""
 
 from __future__ import annotations
 
@@ -7,83 +10,167 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import onnx
+from onnx import TensorProto
 
-from onnx_migrate.analysis.known_values import Producers
-from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.resize import may_keep_all_lengths
 
-from .node_context import ResizeNode
-from .origin import ResizeOrigin
+from .forms import leave_out
 
-__all__ = ["ResizePair", "join_pair", "pair_of"]
+__all__ = [
+    "ResizeOrigin",
+    "join_pair",
+    "prevent_copy",
+    "split_at_run_time",
+    "split_by_constants",
+    "write_asymmetric",
+]
+
+Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class ResizePair:
-    """The nodes that a nearest Resize-10 became whose scales shrink and grow, and what it read."""
+class ResizeOrigin:
+    """A fact of a node that an adapter rewrote, in the log under the node's first output.
 
-    nodes: tuple[onnx.NodeProto, ...]
-    """From the last to the first: Gather and Unsqueeze (see `prevent_copy`), if any, around the two Resizes."""
-    data: str
-    scales: str | npt.NDArray[np.float32]
-    """The scales of the Resize-10, or their name, if they are computed at run time."""
+    Passes that undo part of what it says record the fact anew.
+    """
+
+    version: int
+    """The version of the operator (Upsample-9, Resize-10 or 11) that the adapter started from."""
+    name: str
+    """The node's name, "" if it has none."""
+    split: tuple[str, ...] = ()
+    """If it became a nearest Resize that shrinks and one that grows, around which may be an Unsqueeze and a Gather (see
+    `prevent_copy`): the outputs of all these nodes but the last, from the last to the first."""
+    split_scales: str | tuple[float, ...] = ""
+    """The scales that it had then, or their name, if they are computed at run time."""
+    written_by_converter: bool = False
+    """Whether onnx's version converter had made it of an older Resize, and lost its coordinates."""
+    unchecked: bool = False
+    """Whether the adapter could not compare the number of its scales with the rank of its input."""
+
+    @property
+    def is_before_11(self) -> bool:
+        """Whether it had no coordinate_transformation_mode, so that its coordinates were asymmetric."""
+        return self.version < 11
+
+    @property
+    def scales(self) -> str | Floats:
+        """The scales of a node that was split, or their name."""
+        given = self.split_scales
+        return given if isinstance(given, str) else np.array(given, np.float32)
 
 
-def pair_of(node: ResizeNode) -> ResizePair | None:
-    """Return the pair that the adapter wrote for one node, if `node` is its last one."""
-    if node.origin is None or not node.origin.split_in_two:
-        return None  # two in a row may be the model's own
-    return _find_pair(node.rw.scope, node.producers, node.rw.node)
+def write_asymmetric(rw: Rewriter, scales: str, nearest_mode: str) -> None:
+    """Write `rw.node` as one Resize-11 or, if the target allows it, a Resize-13 without roi.
+
+    `scales` is the name of the scales; `nearest_mode` is used in mode nearest only.
+    """
+    rw.set("coordinate_transformation_mode", "asymmetric")
+    if rw.get("mode", "nearest") == "nearest":
+        rw.set("nearest_mode", nearest_mode)
+    roi = _unread_roi(rw)
+    rw.set_input(2, scales)
+    rw.set_input(1, roi)
+    rw.note("asymmetric coordinates are written out, because the default is half_pixel from opset 11 on")
 
 
-def join_pair(rw: Rewriter, pair: ResizePair, origin: ResizeOrigin, nearest_mode: str) -> None:
-    """Make the last node of a pair the one Resize that it came from, with this nearest_mode; drop the other nodes."""
-    roi = pair.nodes[-1].input[1]
-    rw.drop(*(attribute.name for attribute in list(rw.node.attribute)))
-    rw.rename("Resize")
+def split_by_constants(rw: Rewriter, origin: ResizeOrigin, scales: Floats) -> None:
+    """Write a nearest Resize-10 as one node that shrinks (ceil) and one that grows (floor)."""
+    one = np.float32(1)
+    grow = np.maximum(scales, one)
+    guarded = may_keep_all_lengths(grow)
+    shrink = rw.constant(np.minimum(scales, one), "shrink")
+    if guarded:
+        grow = np.concatenate([np.array([2], np.float32), grow])
+    split = _write_two(rw, shrink, rw.constant(grow, "grow"), guarded)
+    rw.record_fact(replace(origin, split=split, split_scales=tuple(scales.tolist())))
+    rw.note(
+        "one node shrinks (rounding up) and one grows (rounding down), because a node has one nearest_mode"
+    )
+
+
+def split_at_run_time(rw: Rewriter, origin: ResizeOrigin) -> None:
+    """Write a nearest Resize-10 as two nodes whose scales are computed from its scales at run time.
+
+    The axis in front doubles only if another axis shrinks: otherwise Resize-10 copied its input where the growing node
+    does, and that must stay so.
+    """
+    _unread_roi(rw)
+    scales = rw.input(1)
+    one = rw.constant(np.ones(1, np.float32), "one")
+    shrink = rw.before("Min", [scales, one], hint="shrink")
+    grow = rw.before("Max", [scales, one], hint="grow")
+    smallest = rw.before("ReduceMin", [scales], hint="smallest", keepdims=1)
+    shrinks = rw.before("Less", [smallest, one], hint="shrinks")
+    extra = rw.before("Cast", [shrinks], hint="extra", to=TensorProto.FLOAT)
+    guard = rw.before("Add", [extra, one], hint="guard")
+    split = _write_two(rw, shrink, rw.before("Concat", [guard, grow], hint="guarded", axis=0), True)
+    rw.record_fact(replace(origin, split=split, split_scales=scales))
+    rw.note(
+        "its scales are computed at run time, so one node shrinks (rounding up) and one grows (rounding down)"
+    )
+
+
+def prevent_copy(rw: Rewriter) -> None:
+    """Add an axis in front of the input, by which scales or sizes are already longer, and take its first slice.
+
+    ONNX Runtime copies the input of a Resize that changes no length; the axis in front, of length 1, is doubled.
+    """
+    value = rw.node.input[0]
+    if rw.version >= 13:
+        axes = rw.constant(np.zeros(1, np.int64), "axes")
+        rw.node.input[0] = rw.before("Unsqueeze", [value, axes], hint="guarded_input")
+    else:
+        rw.node.input[0] = rw.before("Unsqueeze", [value], hint="guarded_input", axes=[0])
+    output = rw.node.output[0]
+    doubled = rw.detach_output(0, "doubled")
+    rw.after("Gather", [doubled, rw.constant(np.array(0, np.int64), "first")], [output], axis=0)
+
+
+def _write_two(rw: Rewriter, shrink: str, grow: str, guarded: bool) -> tuple[str, ...]:
+    """Write the node that grows behind a new one that shrinks, each with the name of its scales.
+
+    Returns the outputs of the nodes that are written, but for the last, from the last to the first.
+    """
+    roi = _unread_roi(rw)
+    small = rw.before(
+        "Resize",
+        [rw.node.input[0], roi, shrink],
+        hint="small",
+        mode="nearest",
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="ceil",
+    )
+    rw.node.input[0] = small
+    write_asymmetric(rw, grow, "floor")
+    if not guarded:
+        return (small,)
+    prevent_copy(rw)
+    return rw.node.output[0], rw.node.input[0], small
+
+
+def _unread_roi(rw: Rewriter) -> str:
+    """Return the value of a roi that no mode reads, in the newest form that the target allows."""
+    rw.version = 13 if rw.target >= 13 else 11
+    return leave_out(rw, "roi")
+
+
+def join_pair(rw: Rewriter, small: onnx.NodeProto, origin: ResizeOrigin, nearest_mode: str) -> None:
+    """Make the last node of a pair the one Resize that it came from, with this nearest_mode; drop the other nodes.
+
+    `small` is the one that shrinks.
+    """
+    scales = origin.scales if isinstance(origin.scales, str) else rw.constant(origin.scales, "scales")
+    rw.become(
+        "Resize",
+        [*small.input[:2], scales],
+        mode="nearest",
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode=nearest_mode,
+    )
     rw.node.name = origin.name
     rw.where = replace(rw.where, node=origin.name or rw.first_output)
-    rw.record_fact(replace(origin, split_in_two=False))
-    scales = pair.scales if isinstance(pair.scales, str) else rw.constant(pair.scales, "scales")
-    del rw.node.input[:]
-    rw.node.input.extend([pair.data, roi, scales])
-    rw.set("coordinate_transformation_mode", "asymmetric")
-    rw.set("mode", "nearest")
-    rw.set("nearest_mode", nearest_mode)
-    rw.supersede(*(output for node in pair.nodes[1:] for output in node.output))
-
-
-def _find_pair(scope: Scope, producers: Producers, last: onnx.NodeProto) -> ResizePair | None:
-    """Follow the first inputs upwards from `last`, the growing Resize or the Gather behind it."""
-    nodes = [last]
-    if last.op_type == "Gather":
-        _append(nodes, producers.find(scope, last.input[0]))
-    grow = nodes[-1]
-    if grow.op_type != "Resize" or _text(grow, "nearest_mode") != "floor":
-        return None
-    guarded = len(nodes) == 2
-    if guarded:
-        _append(nodes, producers.find(scope, grow.input[0]))
-        if nodes[-1].op_type != "Unsqueeze":
-            return None
-    small = producers.find(scope, nodes[-1].input[0])
-    if small is None or small.op_type != "Resize" or _text(small, "nearest_mode") != "ceil":
-        return None
-    nodes.append(small)
-    shrink, growth = scope.constant(small.input[2]), scope.constant(grow.input[2])
-    if shrink is not None and growth is not None:
-        # On each axis one of the two scales is 1, so the product is the original scale.
-        return ResizePair(tuple(nodes), small.input[0], shrink * growth[1 if guarded else 0 :])
-    least = producers.find(scope, small.input[2])
-    if least is None or least.op_type != "Min":
-        return None
-    return ResizePair(tuple(nodes), small.input[0], least.input[0])
-
-
-def _append(nodes: list[onnx.NodeProto], node: onnx.NodeProto | None) -> None:
-    if node is not None:
-        nodes.append(node)
-
-
-def _text(node: onnx.NodeProto, name: str) -> str:
-    return next((attribute.s.decode() for attribute in node.attribute if attribute.name == name), "")
+    rw.record_fact(replace(origin, split=(), split_scales=""))
+    rw.supersede(*origin.split)

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.objections import Objection, objections_by_trial
 from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.resize import lengths_agree_always, sizes_are_lengths
 
-from .inputs import check_resize, emptiness
-from .intent.exporter_intent import is_converted
-from .node_context import ResizeNode
-from .origin import ResizeOrigin
-from .pairs import join_pair, pair_of
-from .resize_nodes import ResizeTraversal, resizes
-from .scales_and_sizes import any_length_differs, scales_to_sizes, sizes_to_scales
+from .forms import any_length_differs, scales_to_sizes, sizes_to_scales
+from .inputs import check_count, check_resize
+from .pairs import ResizeOrigin, join_pair
+from .resize_intent import is_converted
+from .spec import emptiness, policy_of
+from .traversal import ResizeNode, ResizeTraversal, resizes
 
 __all__ = ["ResizeForm"]
 
@@ -44,9 +46,20 @@ class ResizeForm(Pass):
 
     name: ClassVar[str] = "resize_form"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
+    operators: ClassVar[frozenset[str]] = frozenset({"Resize", "Upsample"})
     form: Form = "auto"
     dynamic: DynamicAxes | None = field(default=None)
     """The axes that a later pass makes dynamic."""
+
+    def preferences(self, model: Model) -> tuple[Objection, ...]:
+        """Return that runtimes take a Resize by the form that is chosen, at the first that would be written in it."""
+        opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
+        found = objections_by_trial(self, model) if self.form != "auto" and opset >= 11 else ()
+        return tuple(replace(item, reason=f"takes Resize by {self.form}") for item in found[:1])
+
+    def for_dims(self, plan: DimPlan) -> Pass:
+        """Return the pass that knows these dims to be dynamic."""
+        return replace(self, dynamic=plan.texts())
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Rewrite the Resizes of `model`, which is edited and returned."""
@@ -75,7 +88,7 @@ class _Rewrite:
         if any(len(node.input) > 1 and node.input[1] for node in nodes):
             return True
         origins = self.traversal.log.facts_of(ResizeOrigin)
-        return any(origin.split_in_two or origin.written_by_converter for origin in origins)
+        return any(origin.split or origin.written_by_converter for origin in origins)
 
     def may_choose_form(self, nodes: Sequence[onnx.NodeProto]) -> bool:
         """Return whether `choose_form` may change or refuse a node.
@@ -106,16 +119,16 @@ class _Rewrite:
         Warns of a node that onnx's version converter wrote.
         """
         rw = node.rw
-        pair = pair_of(node)
-        if pair is None or node.origin is None:
+        small, origin = node.shrinking, node.origin
+        if small is None or origin is None:
             if rw.node.op_type == "Resize" and is_converted(node):
                 self._warn_of_converter(node)
             return
-        scales = node.known.value(pair.scales) if isinstance(pair.scales, str) else pair.scales
+        scales = node.value(origin.scales) if isinstance(origin.scales, str) else origin.scales
         if scales is None or (bool((scales < 1).any()) and bool((scales > 1).any())):
             return
         rw.note("its scales follow from known shapes, and not both shrink and grow: one node is enough")
-        join_pair(rw, pair, node.origin, "floor" if bool((scales >= 1).all()) else "ceil")
+        join_pair(rw, small, origin, "floor" if bool((scales >= 1).all()) else "ceil")
 
     def _warn_of_converter(self, node: ResizeNode) -> None:
         message = (
@@ -142,17 +155,17 @@ class _Rewrite:
         scales, sizes = _as_constant(node, 2), _as_constant(node, 3)
         if self.form == "auto" and (scales is None or lengths_agree_always(scales)):
             return
-        shape = node.shape
-        if shape is None:
+        spec = node.spec()
+        if spec is None or rw.rank(rw.input(0)) is None:
             return
         if scales is not None and not rw.input(3):
-            differs = any_length_differs(rw, scales, shape)
+            differs = any_length_differs(spec)
             if differs and self.form == "scales":
                 self._report(node, "the chosen form is scales", "sizes", differs)
             elif differs or self.form == "sizes":
-                self._report(node, scales_to_sizes(rw, scales, shape), "sizes", differs)
+                self._report(node, scales_to_sizes(rw, spec), "sizes", differs)
         elif sizes is not None and self.form == "scales":
-            self._report(node, sizes_to_scales(rw, sizes, shape), "scales", False)
+            self._report(node, sizes_to_scales(rw, spec), "scales", False)
 
     def _report(self, node: ResizeNode, obstacle: str | None, form: str, differs: bool) -> None:
         """Report that a node is written by `form`, or the obstacle; `differs`: onnx infers another length."""
@@ -175,9 +188,9 @@ def _count_axes_from_the_front(node: ResizeNode) -> None:
     and the result must compute what the original computes.
     """
     axes = node.rw.get("axes", [])
-    if not sizes_are_lengths(node.rw.get("keep_aspect_ratio_policy", "stretch")):
+    if not sizes_are_lengths(policy_of(node.rw)):
         return
-    rank = len(node.shape or ())
+    rank = node.rw.rank(node.rw.input(0)) or 0
     if any(axis < 0 for axis in axes) and all(-rank <= axis < rank for axis in axes):
         node.rw.set("axes", [axis % rank for axis in axes])
         node.rw.note("its axes are counted from the front, since ONNX Runtime before 1.27 needs that")
@@ -189,11 +202,12 @@ def _as_constant(node: ResizeNode, index: int) -> np.ndarray[Any, Any] | None:
     name = rw.input(index)
     if not name:
         return None
-    value = rw.constant_value(name)
-    if value is None:
-        value = node.known.value(name)
-        if value is not None and value.size:
-            what = "scales" if index == 2 else "sizes"
-            rw.set_input(index, rw.constant(value, what))
-            rw.note(f"its {what} follow from known shapes, so they became a constant")
-    return value if value is not None and value.size else None
+    value = node.value(name)
+    if value is None or not value.size:
+        return None
+    if rw.constant_value(name) is None:
+        what, code = ("scales", "bad-scales") if index == 2 else ("sizes", "bad-sizes")
+        rw.set_input(index, rw.constant(value, what))
+        check_count(rw, rw.input(index), what, code=code)
+        rw.note(f"its {what} follow from known shapes, so they became a constant")
+    return value

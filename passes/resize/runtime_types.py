@@ -15,18 +15,16 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from onnx_migrate.analysis.known_values import KnownValues, Producers
+from onnx_migrate.analysis.onnx_inference import skeleton
 from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.analysis.shapes import dims_of
-from onnx_migrate.analysis.skeleton import skeleton
+from onnx_migrate.analysis.value_facts import Producers, ValueFacts
 from onnx_migrate.analysis.value_types import TypeTable, ValueType
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.graphs import BodyKey, FunctionKey, called, function_key, nested_bodies
 from onnx_migrate.model.model import Model
-from onnx_migrate.spec.resize import lengths_agree_always, lengths_differ, run_length
+from onnx_migrate.spec.resize import lengths_agree_always, lengths_differ, resized_axes, run_length
 from onnx_migrate.spec.schema import is_onnx
-
-from .node_context import axes_of
 
 __all__ = [
     "RunTimeTypes",
@@ -81,11 +79,11 @@ def run_time_types(model: Model, plan: DimPlan) -> TypeTable | None:
     resizes = list(_resizes(model, copy, types))
     for _ in range(_ROUNDS):
         changed = False
-        known: dict[int, KnownValues] = {}
+        known: dict[int, ValueFacts] = {}
         producers = Producers()
         for resize in resizes:
             resize.scope.types = types
-            at = known.setdefault(id(resize.scope.body), KnownValues(resize.scope, producers))
+            at = known.setdefault(id(resize.scope.body), ValueFacts(resize.scope, producers))
             try:
                 changed |= _give_sizes(resize, at) if resize.by_sizes else _correct(resize, at)
             except _UnsettledError:
@@ -131,7 +129,7 @@ def _in_body(top: Scope, top_copy: onnx.GraphProto | onnx.FunctionProto) -> Iter
                 yield _ResizeCopy(node, other, copy, scope)
 
 
-def _correct(resize: _ResizeCopy, known: KnownValues) -> bool:
+def _correct(resize: _ResizeCopy, known: ValueFacts) -> bool:
     """Set the copy's scales so that onnx infers the lengths that run; return whether they changed."""
     name = resize.node.input[2]
     scales = known.value(name)
@@ -142,7 +140,9 @@ def _correct(resize: _ResizeCopy, known: KnownValues) -> bool:
         _require_known(shape)
     if shape is None:
         return False
-    axes = axes_of(resize.node, len(shape))
+    axes = resized_axes(
+        next((item.ints for item in resize.node.attribute if item.name == "axes"), ()), len(shape)
+    )
     if scales.shape != (len(axes),):
         return False
     corrected = [
@@ -166,7 +166,7 @@ def _correct(resize: _ResizeCopy, known: KnownValues) -> bool:
     return True
 
 
-def _give_sizes(resize: _ResizeCopy, known: KnownValues) -> bool:
+def _give_sizes(resize: _ResizeCopy, known: ValueFacts) -> bool:
     """Give the copy sizes that are known and that onnx's inference does not follow, once; return whether it did."""
     name = resize.node.input[3]
     sizes = known.value(name)

@@ -11,11 +11,12 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate import files, isolate
-from onnx_migrate.analysis.inference.given_up import cannot_propagate
+from onnx_migrate.analysis.onnx_inference import cannot_propagate
 from onnx_migrate.analysis.running_cost import why_not_run
+from onnx_migrate.analysis.shapes import dims_of, inferred_outputs
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.errors import PassError
+from onnx_migrate.errors import CannotMigrate, PassError
 from onnx_migrate.isolate.endings import what_helps
 from onnx_migrate.isolate.temporary import TemporaryFolder
 from onnx_migrate.model.graphs import initializer_names, initializer_types, producers
@@ -26,11 +27,11 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.spec.opsets import onnx_opset
 
+from ..declared_shapes import DeclaredShapes
 from .hidden_weights import hide, restore, share_payloads
-from .uncovered_shapes import mend_declarations
 from .values_needed import Choice, divide
 
-__all__ = ["Simplify"]
+__all__ = ["Simplify", "mend_declarations"]
 
 _FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
@@ -121,7 +122,7 @@ class Simplify(Pass):
         size = _bytes_on_disk(source)
         allowed = int((size + hidden) * 1.1) + self.budget
         ending = isolate.run(
-            "onnx_migrate.passes.simplify.onnxsim_child:simplify_file",
+            "onnx_migrate.passes.onnxsim_child:simplify_file",
             str(source),
             str(result),
             allowed - hidden,
@@ -241,3 +242,37 @@ def _put_in_order(graph: onnx.GraphProto, before: onnx.GraphProto) -> None:
     del graph.node[:], graph.value_info[:]
     graph.node.extend(nodes)
     graph.value_info.extend(values)
+
+
+def mend_declarations(model: Model, before: onnx.ModelProto, log: ChangeLog, step: str) -> None:
+    """Correct the declarations that contradict the simplified graph, in place; the notes bear the name of the step.
+
+    The shape of an If with two branches of other ranks is unknown, so a wrong declaration of its output shows only
+    once one branch has taken its place. Raises PassError, code `not-simplified`, where one cannot be corrected that did
+    not show `before`.
+    """
+    found = ChangeLog()
+    DeclaredShapes().run(model, found)
+    for note in found.notes:
+        if note.code in ("output-dims", "value-info"):
+            log.note(step, note.code, note.message, subject=note.subject, severity=note.severity)
+    wrong = _contradiction(model.proto)
+    if wrong and not _contradiction(before):
+        raise PassError(
+            f"the simplified model contradicts itself: {wrong}",
+            code="not-simplified",
+            hint="a branch that was folded had hidden it; correct the declaration, or leave simplify out",
+        )
+
+
+def _contradiction(proto: onnx.ModelProto) -> str:
+    """Return what onnx's inference complains of, or which output has another rank than inferred; "" if nothing."""
+    try:
+        inferred = inferred_outputs(proto)
+    except CannotMigrate as error:
+        return error.reason
+    for value in proto.graph.output:
+        declared, dims = dims_of(value), inferred.get(value.name)
+        if declared is not None and dims is not None and len(declared) != len(dims):
+            return f"output {value.name!r} is declared with {len(declared)} dims and has {len(dims)}"
+    return ""

@@ -16,9 +16,9 @@ from onnx_migrate.engine.steps.lower import Lower
 from onnx_migrate.engine.steps.lower_model import body_opsets
 from onnx_migrate.engine.steps.node_steps import node_name
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes, called
 from onnx_migrate.model.model import Model
-from onnx_migrate.plural import count_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver

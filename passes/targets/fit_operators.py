@@ -8,7 +8,6 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.analysis.scope import scopes
-from onnx_migrate.engine.inlining import inline_functions
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.objections import Objection, counted
 from onnx_migrate.engine.pass_infra import Pass, register_pass
@@ -19,6 +18,7 @@ from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.spec.schema import is_onnx, signature_at
 from onnx_migrate.spec.targets import Targets
 

@@ -19,10 +19,9 @@ from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.targets import Target, Targets
 
 from ..ir_version import lower_ir
-from ..resize.all_axes import name_all_axes
-from ..resize.node_context import ResizeNode
-from ..resize.resize_nodes import ResizeTraversal, resizes
-from .faults import faulty_nodes
+from ..resize.forms import name_all_axes
+from ..resize.traversal import ResizeNode, ResizeTraversal, resizes
+from .runtime_faults import faulty_nodes
 
 __all__ = ["RuntimeLimits"]
 
@@ -160,7 +159,7 @@ class RuntimeLimits(Pass):
     def _name_all_axes(self, traversal: ResizeTraversal, node: ResizeNode) -> None:
         rw = node.rw
         if rw.node.op_type == "Resize" and rw.attribute("axes") is not None:
-            kept = name_all_axes(rw, node.shape)
+            kept = name_all_axes(rw)
             without = ", ".join(str(target) for target in self.targets if not target.row.resize_axes)
             does = "does" if sum(not target.row.resize_axes for target in self.targets) == 1 else "do"
             if kept is None:

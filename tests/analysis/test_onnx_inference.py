@@ -1,16 +1,31 @@
-"""Shape inference: what it finds, and that long vectors cost nothing."""
+"""Inference of whole models: long vectors, fragile operators, skeletons, and what was given up."""
 
 from __future__ import annotations
 
 import itertools
 import time
 
+import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.analysis.onnx_inference import LONG, InferenceError, infer_shapes
+from onnx_migrate.analysis.onnx_inference import (
+    LONG,
+    InferenceError,
+    cannot_infer,
+    cannot_propagate,
+    give_up,
+    infer_shapes,
+    remembering,
+    skeleton,
+)
+from onnx_migrate.isolate import OutOfMemory
 from onnx_migrate.model.tensors import mark_external
+from onnx_migrate.model.weights import INLINE_LIMIT
+from tests.harness import model
+from tests.hostile import growth
+from tests.support.versions import ONNX
 
 
 def net(length: int, count: int = 1, *, listed: bool = False) -> onnx.ModelProto:
@@ -140,3 +155,73 @@ def test_steps_of_a_slice_are_known_whether_or_not_the_inputs_list_them(ir: int,
     found = infer_shapes(model)
     assert found.graph.input == model.graph.input
     assert dims(found.graph.output[0]) == [1, 4]
+
+
+TEXT = """<ir_version: 8, opset_import: ["": 17]>
+g (float[1,5000] x) => (y) <int64[2] shape = {50, -1}> { a = Add(x, big) k = Constant() b = Add(a, k) y = Reshape(b, shape) }"""
+
+
+def test_large_data_is_left_out_wherever_it_is_and_types_are_inferred_all_the_same() -> None:
+    source = model(TEXT)
+    big = numpy_helper.from_array(np.ones((1, 5000), np.float32), "big")
+    source.graph.initializer.append(big)
+    source.graph.node[1].attribute.append(helper.make_attribute("value", big))
+    before = source.SerializeToString()
+
+    copy = skeleton(source)
+
+    assert source.SerializeToString() == before
+    assert copy.ByteSize() < INLINE_LIMIT
+    assert not copy.graph.initializer[1].raw_data
+    assert not copy.graph.node[1].attribute[0].t.raw_data
+    inferred = onnx.shape_inference.infer_shapes(copy, data_prop=True).graph.output[0]
+    assert [dim.dim_value for dim in inferred.type.tensor_type.shape.dim] == [50, 100]
+
+
+def test_data_up_to_the_limit_stays() -> None:
+    source = model(TEXT)
+    source.graph.initializer.append(numpy_helper.from_array(np.ones(INLINE_LIMIT, np.int8), "big"))
+
+    assert len(skeleton(source).graph.initializer[1].raw_data) == INLINE_LIMIT
+
+
+NO_ROOM = OutOfMemory(1 << 30)
+
+
+def test_nothing_is_remembered_outside_a_block() -> None:
+    give_up(NO_ROOM, propagate=True)
+    assert not cannot_propagate()
+    with remembering() as found:
+        assert not found.reasons
+
+
+def test_a_block_inside_another_adds_to_it() -> None:
+    with remembering() as outer, remembering() as inner:
+        give_up(NO_ROOM, propagate=True)
+        assert cannot_propagate()
+        assert not cannot_infer()
+        give_up(NO_ROOM, propagate=False)
+        assert "out of memory (limit 1.0 GB)" in cannot_infer()
+        assert outer is inner
+        assert len(outer.reasons) == 2
+    assert not cannot_propagate()
+    assert not cannot_infer()
+
+
+def test_inference_is_not_tried_again() -> None:
+    model = onnx.ModelProto(ir_version=8)
+    with remembering():
+        give_up(NO_ROOM, propagate=False)
+        with pytest.raises(InferenceError, match="given up: out of memory"):
+            infer_shapes(model)
+
+
+def test_shapes_are_inferred_without_propagation_where_that_takes_too_much() -> None:
+    with remembering() as found:
+        inferred = infer_shapes(growth.doubled_tensors())
+    if ONNX < (1, 18):
+        pytest.skip("onnx 1.16 and 1.17 stop at such a length")
+    sizes = {value.name: value.type.tensor_type.shape.dim[0].dim_value for value in inferred.graph.value_info}
+    assert sizes["d38"] == 2**40
+    assert len(found.reasons) == 1
+    assert "data propagation was given up: out of memory" in found.reasons[0]

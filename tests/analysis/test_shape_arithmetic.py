@@ -11,7 +11,7 @@ import onnxruntime as ort
 import pytest
 from onnx import helper
 
-from onnx_migrate.analysis.shape_arithmetic import ELEMENTWISE, LARGEST, MOVEMENT, compute
+from onnx_migrate.analysis.shape_arithmetic import ELEMENTWISE, LARGEST, MOVEMENT, attributes_of, compute
 
 F = np.float32
 INTS = np.array([7, -7, 4, 0], np.int64)
@@ -206,3 +206,10 @@ def test_invalid_and_large_nodes_have_no_value(
 @pytest.mark.parametrize("operator", ["ConstantOfShape", "Expand", "Range"])
 def test_a_node_without_inputs_has_no_value(operator: str) -> None:
     assert compute(operator, {}, []) is None
+
+
+def test_graphs_and_references_to_a_functions_attributes_are_left_out() -> None:
+    node = helper.make_node("Softmax", ["x"], ["y"], axis=2, body=onnx.GraphProto())
+    node.attribute.append(onnx.AttributeProto(name="mode", ref_attr_name="outer"))
+
+    assert attributes_of(node) == {"axis": 2}

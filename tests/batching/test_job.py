@@ -3,6 +3,8 @@ from __future__ import annotations
 import pickle
 
 from onnx_migrate.batching.job import FAILED, MIGRATED, REFUSED, UNCHANGED, Job, Outcome, Summary
+from onnx_migrate.errors import LoadError, MigrateError
+from onnx_migrate.report.failure import Failure
 
 
 def outcome(kind: str, code: str = "", *, cached: bool = False) -> Outcome:
@@ -37,14 +39,20 @@ def test_all_is_well_only_when_every_model_was_tried() -> None:
 
 
 def test_a_line_of_an_outcome_counts_above_its_report() -> None:
-    line = Outcome("a", "b", MIGRATED, report={"model": "temporary", "outcome": "?", "notes": []}).as_dict()
+    failure = Failure.of("temporary", LoadError("no model"))
+    line = Outcome("a", "b", MIGRATED, report=failure).as_dict()
     assert (line["kind"], line["model"], line["output"], line["outcome"], line["notes"]) == (
         "model", "a", "b", "migrated", [],
     )  # fmt: skip
+    assert "error" not in Outcome("a", "b", MIGRATED, cached=True).as_dict()
 
 
 def test_jobs_and_outcomes_cross_processes() -> None:
-    for item in (Job("a", None, {"opset": 17}), outcome(FAILED, "crashed")):
+    class Own(MigrateError):
+        """An error of a user's own pass, which cannot be pickled."""
+
+    failed = Outcome("a", None, FAILED, report=Failure.of("a", Own("no")))
+    for item in (Job("a", None, {"opset": 17}), outcome(FAILED, "crashed"), failed):
         assert pickle.loads(pickle.dumps(item)) == item
 
 

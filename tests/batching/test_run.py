@@ -18,6 +18,7 @@ import pytest
 import onnx_migrate
 from onnx_migrate.batching import Job, Outcome, Summary
 from onnx_migrate.batching.run import Watcher
+from onnx_migrate.report import Report
 from tests.cli.running import SMALL, large, snapshot
 from tests.support.paths import ROOT
 
@@ -148,7 +149,9 @@ def test_a_crash_of_the_simplifier_is_as_in_the_single_command(
     summary = onnx_migrate.batch(["in/small.onnx"], "out", jobs=1, watcher=seen, verify=False)
 
     assert summary.ok
-    assert [note["code"] for note in seen.outcomes["small"].report["notes"]][-1] == "left-out"
+    report = seen.outcomes["small"].report
+    assert isinstance(report, Report)
+    assert [note.code for note in report.notes][-1] == "left-out"
 
 
 def test_fail_fast_stops(models: Path, tmp_path: Path) -> None:

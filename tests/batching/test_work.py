@@ -21,6 +21,7 @@ import onnx_migrate
 from onnx_migrate.batching import Job
 from onnx_migrate.batching.work import run_job
 from onnx_migrate.errors import UsageError
+from onnx_migrate.report import Report
 from tests.cli.running import SMALL, large, snapshot
 
 QUICK = {"simplify": False, "verify": False}
@@ -138,7 +139,8 @@ def test_the_report_has_the_sizes_of_the_files(name: str, how: dict[str, bool]) 
     after = size(folder, f"{name}.onnx", f"{name}.onnx.data")
 
     kept = name == "large" and folder == "in"  # the weights stay where they are, so that less is written
-    assert ended.report["file_bytes"] == (None if kept else {"before": before, "after": after})
+    assert isinstance(ended.report, Report)
+    assert ended.report.file_bytes == (None if kept else (before, after))
 
 
 def test_resume_is_refused_where_there_can_be_no_journal(store: Any) -> None:

@@ -17,6 +17,9 @@ import pytest
 from onnx_migrate import __version__
 from onnx_migrate.cli.app import run
 from tests.cli.running import FAST, Ended, Run, leftovers, snapshot
+from tests.support.processes import Start
+
+pytestmark = pytest.mark.cold
 
 HELP_SECONDS = 0.3
 """Longest CPU time of `--help` on an idle machine."""
@@ -174,12 +177,17 @@ def wait_for(condition: object, seconds: float = 60.0) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("where", ["wait", "pass_by"], ids=["in a pass", "in a child process"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_leaves_no_files_and_no_processes(
-    folder: Path, command: list[str], environment: dict[str, str], number: int, code: int, where: str
+    folder: Path,
+    command: list[str],
+    environment: dict[str, str],
+    start: Start,
+    number: int,
+    code: int,
+    where: str,
 ) -> None:
     (folder / "own.py").write_text(PASSES, encoding="utf-8")
     (folder / "out.onnx").write_bytes(b"as it was")
@@ -187,7 +195,7 @@ def test_a_signal_leaves_no_files_and_no_processes(
     path = environment["PYTHONPATH"]
     if where == "pass_by":
         path = f"{never_ready(folder.parent)}:{path}"  # or the command might be done before the signal comes
-    child = subprocess.Popen(
+    child = start(
         [*command, "small.onnx", "out.onnx", "--pass", f"own:{where}"],
         cwd=folder,
         env={**environment, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -220,11 +228,11 @@ def test_a_signal_leaves_no_files_and_no_processes(
     ids=["migrate", "batch"],
 )
 def test_a_background_job_ignores_ctrl_c_and_is_terminated_with_its_workers(
-    folder: Path, command: list[str], environment: dict[str, str], args: list[str]
+    folder: Path, command: list[str], environment: dict[str, str], start: Start, args: list[str]
 ) -> None:
     (folder / "own.py").write_text(PASSES, encoding="utf-8")
     path = f"{never_ready(folder.parent)}:{environment['PYTHONPATH']}"
-    child = subprocess.Popen(
+    child = start(
         [*command, *args, "--pass", "own:pass_by"],
         cwd=folder,
         env={**environment, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -251,7 +259,6 @@ sys.stderr.flush()
 """
 
 
-@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal masks there")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_signals_are_blocked_while_native_modules_load(

@@ -20,7 +20,7 @@ from onnx_migrate.model.legality import check_legal
 from onnx_migrate.spec.opsets import onnx_opset
 from onnx_migrate.spec.schema import is_onnx, schema_violation, signature_at
 from tests.conformance.cases import Case
-from tests.harness import ORT_NEWEST, make_variant
+from tests.harness import ORT_NEWEST, make_variant, right_anywhere
 
 __all__ = ["SETTINGS", "TOOLS", "VARIANTS", "Outcome", "fault", "judge", "ready", "run"]
 
@@ -185,7 +185,9 @@ def _in_runtime(model: onnx.ModelProto, values: Sequence[Values]) -> list[list[A
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(
+        right_anywhere(model).SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
     return [list(session.run(None, dict(fed))) for fed, _ in values]
 
 

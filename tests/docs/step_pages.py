@@ -36,7 +36,7 @@ def adapters_section(ordered: Iterable[StepT], way: Callable[[StepT], str]) -> s
     for own in by_adapter(ordered):
         first = own[0]
         names = ", ".join(f"{operator_of(step)} {way(step)}" for step in own)
-        file = inspect.getfile(first.adapt).rpartition("/")[2] if first.adapt else ""
+        file = inspect.getfile(inspect.unwrap(first.adapt)).rpartition("/")[2] if first.adapt else ""
         parts.append(f"### {first.code}\n\n{names}; {first.exactness.value}; {file}\n\n{first.doc}\n")
     return "\n".join(parts)
 

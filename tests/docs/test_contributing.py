@@ -14,6 +14,9 @@ import pytest
 from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine import pass_infra
 from onnx_migrate.engine.pass_infra import Pass
+from onnx_migrate.engine.steps import lower
+from onnx_migrate.engine.steps.formula import Op, Value, _adapter, _formula
+from onnx_migrate.engine.steps.lowering_registry import Lowering
 from onnx_migrate.engine.steps.registry import Adapter
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.graphs import all_nodes
@@ -22,6 +25,7 @@ from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import check, lift, model, run, same
+from tests.lowering import check_down
 from tests.support.paths import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -56,6 +60,20 @@ def test_the_adapter_of_the_guide_keeps_the_numbers() -> None:
     proto.opset_import[0].version = 13
     onnx.checker.check_model(proto)
     same(expected, run(proto, feeds), "the guide's adapter")
+
+
+def test_the_formula_of_the_guide_keeps_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def formula(operator: str, *, since: int) -> Any:
+        assert (operator, since) == ("HardSwish", 14)
+        return lambda function: function
+
+    names = execute(block("@formula"), formula=formula, Op=Op, Value=Value)
+    adapt = _adapter(_formula("", "HardSwish", 14, names["hard_swish"], without=False))
+    step = Lowering("", "HardSwish", 14, adapt, reason="the guide's")
+    monkeypatch.setattr(lower, "lowering_from", lambda *key: step)
+    check_down(
+        '<ir_version: 7, opset_import: ["": 14]> g (float[2,3] x) => (float[2,3] y) { y = HardSwish (x) }'
+    )
 
 
 def test_the_tests_of_the_guide_pass() -> None:

@@ -8,8 +8,9 @@ import onnx
 import pytest
 
 from onnx_migrate.engine.pass_infra import as_pass, make_pass
-from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
+from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import UsageError
+from onnx_migrate.options import default_pipeline
 from tests.engine.passes import Own, double_weights, skip_identity
 
 

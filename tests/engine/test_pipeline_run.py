@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import ClassVar
 
 import onnx
@@ -11,11 +12,12 @@ from onnx import helper, numpy_helper
 from onnx_migrate import ModelProperty
 from onnx_migrate.engine import pipeline_run
 from onnx_migrate.engine.pass_infra import make_pass
-from onnx_migrate.engine.pipeline import Pipeline, default_pipeline
-from onnx_migrate.engine.pipeline_run import PipelineResult
+from onnx_migrate.engine.pipeline import Pipeline
+from onnx_migrate.engine.pipeline_run import PipelineResult, paused_garbage_collection
 from onnx_migrate.errors import IllegalModel, InvalidModel, MigrateError, PassError
 from onnx_migrate.files import load
 from onnx_migrate.model.model import Model
+from onnx_migrate.options import default_pipeline
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.engine.passes import TEXT, Own
 from tests.harness import model
@@ -74,8 +76,8 @@ def test_the_given_model_is_not_changed() -> None:
 
     assert (weight(given), weight(result.model)) == (2.0, 4.0)
     (segment,) = result.segments
-    assert segment.start is given
-    assert segment.end is result.model
+    assert segment.original is given
+    assert segment.result is result.model
 
 
 def test_a_pass_that_changes_numbers_ends_a_segment() -> None:
@@ -85,7 +87,12 @@ def test_a_pass_that_changes_numbers_ends_a_segment() -> None:
 
     first, last = result.segments
     assert (first.ended_by, last.ended_by) == ("meant", "")
-    assert [weight(item) for item in (first.start, first.end, last.start, last.end)] == [2.0, 2.0, 4.0, 4.0]
+    assert [weight(item) for item in (first.original, first.result, last.original, last.result)] == [
+        2.0,
+        2.0,
+        4.0,
+        4.0,
+    ]
     assert [note.code for note in log.notes] == ["user-pass", "other-numbers"]
 
 
@@ -96,7 +103,7 @@ def test_one_that_is_allowed_to_and_does_not_ends_none(monkeypatch: pytest.Monke
 
 def test_what_narrows_is_compared_with_itself() -> None:
     (segment,) = run(Narrows(), Scales()).segments
-    assert (weight(segment.start), weight(segment.end)) == (4.0, 8.0)
+    assert (weight(segment.original), weight(segment.result)) == (4.0, 8.0)
 
 
 def test_a_failing_optional_pass_leaves_the_model_and_the_log_as_they_were() -> None:
@@ -120,7 +127,7 @@ def test_an_optional_pass_can_be_left_out_afterwards() -> None:
 
     assert (weight(result.model), weight(without.model)) == (8.0, 4.0)
     assert [note.code for note in log.notes] == ["user-pass", "left-out"]
-    assert without.segments[0].start is result.segments[0].start
+    assert without.segments[0].original is result.segments[0].original
     assert not run(Optional(), require_optional=True).can_leave_out
 
 
@@ -130,8 +137,8 @@ def test_only_exact_changes_of_this_package_must_be_bit_identical() -> None:
     own = Pipeline((make_pass("migrate_opset", opset=17),)).run(source, ChangeLog())
     foreign = Pipeline((make_pass("migrate_opset", opset=17), Own())).run(source, ChangeLog())
 
-    assert own.segments[0].exact is own.model
-    assert foreign.segments[0].exact is None
+    assert own.segments[0].unsimplified is own.model
+    assert foreign.segments[0].unsimplified is None
 
 
 class Unsorts(Own):
@@ -249,3 +256,22 @@ def test_every_pass_leaves_what_it_ensures() -> None:
 
     assert len({node.name for node in result.model.proto.graph.node}) == 3
     onnx.checker.check_model(result.model.proto, full_check=True)
+
+
+def test_collection_is_off_in_the_block_and_on_after_it_even_after_an_error() -> None:
+    assert gc.isenabled()
+
+    with pytest.raises(ValueError, match="inside"), paused_garbage_collection():
+        raise ValueError("inside" if not gc.isenabled() else "collected")
+
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    try:
+        with paused_garbage_collection(), paused_garbage_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

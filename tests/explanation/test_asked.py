@@ -6,6 +6,8 @@ import pytest
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.explanation.asked import Answer, Unknown, explain
+from onnx_migrate.explanation.runtime_rows import RuntimeRelease
+from onnx_migrate.report.json_form import json_of
 
 
 def answer(text: str) -> Answer:
@@ -41,10 +43,9 @@ def test_an_operator(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["tensorrt==8.6", "TensorRT 8.6", "trt8.6", "jetson with TensorRT 8.6"])
 def test_a_release_of_a_runtime(text: str) -> None:
-    rows = answer(text).runtime
-    assert rows is not None
-    assert rows.target is not None
-    assert (rows.table.name, rows.target.number) == ("tensorrt", "8.6")
+    found = answer(text).runtime
+    assert isinstance(found, RuntimeRelease)
+    assert (found.target.name, found.target.number) == ("tensorrt", "8.6")
 
 
 def test_a_release_that_is_not_known_is_an_error_of_usage() -> None:
@@ -83,7 +84,7 @@ def test_words_of_nothing_have_nothing_near() -> None:
 
 
 def test_json() -> None:
-    given = answer("Unsupported model IR version: 10, max supported IR version: 9").as_dict()
+    given = json_of(answer("Unsupported model IR version: 10, max supported IR version: 9"))
     (error,) = given["errors"]
     assert error["remedies"][0]["command"] == "onnx-migrate model.onnx out.onnx --ir-version 9"
     assert error["values"]["ir"] == "10"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files import load
-from onnx_migrate.files.equality import equal
+from onnx_migrate.files.equality import equal, file_digest
 from tests.files.feature_models import FEATURES, plain, with_external_data
 
 
@@ -68,3 +69,11 @@ def test_weights_that_cannot_be_read_are_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(LoadError, match=r"a\.onnx"):
         equal(model, load(plain()))
+
+
+@pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (2 << 20) + 3])
+def test_it_is_blake2b_of_the_whole_file(size: int, tmp_path: Path) -> None:
+    content = bytes(range(251)) * (size // 251 + 1)
+    (tmp_path / "a").write_bytes(content[:size])
+
+    assert file_digest(tmp_path / "a") == hashlib.blake2b(content[:size], digest_size=16).hexdigest()

@@ -21,6 +21,7 @@ from onnx_migrate.files.external_data_swap import ExternalDataSwap
 from onnx_migrate.model.payloads import file_stamp
 from tests.files.feature_models import plain, with_external_data
 from tests.files.saving import moved, names, other, refusal
+from tests.support.processes import Start
 
 
 def test_a_data_file_of_no_known_model_is_never_replaced(source: Path, out: Path) -> None:
@@ -269,11 +270,11 @@ for _ in range(60):
 """
 
 
-def test_two_writers_of_one_output_leave_the_model_of_one(source: Path, out: Path) -> None:
+def test_two_writers_of_one_output_leave_the_model_of_one(source: Path, out: Path, start: Start) -> None:
     second = source.with_name("second.onnx")
     second.write_bytes(other().SerializeToString())
     writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(out)], stdout=subprocess.PIPE)
+        start([sys.executable, "-c", WRITER, str(path), str(out)], stdout=subprocess.PIPE)
         for path in (source, second)
     ]
     ended = [writer.communicate(timeout=120) and writer.returncode for writer in writers]

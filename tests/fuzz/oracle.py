@@ -21,7 +21,8 @@ from onnx_migrate.errors import InvalidModel, MigrateError, UsageError, Verifica
 from onnx_migrate.inspection import inspect
 from onnx_migrate.migration import Migration
 from onnx_migrate.report.codes import CODES
-from onnx_migrate.report.failure import failure
+from onnx_migrate.report.failure import Failure
+from onnx_migrate.report.json_form import json_of
 from tests.fuzz.case import Case
 from tests.fuzz.mutations import messages
 from tests.fuzz.running import loads, other_numbers
@@ -139,7 +140,7 @@ def _error_finds(error: MigrateError, undefined: bool = False) -> list[str]:
         finds.append(f"error: {error.code}, a fault of the product: {text[:600]}")
     if error.code == "numbers-differ" and not undefined and not _OVERFLOW.search(text):
         finds.append(f"error: the result computes other numbers: {text[:600]}")
-    json.dumps(failure(error, "model"))
+    json.dumps(json_of(Failure.of("model", error)))
     return finds
 
 
@@ -319,9 +320,8 @@ def _show(migration: Migration) -> None:
     from onnx_migrate.report.html.render import model_page
     from onnx_migrate.report.text import print_report
 
-    report = migration.report.as_dict()
-    json.dumps(report)
-    model_page(report)
+    json.dumps(migration.report.as_dict())
+    model_page(migration.report)
     print_report(migration.report, Console(file=io.StringIO(), width=1000), everything=True)
 
 
@@ -346,7 +346,7 @@ def _inspection_finds(case: Case, source: Any, error: MigrateError | None) -> li
                 f"inspect: refused with {refused.code}, and migrate ends with {error.code if error else 'a result'}"
             )
         return told
-    json.dumps(found.as_dict())
+    json.dumps(json_of(found))
     print_inspection(found, Console(file=io.StringIO(), width=1000), everything=True)
     plain = set(options) <= {"opset", "runtime", "verify", "simplify"} and len(asked) == len(options) - 2
     if not plain or isinstance(error, (VerificationFailed, UsageError)):

@@ -10,6 +10,8 @@ import pytest
 from tests.hostile.case import CASES, Case
 from tests.hostile.run import Ending, run
 
+pytestmark = pytest.mark.cold
+
 SECONDS = 60.0
 """Several times what the slowest of them takes on an idle machine."""
 

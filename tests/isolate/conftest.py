@@ -1,10 +1,12 @@
-"""A module of functions that end in every way."""
+"""A module of functions that end in every way; the children here start from nothing."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+from tests.support.warm_start import WarmPopen
 
 VICTIM = """
 import ctypes, os, sys, tempfile, time
@@ -76,3 +78,9 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "victim.py").write_text(VICTIM, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     return "victim"
+
+
+@pytest.fixture(autouse=True)
+def from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How a child starts and ends is what these tests are about."""
+    monkeypatch.setattr(WarmPopen, "on", False)

@@ -19,6 +19,7 @@ from onnx_migrate.files.atomic_file import folder_lock
 from onnx_migrate.isolate import temporary
 from onnx_migrate.isolate.temporary import TemporaryFolder, remove_all, remove_stale
 from tests.support.paths import ROOT
+from tests.support.processes import Start
 
 
 def test_it_exists_as_long_as_it_is_referred_to() -> None:
@@ -108,9 +109,9 @@ print(folder.path, flush=True)
 """
 
 
-def run(root: Path, code: str) -> subprocess.Popen[str]:
+def run(start: Start, root: Path, code: str) -> subprocess.Popen[str]:
     """Start a process that makes a folder in `root`, and wait until it is there."""
-    process = subprocess.Popen(
+    process = start(
         [sys.executable, "-c", KILLED.format(code)],
         env={**os.environ, "TMPDIR": str(root), "PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE,
@@ -125,10 +126,10 @@ def run(root: Path, code: str) -> subprocess.Popen[str]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
 def test_what_a_killed_process_left_is_removed_by_the_next_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Start
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    living = run(tmp_path, "sys.stdin.read()")
+    living = run(start, tmp_path, "sys.stdin.read()")
     own = TemporaryFolder()
     for name in (
         "onnx-migrate-x",
@@ -142,7 +143,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_nothing_else(
     (tmp_path / "onnx-migrate-99999999-bbbbbbbb").write_bytes(b"")
     before = set(os.listdir(tmp_path))
 
-    with run(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)"):
+    with run(start, tmp_path, "os.kill(os.getpid(), signal.SIGKILL)"):
         pass
     assert len(os.listdir(tmp_path)) == len(before) + 1
     remove_stale(tmp_path)
@@ -155,10 +156,10 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_nothing_else(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
 def test_the_folder_of_a_process_that_is_not_seen_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Start
 ) -> None:
     """In another container, with other process ids, it holds the lock all the same."""
-    with run(tmp_path, "sys.stdin.read()") as living:
+    with run(start, tmp_path, "sys.stdin.read()") as living:
         monkeypatch.setattr("onnx_migrate.isolate.temporary._is_alive", lambda process: False)
         remove_stale(tmp_path)
         assert len(os.listdir(tmp_path)) == 1

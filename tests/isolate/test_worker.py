@@ -86,14 +86,13 @@ def test_the_callers_main_is_not_run_again(tmp_path):
     assert done.stdout == "once\n2.0\n", done.stderr
 
 
-@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(sys.platform != "linux", reason="PDEATHSIG is Linux's")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_the_child_dies_with_its_parent(module, tmp_path, end):
+def test_the_child_dies_with_its_parent(module, tmp_path, end, start):
     note = tmp_path / "pid"
     code = f"from onnx_migrate import isolate; isolate.run('{module}:hang_in_native', {str(note)!r})"
     environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
-    parent = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL)
+    parent = start([sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL)
     child = eventually(lambda: note.exists() and note.read_text())
     parent.send_signal(end)
     parent.wait(10)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from onnx import TypeProto, helper
 
-from onnx_migrate.model.interface import Interface, Port, unlist_initializers
+from onnx_migrate.errors import UsageError
+from onnx_migrate.model.interface import Interface, Port, axis_of, port_named, tokens_of, unlist_initializers
 from tests.harness import model
 
 TEXT = """<ir_version: 8, opset_import: ["": 17]>
@@ -60,3 +61,33 @@ def test_an_element_type_that_onnx_does_not_know_has_a_number() -> None:
     value.type.tensor_type.elem_type = 99
 
     assert str(Port.of(value)) == "x: type 99[2]"
+
+
+X, UNKNOWN = Port("Image", "float", (1, 3)), Port("z", "float", None)
+
+
+def test_a_name_that_is_nearly_one_is_refused_with_that() -> None:
+    ports = {"Image": X, "z": UNKNOWN}
+
+    assert port_named("Image", ports) is X
+    with pytest.raises(UsageError, match=r"no input or output 'image'.*did you mean Image\?") as caught:
+        port_named("image", ports)
+    assert caught.value.code == "no-such-input"
+
+
+def test_axes_are_counted_from_both_ends() -> None:
+    assert [axis_of(axis, X) for axis in (0, 1, -1, -2)] == [0, 1, 1, 0]
+    assert axis_of(5, UNKNOWN) == 5
+    for axis, port, words in (
+        (2, X, "has no axis 2"),
+        (-1, UNKNOWN, "declares no shape"),
+        (True, X, "is not an axis"),
+        ("0", X, "is not an axis"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            axis_of(axis, port)
+
+
+def test_brackets_around_all_axes_have_no_meaning() -> None:
+    assert tokens_of("[N, 3,H]") == tokens_of("(N,3, H)") == tokens_of(" N,3,H") == ["N", "3", "H"]
+    assert tokens_of("[N,3") == ["[N", "3"]

@@ -9,7 +9,7 @@ import onnx
 from onnx import numpy_helper
 
 from onnx_migrate.files import load
-from onnx_migrate.model.model import Model
+from onnx_migrate.model.model import Model, Segment
 from tests.harness import model
 
 TEXT = '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
@@ -49,3 +49,19 @@ def test_the_size_of_the_files_counts_external_data(tmp_path: Path) -> None:
     assert load(model(TEXT)).file_bytes is None
     (tmp_path / "w.bin").unlink()
     assert loaded.file_bytes is None
+
+
+def test_a_model_that_stands_in_several_places_is_changed_once() -> None:
+    changed: list[str] = []
+
+    def change(model: str) -> list[str]:
+        changed.append(model)
+        return [model]
+
+    given = Segment("a", "b", "b", exact=True, ended_by="pass")
+    found = given.map(change)
+
+    assert list(given.models()) == ["a", "b", "b"]
+    assert changed == ["a", "b"]
+    assert found == Segment(["a"], ["b"], ["b"], exact=True, ended_by="pass")
+    assert found.result is found.unsimplified

@@ -13,7 +13,7 @@ import pytest
 from onnx.defs import OpSchema
 
 from tests import harness
-from tests.passes.adapters.samples import samples
+from tests.passes.steps.samples import samples
 
 __all__ = ["check_samples", "differences", "outputs", "varies"]
 

@@ -18,7 +18,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.spec.schema import operators, versions
 from tests.harness import model, run
 from tests.lowering import same_bits
-from tests.passes.adapters.forests import one_node
+from tests.passes.steps.forests import one_node
 
 ML = "ai.onnx.ml"
 ENCODER = """<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 4]> g (int64[N] x) => (string[N] y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import TensorProto, helper
 
 from onnx_migrate.report.diff_nodes import DiffEntry, changed_lines, node_changes
+from onnx_migrate.report.json_form import json_of
 from onnx_migrate.report.matching import match_nodes
 
 
@@ -13,7 +14,7 @@ def test_the_old_value_comes_before_the_new_one() -> None:
 
     assert list(entry.lines()) == [" y = Op", "-  axis = 0", "+  axis = 1", "-  p = 1", "+  q = 2"]
     assert list(DiffEntry("graph", "s", ("a", "b"), ("c",)).lines()) == ["-a", "-b", "+c"]
-    assert entry.as_dict() == {
+    assert json_of(entry) == {
         "body": "graph",
         "subject": "node y",
         "title": "y = Op",

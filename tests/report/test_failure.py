@@ -18,7 +18,8 @@ from onnx_migrate.errors import (
     VerificationFailed,
     Where,
 )
-from onnx_migrate.report.failure import exit_code, failure
+from onnx_migrate.report.failure import Failure, exit_code
+from onnx_migrate.report.json_form import json_of
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,9 @@ def test_every_kind_of_error_has_an_exit_code(kind: type[MigrateError], code: in
 
 def test_the_place_and_the_hint_are_fields_of_their_own() -> None:
     where = Where("graph/if_1:then_branch", "n", "Resize", 10, 11)
-    entry = failure(CannotMigrate("no roi", code="bad-roi", where=where, hint="give one"), "m.onnx")
+    entry = json_of(
+        Failure.of("m.onnx", CannotMigrate("no roi", code="bad-roi", where=where, hint="give one"))
+    )
 
     assert entry["error"] == {
         "code": "bad-roi",
@@ -53,11 +56,11 @@ def test_the_place_and_the_hint_are_fields_of_their_own() -> None:
 
 def test_a_model_that_is_not_valid_has_an_outcome_of_its_own() -> None:
     error = InvalidModel("not a valid ONNX model: …", code="bad-dims")
-    assert (failure(error, "m.onnx")["outcome"], exit_code(error)) == ("invalid", 4)
+    assert (json_of(Failure.of("m.onnx", error))["outcome"], exit_code(error)) == ("invalid", 4)
 
 
 def test_a_model_that_was_not_loaded_has_no_partial_report() -> None:
-    entry = failure(LoadError("no ONNX model"), "m.onnx")
+    entry = json_of(Failure.of("m.onnx", LoadError("no ONNX model")))
 
     assert entry["outcome"] == "failed"
     assert (entry["before"], entry["changes"], entry["blocked"], entry["verification"]) == (

@@ -103,3 +103,13 @@ def test_what_is_unexplained_is_the_work_of_the_pass_and_the_table_is_sorted() -
     table = operator_table({"Z": 2, "A": 1}, {"Z": 1, "A": 1}, (), [PassEffect("p", (("Z", -1),), 0, 0)])
 
     assert table == (OperatorRow("A", 1, 1), OperatorRow("Z", 2, 1, (OperatorStep("p", "", -1),)))
+
+
+def test_steps_in_words_have_their_differences_where_several_changed_the_number() -> None:
+    row = OperatorRow(
+        "Constant", 2000, 1998, (OperatorStep("simplify", "", -1), OperatorStep("cleanup", "", -1))
+    )
+    assert (row.words, row.changed) == ("simplify (-1), cleanup (-1)", True)
+    rewritten = OperatorRow("Resize", 2, 2, (OperatorStep("migrate_opset", "Resize-11 → 13", 0, 2),))
+    assert (rewritten.words, rewritten.changed) == ("Resize-11 → 13", True)
+    assert not OperatorRow("Conv", 3, 3).changed

@@ -10,8 +10,8 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.errors import MigrateError
-from onnx_migrate.report.failure import failure
-from onnx_migrate.report.partial_report import PartialReport
+from onnx_migrate.report.failure import Failure, PartialReport
+from onnx_migrate.report.json_form import json_of
 
 MODEL = """<ir_version: 6, opset_import: ["": 9]>
 g (bool b, float[1,3] x) => (float[1,3] y) <float[1] k = {2.0}> {
@@ -31,7 +31,7 @@ def error() -> MigrateError:
 
 
 def test_the_node_that_cannot_be_migrated_is_found_in_its_subgraph(error: MigrateError) -> None:
-    entry: dict[str, Any] = failure(error, "m.onnx")
+    entry: dict[str, Any] = json_of(Failure.of("m.onnx", error))
 
     blocked = entry["blocked"]
     assert (blocked["node"], blocked["scope"]) == ("p", "graph/y:then_branch")
@@ -44,7 +44,9 @@ def test_the_node_that_cannot_be_migrated_is_found_in_its_subgraph(error: Migrat
 
 
 def test_an_error_pickles_with_its_partial_report(error: MigrateError) -> None:
-    assert failure(pickle.loads(pickle.dumps(error)), "m.onnx") == failure(error, "m.onnx")
+    assert json_of(Failure.of("m.onnx", pickle.loads(pickle.dumps(error)))) == json_of(
+        Failure.of("m.onnx", error)
+    )
 
 
 def test_a_model_that_cannot_be_read_has_no_partial_report() -> None:
@@ -52,7 +54,7 @@ def test_a_model_that_cannot_be_read_has_no_partial_report() -> None:
         onnx_migrate.migrate(b"no model")
 
     assert caught.value.partial_report is None
-    entry = failure(caught.value, "m.onnx")
+    entry = json_of(Failure.of("m.onnx", caught.value))
     assert (entry["before"], entry["changes"], entry["blocked"], entry["verification"]) == (
         None,
         [],
@@ -80,6 +82,6 @@ def test_numbers_that_differ_are_listed_by_output() -> None:
     with pytest.raises(onnx_migrate.VerificationFailed) as caught:
         onnx_migrate.migrate(proto, passes=[spoil], simplify=False, isolated=False)
 
-    verification = failure(caught.value, "m.onnx")["verification"]
+    verification = json_of(Failure.of("m.onnx", caught.value))["verification"]
     assert verification["kind"] == "differs"
     assert [item["output"] for item in verification["comparisons"]] == ["y"]

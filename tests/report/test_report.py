@@ -11,7 +11,7 @@ import onnx.parser
 import pytest
 
 import onnx_migrate
-from onnx_migrate.report.report import INEXACT, ModelSummary
+from onnx_migrate.report.data import INEXACT, ModelSummary
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.verdicts import Verdict
 

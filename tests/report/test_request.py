@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import onnx_migrate
-from onnx_migrate.migration import _defaults
 from onnx_migrate.model.interface import Port
+from onnx_migrate.options import Options
 from onnx_migrate.report.request import Request, tool_versions
 from onnx_migrate.spec.targets import resolve
 from tests.harness import model
@@ -18,8 +18,7 @@ PORTS = (Port("x", "tensor(float)", (1, 3, "H", 32)), Port("u", "tensor(float)",
 
 
 def request(**arguments: Any) -> Request:
-    targets = resolve(arguments["runtime"]) if arguments.get("runtime") else None
-    return Request.of({**_defaults(), **arguments}, _defaults(), targets)
+    return Request.of(Options(**arguments))
 
 
 def command(**arguments: Any) -> str | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.legality import check_legal
@@ -11,7 +14,21 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
 
-__all__ = ["PYTORCH_SIZE", "PYTORCH_WEIGHTS", "apply_resize_passes", "feed", "resizes", "run_time"]
+__all__ = [
+    "KINDS",
+    "PYTORCH_SIZE",
+    "PYTORCH_WEIGHTS",
+    "ROUNDINGS",
+    "apply_resize_passes",
+    "feed",
+    "operators",
+    "resize",
+    "resizes",
+    "run_time",
+]
+
+KINDS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
 def apply_resize_passes(
@@ -30,6 +47,54 @@ def apply_resize_passes(
 
 def feed(*shape: int) -> dict[str, np.ndarray]:
     return {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
+
+
+def resize(
+    shape: tuple[int | str, ...] = (1, 2, 5, 7),
+    *,
+    opset: int = 13,
+    scales: Any = None,
+    sizes: Any = None,
+    roi: Any = None,
+    dtype: int = TensorProto.FLOAT,
+    fed: bool = False,
+    **attributes: Any,
+) -> onnx.ModelProto:
+    """A Resize of `x`; scales or sizes are initializers, or graph inputs if `fed`."""
+    inputs, tensors, extra = ["x", "", "", ""], [], []
+    for index, name, value, kind in (
+        (1, "roi", roi, np.float32),
+        (2, "scales", scales, np.float32),
+        (3, "sizes", sizes, np.int64),
+    ):
+        if value is None:
+            if opset < 13 and index < 3:
+                inputs[index] = f"no_{name}"
+                tensors.append(numpy_helper.from_array(np.zeros(0, np.float32), inputs[index]))
+            continue
+        inputs[index] = name
+        array = np.array(value, kind)
+        if fed and name != "roi":
+            extra.append(
+                helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            )
+        else:
+            tensors.append(numpy_helper.from_array(array, name))
+    while not inputs[-1]:
+        inputs.pop()
+    graph = helper.make_graph(
+        [helper.make_node("Resize", inputs, ["y"], "resize", **attributes)],
+        "g",
+        [helper.make_tensor_value_info("x", dtype, shape), *extra],
+        [helper.make_tensor_value_info("y", dtype, ["a", "b", "c", "d", "e", "f"][: len(shape)])],
+        tensors,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def operators(proto: onnx.ModelProto) -> list[str]:
+    """Return the operators of the main graph."""
+    return [node.op_type for node in proto.graph.node]
 
 
 def resizes(proto: onnx.ModelProto) -> list[onnx.NodeProto]:

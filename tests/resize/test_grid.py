@@ -133,7 +133,7 @@ def test_lengths_that_are_not_known(point: Point) -> None:
         "floor",
         "round_prefer_floor",
     ):
-        return  # may be the nearly equal form; tests/passes/adapters/test_resize.py
+        return  # may be the nearly equal form; tests/resize/test_up.py
     check_lift(point, (13, 19), ["N", "C", "H", "W"])
 
 

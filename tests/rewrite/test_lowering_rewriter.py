@@ -6,9 +6,9 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.analysis.shape_arithmetic import OPERATORS
+from onnx_migrate.analysis.value_facts import Producers, ValueFacts
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
@@ -27,7 +27,7 @@ g (float[2,3,N] x, int64[1] w) => (float[2,3,N] y)
 def rewriter() -> LoweringRewriter:
     proto = model(SOURCE)
     scope = scopes(proto, Weights(), result_ir_version=8)[0]
-    values = KnownValues(scope, Producers(), followed=OPERATORS)
+    values = ValueFacts(scope, Producers(), followed=OPERATORS)
     values.find_all()
     node = proto.graph.node[3]
     return LoweringRewriter(node, scope, 12, 12, Where("graph", "z", "Neg", 13, 12), values)

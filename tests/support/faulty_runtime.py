@@ -1,10 +1,15 @@
-"""A runtime that is ONNX Runtime with faults: by words in a model's doc string it is off, refuses, crashes or hangs."""
+"""Runtimes with faults: one that is off, refuses, crashes or hangs by words in a model's doc string, and sums that saturate."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnx
 import pytest
 
-__all__ = ["faulty"]
+__all__ = ["faulty", "saturating"]
 
 _DRIVER = r"""
 import os, re, sys, time
@@ -49,3 +54,52 @@ def faulty(tmp_path_factory, monkeypatch):
     places.place_of.cache_clear()
     yield places.place_of("faulty")
     places.place_of.cache_clear()
+
+
+def _sum_in_int16(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], za: Any, zb: Any) -> np.ndarray[Any, Any]:
+    """Multiply matrices as VPMADDUBSW does: two neighbouring products are added in int16, and what is beyond it is its end."""
+    wide, long = a.astype(np.int64), b.astype(np.int64)
+    if a.dtype == np.uint8 and b.dtype == np.int8:
+        pairs = wide[..., 0::2, None] * long[0::2] + wide[..., 1::2, None] * long[1::2]
+        product = np.clip(pairs, -(2**15), 2**15 - 1).sum(-2)
+    else:
+        product = wide @ long
+    rows, columns = wide.sum(-1, keepdims=True), long.sum(0)
+    return (product - rows * zb - columns * za + len(b) * np.int64(za) * zb).astype(np.int32)
+
+
+@pytest.fixture
+def saturating(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let ONNX Runtime compute MatMulInteger of even lengths in this process as on a processor without VNNI."""
+    import onnxruntime
+    from onnx.reference import ReferenceEvaluator
+    from onnx.reference.op_run import OpRun
+
+    from onnx_migrate.verify.evaluators.integer_sums import saturates
+
+    class MatMulInteger(OpRun):
+        op_domain = ""
+
+        def _run(self, a: Any, b: Any, za: Any = None, zb: Any = None) -> tuple[Any]:
+            return (
+                _sum_in_int16(a, b, *(0 if zero is None else zero.astype(np.int64) for zero in (za, zb))),
+            )
+
+    class Session(onnxruntime.InferenceSession):
+        def __init__(self, model: bytes, *args: Any, **options: Any) -> None:
+            super().__init__(model, *args, **options)
+            self._evaluator = None
+            if b"MatMulInteger" in model:
+                self._evaluator = ReferenceEvaluator(
+                    onnx.ModelProto.FromString(model), new_ops=[MatMulInteger]
+                )
+
+        def run(self, outputs: Any, feed: Any, *args: Any) -> Any:
+            return (
+                self._evaluator.run(outputs, feed) if self._evaluator else super().run(outputs, feed, *args)
+            )
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
+    saturates.cache_clear()
+    yield
+    saturates.cache_clear()

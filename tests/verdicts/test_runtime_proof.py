@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from onnx_migrate.report.json_form import json_of
 from onnx_migrate.verdicts import Comparison
 from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of
 
@@ -52,7 +53,7 @@ def test_every_pair_has_an_outcome(result, original, alike, outcome):
     assert proof.passed == (outcome in PASSING) == (result.right or alike)
     assert result.text in proof.text
     assert original.text in proof.text
-    assert json.loads(json.dumps(proof.as_dict()))["outcome"] == outcome
+    assert json.loads(json.dumps(json_of(proof)))["outcome"] == outcome
 
 
 def test_the_worst_output_is_told_by_what_is_allowed():
@@ -69,6 +70,6 @@ def test_another_shape_is_told_in_words():
 
 
 def test_infinities_are_json():
-    found = side(float("inf")).as_dict()
+    found = json_of(side(float("inf")))
     assert found["largest_absolute"] == "inf"
     assert found["comparisons"][0]["largest_absolute"] == "inf"

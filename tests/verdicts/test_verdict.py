@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from onnx_migrate.verdicts.verdict import Blocker, Comparison, DynamicProof, Kind, Trial, Verdict
+from onnx_migrate.report.json_form import json_of
+from onnx_migrate.verdicts import Blocker, Comparison, DynamicProof, FirstDifference, Kind, Trial, Verdict
 
 SAME = Comparison("y", (1, 4), (1, 4), "float32", "float32", elements=4)
 ROUNDED = Comparison("z", (1, 4), (1, 4), "float32", "float32", 1e-7, float("inf"), 1e-6, 4, 2)
@@ -35,11 +36,11 @@ def test_the_summary_says_whether_every_bit_is_the_same():
     ],
 )
 def test_the_grade_says_how_alike_the_models_are(verdict, grade):
-    assert verdict.grade == verdict.as_dict()["grade"] == grade
+    assert verdict.grade == json_of(verdict)["grade"] == grade
 
 
 def test_json_has_the_kind_as_text_and_no_infinities():
-    plain = Verdict(Kind.VERIFIED, comparisons=(SAME, ROUNDED)).as_dict()
+    plain = json_of(Verdict(Kind.VERIFIED, comparisons=(SAME, ROUNDED)))
     read = json.loads(json.dumps(plain, allow_nan=False))
     assert read["kind"] == "verified"
     assert [entry["identical"] for entry in read["comparisons"]] == [True, False]
@@ -49,7 +50,7 @@ def test_json_has_the_kind_as_text_and_no_infinities():
 
 def test_a_proof_keeps_its_trials_and_blocker_in_json():
     proof = DynamicProof(False, "r", Blocker("n", "Reshape", "y", "s", "[1, 4]"), (Trial((("N", 2),), "p"),))
-    plain = json.loads(json.dumps(proof.as_dict()))
+    plain = json.loads(json.dumps(json_of(proof)))
     assert plain["blocker"]["holds"] == "[1, 4]"
     assert plain["trials"] == [{"sizes": [["N", 2]], "problem": "p"}]
 
@@ -64,3 +65,20 @@ def test_a_proof_keeps_its_trials_and_blocker_in_json():
 )
 def test_a_blocker_is_named_by_its_node_or_its_output(blocker, text):
     assert str(blocker) == text
+
+
+def test_the_pass_and_the_node_are_named() -> None:
+    found = FirstDifference(("mine",), "relu_3", "Relu", "v3", "differs")
+
+    assert str(found) == "the numbers first differ after pass 'mine', at node 'relu_3' (Relu)"
+    assert json.loads(json.dumps(json_of(found))) == {
+        "passes": ["mine"],
+        "node": "relu_3",
+        "operator": "Relu",
+        "value": "v3",
+        "problem": "differs",
+    }
+
+
+def test_passes_that_cannot_be_told_apart_are_all_named() -> None:
+    assert str(FirstDifference(("a", "b"))) == "the numbers first differ after pass 'a' or 'b'"

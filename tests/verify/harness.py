@@ -13,8 +13,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from onnx_migrate.verify import DynamicProof, Kind, Runnable, Verdict, prove_dynamic, verify
-from onnx_migrate.verify.equivalence.reference_run import ReferenceRun, run_original
+from onnx_migrate.model.model import Segment
+from onnx_migrate.verify import DynamicProof, Kind, Runnable, Settings, Verdict, prove_dynamic, verify
+from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
 from tests.support.versions import RUNTIME
 
@@ -70,11 +71,22 @@ def mutated(
     return model
 
 
-def verdict(before: Net | Runnable, after: Net | Runnable, **options: Any) -> Verdict:
-    """Verify `after` against `before` in this process; `exact` and `lifted` may be models, too."""
-    models = ("exact", "lifted")
-    given = {name: _runnable(value) if name in models else value for name, value in options.items()}
-    return verify(_runnable(before), _runnable(after), **given, isolated=False)
+def verdict(
+    before: Net | Runnable,
+    after: Net | Runnable,
+    *,
+    exact: Net | Runnable | None = None,
+    unsimplified: Net | Runnable | None = None,
+    other: Net | Runnable | None = None,
+    strict: bool = False,
+    by_value: bool = False,
+    **settings: Any,
+) -> Verdict:
+    """Verify `after` against `before`, in this process unless `isolated`; `exact` is the model with the original's bits."""
+    models = (before, after, unsimplified if exact is None else exact, other)
+    original, result, between, further = (None if model is None else _runnable(model) for model in models)
+    segment = Segment(original, result, between, exact is not None, other=further)
+    return verify(segment, Settings(**({"isolated": False} | settings)), strict=strict, by_value=by_value)
 
 
 def check(
@@ -96,11 +108,10 @@ def _runnable(model: Net | Runnable) -> Runnable:
     return model if isinstance(model, Runnable) else runnable(model)
 
 
-def reference_run(graph: Net, **options: Any) -> ReferenceRun:
+def original_run(graph: Net, **settings: Any) -> OriginalRun:
     """Run a model as the original of a verification is run."""
-    model = net(graph)
-    settings = {"after": model, "feeds": None, "seed": 0} | options
-    return run_original(runnable(model), model, **settings)
+    model = runnable(graph)
+    return run_original(model, model, Settings(**settings))
 
 
 def outputs(graph: Net, feed: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,4 +123,4 @@ def prove(
     graph: Net, symbols: Mapping[str, int], batch: Iterable[str] = ("N",), **options: Any
 ) -> DynamicProof:
     """Prove in this process that symbols of a model, each with its frozen size, are free."""
-    return prove_dynamic(runnable(graph), symbols, set(batch), isolated=False, **options)
+    return prove_dynamic(runnable(graph), symbols, set(batch), Settings(isolated=False, **options))

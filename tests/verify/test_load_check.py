@@ -10,11 +10,10 @@ import pytest
 
 from onnx_migrate import isolate
 from onnx_migrate.isolate import Limits
-from onnx_migrate.verify import Kind, LoadFailure, Runnable, load_check
-from onnx_migrate.verify.equivalence.verifier import verify
+from onnx_migrate.verify import Kind, LoadFailure, Runnable, Settings, load_check
 from onnx_migrate.verify.load_check import check_loads, load_failure
 from tests.hostile.growth import doubled_shapes_in_a_function
-from tests.verify.harness import RELU, net
+from tests.verify.harness import RELU, net, verdict
 
 
 def runnable(text, **options):
@@ -33,7 +32,7 @@ OPTIMISER_FAULT = """(float[1,4,4,3] x) => (float[1,3,4,4] y) <float s = {0.1}, 
 
 def test_what_loads_has_no_failure():
     assert load_failure(runnable(RELU), runnable(RELU, opset=21)) is None
-    assert check_loads(runnable(RELU), runnable(RELU), isolated=False) == (None, "")
+    assert check_loads(runnable(RELU), runnable(RELU), Settings(isolated=False)) == (None, "")
 
 
 def test_a_failure_has_the_node_and_the_words_of_the_runtime():
@@ -80,7 +79,7 @@ def test_a_fault_of_the_optimiser():
 )
 def test_a_process_that_ends(ending, failure, doubt, monkeypatch):
     monkeypatch.setattr(load_check.isolate, "run", lambda *_, **__: ending)
-    found, unknown = check_loads(runnable(RELU), runnable(RELU))
+    found, unknown = check_loads(runnable(RELU), runnable(RELU), Settings())
     assert (found is not None) == failure
     assert (doubt in unknown) if doubt else unknown == ""
 
@@ -88,12 +87,12 @@ def test_a_process_that_ends(ending, failure, doubt, monkeypatch):
 def test_the_check_runs_where_the_original_does_not():
     never = "(float[N,4] x) => (float[M] y) <int64[1] i = {9}, int64[1] m = {-1}> { f = Reshape(x, m) y = Gather(f, i) }"
     feeds_none = runnable(never.replace("[N,4]", "[1,4]"))
-    same = verify(feeds_none, feeds_none, isolated=False)
+    same = verdict(feeds_none, feeds_none)
     assert (same.kind, same.load, same.comparable) == (Kind.UNVERIFIED, None, False)
     worse = never.replace("[N,4]", "[1,4]").replace(
         "f = Reshape(x, m)", "g = Concat<axis=7>(x) f = Reshape(g, m)"
     )
-    found = verify(feeds_none, runnable(worse), isolated=False)
+    found = verdict(feeds_none, runnable(worse))
     assert found.kind is Kind.DIFFERS
     assert isinstance(found.load, LoadFailure)
 
@@ -105,10 +104,10 @@ def test_the_check_runs_where_time_is_over(monkeypatch):
         return real(function, *args, **options) if function == load_check.LOADS else isolate.TimedOut(0.1)
 
     monkeypatch.setattr(isolate, "run", run)
-    found = verify(runnable(RELU), runnable(BROKEN), limits=Limits(seconds=60), isolated=False)
+    found = verdict(runnable(RELU), runnable(BROKEN), limits=Limits(seconds=60))
     assert found.kind is Kind.DIFFERS
     assert "does not load" in found.reason
-    fine = verify(runnable(RELU), runnable(RELU), limits=Limits(seconds=60), isolated=False)
+    fine = verdict(runnable(RELU), runnable(RELU), limits=Limits(seconds=60))
     assert (fine.kind, fine.comparable) == (Kind.UNVERIFIED, False)
     assert "not done after 0.1 s" in fine.reason
 
@@ -117,7 +116,7 @@ def test_the_check_runs_where_time_is_over(monkeypatch):
 def test_loading_takes_no_more_than_its_share_of_the_memory():
     """ONNX Runtime follows the values of shapes as it loads: 2^40 numbers of functions that call each other."""
     large = Runnable(structure=doubled_shapes_in_a_function().SerializeToString())
-    failure, doubt = check_loads(large, large, limits=Limits(memory=8 << 30))
+    failure, doubt = check_loads(large, large, Settings(limits=Limits(memory=8 << 30)))
     assert failure is None
     assert "whether the result loads is not known: out of memory (limit 1." in doubt
 

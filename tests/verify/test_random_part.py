@@ -8,10 +8,9 @@ import pytest
 
 from onnx_migrate.files import load
 from onnx_migrate.verify import Kind, Runnable
-from onnx_migrate.verify.equivalence.verifier import verify
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
 from onnx_migrate.verify.random_part import with_fixed_numbers
-from tests.verify.harness import check, net, runnable
+from tests.verify.harness import check, net, runnable, verdict
 
 DROPOUT = """(float[N,8] x) => (float[N,8] y, bool[N,8] m, float[N,8] z) <float r = {0.5}, bool t = {1}> {
     a = Abs(x) d, m = Dropout(a, r, t) y = Relu(d) z = Sigmoid(x) }"""
@@ -82,9 +81,7 @@ def test_random_operators_in_branches_and_functions_are_replaced():
 def test_the_result_itself_must_load_all_the_same():
     """With the random operator replaced it would load; ONNX Runtime has no kernel for it from opset 22 on."""
     text = model("RandomNormalLike")
-    found = verify(
-        runnable(text), Runnable(structure=net(text, opset=22).SerializeToString()), isolated=False
-    )
+    found = verdict(runnable(text), Runnable(structure=net(text, opset=22).SerializeToString()))
     assert found.load is not None
     assert found.load.operator == "RandomNormalLike"
 
@@ -99,4 +96,4 @@ def test_a_model_as_migrate_gives_it_is_compared(tmp_path):
     onnx.save(net(model("RandomNormalLike")), tmp_path / "m.onnx")
     source = load(tmp_path / "m.onnx")
     given = Runnable(structure=source.proto.SerializeToString(), weights=source.weights)
-    assert verify(given, given, isolated=False).kind is Kind.VERIFIED
+    assert verdict(given, given).kind is Kind.VERIFIED

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from onnx_migrate.isolate.child import call
-from onnx_migrate.verify import Verdict, verify
+from onnx_migrate.verify import Verdict
 from onnx_migrate.verify.evaluators.interface import Evaluator
 from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each, start_count
-from tests.verify.harness import RELU, net, prove, runnable
+from tests.verify.harness import RELU, net, prove, runnable, verdict
 
 
 class Echo(Evaluator):
@@ -59,7 +59,7 @@ CHANGED = RELU.replace("y = Relu (x)", "a = Relu (x) y = Identity (a)")
 def test_the_runs_of_a_verification_are_as_many_as_were_expected(result, exact, isolated):
     texts: list[str] = []
     exact = exact and runnable(exact)
-    found = verify(runnable(RELU), runnable(result), exact=exact, isolated=isolated, listen=texts.append)
+    found = verdict(runnable(RELU), runnable(result), exact=exact, isolated=isolated, listen=texts.append)
     assert isinstance(found, Verdict)
     count = len(texts)
     assert texts[-1] == f"input 2 of 2, run {count} of {count}"

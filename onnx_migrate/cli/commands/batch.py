@@ -10,11 +10,9 @@ import rich_click as click
 from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.cli.options.cluster import cluster
 from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
-from onnx_migrate.cli.options.dynamic_batch_option import DynamicBatchCommand
-from onnx_migrate.cli.options.limit_options import limit_options
-from onnx_migrate.cli.options.model_options import model_options
-from onnx_migrate.cli.options.path_conflicts import check_path_conflicts
+from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
 from onnx_migrate.cli.output.html import html_option
+from onnx_migrate.cli.output.side_files import check_path_conflicts
 from onnx_migrate.cli.standard_streams import reporting
 
 if TYPE_CHECKING:
@@ -61,10 +59,14 @@ __all__ = ["batch"]
     "--resume", is_flag=True,
     help="Skip models that an earlier run migrated with the same options, if model and result are unchanged.",
 )  # fmt: skip
-@limit_options(
-    timeout="Time limit of each model. A model that exceeds it is tried once more, with simplifier and verification in "
+@model_option(
+    "timeout",
+    help="Time limit of each model. A model that exceeds it is tried once more, with simplifier and verification in "
     "processes of their own.",
-    memory_limit="Memory limit of each worker process; by default the workers share three quarters of the machine's memory.",
+)
+@model_option(
+    "memory_limit",
+    help="Memory limit of each worker process; by default the workers share three quarters of the machine's memory.",
 )  # fmt: skip
 @click.option(
     "--json-lines", type=click.Path(), metavar="FILE",

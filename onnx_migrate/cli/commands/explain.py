@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from onnx_migrate.cli.options.completion import codes
+from onnx_migrate.cli.options.model_options import codes
 from onnx_migrate.cli.options.panels import Command
 
 if TYPE_CHECKING:
@@ -79,14 +79,11 @@ def _overview(as_json: bool, *titles: str) -> int:
     """Print all that is known, or the groups of these titles."""
     from onnx_migrate.cli.output.explanation_view import overview_lines
     from onnx_migrate.explanation import overview
+    from onnx_migrate.report.json_form import json_of
 
     groups = [group for group in overview() if not titles or group.title in titles]
     if as_json:
-        known = [
-            {"title": group.title, "known": [{"name": name, "text": line} for name, line in group.lines]}
-            for group in groups
-        ]
-        _print({"groups": known})
+        _print({"groups": list(map(json_of, groups))})
     else:
         click.echo("\n".join(overview_lines(groups)))
     return 0
@@ -95,11 +92,12 @@ def _overview(as_json: bool, *titles: str) -> int:
 def _unknown(unknown: Unknown, as_json: bool) -> int:
     from onnx_migrate.cli.output.explanation_view import unknown_lines
     from onnx_migrate.cli.output.failure import line
+    from onnx_migrate.report.json_form import json_of
 
     shown = " ".join(unknown.asked.split())
     shown = f"{shown[:120]}…" if len(shown) > 120 else shown
     if as_json:
-        _print({"recognised": False, "near": unknown.as_dict()})
+        _print({"recognised": False, "near": json_of(unknown)})
     click.echo(line(code="unknown-text", model="explain", message=f"{shown!r} is not known"), err=True)
     if not as_json:
         click.echo("\n".join(unknown_lines(unknown)), err=True)
@@ -108,13 +106,14 @@ def _unknown(unknown: Unknown, as_json: bool) -> int:
 
 def _answer(answer: Answer, model: str, verdicts: list[ModelVerdict], as_json: bool) -> int:
     from onnx_migrate.cli.output.explanation_view import answer_lines, verdict_lines
+    from onnx_migrate.report.json_form import json_of
 
     if as_json:
-        given: dict[str, Any] = {"recognised": True, **answer.as_dict()}
+        given: dict[str, Any] = {"recognised": True, **json_of(answer)}
         if model:
             given["model"] = model
             for error, verdict in zip(given["errors"], verdicts, strict=True):
-                error["model"] = verdict.as_dict()
+                error["model"] = json_of(verdict)
         _print(given)
         return 0
     click.echo("\n".join(answer_lines(answer)))
@@ -125,7 +124,7 @@ def _answer(answer: Answer, model: str, verdicts: list[ModelVerdict], as_json: b
 
 
 def _print(answer: dict[str, Any]) -> None:
-    from onnx_migrate.report.report import SCHEMA_VERSION
+    from onnx_migrate.report.json_form import SCHEMA_VERSION
 
     click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **answer}, indent=2))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 from click.core import ParameterSource
 
-from onnx_migrate.cli.options.completion import runtimes
-from onnx_migrate.cli.options.limit_options import bytes_of, limit_options
+from onnx_migrate.cli.options.arguments import bytes_of
+from onnx_migrate.cli.options.model_options import model_option
 from onnx_migrate.cli.options.panels import Command
 from onnx_migrate.cli.process_limits import limited
 
@@ -24,24 +24,24 @@ __all__ = ["inspect"]
 @click.command(cls=Command)
 @click.pass_context
 @click.argument("models", type=click.Path(readable=False), nargs=-1, required=True)
-@click.option(
-    "--opset", "--target-opset", default="17+", show_default=True, metavar="N",
+@model_option(
+    "opset", cls=None, type=None, multiple=False, default="17+",
     help="The ai.onnx opset to plan for: a number, a number with + (17+ is 17, or the model's own opset if that is "
     "higher), or latest; or that of another domain, as in com.example=2.",
 )  # fmt: skip
-@click.option(
-    "--adapters", multiple=True, metavar="MODULE",
+@model_option(
+    "adapters",
     help="Import this module, which registers steps for operators of a custom domain. Installed packages need no such option.",
 )  # fmt: skip
-@click.option(
-    "--for", "runtime", multiple=True, metavar="RUNTIME==VERSION", shell_complete=runtimes,
+@model_option(
+    "runtime",
     help="Say whether the model runs in this release of a runtime, as in onnxruntime==1.14, as it is or after migration, and "
     "what stands in the way. Repeat it for several at once. all: a table of every runtime that is known.",
 )  # fmt: skip
-@limit_options(
-    timeout="Time limit of each model, and of each file from a URL.",
-    memory_limit="Memory limit, 1 GB at least; by default three quarters of the machine's memory.",
-)  # fmt: skip
+@model_option("timeout", help="Time limit of each model, and of each file from a URL.")
+@model_option(
+    "memory_limit", help="Memory limit, 1 GB at least; by default three quarters of the machine's memory."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with one object per model.")
 @click.option(
     "-v", "--verbose", is_flag=True, help="Show every node to change, and all details of every model."
@@ -76,7 +76,8 @@ def inspect(
     from onnx_migrate.errors import InvalidModel, MigrateError, UsageError
     from onnx_migrate.inspection import inspect as look
     from onnx_migrate.opening.transfers import transfers_within
-    from onnx_migrate.report.failure import failure
+    from onnx_migrate.report.failure import Failure
+    from onnx_migrate.report.json_form import json_of
 
     if runtime and context.get_parameter_source("opset") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--for determines the opset; leave --opset out")
@@ -84,7 +85,7 @@ def inspect(
         sys.path.append(os.getcwd())  # where a console script does not look
     code = 0
     shown: list[Inspection] = []
-    entries: list[dict[str, Any]] = []
+    entries: list[Failure | Inspection] = []
     for model in models:
         try:
             with (
@@ -96,14 +97,14 @@ def inspect(
             code = fail(error, model, as_json=False)
             if isinstance(error, UsageError):
                 return code
-            entries.append(failure(error, model))
+            entries.append(Failure.of(model, error))
         else:
-            entries.append(found.as_dict())
+            entries.append(found)
             shown.append(found)
             if isinstance(found.refusal, InvalidModel):
                 code = fail(found.refusal, model, as_json=False)
     if as_json:
-        click.echo(json.dumps(entries, indent=2))
+        click.echo(json.dumps(list(map(json_of, entries)), indent=2))
     elif shown:
         from rich.console import Console
 

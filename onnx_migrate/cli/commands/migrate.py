@@ -7,21 +7,19 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from onnx_migrate.cli.options.arguments import arguments, saving_flags
+from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
-from onnx_migrate.cli.options.dynamic_batch_option import DynamicBatchCommand
-from onnx_migrate.cli.options.limit_options import bytes_of, limit_options
-from onnx_migrate.cli.options.model_options import model_options
-from onnx_migrate.cli.options.path_conflicts import check_path_conflicts
+from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
 from onnx_migrate.cli.output.depfile import dependencies, depfile, rules
 from onnx_migrate.cli.output.html import html_option, model_page, page_at, write_failure_page
-from onnx_migrate.cli.output.preview import destination, print_diff
+from onnx_migrate.cli.output.preview import Call, print_diff
 from onnx_migrate.cli.output.progress import Progress
-from onnx_migrate.cli.output.side_files import SideFile, published
+from onnx_migrate.cli.output.side_files import SideFile, check_path_conflicts, published
 from onnx_migrate.cli.output.streams import (
     STREAM,
     error_with_stdin_name,
@@ -35,6 +33,8 @@ from onnx_migrate.opening.transfers import transfers_within
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
+    from onnx_migrate.report import Report
+    from onnx_migrate.report.diff_nodes import DiffEntry
 
 __all__ = ["migrate"]
 
@@ -51,12 +51,8 @@ __all__ = ["migrate"]
 )
 @click.option("--in-place", is_flag=True, help="Replace MODEL by the result.")
 @model_options
-@limit_options(
-    timeout="Time limit for each stage: loading, every pass, the simplifier, the verification; and for each file from or to a "
-    "URL, which has more time as long as it makes a megabyte a second.",
-    memory_limit="Memory limit of the simplifier, of the verification, and, from 1 GB on, of this process; by default three "
-    "quarters of the machine's memory.",
-)  # fmt: skip
+@model_option("timeout")
+@model_option("memory_limit")
 @click.option(
     "--check", is_flag=True, help="Write nothing; exit with 1 if the result would differ from MODEL."
 )
@@ -81,7 +77,10 @@ __all__ = ["migrate"]
 @click.option(
     "-q", "--quiet", is_flag=True, help="Print only errors, and a line if the result is unverified."
 )
-def migrate(**options: Any) -> int:
+def migrate(
+    model: str, output: str | None, output_option: str | None, in_place: bool, check: bool, dry_run: bool, diff: bool,
+    depfile: str | None, html: str | None, config: str | None, as_json: bool, verbose: bool, quiet: bool, **options: Any,
+) -> int:  # fmt: skip
     """Bring MODEL to an opset and write it to OUTPUT.
 
     Each is a file or a URL; - is stdin or stdout.
@@ -104,109 +103,160 @@ def migrate(**options: Any) -> int:
         4  not a readable ONNX model, or not a valid one
         5  standard output could not be written whole; files are
     """
-    options = configured(options, options["model"])
-    model, target, given = options["model"], destination(options), arguments(options)
-    from onnx_migrate.cli.output.failure import print_remarks, warn_unverified
+    call = Call(
+        model, output, output_option, in_place, check, dry_run, diff, depfile, html, config, as_json, verbose, quiet,
+    )  # fmt: skip
+    options = configured(options, model)
+    external: bool = options["save_as_external_data"]
+    target = call.target
+    if target == STREAM and external:
+        raise click.UsageError(
+            "--save-as-external-data writes two files, but stdout takes one; name a file as OUTPUT"
+        )
+    given = arguments(options)
+    from onnx_migrate.cli.output.failure import print_remarks
     from onnx_migrate.errors import MigrateError
-    from onnx_migrate.files import check_not_source, check_target, load
-    from onnx_migrate.migration import migrate as run
-    from onnx_migrate.remarks import collected_remarks
-    from onnx_migrate.url import is_url, resolve_file_url
+    from onnx_migrate.messages import collected_remarks
 
-    if not options["quiet"]:  # now, as they may not be loadable when the model has its place
-        from rich.console import Console
+    if not call.quiet:  # now, as they may not be loadable when the model has its place
+        import rich.console  # noqa: F401
 
-        from onnx_migrate.report.text import print_report
-
+        import onnx_migrate.report.text  # noqa: F401
     find_own_passes(options)
-    piped, page = target == STREAM, None
+    page = None
     with (
-        Progress(options["quiet"] or options["as_json"]) as progress,
-        transfers_within(options["timeout"]),
+        Progress(call.quiet or call.as_json) as progress,
+        transfers_within(given["timeout"]),
         collected_remarks() as remarks,
     ):
         try:
-            if (
-                target is not None
-                and not piped
-                and (is_url(model) or os.path.isfile(resolve_file_url(model)))
-            ):
-                check_target(target, source=model, in_place=options["in_place"])
-            result = [] if target is None or piped else [target, f"{target}.data"]
-            beside = list(filter(None, [options["depfile"], options["html"]]))
-            html = page_at(options["html"]) if options["html"] else None
-            made = depfile(options["depfile"]) if options["depfile"] else None
-            check_path_conflicts([*result, *beside], (options["input_data"], options["config"]))
-            for side in filter(None, (html, made)):
-                side.check()
-            page = options["html"]
-            first = "download" if is_url(model) else "load"
-            with limited(options["timeout"], bytes_of(options["memory_limit"]), first) as progress.begins:
-                original = load(read_source(model))
-                if result and not options["in_place"]:
-                    check_not_source(result[: 1 + options["save_as_external_data"]], original.origin)
-                check_not_source(beside, original.origin)
-                migration = with_stdin_name(run(original, **given, progress=progress.follow))
-                report = migration.report.saved(
-                    None if options["in_place"] else target, *config_flags(), *saving_flags(options)
-                )
-                changes = options["check"] and not migration.same_as_original()
-                made_from = dependencies(original, options) if options["depfile"] else []
-                differences = migration.differences() if options["diff"] else []
-
-                def with_side_files(size: int | None) -> AbstractContextManager[None]:
-                    """Publish the side files, for a result of so many bytes, and note its size."""
-                    nonlocal report
-                    if result:
-                        report = report.written(original.file_bytes, size)
-                    contents: dict[SideFile, Iterable[bytes]] = {}
-                    if made:
-                        contents[made] = [rules(str(target), made_from)]
-                    if html:
-                        contents[html] = model_page(report.as_dict(), output=target)
-                    return published(contents)
-
-                if piped:
-                    to_stdout(migration, with_side_files)
-                elif target is not None:
-                    progress("saving")
-                    migration.save(
-                        target,
-                        external=options["save_as_external_data"],
-                        in_place=options["in_place"],
-                        beside=with_side_files,
-                    )
-                else:
-                    with with_side_files(None):
-                        pass
+            sides = _side_files(call, given)
+            page = call.html
+            done = _run(call, given, sides, progress, external=external)
         except MigrateError as error:
             progress("")
-            return _failed(error, model, page, as_json=options["as_json"])
+            return _failed(error, call, page)
         finally:
-            print_remarks(remarks, model)
-    kept = f"the model is written to {target}" if target and not piped else ""
-    warn_unverified(migration.report.verification, migration.report.model if model == STREAM else model, kept)
-    with reporting(kept):
-        if options["as_json"]:
-            checked: dict[str, Any] = {"would_change": changes} if options["check"] else {}
-            checked |= {"diff": [entry.as_dict() for entry in differences]} if options["diff"] else {}
-            click.echo(json.dumps({**report.as_dict(), "output": target, **checked}, indent=2), err=piped)
-        elif options["quiet"]:
-            pass
-        elif options["diff"]:
-            print_diff(differences, report.model, target, err=piped)
+            print_remarks(remarks, call.model)
+    _tell(call, done, f"the model is written to {target}" if call.files else "")
+    return 1 if done.changes else 0
+
+
+@dataclass(frozen=True)
+class _SideFiles:
+    """The files beside the result that are asked for."""
+
+    page: SideFile | None
+    depfile: SideFile | None
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What a migration came to: its report, whether --check finds changes, and the differences that --diff shows."""
+
+    report: Report
+    changes: bool
+    differences: list[DiffEntry]
+
+
+def _side_files(call: Call, given: dict[str, Any]) -> _SideFiles:
+    """Return the files beside the result. Raises UsageError or SaveError where they or the result cannot be written."""
+    from onnx_migrate.files import check_target
+    from onnx_migrate.url import is_url, resolve_file_url
+
+    if call.files and (is_url(call.model) or os.path.isfile(resolve_file_url(call.model))):
+        check_target(call.files[0], source=call.model, in_place=call.in_place)
+    page = page_at(call.html) if call.html else None
+    made = depfile(call.depfile) if call.depfile else None
+    check_path_conflicts([*call.files, *call.beside], (given["input_data"], call.config))
+    for side in filter(None, (page, made)):
+        side.check()
+    return _SideFiles(page, made)
+
+
+def _run(
+    call: Call, given: dict[str, Any], sides: _SideFiles, progress: Progress, *, external: bool
+) -> _Done:
+    """Load, migrate and write the model. Raises MigrateError, and then nothing is written."""
+    from onnx_migrate.files import check_not_source, load
+    from onnx_migrate.migration import migrate as run
+    from onnx_migrate.url import is_url
+
+    first = "download" if is_url(call.model) else "load"
+    with limited(given["timeout"], given["memory_limit"], first) as progress.begins:
+        original = load(read_source(call.model))
+        if not call.in_place:
+            check_not_source(call.files[: 1 + external], original.origin)
+        check_not_source(call.beside, original.origin)
+        migration = with_stdin_name(run(original, **given, progress=progress.follow))
+        saved_to = None if call.in_place else call.target
+        flags = (*config_flags(), *(["--save-as-external-data"] if external else []), *call.saving)
+        report = migration.report.saved(saved_to, *flags)
+        changes = call.check and not migration.same_as_original()
+        made_from = dependencies(original, call.model, given) if sides.depfile else []
+        differences = migration.differences() if call.diff else []
+
+        def with_side_files(size: int | None) -> AbstractContextManager[None]:
+            """Publish the side files, for a result of so many bytes, and note its size."""
+            nonlocal report
+            if call.files:
+                report = report.written(original.file_bytes, size)
+            contents: dict[SideFile, Iterable[bytes]] = {}
+            if sides.depfile:
+                contents[sides.depfile] = [rules(str(call.target), made_from)]
+            if sides.page:
+                contents[sides.page] = model_page(report, output=call.target)
+            return published(contents)
+
+        if call.target == STREAM:
+            to_stdout(migration, with_side_files)
+        elif call.target is not None:
+            progress("saving")
+            migration.save(
+                call.target,
+                external=external,
+                in_place=call.in_place,
+                beside=with_side_files,
+            )
         else:
-            print_report(report, Console(stderr=piped), target=target or "", everything=options["verbose"])
+            with with_side_files(None):
+                pass
+    return _Done(report, changes, differences)
+
+
+def _tell(call: Call, done: _Done, kept: str) -> None:
+    """Print what was done, and on stderr a line if the result is unverified; `kept` says what is written."""
+    from onnx_migrate.cli.output.failure import warn_unverified
+    from onnx_migrate.report.json_form import json_of
+
+    report, piped = done.report, call.target == STREAM
+    warn_unverified(report.verification, report.model if call.model == STREAM else call.model, kept)
+    with reporting(kept):
+        if call.as_json:
+            checked: dict[str, Any] = {"would_change": done.changes} if call.check else {}
+            checked |= {"diff": [json_of(entry) for entry in done.differences]} if call.diff else {}
+            text = json.dumps({**report.as_dict(), "output": call.target, **checked}, indent=2)
+            click.echo(text, err=piped)
+        elif call.quiet:
+            pass
+        elif call.diff:
+            print_diff(done.differences, report.model, call.target, err=piped)
+        else:
+            from rich.console import Console
+
+            from onnx_migrate.report.text import print_report
+
+            print_report(report, Console(stderr=piped), target=call.target or "", everything=call.verbose)
         sys.stdout.flush()
-    return 1 if changes else 0
 
 
-def _failed(error: MigrateError, model: str, page: str | None, *, as_json: bool) -> int:
+def _failed(error: MigrateError, call: Call, page: str | None) -> int:
     """Report an error, with --html as a page too, and return the exit code."""
     from onnx_migrate.cli.output.failure import fail
 
+    model = call.model
     if model == STREAM:
         error, model = error_with_stdin_name(error), "<stdin>"
     if page:
         write_failure_page(page, error, model)
-    return fail(error, model, as_json=as_json)
+    return fail(error, model, as_json=call.as_json)

@@ -18,7 +18,7 @@ def passes() -> None:
     In the order they run, including those that other packages install.
     """
     from onnx_migrate.engine.pass_infra import UserPass
-    from onnx_migrate.engine.pipeline import default_pipeline
+    from onnx_migrate.options import default_pipeline
 
     for item in default_pipeline(dynamic={}):
         source = item.function if isinstance(item, UserPass) else type(item)

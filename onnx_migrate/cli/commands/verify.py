@@ -7,9 +7,8 @@ from typing import Any
 
 import rich_click as click
 
-from onnx_migrate.cli.options.comparison_options import library_option, tolerance_options
-from onnx_migrate.cli.options.completion import evaluators
-from onnx_migrate.cli.options.limit_options import bytes_of, limit_options
+from onnx_migrate.cli.options.arguments import bytes_of
+from onnx_migrate.cli.options.model_options import model_option
 from onnx_migrate.cli.options.panels import Command
 from onnx_migrate.cli.output.progress import Progress
 from onnx_migrate.cli.process_limits import limited
@@ -23,20 +22,22 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
 @click.argument("original", type=click.Path(readable=False))
 @click.argument("other", type=click.Path(readable=False))
 @click.option("--exact", is_flag=True, help="Require bit-identical outputs; by default rounding may differ.")
-@click.option(
-    "--input-data", type=click.Path(), metavar="PATH",
+@model_option(
+    "input_data",
     help="Run both on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
 )  # fmt: skip
-@tolerance_options
-@library_option
-@click.option(
-    "--in", "prove_in", multiple=True, metavar="RUNTIME", shell_complete=evaluators,
+@model_option("rtol")
+@model_option("atol")
+@model_option("seed")
+@model_option("ort_library")
+@model_option(
+    "prove_in", "--in",
     help="Run both in this runtime too, as --prove-in of a migration does. Repeat it for more. See docs/proving.md.",
 )  # fmt: skip
-@limit_options(
-    timeout="Time limit of the child process that runs both models.",
-    memory_limit="Memory limit of that process; by default three quarters of the machine's memory.",
-)  # fmt: skip
+@model_option("timeout", help="Time limit of the child process that runs both models.")
+@model_option(
+    "memory_limit", help="Memory limit of that process; by default three quarters of the machine's memory."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def verify(**options: Any) -> int:
@@ -82,10 +83,10 @@ def verify(**options: Any) -> int:
         about = next((path for path in (other, original) if str(error).startswith(path)), original)
         return fail(error, about, as_json=options["as_json"])
     if options["as_json"]:
-        from onnx_migrate.report.report import SCHEMA_VERSION
+        from onnx_migrate.report.json_form import SCHEMA_VERSION, json_of
 
         head = {"schema_version": SCHEMA_VERSION, "original": original, "other": other}
-        click.echo(json.dumps({**head, **verdict.as_dict()}, indent=2))
+        click.echo(json.dumps({**head, **json_of(verdict)}, indent=2))
     elif not options["quiet"]:
         from rich.console import Console
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 from click.core import ParameterSource
 
 from onnx_migrate.cli.options.config import config_remark
-from onnx_migrate.cli.options.limit_options import bytes_of
+from onnx_migrate.declared import Declared, declared
+from onnx_migrate.options import Options
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
 
-__all__ = ["CodedUsageError", "arguments", "saving_flags"]
+__all__ = ["CodedUsageError", "arguments", "bytes_of"]
 
 
 class CodedUsageError(click.UsageError):
@@ -29,45 +31,29 @@ _DEFAULT_OPSET = "17+"
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `onnx_migrate.migrate`, all but the source. Raises click.UsageError."""
-    runtime = _runtime(options)
-    return {
-        "opset": _ml_opset(options) if runtime else _opset(options),
-        "runtime": runtime or None,
-        "lower": not options["no_lower"],
-        "dynamic": options["dynamic"] or None,
-        "dynamic_batch": options["dynamic_batch"] or False,
-        "fix": options["fix"] or None,
-        "simplify": _simplify(options),
-        "verify": _verify(options),
-        "resize_form": options["resize_form"],
-        "resize_intent": options["resize_intent"],
-        "keep": options["keep"],
-        "keep_initializers_as_inputs": options["keep_initializers_as_inputs"],
-        "ir_version": options["ir_version"],
-        "keep_ir": options["keep_ir"],
-        "drop_training": options["drop_training"],
-        "passes": options["extra"],
-        "adapters": options["adapters"],
-        "without": options["without"],
-        "input_data": options["input_data"],
-        "rtol": options["rtol"],
-        "atol": options["atol"],
-        "seed": options["seed"],
-        "timeout": options["timeout"],
-        "memory_limit": bytes_of(options["memory_limit"]),
-        "ort_library": options["ort_library"],
-        "prove_in": _prove_in(options),
-    }
+    options = {**options, "runtime": _runtime(options)}
+    return {item.name: _argument(item, options) for item in declared(Options) if item.flags}
 
 
-def saving_flags(options: dict[str, Any]) -> tuple[str, ...]:
-    """Return the flags that say how the result of one model is saved."""
-    flags = ("save_as_external_data", "in_place", "check", "dry_run")
-    return tuple(f"--{name.replace('_', '-')}" for name in flags if options[name])
+def _argument(item: Declared, options: dict[str, Any]) -> Any:
+    """Return the argument that an option of the command line is; the library's default where none is given."""
+    if item.name in _CONVERTED:
+        return _CONVERTED[item.name](options)
+    value = options[item.parameter]
+    if item.negated:
+        return not value
+    return item.default if value in (None, ()) else value
+
+
+def bytes_of(gigabytes: float | None) -> int | None:
+    """Return --memory-limit in bytes, None if it was not given."""
+    return None if gigabytes is None else int(gigabytes * 2**30)
 
 
 def _opset(options: dict[str, Any]) -> str | None:
-    """Return the opset to reach; None where only the IR version was asked for, so that the opset stays."""
+    """Return the opset to reach; None where a runtime or an IR version was asked for, and no opset beside it."""
+    if options["runtime"]:
+        return _ml_opset(options)
     context = click.get_current_context(silent=True)
     chosen = context is None or context.get_parameter_source("opset") is not ParameterSource.DEFAULT
     if options["ir_version"] is not None and not chosen and options["opset"] == _DEFAULT_OPSET:
@@ -86,13 +72,9 @@ def _runtime(options: dict[str, Any]) -> tuple[str, ...]:
             )
         return ()
     if runtime:
-        from onnx_migrate.errors import UsageError
         from onnx_migrate.spec.targets import resolve
 
-        try:
-            resolve(runtime)
-        except UsageError as error:
-            raise CodedUsageError(error) from error
+        _check(resolve, runtime)
     return runtime
 
 
@@ -100,14 +82,20 @@ def _prove_in(options: dict[str, Any]) -> tuple[str, ...]:
     """Return the runtimes to prove the result in. Raises click.UsageError where one is not there."""
     texts = tuple(options["prove_in"])
     if texts:
-        from onnx_migrate.errors import UsageError
         from onnx_migrate.verify.elsewhere import asked_for
 
-        try:
-            asked_for(texts)
-        except UsageError as error:
-            raise CodedUsageError(error) from error
+        _check(asked_for, texts)
     return texts
+
+
+def _check(understand: Callable[[tuple[str, ...]], object], texts: tuple[str, ...]) -> None:
+    """Raise click.UsageError where the library does not understand the values of an option."""
+    from onnx_migrate.errors import UsageError
+
+    try:
+        understand(texts)
+    except UsageError as error:
+        raise CodedUsageError(error) from error
 
 
 def _ml_opset(options: dict[str, Any]) -> str | None:
@@ -118,22 +106,20 @@ def _ml_opset(options: dict[str, Any]) -> str | None:
 
 
 def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:
-    if (
-        options["no_simplify"]
-        and options["simplify"] == "require"
-        and _on_command_line("simplify", default=True)
-    ):
-        raise click.UsageError("--no-simplify and --simplify=require contradict each other")
-    if options["no_simplify"] or options["simplify"] == "no":
-        return False
-    return "require" if options["simplify"] == "require" else True
+    chosen = _unless_turned_off("simplify", "no", options)
+    return "require" if chosen == "require" else chosen != "no"
 
 
-def _verify(options: dict[str, Any]) -> Literal["require", "auto", "off"]:
-    if options["no_verify"] and options["verify"] == "require" and _on_command_line("verify", default=True):
-        raise click.UsageError("--no-verify and --verify=require contradict each other")
-    chosen: Literal["require", "auto", "off"] = "off" if options["no_verify"] else options["verify"]
-    return chosen
+def _verify(options: dict[str, Any]) -> str:
+    return _unless_turned_off("verify", "off", options)
+
+
+def _unless_turned_off(name: str, off: str, options: dict[str, Any]) -> str:
+    """Return the value of an option, `off` for its flag --no-NAME. Raises click.UsageError where both contradict each other."""
+    chosen: str = options[name]
+    if options[f"no_{name}"] and chosen == "require" and _on_command_line(name, default=True):
+        raise click.UsageError(f"--no-{name} and --{name}=require contradict each other")
+    return off if options[f"no_{name}"] else chosen
 
 
 def _on_command_line(option: str, *, default: bool = False) -> bool:
@@ -142,3 +128,13 @@ def _on_command_line(option: str, *, default: bool = False) -> bool:
     if context is None:
         return default
     return context.get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+
+_CONVERTED: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "opset": _opset,
+    "simplify": _simplify,
+    "verify": _verify,
+    "memory_limit": lambda options: bytes_of(options["memory_limit"]),
+    "prove_in": _prove_in,
+}
+"""The options whose values are not those of the library."""

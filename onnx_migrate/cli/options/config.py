@@ -49,7 +49,7 @@ class _Config:
         named = {
             key: [name for options in every for name in options.get(parameter, ())]
             for key, parameter in (
-                ("pass", "extra"),
+                ("pass", "passes"),
                 ("adapters", "adapters"),
                 ("ort-library", "ort_library"),
             )
@@ -109,7 +109,7 @@ def find_own_passes(options: Mapping[str, Any]) -> None:
     """Let passes of the user's own be imported from the working folder, where a console script does not look."""
     context = click.get_current_context(silent=True)
     config: _Config | None = context.meta.get(_META) if context else None
-    if options["extra"] or options["adapters"] or (config is not None and config.code):
+    if options["passes"] or options["adapters"] or (config is not None and config.code):
         sys.path.append(os.getcwd())
 
 

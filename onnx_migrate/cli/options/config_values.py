@@ -11,13 +11,15 @@ from typing import Any
 
 import rich_click as click
 
+from onnx_migrate.declared import Declared, declared
+from onnx_migrate.options import Options
+
 __all__ = ["line_of", "options_of"]
 
-_OF_THE_CALL = {
-    "model", "sources", "output", "output_option", "out_dir", "in_place", "check", "dry_run", "diff", "depfile",
-    "resume", "json_lines", "as_json", "verbose", "quiet", "config", "trust_config", "no_simplify", "no_verify", "html",
-}  # fmt: skip
-"""Parameters of one call, such as paths, which a config file cannot set."""
+_DECLARED = {item.parameter: item for item in declared(Options) if item.flags}
+
+_OF_FILES = {*_DECLARED, "save_as_external_data", "jobs", "fail_fast", "scheduler"}
+"""Parameters that a config file can set: not those of one call, such as paths, and not what turns off one of these."""
 
 _ONLY_OF_BATCH = ("jobs", "fail-fast")
 """Keys that other commands pass over, so that one file serves them all."""
@@ -33,7 +35,7 @@ def options_of(
     known = {
         name.lstrip("-"): parameter
         for parameter in context.command.params
-        if isinstance(parameter, click.Option) and parameter.name not in _OF_THE_CALL
+        if isinstance(parameter, click.Option) and parameter.name in _OF_FILES
         for name in parameter.opts
         if name.startswith("--")
     }
@@ -85,7 +87,7 @@ def _no_table(key: str, path: Path) -> str:
 
 def _value(key: str, value: Any, parameter: click.Option, path: Path, context: click.Context) -> Any:
     """Return the value of an option as click takes it. Raises click.UsageError."""
-    value = _as_on_command_line(key, value, path)
+    value = _as_on_command_line(key, value, path, _DECLARED.get(str(parameter.name)))
     if parameter.is_flag != isinstance(value, bool) or isinstance(value, dict):
         raise click.UsageError(
             f"{key} must be {'true or false' if parameter.is_flag else 'a text or number'}, not {value!r}"
@@ -102,11 +104,14 @@ def _value(key: str, value: Any, parameter: click.Option, path: Path, context: c
     return given if parameter.multiple else value
 
 
-def _as_on_command_line(key: str, value: Any, path: Path) -> Any:
+def _as_on_command_line(key: str, value: Any, path: Path, item: Declared | None) -> Any:
     """Return what the command line would be given for a value: words for true and false, paths from the working folder."""
     if isinstance(value, bool):
-        words = {"simplify": ("no", "auto"), "verify": ("off", "auto"), "dynamic-batch": (None, "N")}
-        return words[key][value] if key in words else value
+        if item is not None and item.off:
+            return item.click["default"] if value else item.off
+        if item is not None and "flag_value" in item.click:
+            return item.click["flag_value"] if value else None
+        return value
     if isinstance(value, dict) and key == "dynamic":
         return [json.dumps(value)]
     if isinstance(value, dict) and key == "fix":

@@ -1,16 +1,24 @@
-"""The options that say what happens to a model, shared by the commands for one model and for many."""
+"""The options of a migration on the command line, made from their declarations; and what shells complete for them."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import os
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import rich_click as click
+from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
-from onnx_migrate.cli.options.comparison_options import library_option, tolerance_options
-from onnx_migrate.cli.options.completion import evaluators, pass_names, runtimes
+from onnx_migrate.cli.options.panels import Command, arranged
+from onnx_migrate.declared import declared
+from onnx_migrate.options import RUNNING, Options
 
-__all__ = ["model_options"]
+__all__ = ["DynamicBatchCommand", "codes", "model_option", "model_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Opset(StringParamType):
@@ -31,6 +39,17 @@ class _Opset(StringParamType):
         return text
 
 
+class _Tolerance(click.FloatRange):
+    """A number that is 0 or more, and finite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number. Raises click.BadParameter."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
 class _Joined(click.Option):
     """An option that may be given several times, in a config file also as one text or number; its value is one text."""
 
@@ -39,117 +58,123 @@ class _Joined(click.Option):
         return ",".join(super().process_value(ctx, (value,) if isinstance(value, (str, int)) else value))
 
 
-_OPTIONS = (
-    click.option(
-        "--opset", "--target-opset", cls=_Joined, type=_Opset(), multiple=True, default=("17+",), show_default=True, metavar="N",
-        help="The ai.onnx opset to reach: a number, or latest; 17+ is 17, or the model's own opset if that is higher. "
-        "A model of a newer opset is brought down to a number. "
-        "The domain ai.onnx.ml, or one of your own (--adapters), stays as it is unless --opset ai.onnx.ml=N is given too, or "
-        "alone.",
-    ),
-    click.option(
-        "--no-lower", is_flag=True, help="Refuse a model of a newer opset instead of bringing it down.",
-    ),
-    click.option(
-        "--for", "runtime", multiple=True, metavar="RUNTIME==VERSION", shell_complete=runtimes,
-        help="Make a model that this release of a runtime takes: onnxruntime==1.14, tensorrt==8.6, opencv==4.8. Repeat it for "
-        "several at once. Without ==VERSION: the installed release. A file of your own, ./mychip.toml, is a target too. "
-        "See docs/runtimes.md.",
-    ),
-    click.option(
-        "--ir-version", type=int, metavar="N",
-        help="Give the result this IR version; what a lower one does not have is written in another form, or refused. "
-        "Without --opset the opset stays. Where the header alone has to change, the rest is copied: nothing is simplified or "
-        "run.",
-    ),
-    click.option(
-        "--keep-ir", is_flag=True,
-        help="Leave the IR version of a model whose opset is lowered as it is; by default it is lowered too.",
-    ),
-    click.option(
-        "--drop-training", is_flag=True,
-        help="Remove training information, which IR versions below 7 do not have, for such an --ir-version.",
-    ),
-    click.option(
-        "--dynamic", multiple=True, metavar="INPUT:DIMS",
-        help="Make dims of an input dynamic: x:N (its first axis), x:N,3,H,W (all), x:...,H,W (the last), x:0=N,2=H (by axis), "
-        "or JSON as torch.onnx's dynamic_axes. A number keeps an axis, ? makes up a name. Repeat it for more inputs; the dims of "
-        "outputs follow.",
-    ),
-    click.option(
-        "--dynamic-batch", is_flag=False, flag_value="N", metavar="[=NAME]",
-        help="Make the batch axis of every input dynamic, named N or the NAME after =.",
-    ),
-    click.option(
-        "--fix", multiple=True, metavar="NAME=SIZE|INPUT:SIZES",
-        help="Set dynamic dims to numbers, by name as in N=1, or by input as in x:1,3,224,224. Repeat it for more.",
-    ),
-    click.option(
-        "--simplify", type=click.Choice(["auto", "require", "no"]), default="auto", show_default=True,
-        help="Simplify with onnxsim. If that fails, auto saves the model without it and warns; require makes it an "
-        "error.",
-    ),
-    click.option("--no-simplify", is_flag=True, help="The same as --simplify=no."),
-    click.option(
-        "--verify", type=click.Choice(["require", "auto", "off"]), default="auto", show_default=True,
-        help="Run the original and the result and compare every output; write nothing if they differ. Where that cannot be "
-        "done, auto writes the result without simplification and says that it is unverified; require makes it an error.",
-    ),
-    click.option("--no-verify", is_flag=True, help="The same as --verify=off."),
-    click.option(
-        "--resize-form", type=click.Choice(["auto", "scales", "sizes"]),
-        help="Write each Resize with scales or with sizes, where that computes the same. auto, the default unless --for "
-        "sets another, writes sizes where a model with scales would not load.",
-    ),
-    click.option(
-        "--resize-intent", is_flag=True,
-        help="Let each Resize compute what the PyTorch model computed, where the exporter could not express it up to "
-        "opset 10, and undo errors of onnx's version converter. This changes the model's numbers.",
-    ),
-    click.option(
-        "--keep", multiple=True, type=click.Choice(["tf_half_pixel_for_nn"]),
-        help="Keep this value of coordinate_transformation_mode, which ONNX removed in opset 13 and ONNX Runtime still "
-        "supports.",
-    ),
-    click.option(
-        "--input-data", type=click.Path(), metavar="PATH",
-        help="Verify on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
-    ),
-    tolerance_options,
-    library_option,
-    click.option(
-        "--prove-in", multiple=True, metavar="RUNTIME", shell_complete=evaluators,
-        help="Run the original and the result in this runtime too, and fail if the result does not run there or computes "
-        "worse than the original: openvino, opencv, tract, mnn, ncnn, onnxruntime-web, rknn, onnxruntime. @FOLDER says in which "
-        "virtual environment it is: onnxruntime==1.9@FOLDER. Repeat it for more. See docs/proving.md.",
-    ),
-    click.option(
-        "--save-as-external-data", is_flag=True,
-        help="Write the weights to OUTPUT.data even if the model is smaller than 2 GB.",
-    ),
-    click.option(
-        "--keep-initializers-as-inputs", is_flag=True,
-        help="Do not remove initializers from the list of inputs, so that callers can override them.",
-    ),
-    click.option(
-        "--pass", "extra", multiple=True, metavar="NAME",
-        help="Run your own pass before simplify: MODULE:FUNCTION, a function of an onnx.ModelProto or of an "
-        "onnx_graphsurgeon.Graph.",
-    ),
-    click.option(
-        "--adapters", multiple=True, metavar="MODULE",
-        help="Import this module, which registers steps for operators of a custom domain, so that --opset can name it, as in "
-        "--opset com.example=2. Installed packages need no such option. See docs/library.md.",
-    ),
-    click.option(
-        "--without", multiple=True, metavar="NAME", shell_complete=pass_names,
-        help="Leave this pass out; onnx-migrate passes lists them.",
-    ),
+def codes(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Return what `onnx-migrate explain` knows by name: codes, steps, operators, runtimes and error texts."""
+    from onnx_migrate.explanation import names
+
+    return [name for name in names() if name.lower().startswith(typed.lower())]
+
+
+def _evaluators(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Return the runtimes of `--prove-in`."""
+    from onnx_migrate.verify.evaluators.foreign import TITLES
+
+    return [name for name in TITLES if name.startswith(typed)]
+
+
+def _pass_names(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Return the passes that `--without` can leave out."""
+    from onnx_migrate.options import default_pipeline
+
+    return [item.name for item in default_pipeline(dynamic={}) if item.name.startswith(typed)]
+
+
+def _runtimes(
+    _context: click.Context, _parameter: click.Parameter, typed: str
+) -> list[str] | list[CompletionItem]:
+    """Return the runtimes of `--for`, their other names if those fit, and after == the releases at which their tables change."""
+    from onnx_migrate.spec.targets import known_names, shipped
+    from onnx_migrate.spec.targets.shipped import spellings
+
+    if typed.startswith((".", "/")):
+        return [CompletionItem(typed, type="file")]
+    name, given, _ = typed.partition("==")
+    if not given:
+        found = [known for known in known_names() if known.startswith(typed)]
+        return found or sorted(known for known in spellings().values() if known.startswith(typed))
+    if name not in known_names():
+        return []
+    releases = [f"{name}=={row.since}" for row in shipped(name).releases if row.since]
+    return [release for release in releases if release.startswith(typed)]
+
+
+_NAMED: dict[str, dict[str, Any]] = {
+    "cls": {"joined": _Joined},
+    "type": {
+        "opset": _Opset(),
+        "path": click.Path(),
+        "positive": click.FloatRange(min=0, min_open=True),
+        "tolerance": _Tolerance(min=0),
+    },
+    "shell_complete": {"evaluators": _evaluators, "pass_names": _pass_names, "runtimes": _runtimes},
+}
+"""What declarations name, by the argument of click.option."""
+
+_DECLARED = {item.name: item for item in declared(Options) if item.flags}
+
+
+def model_option(name: str, *names: str, **changes: Any) -> Callable[[F], F]:
+    """Return the decorator that gives an option to a command; `names` and `changes` are what is not as it is declared."""
+    item = _DECLARED[name]
+    given = {**item.click, **changes}
+    for argument, known in _NAMED.items():
+        if isinstance(given.get(argument), str):
+            given[argument] = known[given[argument]]
+    if isinstance(given.get("type"), tuple):
+        given["type"] = click.Choice(given["type"])
+
+    def add(command: F) -> F:
+        if item.off:
+            same = f"The same as --{name}={item.off}."
+            command = click.option(f"--no-{name}", is_flag=True, help=same)(command)
+        return click.option(*(names or item.flags), item.parameter, **given)(command)
+
+    return add
+
+
+_save_as_external_data = click.option(
+    "--save-as-external-data", is_flag=True,
+    help="Write the weights to OUTPUT.data even if the model is smaller than 2 GB.",
 )  # fmt: skip
 
+_ORDER = (
+    "opset", "lower", "runtime", "ir_version", "keep_ir", "drop_training", ..., "input_data", "rtol", "atol", "seed",
+    "ort_library", "prove_in", "save_as_external_data", "keep_initializers_as_inputs", "passes", "adapters", "without",
+)  # fmt: skip
+"""The order in which shells complete the options; ... stands for those that are not named."""
 
-def model_options(command: Any) -> Any:
-    """Add the options to a command, in the order that its help shows."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
+
+def model_options(command: F) -> F:
+    """Give a command all options of a migration, but those that say how it runs."""
+    named = [name for name, item in _DECLARED.items() if item.panel != RUNNING]
+    for name in reversed(arranged(_ORDER, named)):
+        command = (model_option(name) if name in _DECLARED else _save_as_external_data)(command)
     return command
+
+
+_BATCH = "--dynamic-batch"
+
+
+class DynamicBatchCommand(Command):
+    """A command that takes the value of `--dynamic-batch` only after `=`; click would take the next argument, a model."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Add the default name to the option. Raises click.UsageError if the next argument looks like a name, and is no file."""
+        options = args[: args.index("--")] if "--" in args else args
+        for argument, following in pairwise(options):
+            if (
+                _is_batch(argument)
+                and following.isidentifier()
+                and not os.path.exists(following)
+                and not ctx.resilient_parsing
+            ):
+                raise click.UsageError(
+                    f"{_BATCH} {following} is ambiguous; write {_BATCH}={following} for a name, ./{following} for a path",
+                    ctx,
+                )
+        named = [f"{_BATCH}=N" if _is_batch(argument) else argument for argument in options]
+        return super().parse_args(ctx, named + args[len(options) :])
+
+
+def _is_batch(argument: str) -> bool:
+    return argument.replace("_", "-") == _BATCH

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import EllipsisType
 from typing import Any
 
 import rich_click as click
 
-__all__ = ["Command", "OptionGroup", "format_help_text", "groups_of", "in_panels"]
+from onnx_migrate.declared import declared
+from onnx_migrate.options import DIMS, REACH, REWRITING, RUNNING, VERIFICATION, Options
+
+__all__ = ["Command", "OptionGroup", "arranged", "format_help_text", "groups_of", "in_panels"]
 
 _STYLE = click.RichHelpConfiguration(
     theme="default-slim",
@@ -25,17 +29,38 @@ _STYLE = click.RichHelpConfiguration(
 
 @dataclass(frozen=True)
 class OptionGroup:
-    """Options that belong together, by the long form of their name, and for some commands what follows `onnx-migrate`."""
+    """Options that belong together, in their order: their names, with ... for those of a migration that declare this panel.
+
+    `examples` has what follows `onnx-migrate`, by command.
+    """
 
     title: str
-    options: tuple[str, ...]
+    options: tuple[str | EllipsisType, ...]
     examples: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """The long names of the options."""
+        of_panel = [
+            flag
+            for item in declared(Options)
+            if item.panel == self.title
+            for flag in (item.flags[0], *([f"--no-{item.name}"] if item.off else []))
+        ]
+        return arranged(self.options, of_panel)
+
+
+def arranged(order: Iterable[str | EllipsisType], names: Iterable[str]) -> list[str]:
+    """Return names in an order, in which ... stands for those that it does not name."""
+    listed = list(order)
+    others = [name for name in names if name not in listed]
+    return [name for item in listed for name in (others if item is ... else [item])]
 
 
 _GROUPS = (
     OptionGroup(
-        "What to reach",
-        ("--opset", "--for", "--no-lower", "--ir-version", "--keep-ir", "--drop-training"),
+        REACH,
+        (...,),
         {
             "migrate": "model.onnx out.onnx --for tensorrt==8.6",
             "batch": "batch models --out-dir out --opset 17",
@@ -43,8 +68,8 @@ _GROUPS = (
         },
     ),
     OptionGroup(
-        "Dynamic and fixed dims",
-        ("--dynamic", "--dynamic-batch", "--fix"),
+        DIMS,
+        (...,),
         {
             "migrate": "model.onnx out.onnx --dynamic x:N,3,H,W",
             "batch": "batch models --out-dir out --dynamic-batch",
@@ -65,11 +90,8 @@ _GROUPS = (
         },
     ),
     OptionGroup(
-        "Verification",
-        (
-            "--verify", "--no-verify", "--exact", "--input-data", "--rtol", "--atol", "--seed", "--in", "--prove-in",
-            "--ort-library",
-        ),
+        VERIFICATION,
+        ("--exact", ..., "--in", "--prove-in", "--ort-library"),
         {
             "migrate": "model.onnx out.onnx --verify=require --input-data images.npz",
             "batch": "batch models --out-dir out --prove-in openvino",
@@ -77,22 +99,16 @@ _GROUPS = (
         },
     ),
     OptionGroup(
-        "How the model is rewritten",
-        (
-            "--simplify", "--no-simplify", "--resize-form", "--resize-intent", "--keep", "--keep-initializers-as-inputs",
-            "--pass", "--adapters", "--without",
-        ),
+        REWRITING,
+        (...,),
         {
             "migrate": "model.onnx out.onnx --no-simplify --resize-form=sizes",
             "batch": "batch models --out-dir out --pass mypasses:quantise",
         },
     ),
     OptionGroup(
-        "How it runs",
-        (
-            "--jobs", "--resume", "--fail-fast", "--timeout", "--memory-limit", "--scheduler", "--config", "--trust-config",
-            "--version", "--help",
-        ),
+        RUNNING,
+        ("--jobs", "--resume", "--fail-fast", ..., "--scheduler", "--config", "--trust-config", "--version", "--help"),
         {
             "migrate": "model.onnx out.onnx --timeout 60 --memory-limit 8",
             "inspect": "inspect model.onnx --for all --timeout 60",
@@ -153,7 +169,7 @@ def groups_of(command: click.Command) -> Iterator[tuple[OptionGroup, list[click.
     """Return each group that has an option of the command, with these options in the group's order."""
     options = {name: item for item in command.params if isinstance(item, click.Option) for name in item.opts}
     for group in _GROUPS:
-        found = [options[name] for name in group.options if name in options]
+        found = [options[name] for name in group.names if name in options]
         if found:
             yield group, found
 

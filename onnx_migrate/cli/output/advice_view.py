@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from onnx_migrate.advice import Standing
-from onnx_migrate.printable import markup_of
+from onnx_migrate.messages import markup_of
 
 if TYPE_CHECKING:
     from onnx_migrate.advice import Advice, Outlook

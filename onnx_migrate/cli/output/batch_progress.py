@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import ExitStack
-from typing import Any
 
 import rich_click as click
 from rich.console import Console, Group
@@ -23,13 +22,13 @@ from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
 from onnx_migrate.batching.job import MIGRATED, UNVERIFIED
-from onnx_migrate.cli.options.path_conflicts import check_path_conflicts
 from onnx_migrate.cli.output.failure import line
 from onnx_migrate.cli.output.html import BatchPage
 from onnx_migrate.cli.output.json_lines import JsonLines
+from onnx_migrate.cli.output.side_files import check_path_conflicts
 from onnx_migrate.cli.stop_signals import check_stopped
-from onnx_migrate.plural import count_of
-from onnx_migrate.printable import markup_of
+from onnx_migrate.messages import count_of, markup_of
+from onnx_migrate.report.data import ReportData
 from onnx_migrate.url import identity, is_url
 
 __all__ = ["BatchProgress"]
@@ -100,11 +99,11 @@ class BatchProgress(Watcher):
         """Count a model, write its JSON line and, if it failed, print why. Raises SaveError."""
         self._running.pop(outcome.source, None)
         self._progress.advance(self._task)
-        entry = outcome.as_dict()
-        self._write(entry)
+        if self._lines is not None:
+            self._lines.write(outcome.as_dict())
         if self._page is not None:
-            self._page.add(entry)
-        if outcome.output is None and outcome.kind == MIGRATED:
+            self._page.add(outcome)
+        if outcome.output is None and isinstance(outcome.report, ReportData) and outcome.kind == MIGRATED:
             self._would_change.append(f"{outcome.source}: {_difference(outcome.report)}")
         if not outcome.done:
             self._print(line(outcome.code, outcome.source, outcome.reason))
@@ -123,7 +122,8 @@ class BatchProgress(Watcher):
         """Write the JSON line of the totals, and the page. Raises SaveError."""
         self.summary = summary
         try:
-            self._write(summary.as_dict())
+            if self._lines is not None:
+                self._lines.write(summary.as_dict())
         finally:
             if self._page is not None:
                 self._page.finish(summary.as_dict())
@@ -153,27 +153,20 @@ class BatchProgress(Watcher):
         if summary.verification:
             console.print(summary.text, highlight=False)
 
-    def _write(self, value: dict[str, Any]) -> None:
-        if self._lines is not None:
-            self._lines.write(value)
-
     def _picture(self) -> Group:
         names = list(self._running)
         more = [Text(f"  … and {len(names) - _SHOWN} more", style="dim")] if len(names) > _SHOWN else []
         return Group(*(Text(f"  {name}", style="dim") for name in names[:_SHOWN]), *more, self._progress)
 
 
-def _difference(report: Mapping[str, Any]) -> str:
+def _difference(report: ReportData) -> str:
     """Return what a migration changed, as in "opset 11 → 17, 3 nodes changed"."""
-    before, after, count = report["before"], report["after"], len(report["changes"])
-    parts = [
-        f"{label} {before[key]} → {after[key]}"
-        for label, key in (("opset", "opset"), ("IR", "ir_version"))
-        if before[key] != after[key]
-    ]
+    before, after, count = report.before, report.after, len(report.changes)
+    pairs = (("opset", before.opset, after.opset), ("IR", before.ir_version, after.ir_version))
+    parts = [f"{label} {old} → {new}" for label, old, new in pairs if old != new]
     if count:
         parts.append(f"{count_of(count, 'node')} changed")
-    return ", ".join(parts) or "; ".join(note["message"] for note in report["notes"])
+    return ", ".join(parts) or "; ".join(note.message for note in report.notes)
 
 
 def _pace(summary: Summary) -> str:

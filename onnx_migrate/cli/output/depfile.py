@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,18 +38,18 @@ def _is_depfile(head: bytes) -> bool:
     return all(line.rstrip().endswith(b":") and line.strip()[:-1] in listed for line in phony)
 
 
-def dependencies(original: Model, options: dict[str, Any]) -> list[str]:
+def dependencies(original: Model, model: str, given: Mapping[str, Any]) -> list[str]:
     """Return the files that a migration of `original` reads: model, weights, --input-data, modules of --pass and --adapters,
     libraries."""
-    folder = os.path.dirname(str(options["model"]))
+    folder = os.path.dirname(model)
     found = [os.path.join(folder, name) for name in original.files]
-    data = options["input_data"]
+    data = given["input_data"]
     if data is not None:
         from onnx_migrate.verify.inputs.user_inputs import data_files
 
         found += map(str, data_files(Path(data)))
-    found += map(str, options["ort_library"])
-    for name in (*options["extra"], *options["adapters"]):
+    found += map(str, given["ort_library"])
+    for name in (*given["passes"], *given["adapters"]):
         module = sys.modules.get(str(name).partition(":")[0])
         path = getattr(module, "__file__", None)
         if path:

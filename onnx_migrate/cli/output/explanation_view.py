@@ -7,12 +7,13 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from onnx_migrate.printable import printable
+from onnx_migrate.messages import printable
 
 if TYPE_CHECKING:
     from onnx_migrate.explanation import Answer, Explanation, Group, ModelVerdict, Unknown
     from onnx_migrate.explanation.operators import OperatorSteps, StepLine
-    from onnx_migrate.explanation.runtime_rows import RuntimeRows
+    from onnx_migrate.explanation.runtime_rows import RuntimeRelease
+    from onnx_migrate.spec.targets import Table
 
 __all__ = ["answer_lines", "overview_lines", "unknown_lines", "verdict_lines"]
 
@@ -147,56 +148,69 @@ def _step(line: StepLine) -> str:
     return head + "\n" + _wrapped(line.reason, "      ")
 
 
-def _runtime(rows: RuntimeRows) -> Iterator[str]:
-    table, target = rows.table, rows.target
-    if target is None:
-        yield f"{table.title}: what its releases take"
-        yield ""
-        yield f"  {'from':<14} {'opsets':<12} {'IR':<4} known from"
-        for row in table.releases:
-            opsets = (
-                "any"
-                if row.opset is None
-                else f"{row.oldest or ''}–{row.opset}"
-                if row.oldest
-                else str(row.opset)
-            )
-            known = "measured" if row.measured else "read"
-            yield f"  {row.since:<14} {opsets:<12} {row.ir_version or '':<4} {known}"
-        yield ""
-        example = f"{table.name}=={table.newest or table.releases[-1].since}"
-        yield f"One release in full: onnx-migrate explain {example}"
-        yield f"A model for it: onnx-migrate model.onnx out.onnx --for {example}"
+def _runtime(found: Table | RuntimeRelease) -> Iterator[str]:
+    from onnx_migrate.explanation.runtime_rows import RuntimeRelease
+
+    if isinstance(found, RuntimeRelease):
+        yield from _release(found)
+        table = found.target.table
     else:
-        yield f"{target.qualified}: what it takes"
-        yield ""
-        oldest = f", from opset {target.oldest} on" if target.oldest else ""
-        newer = ", tries newer ones" if table.newer == "tried" and target.opset else ""
-        yield f"  opset        {f'up to {target.opset}' if target.opset else 'any'}{oldest}{newer}"
-        if target.ir_version:
-            yield f"  IR version   up to {target.ir_version}"
-        if not target.row.functions:
-            yield "  functions    not taken: calls are replaced by their bodies"
-        if target.row.resize_form != "auto" or not target.row.resize_axes:
-            form = [] if target.row.resize_form == "auto" else [f"by {target.row.resize_form}"]
-            yield f"  Resize       {', '.join([*form, *([] if target.row.resize_axes else ['for all axes'])])}"
-        if target.row.write:
-            yield f"  forms        {', '.join(sorted(target.row.write))}"
-        if rows.operators:
-            yield _wrapped(", ".join(rows.operators), f"  operators    {len(rows.operators)}: ")
-        if rows.lacking:
-            yield _wrapped(", ".join(rows.lacking), "  lacks        ")
-        for fault in target.faults:
-            help_ = f": {fault.help}" if fault.help else ""
-            yield _wrapped(f"{fault.operator} {fault.text}{help_}", "  wrong        ")
-        yield _wrapped(target.row.source, "  known from   ")
-        yield ""
-        request = f"{table.name}=={target.number}" if target.number else table.name
-        yield f"A model for it: onnx-migrate model.onnx out.onnx --for {request}"
-        yield f"What stands in a model's way: onnx-migrate inspect model.onnx --for {request}"
+        yield from _releases(found)
+        table = found
     for note in table.notes:
         yield _wrapped(note)
     yield "More: docs/runtimes.md"
+
+
+def _releases(table: Table) -> Iterator[str]:
+    yield f"{table.title}: what its releases take"
+    yield ""
+    yield f"  {'from':<14} {'opsets':<12} {'IR':<4} known from"
+    for row in table.releases:
+        opsets = (
+            "any"
+            if row.opset is None
+            else f"{row.oldest or ''}–{row.opset}"
+            if row.oldest
+            else str(row.opset)
+        )
+        known = "measured" if row.measured else "read"
+        yield f"  {row.since:<14} {opsets:<12} {row.ir_version or '':<4} {known}"
+    yield ""
+    example = f"{table.name}=={table.newest or table.releases[-1].since}"
+    yield f"One release in full: onnx-migrate explain {example}"
+    yield f"A model for it: onnx-migrate model.onnx out.onnx --for {example}"
+
+
+def _release(release: RuntimeRelease) -> Iterator[str]:
+    target = release.target
+    table = target.table
+    yield f"{target.qualified}: what it takes"
+    yield ""
+    oldest = f", from opset {target.oldest} on" if target.oldest else ""
+    newer = ", tries newer ones" if table.newer == "tried" and target.opset else ""
+    yield f"  opset        {f'up to {target.opset}' if target.opset else 'any'}{oldest}{newer}"
+    if target.ir_version:
+        yield f"  IR version   up to {target.ir_version}"
+    if not target.row.functions:
+        yield "  functions    not taken: calls are replaced by their bodies"
+    if target.row.resize_form != "auto" or not target.row.resize_axes:
+        form = [] if target.row.resize_form == "auto" else [f"by {target.row.resize_form}"]
+        yield f"  Resize       {', '.join([*form, *([] if target.row.resize_axes else ['for all axes'])])}"
+    if target.row.write:
+        yield f"  forms        {', '.join(sorted(target.row.write))}"
+    if release.operators:
+        yield _wrapped(", ".join(release.operators), f"  operators    {len(release.operators)}: ")
+    if release.lacking:
+        yield _wrapped(", ".join(release.lacking), "  lacks        ")
+    for fault in target.faults:
+        help_ = f": {fault.help}" if fault.help else ""
+        yield _wrapped(f"{fault.operator} {fault.text}{help_}", "  wrong        ")
+    yield _wrapped(target.row.source, "  known from   ")
+    yield ""
+    request = f"{table.name}=={target.number}" if target.number else table.name
+    yield f"A model for it: onnx-migrate model.onnx out.onnx --for {request}"
+    yield f"What stands in a model's way: onnx-migrate inspect model.onnx --for {request}"
 
 
 def _wrapped(text: str, indent: str = "") -> str:

@@ -10,7 +10,7 @@ import rich_click as click
 
 from onnx_migrate.cli.options.config import config_remark
 from onnx_migrate.cli.standard_streams import OutputFailed, drop_output
-from onnx_migrate.printable import printable
+from onnx_migrate.messages import printable
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
@@ -22,11 +22,12 @@ __all__ = ["fail", "line", "print_remarks", "warn_unverified"]
 def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
     """Print an error and return the exit code."""
     from onnx_migrate.errors import UsageError
-    from onnx_migrate.report.failure import exit_code, failure
+    from onnx_migrate.report.failure import Failure, exit_code
+    from onnx_migrate.report.json_form import json_of
 
     if as_json:
         try:
-            click.echo(json.dumps(failure(error, model), indent=2))
+            click.echo(json.dumps(json_of(Failure.of(model, error)), indent=2))
         except OutputFailed:
             drop_output()  # the line on stderr and the exit code say it all
     remark = config_remark() if isinstance(error, UsageError) else ""

@@ -11,7 +11,10 @@ import rich_click as click
 from onnx_migrate.cli.output.side_files import SideFile, published
 
 if TYPE_CHECKING:
+    from onnx_migrate.batching import Outcome
     from onnx_migrate.errors import MigrateError
+    from onnx_migrate.report.data import ReportData
+    from onnx_migrate.report.failure import Failure
     from onnx_migrate.report.html.view_model import Row
 
 __all__ = ["BatchPage", "html_option", "model_page", "page_at", "write_failure_page"]
@@ -33,20 +36,20 @@ def page_at(path: str) -> SideFile:
     return SideFile("--html", path, "an HTML page", lambda head: head.startswith(b"<!DOCTYPE html>"))
 
 
-def model_page(report: Mapping[str, Any], *, output: str | None) -> Iterator[bytes]:
+def model_page(report: ReportData | Failure, *, output: str | None) -> Iterator[bytes]:
     """Yield the page of one model."""
     from onnx_migrate.report.html.render import model_page as render
 
-    yield render({**report, "output": output}).encode("utf-8", _LENIENT)
+    yield render(report, output).encode("utf-8", _LENIENT)
 
 
 def write_failure_page(path: str, error: MigrateError, model: str) -> None:
     """Write the page of a model that was not migrated; an error of writing is printed, but does not set the exit code."""
     from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.errors import SaveError
-    from onnx_migrate.report.failure import failure
+    from onnx_migrate.report.failure import Failure
 
-    pieces = model_page(failure(error, model), output=None)
+    pieces = model_page(Failure.of(model, error), output=None)
     try:
         with published({page_at(path): pieces}):
             pass
@@ -67,21 +70,23 @@ class BatchPage:
         self._rows: dict[str, tuple[Row, int, int]] = {}
         self._parts = tempfile.TemporaryFile()  # noqa: SIM115
 
-    def add(self, entry: Mapping[str, Any]) -> None:
-        """Add a model, given as the object of its JSON line."""
+    def add(self, outcome: Outcome) -> None:
+        """Add the outcome of a model."""
         from onnx_migrate.errors import saving
         from onnx_migrate.report.html.render import model_part
         from onnx_migrate.report.html.view_model import Row
 
-        part = model_part(entry).encode("utf-8", _LENIENT)
-        self._rows[entry["model"]] = Row.of(entry), self._parts.tell(), len(part)
+        model, kind, report = outcome.source, outcome.kind, outcome.report
+        part = model_part(report, model, kind, outcome.output).encode("utf-8", _LENIENT)
+        row = Row.of(report, model, kind, status=outcome.verification, seconds=round(outcome.seconds, 3))
+        self._rows[model] = row, self._parts.tell(), len(part)
         with saving(tempfile.gettempdir()):
             self._parts.write(part)
 
     def finish(self, totals: Mapping[str, Any]) -> None:
         """Write the page. Raises SaveError."""
         from onnx_migrate.cli.output.failure import print_remarks
-        from onnx_migrate.remarks import collected_remarks
+        from onnx_migrate.messages import collected_remarks
         from onnx_migrate.report.html.render import batch_page
 
         entries = [self._rows[name] for name in sorted(self._rows)]

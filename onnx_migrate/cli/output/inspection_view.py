@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from onnx_migrate.cli.output.advice_view import print_advice, print_outlooks
-from onnx_migrate.plural import count_of, size_text
-from onnx_migrate.printable import markup_of
-from onnx_migrate.report.report import INEXACT
+from onnx_migrate.messages import count_of, markup_of, size_text
+from onnx_migrate.report.data import INEXACT
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError

@@ -4,53 +4,86 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from onnx_migrate.cli.output.streams import STREAM
-from onnx_migrate.printable import printable
+from onnx_migrate.messages import printable
 
 if TYPE_CHECKING:
     from onnx_migrate.report.diff import DiffEntry
 
-__all__ = ["destination", "print_diff"]
+__all__ = ["Call", "print_diff"]
 
 
-def destination(options: dict[str, Any]) -> str | None:
-    """Return where to write, "-" for stdout, None to write nothing. Raises click.UsageError."""
-    given = [path for path in (options["output"], options["output_option"]) if path is not None]
-    preview = options["check"] or options["dry_run"]
-    streamed = options["model"] == STREAM or any(map(_is_stdout, given))
-    if options["depfile"] and (preview or options["in_place"] or streamed):
-        raise click.UsageError(
-            "--depfile needs a MODEL and another OUTPUT that are files: make and ninja track files"
-        )
-    if options["depfile"] and any("://" in name for name in (options["model"], *given)):
-        raise click.UsageError("--depfile needs files, not URLs: make and ninja track files")
-    if options["in_place"]:
-        if given:
-            raise click.UsageError("--in-place replaces MODEL; leave OUTPUT out")
-        if options["model"] == STREAM:
-            raise click.UsageError("--in-place cannot replace stdin; name a file as MODEL")
-        return None if preview else str(options["model"])
-    if len(given) > 1:
-        raise click.UsageError(
-            f"OUTPUT is given twice, as {given[0]} and with --output {given[1]}; leave one out"
-        )
-    if not (given or preview):
-        raise click.UsageError("name an OUTPUT, or use --in-place to replace MODEL")
-    if preview:
-        return None
-    if _is_stdout(given[0]):
-        if sys.stdout.isatty():
-            raise click.UsageError("stdout is a terminal; name a file as OUTPUT")
-        if options["save_as_external_data"]:
+@dataclass(frozen=True)
+class Call:
+    """One call of `onnx-migrate MODEL OUTPUT`: what it reads, writes and prints, besides the options of the migration."""
+
+    model: str
+    output: str | None
+    output_option: str | None
+    in_place: bool
+    check: bool
+    dry_run: bool
+    diff: bool
+    depfile: str | None
+    html: str | None
+    config: str | None
+    as_json: bool
+    verbose: bool
+    quiet: bool
+
+    @cached_property
+    def target(self) -> str | None:
+        """Where to write, "-" for stdout, None to write nothing. Raises click.UsageError."""
+        given = [path for path in (self.output, self.output_option) if path is not None]
+        preview = self.check or self.dry_run
+        streamed = self.model == STREAM or any(map(_is_stdout, given))
+        if self.depfile and (preview or self.in_place or streamed):
             raise click.UsageError(
-                "--save-as-external-data writes two files, but stdout takes one; name a file as OUTPUT"
+                "--depfile needs a MODEL and another OUTPUT that are files: make and ninja track files"
             )
-        return STREAM
-    return str(given[0])
+        if self.depfile and any("://" in name for name in (self.model, *given)):
+            raise click.UsageError("--depfile needs files, not URLs: make and ninja track files")
+        if self.in_place:
+            if given:
+                raise click.UsageError("--in-place replaces MODEL; leave OUTPUT out")
+            if self.model == STREAM:
+                raise click.UsageError("--in-place cannot replace stdin; name a file as MODEL")
+            return None if preview else self.model
+        if len(given) > 1:
+            raise click.UsageError(
+                f"OUTPUT is given twice, as {given[0]} and with --output {given[1]}; leave one out"
+            )
+        if not (given or preview):
+            raise click.UsageError("name an OUTPUT, or use --in-place to replace MODEL")
+        if preview:
+            return None
+        if _is_stdout(given[0]):
+            if sys.stdout.isatty():
+                raise click.UsageError("stdout is a terminal; name a file as OUTPUT")
+            return STREAM
+        return given[0]
+
+    @property
+    def files(self) -> list[str]:
+        """The files that the result may be written to: the model, and its weights."""
+        return [] if self.target in (None, STREAM) else [str(self.target), f"{self.target}.data"]
+
+    @property
+    def beside(self) -> list[str]:
+        """The files that are written beside the result."""
+        return list(filter(None, [self.depfile, self.html]))
+
+    @property
+    def saving(self) -> tuple[str, ...]:
+        """The flags that say how the result is saved."""
+        names = ("in_place", "check", "dry_run")
+        return tuple(f"--{name.replace('_', '-')}" for name in names if getattr(self, name))
 
 
 def _is_stdout(path: str) -> bool:

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import combinations, product
 from pathlib import Path
 
 from onnx_migrate.cli.output.streams import STREAM
-from onnx_migrate.opening.listing import exists
-from onnx_migrate.opening.real_path import real_path
-from onnx_migrate.remarks import remark
+from onnx_migrate.messages import remark
+from onnx_migrate.opening.paths import exists, real_path
 
-__all__ = ["SideFile", "published"]
+__all__ = ["SideFile", "check_path_conflicts", "published"]
 
 _HEAD = 1 << 16
 """How many bytes of a file that exists are read to see of what kind it is."""
@@ -183,3 +183,21 @@ def _put_back(replaced: Iterable[_Replaced], error: BaseException) -> None:
             left.append(f"{item.path} is written and could not be put back: {failure.strerror or failure}")
     if left and isinstance(error, Exception):
         raise SaveError("; ".join([str(error), *left])) from error
+
+
+def check_path_conflicts(written: Iterable[str | None], read: Iterable[str | None] = ()) -> None:
+    """Raise UsageError if two of the paths to write, or one of them and one to read, name the same file."""
+    from onnx_migrate.errors import UsageError
+
+    new = [name for name in written if name is not None]
+    old = [name for name in read if name is not None]
+    for one, other in (*combinations(new, 2), *product(new, old)):
+        if _same_file(one, other):
+            conflict = f"{one} is given twice" if one == other else f"{one} and {other} are the same file"
+            raise UsageError(conflict, hint="give every file that is written a name of its own")
+
+
+def _same_file(one: str, other: str) -> bool:
+    from onnx_migrate.url import identity, resolve_file_url, same_place
+
+    return identity(one) == identity(other) or same_place(resolve_file_url(one), resolve_file_url(other))

@@ -37,7 +37,7 @@ def read_source(model: str) -> Source:
     if sys.stdin.isatty():
         raise click.UsageError("stdin is a terminal; pipe a model into it")
     from onnx_migrate.errors import LoadError
-    from onnx_migrate.files.wire.model_stream import read_model
+    from onnx_migrate.files.reading.model_stream import read_model
 
     try:
         return read_model(sys.stdin.buffer.read, _NAME)

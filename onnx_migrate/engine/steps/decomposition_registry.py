@@ -1,23 +1,28 @@
 """The registry of decompositions: how an operator that a target lacks is written with other operators of the same opset.
 
 A decomposition is for operators that have no step down by which they end: those that opset 7 has already, and a few
-whose step down avoids operators that a newer opset has. The decorator registers them in passes/decompositions.
+whose step down avoids operators that a newer opset has. passes/steps registers them.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from onnx_migrate.engine.steps.lowering_registry import LoweringAdapter
-from onnx_migrate.opening.listing import submodules
+from onnx_migrate.engine.steps.step_table import import_package, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.spec.schema import is_onnx
 
-__all__ = ["Decomposition", "decomposition", "decomposition_of", "decompositions"]
+__all__ = [
+    "Decomposition",
+    "decomposition",
+    "decomposition_of",
+    "decompositions",
+    "register_decomposition",
+]
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,8 @@ class Decomposition:
     @property
     def code(self) -> str:
         """The slug by which `onnx-migrate explain` finds the decomposition, such as "softplus-written-out"."""
-        return f"{self.operator}-written-out".lower()
+        prefix = f"{self.domain}." if self.domain else ""
+        return f"{prefix}{self.operator}-written-out".lower()
 
     @property
     def doc(self) -> str:
@@ -55,25 +61,26 @@ def decomposition(
     """
 
     def register(function: LoweringAdapter) -> LoweringAdapter:
-        reason = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").rstrip(".")
-        if not reason:
-            raise ValueError(
-                f"{function.__name__} needs a docstring: its first paragraph is the reason that reports give"
-            )
         for operator in operators:
-            if ("", operator) in _decompositions:
-                raise ValueError(f"{operator} has two decompositions")
-            _decompositions["", operator] = Decomposition("", operator, function, reason, exactness)
+            register_decomposition("", operator, function, exactness)
         return function
 
     return register
 
 
+def register_decomposition(
+    domain: str, operator: str, function: LoweringAdapter, exactness: Exactness
+) -> None:
+    """Register a function as the decomposition of an operator; see `decomposition`."""
+    reason = reason_of(function)
+    if (domain, operator) in _decompositions:
+        raise ValueError(f"{operator} has two decompositions")
+    _decompositions[domain, operator] = Decomposition(domain, operator, function, reason, exactness)
+
+
 @cache
 def _load() -> dict[tuple[str, str], Decomposition]:
-    package = importlib.import_module("onnx_migrate.passes.decompositions")
-    for module in submodules(package):
-        importlib.import_module(f"{package.__name__}.{module}")
+    import_package("onnx_migrate.passes.steps")
     return _decompositions
 
 

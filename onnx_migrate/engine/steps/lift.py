@@ -16,6 +16,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.schema import same_domain
 
 __all__ = ["Lift"]
 
@@ -63,18 +64,17 @@ class Lift(Visitor):
 
         Raises CannotMigrate where the step is refused or missing, and where its adapter refuses or fails.
         """
-        step = (
-            next_step(node.domain, node.op_type, version, self.target)
-            if is_of_domain(node, self.domain)
-            else None
-        )
+        domain, operator = node.domain, node.op_type
+        if not same_domain(domain, self.domain):
+            return None
+        step = next_step(domain, operator, version, self.target)
         if step is None:
             return None
         to = step if isinstance(step, int) else step.to
-        where = Where(scope.path, node_name(node), node.op_type, version, to)
+        where = Where(scope.path, node_name(node), operator, version, to)
         if isinstance(step, int):
             raise CannotMigrate(
-                f"onnx-migrate has no adapter from this version to {node.op_type}-{to} yet", code="no-adapter", where=where,
+                f"onnx-migrate has no adapter from this version to {operator}-{to} yet", code="no-adapter", where=where,
                 hint=f"migrate to opset {to - 1} instead",
             )  # fmt: skip
         if step.refusal:

@@ -12,9 +12,8 @@ from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowering_from
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.spec.custom_operators import schema_cache
 from onnx_migrate.spec.element_types import FIRST_OPSET, type_name, type_text, wider_types
-from onnx_migrate.spec.schema import signature_at, versions
+from onnx_migrate.spec.schema import schema_cache, signature_at, versions
 from onnx_migrate.spec.type_constraints import Constraints, Formal, constraints
 
 __all__ = ["WideCasts", "casts_to", "fit_types", "has_lost_types", "lost_types"]
@@ -45,13 +44,18 @@ def _lost_texts(step: Lowering) -> frozenset[str]:
 
 def has_lost_types(step: Lowering, node: onnx.NodeProto, scope: Scope) -> bool:
     """Return whether a value of the node has a type that the older version does not take in its place."""
-    lost = lost_types(step)
     if not _lost_texts(step):
         return False
-    names = (*node.input, *node.output)
-    if any(scope.value_type(name).container for name in names if name):
-        return next(_lost_containers(step, node, scope), None) is not None
-    return any(_dtype(scope, name) in lost for name in names if name) and any(_lost(step, node, scope))
+    lost, found = lost_types(step), False
+    for names in (node.input, node.output):
+        for name in names:
+            known = scope.value_type(name) if name else None
+            if known is None:
+                continue
+            if known.container:
+                return next(_lost_containers(step, node, scope), None) is not None
+            found = found or (_dtype(scope, name) if known.dtype is None else known.dtype) in lost
+    return found and any(_lost(step, node, scope))
 
 
 def fit_types(step: Lowering, rw: LoweringRewriter) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.known_values import KnownValues, Producers
 from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.analysis.shape_arithmetic import OPERATORS
-from onnx_migrate.analysis.shape_refinement import refine_outputs
+from onnx_migrate.analysis.value_facts import Producers, ValueFacts
 from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decomposition_of
 from onnx_migrate.engine.steps.lost_types import fit_types, has_lost_types
 from onnx_migrate.engine.steps.lowering_registry import Lowering, lowering_from
@@ -63,7 +61,7 @@ class Lower(Visitor):
 
     def __post_init__(self) -> None:
         self._functions: set[FunctionKey] = {function_key(function) for function in self.proto.functions}
-        self._values: dict[int, KnownValues] = {}
+        self._values: dict[int, ValueFacts] = {}
         self._producers = Producers()
         owners: list[onnx.ModelProto | onnx.FunctionProto] = [self.proto, *self.proto.functions]
         keys = [None, *map(function_key, self.proto.functions)]
@@ -75,12 +73,9 @@ class Lower(Visitor):
     def enter(self, scope: Scope) -> None:
         """Compute the constants of a body before any of its nodes is rewritten."""
         outer = self._values.get(id(scope.parent.body)) if scope.parent else None
-        values = KnownValues(scope, self._producers, followed=_FOLLOWED, outer=outer)
+        values = ValueFacts(scope, self._producers, followed=_FOLLOWED, outer=outer)
         opset = self._opsets.get(scope.function)
-        visit = (
-            partial(refine_outputs, scope, opset=opset, values=values) if opset and not self.domain else None
-        )
-        values.find_all(visit)
+        values.find_all(None if self.domain else opset)
         self._values[id(scope.body)] = values
 
     def leave(self, scope: Scope) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import onnx
 
 from onnx_migrate.analysis.scope import scopes
-from onnx_migrate.engine.inlining import inline_functions
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.lower import Lower, LoweringRefusal
 from onnx_migrate.engine.steps.widened_constants import widen_constants
@@ -17,6 +16,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
+from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.spec.opsets import onnx_opset, set_onnx_opset
 from onnx_migrate.spec.schema import is_onnx
 

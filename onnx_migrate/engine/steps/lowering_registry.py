@@ -1,6 +1,6 @@
 """The registry of downward steps: for each operator and version, an adapter, a claim that nothing changes or a refusal.
 
-The decorators and functions here register them in passes/lowerings. A step is keyed by (domain, operator,
+The decorators and functions here register them in passes/steps. A step is keyed by (domain, operator,
 since_version that it leaves); what it writes has the form of the opset before that version. There is no default step.
 """
 
@@ -46,7 +46,7 @@ class LostTypes(Enum):
     """The adapter of the step sees the types as they are and handles them itself."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lowering(AnyStep):
     """What a lowering does with a node of an operator whose form is version `leaves`, to bring it below that version.
 
@@ -84,7 +84,7 @@ class Lowering(AnyStep):
         return self.domain, self.operator, self.leaves
 
 
-_table: StepTable[Lowering] = StepTable("onnx_migrate.passes.lowerings")
+_table: StepTable[Lowering] = StepTable("onnx_migrate.passes.steps")
 
 
 def lowering(

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-import numpy as np
 import onnx
 
+from onnx_migrate.analysis.node_inference import inference_refusal
 from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.analysis.written_types import inference_refusal
 from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.rewriter import Rewriter
@@ -45,12 +44,9 @@ def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewrite
 
     Where the node is not valid, by its values, the axes of its inputs or onnx's inference, that is the cause: InvalidModel.
     """
-    before = onnx.NodeProto()
-    before.CopyFrom(rewriter.node)
+    given = rewriter.node.SerializeToString()
     try:
-        # Numbers of a model may be anything, and NumPy's warnings are for programmers.
-        with np.errstate(all="ignore"):
-            adapt(rewriter.node, rewriter)
+        adapt(rewriter.node, rewriter)
     except MigrateError:
         raise
     except MemoryError as error:
@@ -61,6 +57,7 @@ def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewrite
         ) from error
     except Exception as error:
         where, version = rewriter.where, rewriter.where.from_version or 1
+        before = onnx.NodeProto.FromString(given)
         wrong = value_violation(before, version)
         if wrong:
             raise InvalidModel(wrong, code="no-such-value", where=where) from error
@@ -105,8 +102,10 @@ def true_version(
     Raises InvalidModel for a node that has the form of no opset, and CannotMigrate for one that the standard withdrew
     where a lift to `target` cannot make it valid.
     """
-    known = versions(node.domain, node.op_type)
     form = signature_at(node.domain, node.op_type, opset)
+    if form and not form.deprecated and _complaint(node, form, opset) is None:
+        return opset
+    known = versions(node.domain, node.op_type)
     if form and form.deprecated and form.since_version == known[0]:
         # GroupNormalization-18 was deprecated in the release that introduced it; exporters wrote it nevertheless.
         form = replace(form, deprecated=False)

@@ -1,6 +1,6 @@
 """The registry of steps: for each operator and version, an adapter, a claim of compatibility or a refusal.
 
-The decorators and functions here register them in passes/adapters. A step is keyed by (domain, operator,
+The decorators and functions here register them in passes/steps. A step is keyed by (domain, operator,
 since_version that it leads to); the version it starts from follows from the schemas. There is no default step.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import onnx
@@ -15,15 +16,14 @@ import onnx
 from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.custom_operators import schema_cache
-from onnx_migrate.spec.schema import is_onnx, versions
+from onnx_migrate.spec.schema import is_onnx, schema_cache, versions
 
 __all__ = ["Adapter", "Step", "adapter", "compatible", "next_step", "steps", "unsupported"]
 
 Adapter = Callable[[onnx.NodeProto, Rewriter], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step(AnyStep):
     """What a lift does with a node of an operator to bring it to version `to`.
 
@@ -41,7 +41,7 @@ class Step(AnyStep):
     reason: str = ""
     exactness: Exactness = Exactness.EXACT
 
-    @property
+    @cached_property
     def code(self) -> str:
         """The slug by which `onnx-migrate explain` finds the step, such as "softmax-13"."""
         prefix = f"{self.domain}." if self.domain else ""
@@ -59,7 +59,7 @@ class Step(AnyStep):
         return self.domain, self.operator, self.to
 
 
-_table: StepTable[Step] = StepTable("onnx_migrate.passes.adapters")
+_table: StepTable[Step] = StepTable("onnx_migrate.passes.steps")
 
 
 def adapter(

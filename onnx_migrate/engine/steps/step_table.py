@@ -12,10 +12,18 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import onnx
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.opening.listing import submodules
-from onnx_migrate.spec.custom_operators import forget_schemas
+from onnx_migrate.opening.paths import submodules
+from onnx_migrate.spec.schema import forget_schemas
 
-__all__ = ["ENTRY_POINT_GROUP", "AnyStep", "StepTable", "import_steps", "load_installed", "reason_of"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "AnyStep",
+    "StepTable",
+    "import_package",
+    "import_steps",
+    "load_installed",
+    "reason_of",
+]
 
 Key = tuple[str, str, int]
 """A step's domain, operator and since_version."""
@@ -65,13 +73,13 @@ _STANDARD = ("", "ai.onnx.ml")
 
 
 class StepTable(Generic[StepT]):
-    """The steps that the modules of a package register; the first question imports them all.
+    """The steps that the modules of packages register; the first question imports them all.
 
     Without a package it holds what is registered by hand.
     """
 
-    def __init__(self, package: str | None) -> None:
-        self._package = package
+    def __init__(self, *packages: str) -> None:
+        self._packages = packages
         self._steps: dict[Key, StepT] = {}
 
     def register(self, step: StepT) -> None:
@@ -97,13 +105,19 @@ class StepTable(Generic[StepT]):
         return [step for _, step in sorted(self._steps.items())]
 
     def _load(self) -> None:
-        if self._package is None:
+        if not self._packages:
             return
-        package = importlib.import_module(self._package)
-        for module in submodules(package):
-            importlib.import_module(f"{package.__name__}.{module}")
+        for package in self._packages:
+            import_package(package)
         load_installed()
-        self._package = None  # only now: another thread must not see a part of the table
+        self._packages = ()  # only now: another thread must not see a part of the table
+
+
+def import_package(name: str) -> None:
+    """Import all modules of a package, which register steps."""
+    package = importlib.import_module(name)
+    for module in submodules(package):
+        importlib.import_module(f"{name}.{module}")
 
 
 def _origin(step: _Keyed) -> tuple[str, str, str, str]:

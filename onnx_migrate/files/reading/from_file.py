@@ -15,7 +15,7 @@ from onnx_migrate.files.wire.file_buffer import FileBuffer, FileCut
 from onnx_migrate.model.payloads import FilePayload, file_stamp
 from onnx_migrate.model.weights import MEMORY, Weights
 from onnx_migrate.opening import Folder, NotRegularError, OutsideError, open_beneath
-from onnx_migrate.opening.real_path import real_path
+from onnx_migrate.opening.paths import real_path
 
 __all__ = ["from_file"]
 

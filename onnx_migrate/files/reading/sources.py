@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import onnx
 
 from onnx_migrate.errors import LoadError, UsageError
-from onnx_migrate.files.wire.model_stream import read_model
+from onnx_migrate.files.reading.model_stream import read_model
 from onnx_migrate.opening import own_pipe
 
 __all__ = ["Source", "content_of"]

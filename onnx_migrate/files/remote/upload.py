@@ -23,7 +23,7 @@ from typing import Any
 import onnx
 
 from onnx_migrate.errors import SaveError
-from onnx_migrate.files.digest import file_digest
+from onnx_migrate.files.equality import file_digest
 from onnx_migrate.files.remote.download import SLOW
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.opening.transfers import StoppedError, Transfer

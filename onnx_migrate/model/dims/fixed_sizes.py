@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.model.dims.port_axes import axis_of, port_named, tokens_of
-from onnx_migrate.model.interface import Interface, Port
-from onnx_migrate.plural import count_of
+from onnx_migrate.messages import count_of
+from onnx_migrate.model.interface import Interface, Port, axis_of, port_named, tokens_of
 
 __all__ = ["FixedDims", "fixed_axes"]
 

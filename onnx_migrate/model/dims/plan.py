@@ -6,12 +6,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import islice, product
-from typing import Any
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.messages import listed
 from onnx_migrate.model.dims.requests import DynamicAxes, named_axes
 from onnx_migrate.model.interface import Interface
-from onnx_migrate.plural import listed
 
 __all__ = ["DimPlan", "DynamicDim", "batch_symbols", "plans_for_batch"]
 
@@ -143,19 +142,6 @@ class DimPlan:
                     changed.setdefault(new.name, {})[axis] = symbol
         found = _dims(changed, before)
         return DimPlan(tuple(known.get((dim.input, dim.axis, dim.symbol), dim) for dim in found))
-
-    def as_dicts(self) -> list[dict[str, Any]]:
-        """Return the entries as JSON's types."""
-        return [
-            {
-                "input": dim.input,
-                "axis": dim.axis,
-                "symbol": dim.symbol,
-                "size": dim.frozen,
-                "batch": dim.is_batch,
-            }
-            for dim in self.dims
-        ]
 
 
 def _dims(axes: Axes, interface: Interface, known_batch: Set[str] = frozenset()) -> tuple[DynamicDim, ...]:

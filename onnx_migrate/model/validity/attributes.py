@@ -12,8 +12,8 @@ from functools import cache
 import onnx
 from onnx import AttributeProto
 
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.validity.fault import Problem
-from onnx_migrate.plural import count_of
 from onnx_migrate.spec.schema import is_onnx
 
 __all__ = ["attribute_fault"]

@@ -1,6 +1,7 @@
-"""Everything that makes a model valid but for the schemas of its operators: tensors, attributes, names, functions.
+"""Everything that makes a model valid but for the schemas of its operators: tensors, attributes, names, types, functions.
 
 The cost is linear in the size of the graph; no weight is read, but for the indices of sparse tensors.
+Source of what a declared type may be: onnx.proto, comments of TypeProto and ValueInfoProto.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from onnx import AttributeProto, TensorProto
 from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import Body, function_path, may_hold_graphs, subgraph_path, subgraphs
 from onnx_migrate.model.validity.attributes import attribute_fault
-from onnx_migrate.model.validity.declared_types import declared_type_faults
 from onnx_migrate.model.validity.fault import Fault, Problem, where_of
 from onnx_migrate.model.validity.functions import function_faults, import_faults
-from onnx_migrate.model.validity.tensors import Array, array_of, sparse_fault, tensor_fault
+from onnx_migrate.model.validity.tensors import Array, array_of, dtype_fault, sparse_fault, tensor_fault
 from onnx_migrate.model.validity.values import definitions, value_faults
 
-__all__ = ["name_faults", "structure_faults"]
+__all__ = ["declared_type_faults", "name_faults", "structure_faults"]
 
 _WITH_TENSORS = frozenset(
     (
@@ -29,6 +29,7 @@ _WITH_TENSORS = frozenset(
         AttributeProto.SPARSE_TENSORS,
     )
 )
+_WITH_GRAPHS = frozenset((AttributeProto.GRAPH, AttributeProto.GRAPHS))
 
 Length = Callable[[TensorProto], int | None]
 """Returns the bytes of data that a tensor marked EXTERNAL refers to; None if that is not known."""
@@ -78,14 +79,16 @@ class _Check:
         if not self._contents and not any(may_hold_graphs(*operator) for operator in found.operators):
             return
         for node in body.node:
-            if self._contents and (node.attribute or node.op_type == "Constant"):
+            kinds = {attribute.type for attribute in node.attribute}
+            if self._contents and (kinds or node.op_type == "Constant"):
                 problem = attribute_fault(node, untyped=self._untyped)
                 if problem:
                     reason = f"it {problem.reason}"
                     yield Fault(problem.code, reason, where_of(path, node), "correct the attribute")
                     continue
-                yield from self._tensors(node, path)
-            for attribute, place, graph in subgraphs(node):
+                if not kinds.isdisjoint(_WITH_TENSORS):
+                    yield from self._tensors(node, path)
+            for attribute, place, graph in subgraphs(node) if not kinds.isdisjoint(_WITH_GRAPHS) else ():
                 yield from self.body(
                     graph, subgraph_path(path, node, attribute, place), (*outer, found.names)
                 )
@@ -136,3 +139,42 @@ class _Check:
 
     def _bytes(self, tensor: TensorProto) -> int | None:
         return self._length(tensor) if tensor.data_location == TensorProto.EXTERNAL else None
+
+
+def declared_type_faults(graph: onnx.GraphProto, path: str, *, main: bool) -> Iterator[Fault]:
+    """Yield the faults in the declared types of a graph. In the main graph (`main`) every input must have a type."""
+    fine: set[bytes] = set()
+    for what, values in (("input", graph.input), ("output", graph.output), ("inner value", graph.value_info)):
+        for value in values:
+            key = value.type.SerializeToString()
+            if key in fine:
+                continue
+            problem = _fault(value.type)
+            if not key:
+                if not main or what != "input":
+                    continue
+                problem = Problem(code="no-dtype", reason="none is declared")
+            if problem:
+                yield Fault(
+                    problem.code,
+                    f"the {what} has no valid type: {problem.reason}",
+                    where=Where(path, value.name),
+                    hint="declare its type",
+                )
+            fine.add(key)
+
+
+def _fault(type_: onnx.TypeProto) -> Problem | None:
+    """Return what is not valid in a type; None for one without any kind, which says nothing."""
+    kind = type_.WhichOneof("value")
+    if kind == "tensor_type":
+        return dtype_fault(type_.tensor_type.elem_type)
+    if kind == "sparse_tensor_type":
+        return dtype_fault(type_.sparse_tensor_type.elem_type)
+    if kind == "sequence_type":
+        return _fault(type_.sequence_type.elem_type)
+    if kind == "optional_type":
+        return _fault(type_.optional_type.elem_type)
+    if kind == "map_type":
+        return dtype_fault(type_.map_type.key_type) or _fault(type_.map_type.value_type)
+    return None

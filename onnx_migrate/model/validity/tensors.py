@@ -14,10 +14,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import byte_size
 from onnx_migrate.model.validity.fault import Problem
-from onnx_migrate.plural import count_of
 
 __all__ = [
     "ELEMENT_TYPES",

@@ -6,6 +6,8 @@ Source: onnx/docs/IR.md, "Graphs" (single static assignment, names of outer scop
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple
 
 import onnx
@@ -15,6 +17,9 @@ from onnx_migrate.model.graphs import Body, output_names
 from onnx_migrate.model.validity.fault import Fault, where_of
 
 __all__ = ["Definitions", "definitions", "value_faults"]
+
+
+_inputs, _outputs, _operator = attrgetter("input"), attrgetter("output"), attrgetter("domain", "op_type")
 
 
 class Definitions(NamedTuple):
@@ -40,13 +45,9 @@ def definitions(body: Body) -> Definitions:
         constants += [sparse.values.name for sparse in body.sparse_initializer]
     else:
         inputs = list(body.input)
-    produced: list[str] = []
-    read: set[str] = set()
-    operators: set[tuple[str, str]] = set()
-    for node in body.node:
-        produced.extend(node.output)
-        read.update(node.input)
-        operators.add((node.domain, node.op_type))
+    produced = list(chain.from_iterable(map(_outputs, body.node)))
+    read = set(chain.from_iterable(map(_inputs, body.node)))
+    operators = set(map(_operator, body.node))
     names = frozenset((*inputs, *constants, *produced)) - {""}
     return Definitions(inputs, constants, produced, names, read - {""}, operators)
 

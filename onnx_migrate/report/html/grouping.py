@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from onnx_migrate.report.html.diagram_parts import Drawing
-from onnx_migrate.report.html.node_diagram import draw
-from onnx_migrate.report.report import INEXACT
+from onnx_migrate.report.data import INEXACT
+from onnx_migrate.report.html.node_diagram import Drawing, draw
+from onnx_migrate.rewrite.change_log import Change
 
 __all__ = ["Column", "Form", "Group", "grouped"]
 
@@ -63,30 +62,27 @@ class Group:
         return sum(form.nodes for form in self.forms)
 
 
-def grouped(changes: Iterable[Mapping[str, Any]], *, listed: int) -> tuple[Group, ...]:
-    """Group the changes of a report's dict, in linear time; at most `listed` nodes of each form get a row."""
-    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+def grouped(changes: Iterable[Change], *, listed: int) -> tuple[Group, ...]:
+    """Group changes, in linear time; at most `listed` nodes of each form get a row."""
+    groups: dict[tuple[str, str, str], list[Change]] = {}
     for change in changes:
-        old, new = change["before"], change["after"]
-        became = f"{new['operator']}-{new['version']}" if new else " + ".join(_operators(change))
-        reason = _LIST.sub("[…]", change["reason"])
-        key = (f"{old['operator']}-{old['version']}", became or "removed", reason)
-        groups.setdefault(key, []).append(change)
+        before = f"{change.before.op_type}-{change.version_before}"
+        if change.after is not None:
+            became = f"{change.after.op_type}-{change.version_after}"
+        else:
+            became = " + ".join(dict.fromkeys(node.op_type for node in change.helpers)) or "removed"
+        groups.setdefault((before, became, _LIST.sub("[…]", change.reason)), []).append(change)
     return tuple(
         Group(
             *key,
-            ", ".join(sorted({INEXACT[member["exactness"]] for member in members} - {""})),
+            ", ".join(sorted({INEXACT[member.exactness.value] for member in members} - {""})),
             _forms(members, listed),
         )
         for key, members in groups.items()
     )
 
 
-def _operators(change: Mapping[str, Any]) -> Iterable[str]:
-    return dict.fromkeys(node["operator"] for node in change["helper_nodes"])
-
-
-def _forms(changes: Sequence[Mapping[str, Any]], listed: int) -> tuple[Form, ...]:
+def _forms(changes: Sequence[Change], listed: int) -> tuple[Form, ...]:
     labels: dict[Drawing, list[str]] = {}
     members: dict[Drawing, list[list[str]]] = {}
     for change in changes:

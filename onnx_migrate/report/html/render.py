@@ -6,11 +6,14 @@ The output is deterministic: equal reports give equal bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from onnx_migrate._version import __version__
 from onnx_migrate.errors import UsageError
+from onnx_migrate.report.data import ReportData
+from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.html.view_model import ModelPage, Row, anchor
 
 if TYPE_CHECKING:
@@ -30,16 +33,21 @@ def check_available() -> None:
     _macros()
 
 
-def model_page(report: Mapping[str, Any]) -> str:
-    """Return the page of one model, from the dict of a report or failure."""
+def model_page(report: ReportData | Failure, output: str | None = None) -> str:
+    """Return the page of one model, which was written to `output` if not None."""
     macros = _macros()
-    page = ModelPage.of(report, listed=_LISTED)
+    page = ModelPage.of(report, listed=_LISTED, output=output)
     return f"{macros.top(page.name)}\n{macros.alone(page)}\n{macros.bottom(__version__)}\n"
 
 
-def model_part(report: Mapping[str, Any]) -> str:
-    """Return the part of the page of a batch that shows one model."""
-    page = ModelPage.of(report, listed=_LISTED_IN_BATCH)
+def model_part(report: ReportData | Failure | None, model: str, outcome: str, output: str | None) -> str:
+    """Return the part of the page of a batch that shows one model; one without a report was done by an earlier run."""
+    if report is None:
+        page = ModelPage(model, outcome, output or "", cached=True)
+    else:
+        page = replace(
+            ModelPage.of(report, listed=_LISTED_IN_BATCH, output=output), name=model, outcome=outcome
+        )
     return f"{_macros().part(page, anchor(page.name))}\n"
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from onnx_migrate.report.report import GRADES
-from onnx_migrate.verdicts import Element, Histogram
+from onnx_migrate.report.data import GRADES
+from onnx_migrate.verdicts import Comparison, FeedNote, Histogram, Verdict
 
 __all__ = ["Bar", "Finding", "VerificationView", "shape_text"]
 
@@ -51,19 +50,19 @@ class VerificationView:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, verdict: Mapping[str, Any]) -> VerificationView:
-        """Prepare a verdict, as `Verdict.as_dict` returns it."""
-        evaluator = f"with {verdict['evaluator']}" if verdict["evaluator"] else ""
-        grade = GRADES.get(verdict.get("grade", ""), "")
-        if grade and verdict.get("compared_with"):
-            grade += f", compared with {verdict['compared_with']} and not with the original"
-        text = " ".join(filter(None, (verdict["reason"], evaluator)))
+    def of(cls, verdict: Verdict) -> VerificationView:
+        """Prepare a verdict."""
+        evaluator = f"with {verdict.evaluator}" if verdict.evaluator else ""
+        grade = GRADES.get(verdict.grade, "")
+        if grade and verdict.compared_with:
+            grade += f", compared with {verdict.compared_with} and not with the original"
+        text = " ".join(filter(None, (verdict.reason, evaluator)))
         return cls(
-            verdict["kind"],
+            verdict.kind.value,
             f"{text}: {grade}" if grade else text,
-            tuple(map(_feed, verdict["feeds"])),
-            tuple(map(_finding, verdict["comparisons"])),
-            tuple(verdict["notes"]),
+            tuple(map(_feed, verdict.feeds)),
+            tuple(map(_finding, verdict.comparisons)),
+            verdict.notes,
         )
 
 
@@ -74,50 +73,37 @@ def shape_text(dims: Sequence[int | str | None] | None) -> str:
     return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
 
 
-def _feed(feed: Mapping[str, Any]) -> str:
-    origin = "" if feed["seed"] is None else f", seed {feed['seed']}"
-    shapes = ", ".join(f"{name} {shape_text(shape)}" for name, shape in feed["shapes"])
-    return f"{feed['name']}{origin}: {shapes}"
+def _feed(feed: FeedNote) -> str:
+    origin = "" if feed.seed is None else f", seed {feed.seed}"
+    shapes = ", ".join(f"{name} {shape_text(shape)}" for name, shape in feed.shapes)
+    return f"{feed.name}{origin}: {shapes}"
 
 
-def _finding(item: Mapping[str, Any]) -> Finding:
-    if item["problem"]:
-        grade, text = "differs", item["problem"]
-    elif item["identical"]:
+def _finding(item: Comparison) -> Finding:
+    if item.problem:
+        grade, text = "differs", item.problem
+    elif item.identical:
         grade, text = "same", "bit-identical"
     else:
         grade, text = "near", "equal within the tolerance"
-    compared = item["elements"] > 0
+    compared = item.elements > 0
     return Finding(
-        item["output"],
-        item["dtype_after"],
-        shape_text(item["shape_after"]),
+        item.output,
+        item.dtype_after,
+        shape_text(item.shape_after),
         grade,
         text,
-        _figure(item["largest_absolute"]) if compared else "",
-        _figure(item["allowed"]) if compared else "",
-        f"{item['differing']:,} of {item['elements']:,}" if compared else "",
-        _place(item.get("largest_at")),
-        _bars(item.get("histogram")),
+        f"{item.largest_absolute:.3g}" if compared else "",
+        f"{item.allowed:.3g}" if compared else "",
+        f"{item.differing:,} of {item.elements:,}" if compared else "",
+        "" if item.largest_at is None else str(item.largest_at),
+        _bars(item.histogram),
     )
 
 
-def _place(element: Mapping[str, Any] | None) -> str:
-    if element is None:
-        return ""
-    return str(Element(tuple(element["index"]), element["before"], element["after"]))
-
-
-def _bars(given: Mapping[str, Any] | None) -> tuple[Bar, ...]:
-    if given is None:
+def _bars(histogram: Histogram | None) -> tuple[Bar, ...]:
+    if histogram is None:
         return ()
-    rows = list(
-        Histogram(tuple(given["edges"]), tuple(given["counts"]), given["equal"], given["not_finite"]).rows()
-    )
+    rows = list(histogram.rows())
     most = max(number for _, number in rows)
     return tuple(Bar(-(-number * 100 // most), f"{name}: {number:,}") for name, number in rows)
-
-
-def _figure(value: float | str) -> str:
-    """Return a number with three digits; infinity and NaN, which JSON cannot hold, are text already."""
-    return value if isinstance(value, str) else f"{value:.3g}"

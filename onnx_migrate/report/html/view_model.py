@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
 
-from onnx_migrate.errors import Where
-from onnx_migrate.plural import size_text
+from onnx_migrate.messages import size_text
 from onnx_migrate.report.codes import CODES
-from onnx_migrate.report.html.diagram_parts import Drawing
+from onnx_migrate.report.data import AS_DECLARED, ModelSummary, ReportData
+from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.html.grouping import Group, grouped
-from onnx_migrate.report.html.node_diagram import draw_blocked
-from onnx_migrate.report.html.operator_view import OperatorView
+from onnx_migrate.report.html.node_diagram import Drawing, draw_blocked
 from onnx_migrate.report.html.verification_view import VerificationView, shape_text
-from onnx_migrate.report.report import AS_DECLARED
+from onnx_migrate.report.operator_table import OperatorRow
+from onnx_migrate.report.request import tool_versions
+from onnx_migrate.spec.targets import Target
+from onnx_migrate.verdicts import DynamicProof, RuntimeProof, Trial
 
-__all__ = ["Fact", "Failure", "ModelPage", "Note", "Port", "Row", "anchor"]
+__all__ = ["Fact", "ModelPage", "Note", "Port", "Row", "WhyNot", "anchor"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Failure:
+class WhyNot:
     """Why a model was not migrated, and a drawing of the node that could not be migrated, if it is known."""
 
     code: str
@@ -61,6 +62,21 @@ class Failure:
     drawing: Drawing | None
     texts: tuple[str, ...]
 
+    @classmethod
+    def of(cls, failure: Failure) -> WhyNot:
+        """Prepare what a page shows of a failure."""
+        drawing, texts = draw_blocked(failure.done.node) if failure.done.node else (None, None)
+        where = failure.where
+        return cls(
+            failure.code,
+            CODES.get(failure.code, ""),
+            str(where) if where and (where.node or where.operator) else "",
+            failure.reason,
+            failure.hint,
+            drawing,
+            tuple(texts.texts) if texts else (),
+        )
+
 
 @dataclass(frozen=True)
 class ModelPage:
@@ -68,54 +84,54 @@ class ModelPage:
 
     name: str
     outcome: str
-    output: str
-    cached: bool
-    failure: Failure | None
-    facts: tuple[Fact, ...]
-    ports: tuple[Port, ...]
-    changed: int
-    groups: tuple[Group, ...]
-    notes: tuple[Note, ...]
-    trials: tuple[Note, ...]
-    proved_in: tuple[Note, ...]
-    verification: VerificationView | None
-    seconds: tuple[Fact, ...]
+    output: str = ""
+    cached: bool = False
+    failure: WhyNot | None = None
+    facts: tuple[Fact, ...] = ()
+    ports: tuple[Port, ...] = ()
+    groups: tuple[Group, ...] = ()
+    notes: tuple[Note, ...] = ()
+    trials: tuple[Note, ...] = ()
+    proved_in: tuple[Note, ...] = ()
+    verification: VerificationView | None = None
+    seconds: tuple[Fact, ...] = ()
     targets: tuple[Note, ...] = ()
     command: str = ""
     versions: str = ""
-    operators: OperatorView = field(default_factory=OperatorView)
+    changed_operators: tuple[OperatorRow, ...] = ()
+    other_operators: tuple[OperatorRow, ...] = ()
 
     @classmethod
-    def of(cls, report: Mapping[str, Any], *, listed: int) -> ModelPage:
-        """Prepare the dict of a report or of a failure; at most `listed` nodes are listed for one drawing."""
-        changes = report.get("changes") or ()
-        before, after = report.get("before"), report.get("after")
-        dynamic = report.get("dynamic") or {"trials": (), "notes": ()}
-        seconds = report.get("seconds") or {}
+    def of(cls, report: ReportData | Failure, *, listed: int, output: str | None = None) -> ModelPage:
+        """Prepare a report or a failure; at most `listed` nodes are listed for one drawing."""
+        done, failure = (report.done, report) if isinstance(report, Failure) else (report, None)
+        whole = report if isinstance(report, ReportData) else None
+        seconds, before = done.seconds, done.before
+        after = whole.after if whole else None
         return cls(
-            name=report["model"],
-            outcome=report["outcome"],
-            output=report.get("output") or "" if "error" not in report else "",
-            cached=bool(report.get("cached")),
-            failure=_failure(report) if "error" in report else None,
+            name=report.model,
+            outcome=report.outcome,
+            output=output or "" if whole else "",
+            failure=WhyNot.of(failure) if failure else None,
             facts=(
-                *_facts(before, after, report.get("file_bytes")),
-                *([Fact("changed nodes", f"{len(changes):,}")] if before else ()),
+                *_facts(before, after, whole.file_bytes if whole else None),
+                *([Fact("changed nodes", f"{len(done.changes):,}")] if before else ()),
                 *([Fact("time", f"{sum(seconds.values()):.2f} s")] if seconds else ()),
             ),
             ports=_ports(before, after) if before else (),
-            changed=len(changes),
-            groups=grouped(changes, listed=listed),
-            notes=tuple(Note(item["severity"], item["message"]) for item in report.get("notes") or ()),
-            trials=(
-                *map(_trial, dynamic["trials"]),
-                *(Note("info", text) for text in dynamic["notes"]),
-            ),
-            proved_in=tuple(map(_proved_in, report.get("proved_in") or ())),
-            verification=VerificationView.of(report["verification"]) if report.get("verification") else None,
+            groups=grouped(done.changes, listed=listed),
+            notes=tuple(Note(item.severity, item.message) for item in done.notes),
+            trials=_trials(whole.dynamic) if whole and whole.dynamic else (),
+            proved_in=tuple(map(_proved_in, report.proved_in)),
+            verification=VerificationView.of(report.verification) if report.verification else None,
             seconds=tuple(Fact(stage, f"{value:.3f} s") for stage, value in seconds.items()),
-            operators=OperatorView.of(report),
-            **_request(report.get("request")),
+            targets=tuple(map(_target, report.request.targets or ())) if report.request else (),
+            command=_command(report),
+            versions=", ".join(f"{name} {number}" for name, number in tool_versions().items() if number)
+            if report.request
+            else "",
+            changed_operators=tuple(row for row in whole.operators if row.changed) if whole else (),
+            other_operators=tuple(row for row in whole.operators if not row.changed) if whole else (),
         )
 
 
@@ -133,25 +149,24 @@ class Row:
     reason: str
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> Row:
-        """Prepare the object of a model's JSON line."""
-        before, after = entry.get("before") or {}, entry.get("after") or {}
-        error, verification = entry.get("error"), entry.get("verification")
-        reason = "done by an earlier run" if entry.get("cached") else ""
-        if error:
-            reason = f"{error['code']}: {error['reason']}"
-        return cls(
-            anchor(entry["model"]),
-            entry["model"],
-            entry["outcome"],
-            verification["kind"]
-            if verification
-            else entry.get("status") or ("not verified" if after else ""),
-            " → ".join(dict.fromkeys(str(side["opset"]) for side in (before, after) if side)),
-            f"{len(entry['changes']):,}" if after else "",
-            entry["total_seconds"],
-            reason,
-        )
+    def of(
+        cls, report: ReportData | Failure | None, model: str, outcome: str, *, status: str, seconds: float
+    ) -> Row:
+        """Prepare the row of a model; one without a report was done by an earlier run, with the `status` of its verification."""
+        sides: tuple[ModelSummary | None, ...] = ()
+        verified, changes, reason = status, "", "done by an earlier run"
+        if report is not None:
+            whole = isinstance(report, ReportData)
+            sides = (report.before, report.after) if isinstance(report, ReportData) else (report.done.before,)
+            changes = f"{len(report.changes):,}" if isinstance(report, ReportData) else ""
+            reason = f"{report.code}: {report.reason}" if isinstance(report, Failure) else ""
+            verified = (
+                report.verification.kind.value
+                if report.verification
+                else status or ("not verified" if whole else "")
+            )
+        opsets = dict.fromkeys(str(side.opset) for side in sides if side)
+        return cls(anchor(model), model, outcome, verified, " → ".join(opsets), changes, seconds, reason)
 
 
 def anchor(model: str) -> str:
@@ -160,82 +175,63 @@ def anchor(model: str) -> str:
 
 
 def _facts(
-    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, sizes: Mapping[str, int] | None
+    before: ModelSummary | None, after: ModelSummary | None, sizes: tuple[int, int] | None
 ) -> Iterable[Fact]:
     if before is None:
         return
     result = after or before
-    yield _both("opset", before["opset"], result["opset"])
-    for domain, version in before["opset_imports"].items():
-        if domain not in ("", "ai.onnx") and version != result["opset_imports"].get(domain):
-            yield _both(domain, version, result["opset_imports"].get(domain, "not imported"))
-    yield _both("IR version", before["ir_version"], result["ir_version"])
-    yield _both("nodes", f"{before['nodes']:,}", f"{result['nodes']:,}")
-    if "weight_bytes" in before:  # the report of an older version does not have it
-        yield _both("weights", size_text(before["weight_bytes"]), size_text(result["weight_bytes"]))
+    yield _both("opset", before.opset, result.opset)
+    imports = dict(result.opset_imports)
+    for domain, version in before.opset_imports:
+        if domain not in ("", "ai.onnx") and version != imports.get(domain):
+            yield _both(domain, version, imports.get(domain, "not imported"))
+    yield _both("IR version", before.ir_version, result.ir_version)
+    yield _both("nodes", f"{before.nodes:,}", f"{result.nodes:,}")
+    yield _both("weights", size_text(before.weight_bytes), size_text(result.weight_bytes))
     if sizes:
-        yield _both("file", size_text(sizes["before"]), size_text(sizes["after"]))
+        yield _both("file", size_text(sizes[0]), size_text(sizes[1]))
 
 
-def _request(request: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what a page shows of a request."""
-    if request is None:
-        return {}
-    options = ", ".join(f"{name}={value!r}" for name, value in request["options"].items())
-    return {
-        "targets": tuple(map(_target, request["targets"])),
-        "command": request["command"] or f"migrate(…{', ' if options else ''}{options})",
-        "versions": ", ".join(f"{name} {number}" for name, number in request["versions"].items() if number),
-    }
+def _command(report: ReportData | Failure) -> str:
+    """Return the command that does the same again, or the call of the library if none does."""
+    if report.request is None:
+        return ""
+    options = ", ".join(f"{name}={value!r}" for name, value in report.request.options.items())
+    return report.command or f"migrate(…{', ' if options else ''}{options})"
 
 
-def _target(target: Mapping[str, Any]) -> Note:
-    takes = [f"opsets up to {target['opset']}"] if target["opset"] else []
-    takes += [f"IR versions up to {target['ir_version']}"] if target["ir_version"] else []
-    name = f"{target['title']} {target['release'] or ''}".rstrip()
-    measured = "measured" if target["measured"] else "read, not measured"
-    source = f" ({target['source']})" if target["source"] else ""
-    return Note("info", f"{name}{': ' if takes else ''}{', '.join(takes)}; {measured}{source}")
+def _target(target: Target) -> Note:
+    takes = [f"opsets up to {target.opset}"] if target.opset else []
+    takes += [f"IR versions up to {target.ir_version}"] if target.ir_version else []
+    measured = "measured" if target.measured else "read, not measured"
+    source = f" ({target.row.source})" if target.row.source else ""
+    return Note("info", f"{target}{': ' if takes else ''}{', '.join(takes)}; {measured}{source}")
 
 
 def _both(label: str, old: object, new: object) -> Fact:
     return Fact(label, f"{old}" if old == new else f"{old} → {new}", new=old != new)
 
 
-def _ports(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> tuple[Port, ...]:
-    found = []
-    for side in ("inputs", "outputs"):
-        for old, new in zip_longest(before[side], after[side] if after else ()):
-            result = shape_text(new["shape"]) if new else ""
-            found.append(Port(side[:-1], old["name"], old["type"], shape_text(old["shape"]), result))
-    return tuple(found)
-
-
-def _failure(report: Mapping[str, Any]) -> Failure:
-    error, blocked = report["error"], report.get("blocked")
-    drawing, texts = draw_blocked(blocked) if blocked else (None, None)
-    fields = ("scope", "node", "operator", "from_version", "to_version")
-    where = Where(*(error[field] for field in fields)) if error["node"] or error["operator"] else None
-    return Failure(
-        error["code"],
-        CODES.get(error["code"], ""),
-        str(where or ""),
-        error["reason"],
-        error["hint"],
-        drawing,
-        tuple(texts.texts) if texts else (),
+def _ports(before: ModelSummary, after: ModelSummary | None) -> tuple[Port, ...]:
+    pairs = [
+        *(("input", *pair) for pair in zip_longest(before.inputs, after.inputs if after else ())),
+        *(("output", *pair) for pair in zip_longest(before.outputs, after.outputs if after else ())),
+    ]
+    return tuple(
+        Port(side, old.name, old.kind, shape_text(old.shape), shape_text(new.shape) if new else "")
+        for side, old, new in pairs
     )
 
 
-def _proved_in(proof: Mapping[str, Any]) -> Note:
-    grade = (
-        "failed" if not proof["passed"] else "good" if proof["outcome"] in ("right", "gained") else "warning"
-    )
-    return Note(grade, ". ".join((f"{proof['runtime']}: {proof['text']}", *proof["notes"])))
+def _proved_in(proof: RuntimeProof) -> Note:
+    grade = "failed" if not proof.passed else "good" if proof.outcome in ("right", "gained") else "warning"
+    return Note(grade, ". ".join((f"{proof.runtime}: {proof.text}", *proof.notes)))
 
 
-def _trial(trial: Mapping[str, Any]) -> Note:
-    sizes = ", ".join(f"{name}={size}" for name, size in trial["sizes"])
-    if trial["problem"]:
-        return Note("failed", f"{sizes}: {trial['problem']}")
-    return Note("good", f"{sizes}: {AS_DECLARED}")
+def _trials(dynamic: DynamicProof) -> tuple[Note, ...]:
+    return (*map(_trial, dynamic.trials), *(Note("info", text) for text in dynamic.notes))
+
+
+def _trial(trial: Trial) -> Note:
+    sizes = ", ".join(f"{name}={size}" for name, size in trial.sizes)
+    return Note("failed" if trial.problem else "good", f"{sizes}: {trial.problem or AS_DECLARED}")

@@ -1,21 +1,25 @@
-"""Reads a table of error texts."""
+"""Reads the tables of error texts that come with this package."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any, cast
 
 from onnx_migrate.spec.error_texts.patterns import Pattern
 from onnx_migrate.spec.error_texts.rows import Check, ErrorText, Mend, Sentence
 
+__all__ = ["error_texts", "parse_table"]
+
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-__all__ = ["parse_table"]
 
 
 def parse_table(data: bytes, file: str) -> tuple[ErrorText, ...]:
@@ -76,3 +80,15 @@ def _mend(given: str | Mapping[str, str]) -> Mend:
 def _check(given: Mapping[str, str | list[str]]) -> Check:
     values = {key: (value,) if isinstance(value, str) else tuple(value) for key, value in given.items()}
     return Check(cast("tuple[str]", values.pop("ask"))[0], values)
+
+
+@cache
+def error_texts() -> tuple[ErrorText, ...]:
+    """Return all error texts, by table and in its order. Raises ValueError if two have one name."""
+    folder = files("onnx_migrate.spec.error_texts").joinpath("tables")
+    names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".toml"))
+    found = [entry for name in names for entry in parse_table(folder.joinpath(name).read_bytes(), name)]
+    repeated = [name for name, number in Counter(entry.name for entry in found).items() if number > 1]
+    if repeated:
+        raise ValueError(f"two error texts have the name {', '.join(sorted(repeated))}")
+    return tuple(found)

@@ -5,12 +5,11 @@ such as "tensorrt==8.6" or "./mychip.toml", into `Targets`. docs/targets.md desc
 """
 
 from onnx_migrate.spec.targets.combined import Targets
-from onnx_migrate.spec.targets.milestones import milestones
 from onnx_migrate.spec.targets.read import read_table
 from onnx_migrate.spec.targets.requests import resolve
 from onnx_migrate.spec.targets.rows import FORMS, PREDICATES, FaultRow, Lower, OperatorRow, ReleaseRow, Table
 from onnx_migrate.spec.targets.shipped import known_names, shipped, tables
-from onnx_migrate.spec.targets.target import Target
+from onnx_migrate.spec.targets.target import Target, milestones
 
 __all__ = [
     "FORMS",

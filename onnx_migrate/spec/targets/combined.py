@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.spec.targets.rows import FaultRow, Lower, OperatorRow
@@ -152,7 +152,3 @@ class Targets:
     def faults(self) -> tuple[tuple[Target, FaultRow], ...]:
         """What one of them computes wrongly."""
         return tuple((member, fault) for member in self.members for fault in member.faults)
-
-    def as_dict(self) -> list[dict[str, Any]]:
-        """Return what a report says of the targets, as JSON's types."""
-        return [member.as_dict() for member in self.members]

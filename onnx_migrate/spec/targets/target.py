@@ -1,15 +1,15 @@
-"""One runtime at one release."""
+"""One runtime at one release, and the releases of a runtime at which its table says something new."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from onnx_migrate.spec.targets.releases import key
 from onnx_migrate.spec.targets.rows import FaultRow, Lower, OperatorRow, ReleaseRow, Table
 
-__all__ = ["Target"]
+__all__ = ["Target", "milestones"]
 
 _DEFINED = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft")
 """The domains whose operators ONNX or ONNX Runtime defines: an operator of another may be a plugin."""
@@ -105,24 +105,6 @@ class Target:
         """Return where a row is from."""
         return row.source or self.row.source
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return what a report says of the target, as JSON's types."""
-        return {
-            "request": self.request,
-            "name": self.name,
-            "title": self.table.title,
-            "release": self.release or None,
-            "opset": self.opset,
-            "oldest_opset": self.oldest,
-            "ir_version": self.ir_version,
-            "measured": self.measured,
-            "later_than_table": self.later,
-            "release_assumed": self.assumed,
-            "source": self.row.source,
-            "table": self.table.file,
-            "table_sha256": self.table.digest,
-        }
-
     @cached_property
     def _operators(self) -> dict[tuple[str, str], tuple[OperatorRow, ...]]:
         found: dict[tuple[str, str], tuple[OperatorRow, ...]] = {}
@@ -135,3 +117,22 @@ class Target:
     def _holds(self, since: str, until: str) -> bool:
         number = key(self.number)
         return (not since or key(since) <= number) and (not until or number < key(until))
+
+
+def milestones(table: Table) -> tuple[Target, ...]:
+    """Return a target for each release at which a row of the table begins or ends, oldest first, and for the newest known.
+
+    What is said of one holds for all releases before the next. A runtime without releases is one target.
+    """
+    rows = table.releases
+    if not rows[0].since:
+        return (Target(table, rows[0], request=table.name),)
+    starts = [key(row.since) for row in rows]
+    named = {row.since for row in rows} | {table.newest}
+    named |= {release for row in table.operators for release in (row.since, row.until)}
+    named |= {release for fault in table.faults for release in (fault.since, fault.until)}
+    numbers = {key(release): release for release in sorted(named) if release and key(release) >= starts[0]}
+    return tuple(
+        Target(table, rows[bisect_right(starts, number) - 1], release, release, f"{table.name}=={release}")
+        for number, release in sorted(numbers.items())
+    )

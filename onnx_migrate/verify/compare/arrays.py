@@ -42,34 +42,39 @@ def flatten(name: str, value: object) -> list[tuple[str, Array | None]]:
     return [(name, np.asarray(value))]
 
 
-def largest_difference(before: Array, again: Array) -> float:
+def largest_difference(original: Array, again: Array) -> float:
     """Return the largest absolute difference of the elements that are finite in both.
 
     0 for equal discrete values; infinity for unequal ones, and for another shape or dtype.
     """
-    if before.shape != again.shape or before.dtype != again.dtype:
+    if original.shape != again.shape or original.dtype != again.dtype:
         return float("inf")
-    if not is_float(before):
-        return 0.0 if np.array_equal(before, again) else float("inf")
-    if same_bits(before, again):
+    if not is_float(original):
+        return 0.0 if np.array_equal(original, again) else float("inf")
+    if same_bits(original, again):
         return 0.0
     largest = 0.0
-    for one, other in in_blocks(before, again):
+    for one, other in in_blocks(original, again):
         a, b = widened(one), widened(other)
         both = np.isfinite(a) & np.isfinite(b)
         largest = max(largest, float(np.max(np.abs(a[both] - b[both]), initial=0.0)))
     return largest
 
 
-def typical_difference(before: Array, again: Array) -> float:
+def typical_difference(original: Array, again: Array) -> float:
     """Return the root of the mean squared difference of the elements that are finite in both.
 
     Arrays have the same shape; 0 for discrete values. Unlike the largest difference, it does not grow with the size.
     """
-    if not is_float(before) or before.dtype != again.dtype or not before.size or same_bits(before, again):
+    if (
+        not is_float(original)
+        or original.dtype != again.dtype
+        or not original.size
+        or same_bits(original, again)
+    ):
         return 0.0
     total, count = 0.0, 0
-    for one, other in in_blocks(before, again):
+    for one, other in in_blocks(original, again):
         with np.errstate(invalid="ignore"):
             difference = np.abs(widened(one) - widened(other))
         finite = difference[np.isfinite(difference)]

@@ -2,45 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from onnx_migrate.plural import count_of
+from onnx_migrate.messages import count_of
 from onnx_migrate.verdicts import Comparison
-from onnx_migrate.verify.compare.arrays import Array, differing_bits, flatten, is_float
-from onnx_migrate.verify.compare.difference import Difference, finite_parts
+from onnx_migrate.verify.compare.arrays import Array, differing_bits, flatten, in_blocks, is_float, widened
 from onnx_migrate.verify.compare.rounding import NO_ROUNDING, Rounding
 from onnx_migrate.verify.compare.tolerance import Tolerance, allowance
 
-__all__ = ["OTHER_ELEMENTS", "bit_difference", "compare"]
+__all__ = [
+    "NOTHING_OBSERVED",
+    "OTHER_ELEMENTS",
+    "Difference",
+    "Observed",
+    "bit_difference",
+    "compare",
+    "finite_parts",
+]
 
 OTHER_ELEMENTS = "another number of elements, or other keys"
 """What differs in a sequence or map whose tensors cannot be compared one by one."""
 
 
+@dataclass(frozen=True)
+class Observed:
+    """What is known of a tensor of the original: what rounding changes in it, and its scale.
+
+    `largest` is the largest difference between runs of the original that differ by rounding only, infinite where discrete
+    values change (an index near a tie): then up to a hundredth of the elements may differ. `typical` is the same in the root
+    mean square, which does not grow with the number of elements, infinite where it was not measured. `scale` is the largest
+    finite magnitude over all feeds. `changed` is the share of discrete elements that rounding changes. `proved` is what a
+    model changed that is proved to differ by rounding only: twice as much is allowed.
+    """
+
+    largest: float = 0.0
+    typical: float = float("inf")
+    scale: float = 0.0
+    changed: float = 0.0
+    proved: Rounding = NO_ROUNDING
+
+
+NOTHING_OBSERVED = Observed()
+
+
 def compare(
     name: str,
-    before: Array | None,
-    after: Array | None,
+    original: Array | None,
+    result: Array | None,
     tolerance: Tolerance,
-    noise: float = 0.0,
-    overall_scale: float = 0.0,
-    *,
-    typical_noise: float = float("inf"),
-    discrete_noise: bool = False,
-    proved: Rounding = NO_ROUNDING,
+    known: Observed = NOTHING_OBSERVED,
 ) -> Comparison:
-    """Compare one tensor of an output; None stands for an absent optional.
-
-    `noise` is the largest difference between runs of the original that differ by rounding only, `overall_scale` the
-    largest finite magnitude of the original's output over all feeds. `discrete_noise` says that discrete values of the
-    original change with its rounding (an index near a tie): then up to a hundredth of the elements may differ.
-    `typical_noise` is the same as `noise` in the root mean square, which does not grow with the number of elements.
-    `proved` is what a model changed that is proved to differ by rounding only: twice as much is allowed.
-    """
-    if before is None or after is None:
-        same = before is None and after is None
+    """Compare one tensor of an output, of which something is known; None stands for an absent optional."""
+    if original is None or result is None:
+        same = original is None and result is None
         return Comparison(
             name,
             None,
@@ -49,24 +66,24 @@ def compare(
             "none",
             problem="" if same else "it is present in only one of the models",
         )
-    shapes, types = (before.shape, after.shape), (str(before.dtype), str(after.dtype))
-    entry = Comparison(name, *shapes, *types, elements=before.size)
-    if before.shape != after.shape:
-        return replace(entry, problem=f"shape {list(before.shape)} became {list(after.shape)}")
-    if before.dtype != after.dtype:
+    shapes, types = (original.shape, result.shape), (str(original.dtype), str(result.dtype))
+    entry = Comparison(name, *shapes, *types, elements=original.size)
+    if original.shape != result.shape:
+        return replace(entry, problem=f"shape {list(original.shape)} became {list(result.shape)}")
+    if original.dtype != result.dtype:
         return replace(entry, problem=f"element type {types[0]} became {types[1]}")
-    if not is_float(before):
-        return _discrete(entry, before, after, tolerance, discrete_noise=discrete_noise, proved=proved)
-    differing = differing_bits(before, after)
+    if not is_float(original):
+        return _discrete(entry, original, result, tolerance, known)
+    differing = differing_bits(original, result)
     if differing == 0:
         return entry
     entry = replace(entry, differing=differing)
-    return _continuous(entry, before, after, tolerance, noise, typical_noise, overall_scale, proved)
+    return _continuous(entry, original, result, tolerance, known)
 
 
-def bit_difference(name: str, before: object, after: object) -> str:
+def bit_difference(name: str, original: object, result: object) -> str:
     """Describe the first tensor in which two values are not bit for bit the same; "" where they are."""
-    here, there = flatten(name, before), flatten(name, after)
+    here, there = flatten(name, original), flatten(name, result)
     if [part for part, _ in here] != [part for part, _ in there]:
         return f"{name!r} has {OTHER_ELEMENTS}"
     for (part, a), (_, b) in zip(here, there, strict=True):
@@ -81,40 +98,37 @@ def bit_difference(name: str, before: object, after: object) -> str:
 
 def _continuous(
     entry: Comparison,
-    before: Array,
-    after: Array,
+    original: Array,
+    result: Array,
     tolerance: Tolerance,
-    noise: float,
-    typical_noise: float,
-    overall_scale: float,
-    proved: Rounding,
+    known: Observed,
 ) -> Comparison:
-    found = Difference.between(before, after)
+    found = Difference.between(original, result)
     scale, largest, problem = found.scale, found.largest, found.problem
     if tolerance.rtol is not None or tolerance.atol is not None:
         rtol, atol = tolerance.rtol or 0.0, tolerance.atol or 0.0
         allowed = atol + rtol * scale if found.elements else 0.0
         wrong = sum(
             int(np.count_nonzero(error > atol + rtol * magnitude))
-            for magnitude, error in finite_parts(before, after)
+            for magnitude, error in finite_parts(original, result)
         )
     else:
         # A saturated output (a Sigmoid near zero) has rounding errors of the scale it had before it saturated.
-        saturated = scale < 1e-3 * overall_scale
-        allowed = allowance(tolerance, overall_scale if saturated else scale, noise, before.dtype)
-        allowed = max(allowed, 2 * proved.largest)
+        whole = known.scale if scale < 1e-3 * known.scale else scale
+        allowed = allowance(tolerance, whole, known.largest, original.dtype)
+        allowed = max(allowed, 2 * known.proved.largest)
         wrong = 0
         if largest > allowed:
-            wrong = sum(int(np.count_nonzero(error > allowed)) for _, error in finite_parts(before, after))
-        usual = allowance(tolerance, overall_scale if saturated else scale, typical_noise, before.dtype)
-        if not wrong and found.typical > max(usual, 2 * proved.largest):
+            wrong = sum(int(np.count_nonzero(error > allowed)) for _, error in finite_parts(original, result))
+        usual = allowance(tolerance, whole, known.typical, original.dtype)
+        if not wrong and found.typical > max(usual, 2 * known.proved.largest):
             problem = problem or (
                 f"elements differ by {found.typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"
             )
     if wrong and not problem:
-        problem = f"{wrong} of {count_of(before.size, 'element')} differ by more than is allowed:"
+        problem = f"{wrong} of {count_of(original.size, 'element')} differ by more than is allowed:"
         problem += f" the largest difference is {largest:.3g}, allowed is {allowed:.3g}"
-    whole = max(scale, overall_scale) or found.scale_after
+    whole = max(scale, known.scale) or found.scale_after
     return replace(
         entry,
         largest_absolute=largest,
@@ -126,29 +140,27 @@ def _continuous(
 
 def _discrete(
     entry: Comparison,
-    before: Array,
-    after: Array,
+    original: Array,
+    result: Array,
     tolerance: Tolerance,
-    *,
-    discrete_noise: bool,
-    proved: Rounding,
+    known: Observed,
 ) -> Comparison:
-    unequal = np.asarray(before != after)
+    unequal = np.asarray(original != result)
     differing = int(np.count_nonzero(unequal))
     largest, allowed, problem = 0.0, 0.0, ""
-    if differing and before.dtype.kind in "iu":
-        largest = float(np.max(np.abs(before.astype(np.float64) - after.astype(np.float64))))
-    near_ties = max(1, before.size // 100) if discrete_noise else 0
-    is_proved = differing <= 2 * proved.elements and largest <= 2 * proved.largest
+    if differing and original.dtype.kind in "iu":
+        largest = float(np.max(np.abs(original.astype(np.float64) - result.astype(np.float64))))
+    near_ties = max(1, original.size // 100) if known.largest == float("inf") else 0
+    is_proved = differing <= 2 * known.proved.elements and largest <= 2 * known.proved.largest
     if differing:
-        problem = f"{differing} of {count_of(before.size, 'element')} are not equal"
+        problem = f"{differing} of {count_of(original.size, 'element')} are not equal"
         problem += f", by up to {largest:.3g}" if largest else ""
-        if tolerance.quantum and before.dtype in (np.int8, np.uint8) and largest <= 1:
+        if tolerance.quantum and original.dtype in (np.int8, np.uint8) and largest <= 1:
             allowed, problem = 1.0, ""
         elif differing <= near_ties or is_proved:
             problem = ""
-    integers = before.dtype.kind in "iu"
-    scale = float(np.max(np.abs(before.astype(np.float64)), initial=0.0)) if integers else 0.0
+    integers = original.dtype.kind in "iu"
+    scale = float(np.max(np.abs(original.astype(np.float64)), initial=0.0)) if integers else 0.0
     return replace(
         entry,
         largest_absolute=largest,
@@ -157,3 +169,51 @@ def _discrete(
         differing=differing,
         problem=problem,
     )
+
+
+@dataclass
+class Difference:
+    """What is measured of two arrays of floats, over the elements that are finite in both.
+
+    `scale` and `scale_after` are the largest magnitudes, `largest` and `typical` the largest and the root mean square
+    difference, `problem` says whether those that are not finite differ.
+    """
+
+    scale: float = 0.0
+    scale_after: float = 0.0
+    largest: float = 0.0
+    typical: float = 0.0
+    elements: int = 0
+    problem: str = ""
+
+    @classmethod
+    def between(cls, original: Array, result: Array) -> Difference:
+        """Measure in blocks, which takes little memory."""
+        found, squares, infinities = cls(), 0.0, ""
+        for one, other in in_blocks(original, result):
+            a, b = widened(one), widened(other)
+            finite = np.isfinite(a)
+            if not np.array_equal(np.isnan(a), np.isnan(b)):
+                found.problem = "NaN at different positions"
+            elif not np.array_equal(finite, np.isfinite(b)) or not np.array_equal(
+                a[~finite], b[~finite], equal_nan=True
+            ):
+                infinities = "infinities at different positions or of different sign"
+            finite &= np.isfinite(b)
+            a, b = a[finite], b[finite]
+            error = np.abs(b - a)
+            found.scale = max(found.scale, float(np.max(np.abs(a), initial=0.0)))
+            found.scale_after = max(found.scale_after, float(np.max(np.abs(b), initial=0.0)))
+            found.largest = max(found.largest, float(np.max(error, initial=0.0)))
+            squares, found.elements = squares + float(np.dot(error, error)), found.elements + error.size
+        found.typical = float(np.sqrt(squares / found.elements)) if found.elements else 0.0
+        found.problem = found.problem or infinities
+        return found
+
+
+def finite_parts(original: Array, result: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield magnitudes and differences of the elements that are finite in both arrays, in blocks."""
+    for one, other in in_blocks(original, result):
+        a, b = widened(one), widened(other)
+        finite = np.isfinite(a) & np.isfinite(b)
+        yield np.abs(a[finite]), np.abs(b[finite] - a[finite])

@@ -1,4 +1,7 @@
-"""Whether an output can show a difference: one that is the same whatever the inputs are proves nothing."""
+"""Whether an output can show a difference: one that is the same whatever the inputs are proves nothing.
+
+An output may also hide a small difference in what its last operators read, or be bounded by them.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import onnx
 
+from onnx_migrate.model.graphs import producers
 from onnx_migrate.verify.compare.arrays import Array, extremes, flatten, in_blocks, is_float, widened
 
-__all__ = ["VARYING_INPUTS", "is_informative", "uninformative_outputs"]
+__all__ = ["VARYING_INPUTS", "bounded_outputs", "is_informative", "masked_outputs", "uninformative_outputs"]
 
 VARYING_INPUTS = "give inputs on which outputs vary with --input-data"
 """What a user can do about outputs that are not informative, for messages."""
@@ -64,3 +69,53 @@ def _changed(one: list[Array | None], other: list[Array | None]) -> bool:
         for a, b in pairs
         if a.size and b.size
     )
+
+
+_BOUNDED = frozenset({"Sigmoid", "HardSigmoid", "Softmax", "Tanh"})
+"""Operators whose outputs lie in [-1, 1], and which are flat where they are saturated."""
+
+_DISCRETE = frozenset(
+    {
+        "ArgMax",
+        "ArgMin",
+        "TopK",
+        "Greater",
+        "GreaterOrEqual",
+        "Less",
+        "LessOrEqual",
+        "Round",
+        "Sign",
+        "Floor",
+        "Ceil",
+    }
+)
+"""Operators whose output changes in steps."""
+
+_TRANSPARENT = frozenset({"Identity", "Cast", "Squeeze", "Unsqueeze", "Not"})
+"""Operators that hide nothing: the traversal upstream goes past them."""
+
+
+def masked_outputs(model: onnx.ModelProto) -> dict[str, str]:
+    """Return each output that bounded or discrete operators produce, with the computed value before these.
+
+    A difference that a saturated Sigmoid, an index or a comparison hides is visible in that value.
+    """
+    producer_of = producers(model.graph)
+    inputs = {value.name for value in model.graph.input}
+    found: dict[str, str] = {}
+    for output in model.graph.output:
+        name, masked = output.name, False
+        while (node := producer_of.get(name)) is not None and node.domain in ("", "ai.onnx"):
+            if node.op_type not in _BOUNDED | _DISCRETE | _TRANSPARENT:
+                break
+            masked |= node.op_type not in _TRANSPARENT
+            name = node.input[0]
+        if masked and name in producer_of and name not in inputs:
+            found[output.name] = name
+    return found
+
+
+def bounded_outputs(model: onnx.ModelProto) -> set[str]:
+    """Return the outputs that lie in [-1, 1] by their last operator: runtimes round them relative to 1."""
+    last = {output: node.op_type for node in model.graph.node for output in node.output}
+    return {output.name for output in model.graph.output if last.get(output.name) in _BOUNDED}

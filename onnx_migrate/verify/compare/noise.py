@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,18 @@ from onnx_migrate.verify.compare.arrays import (
     scale_of,
     typical_difference,
 )
-from onnx_migrate.verify.compare.comparison import OTHER_ELEMENTS, compare
-from onnx_migrate.verify.compare.difference import finite_parts
-from onnx_migrate.verify.compare.rounding import NO_ROUNDING, Rounding, rounding_between, share_of_noise
+from onnx_migrate.verify.compare.comparison import (
+    NOTHING_OBSERVED,
+    OTHER_ELEMENTS,
+    Observed,
+    compare,
+    finite_parts,
+)
+from onnx_migrate.verify.compare.rounding import rounding_between, share_of_noise
 from onnx_migrate.verify.compare.spread import with_spread
 from onnx_migrate.verify.compare.tolerance import Tolerance
 
-__all__ = ["Noise", "perturbed_by_ulp"]
+__all__ = ["Noise"]
 
 _RARE = 100
 """One of so many elements of a quantised model may be another whole number."""
@@ -37,16 +43,14 @@ class Noise:
 
     def __init__(self, runs: Sequence[Mapping[str, Any]]) -> None:
         self._runs = runs
-        self._observed: dict[tuple[str, int], float] = {}
+        self._observed: dict[tuple[str, int], Observed] = {}
+        """What rounding changes in each tensor, by the position of the feed."""
         self._scales: dict[str, float] = {}
         for run in runs:
             for name, value in run.items():
                 for part, array in flatten(name, value):
                     self._scales[part] = max(self._scales.get(part, 0.0), scale_of(array))
         self.unstable_shapes: set[str] = set()
-        self._typical: dict[tuple[str, int], float] = {}
-        self._changed: dict[tuple[str, int], float] = {}
-        self._proved: dict[tuple[str, int], Rounding] = {}
 
     def observe(self, index: int, again: Mapping[str, Any]) -> None:
         """Record how far another run of the original is from the first on feed `index`.
@@ -64,10 +68,13 @@ class Noise:
                     if array is not None or other is not None:
                         self.unstable_shapes.add(name)
                     continue
-                key = part, index
-                self._observed[key] = max(self._observed.get(key, 0.0), largest_difference(array, other))
-                self._typical[key] = max(self._typical.get(key, 0.0), typical_difference(array, other))
-                self._changed[key] = max(self._changed.get(key, 0.0), share_of_noise(array, other))
+                known = self._observed.get((part, index), Observed(typical=0.0))
+                self._observed[part, index] = replace(
+                    known,
+                    largest=max(known.largest, largest_difference(array, other)),
+                    typical=max(known.typical, typical_difference(array, other)),
+                    changed=max(known.changed, share_of_noise(array, other)),
+                )
 
     def observe_proved(self, index: int, again: Mapping[str, Any]) -> None:
         """Record a run, on feed `index`, of another model whose differences are proved to be rounding only.
@@ -80,7 +87,8 @@ class Noise:
             for part, array in flatten(name, value):
                 other = there.get(part)
                 if array is not None and other is not None and array.shape == other.shape:
-                    self._proved[part, index] = rounding_between(array, other)
+                    known = self._observed[part, index]
+                    self._observed[part, index] = replace(known, proved=rounding_between(array, other))
 
     def assume(self, run: Mapping[str, Any]) -> None:
         """Take another feed's run into account that was made once: what rounding changes in it is in proportion.
@@ -90,12 +98,12 @@ class Noise:
         index = len(self._runs)
         for name, value in run.items():
             for part, array in flatten(name, value):
-                scale, before = scale_of(array), self._scales.get(part, 0.0)
-                ratio = scale / before if before else 1.0
-                for known in (self._observed, self._typical):
-                    if (part, index - 1) in known:
-                        known[part, index] = known[part, index - 1] * ratio
-                self._scales[part] = max(before, scale)
+                scale, known = scale_of(array), self._scales.get(part, 0.0)
+                ratio = scale / known if known else 1.0
+                if noise := self._observed.get((part, index - 1)):
+                    largest, typical = noise.largest * ratio, noise.typical * ratio
+                    self._observed[part, index] = Observed(largest, typical)
+                self._scales[part] = max(known, scale)
 
     def undetermined(self) -> dict[str, float]:
         """Return the discrete outputs that rounding changes throughout on every feed, with the share that changes.
@@ -105,10 +113,7 @@ class Noise:
         found: dict[str, float] = {}
         for name in {name for run in self._runs for name in run}:
             parts = [
-                min(
-                    (self._changed.get((part, index), 0.0) for part, _ in flatten(name, run[name])),
-                    default=0.0,
-                )
+                min((self._known(part, index).changed for part, _ in flatten(name, run[name])), default=0.0)
                 for index, run in enumerate(self._runs)
             ]
             if min(parts) > 0:
@@ -124,13 +129,11 @@ class Noise:
             name
             for name, value in self._runs[index].items()
             for (part, a), (_, b) in zip(flatten(name, value), flatten(name, again[name]), strict=False)
-            if compare(
-                part, a, b, Tolerance(ceiling=share), float("inf"), self._scales[part], discrete_noise=True
-            ).problem
+            if compare(part, a, b, Tolerance(ceiling=share), self._anything(part)).problem
         }
 
     def compare(
-        self, output: str, before: Any, after: Any, index: int, tolerance: Tolerance
+        self, output: str, original: Any, result: Any, index: int, tolerance: Tolerance
     ) -> list[Comparison]:
         """Compare an output of original and result on feed `index`, one entry for each tensor in it.
 
@@ -138,36 +141,25 @@ class Noise:
         """
         if output in self.unstable_shapes:
             return []
-        here, there = flatten(output, before), flatten(output, after)
+        here, there = flatten(output, original), flatten(output, result)
         if [name for name, _ in here] != [name for name, _ in there]:
             return [Comparison(output, None, None, "container", "container", problem=OTHER_ELEMENTS)]
         entries = []
         for (part, a), (_, b) in zip(here, there, strict=True):
-            observed = self._observed.get((part, index), 0.0)
-            entry = compare(
-                part,
-                a,
-                b,
-                tolerance,
-                observed,
-                self._scales[part],
-                discrete_noise=observed == float("inf"),
-                typical_noise=self._typical.get((part, index), float("inf")),
-                proved=self._proved.get((part, index), NO_ROUNDING),
-            )
+            entry = compare(part, a, b, tolerance, self._known(part, index))
             entries.append(with_spread(entry, a, b))
         return entries
 
-    def are_rare_steps(self, entries: Sequence[Comparison], output: str, before: Any, after: Any) -> bool:
+    def are_rare_steps(self, entries: Sequence[Comparison], output: str, original: Any, result: Any) -> bool:
         """Whether a hundredth of an output's elements at most differs by more than `entries` allow, by a hundredth of its scale.
 
         `entries` compare the same two values.
         """
-        here, there = flatten(output, before), flatten(output, after)
+        here, there = flatten(output, original), flatten(output, result)
         if [name for name, _ in here] != [name for name, _ in there]:
             return False
         for entry, (part, a), (_, b) in zip(entries, here, there, strict=True):
-            found = compare(part, a, b, Tolerance(), float("inf"), self._scales[part], discrete_noise=True)
+            found = compare(part, a, b, Tolerance(), self._anything(part))
             if found.problem:
                 return False
             if a is not None and b is not None and is_float(a):
@@ -178,17 +170,10 @@ class Noise:
                 return False
         return True
 
+    def _known(self, part: str, index: int) -> Observed:
+        """Return what rounding changes in a tensor on a feed, with the scale of all feeds."""
+        return replace(self._observed.get((part, index), NOTHING_OBSERVED), scale=self._scales[part])
 
-def perturbed_by_ulp(feed: Mapping[str, Any], seed: int, exact: Set[str] = frozenset()) -> dict[str, Any]:
-    """Return the feed with every nonzero float replaced by the next larger or smaller one, at random.
-
-    The inputs `exact` stay as they are.
-    """
-    rng = np.random.default_rng([seed, 1])
-    moved = dict(feed)
-    for name, value in feed.items():
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.dtype.isbuiltin == 1:
-            towards = np.where(rng.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
-            if name not in exact:
-                moved[name] = np.where(value == 0, value, np.nextafter(value, towards))
-    return moved
+    def _anything(self, part: str) -> Observed:
+        """Return what is known of a tensor in which rounding may change as much as a tolerance accepts at most."""
+        return Observed(float("inf"), scale=self._scales[part])

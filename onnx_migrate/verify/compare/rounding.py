@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onnx_migrate.plural import count_of
+from onnx_migrate.messages import count_of
 from onnx_migrate.verify.compare.arrays import (
     Array,
     differing_bits,
@@ -33,46 +33,50 @@ class Rounding:
 NO_ROUNDING = Rounding(0.0, 0)
 
 
-def rounding_between(before: Array, after: Array) -> Rounding:
+def rounding_between(original: Array, result: Array) -> Rounding:
     """Return what rounding changed between two runs, whose values have the same shape."""
-    if is_float(before) and before.dtype == after.dtype:
-        largest = largest_difference(before, after)
-        return Rounding(largest, differing_bits(before, after))
-    elements = int(np.count_nonzero(before != after))
-    steps = np.abs(before.astype(np.float64) - after.astype(np.float64)) if before.dtype.kind in "iu" else 0.0
+    if is_float(original) and original.dtype == result.dtype:
+        largest = largest_difference(original, result)
+        return Rounding(largest, differing_bits(original, result))
+    elements = int(np.count_nonzero(original != result))
+    steps = (
+        np.abs(original.astype(np.float64) - result.astype(np.float64))
+        if original.dtype.kind in "iu"
+        else 0.0
+    )
     return Rounding(float(np.max(steps, initial=0.0)), elements)
 
 
-def share_of_noise(before: Array, after: Array) -> float:
+def share_of_noise(original: Array, result: Array) -> float:
     """Return the share of a discrete value's elements that changed, 0 where it is small enough to be ties.
 
     A byte of a quantised model that moves by one step is no change.
     """
-    if is_float(before):
+    if is_float(original):
         return 0.0
-    unequal = np.asarray(before != after)
-    if before.dtype in (np.int8, np.uint8):
-        unequal = np.abs(before.astype(np.int16) - after.astype(np.int16)) > 1
+    unequal = np.asarray(original != result)
+    if original.dtype in (np.int8, np.uint8):
+        unequal = np.abs(original.astype(np.int16) - result.astype(np.int16)) > 1
     changed = int(np.count_nonzero(unequal))
-    return changed / before.size if changed > max(1, before.size // _RARE) else 0.0
+    return changed / original.size if changed > max(1, original.size // _RARE) else 0.0
 
 
-def beyond_rounding(before: Array, after: Array, ulps: float) -> str:
+def beyond_rounding(original: Array, result: Array, ulps: float) -> str:
     """Describe how a value differs by more than a kernel may round differently; "" where it does not.
 
     Sums in another order move an element by a few units in the last place of the largest: `ulps` of them are allowed.
     In float16 kernels compute in float32 and round once, so that an element is at most one unit off, and rarely.
     Integers must be equal.
     """
-    if before.shape != after.shape or before.dtype != after.dtype:
-        return f"{before.dtype}{list(before.shape)} became {after.dtype}{list(after.shape)}"
-    if not is_float(before):
-        differing = int(np.count_nonzero(before != after))
-        return f"{differing} of {count_of(before.size, 'element')} are not equal" if differing else ""
-    coarse = before.dtype.itemsize < 4
-    eps, tiny = float(np.finfo(before.dtype).eps), float(np.finfo(before.dtype).tiny)
+    if original.shape != result.shape or original.dtype != result.dtype:
+        return f"{original.dtype}{list(original.shape)} became {result.dtype}{list(result.shape)}"
+    if not is_float(original):
+        differing = int(np.count_nonzero(original != result))
+        return f"{differing} of {count_of(original.size, 'element')} are not equal" if differing else ""
+    coarse = original.dtype.itemsize < 4
+    eps, tiny = float(np.finfo(original.dtype).eps), float(np.finfo(original.dtype).tiny)
     differing, largest, scale, neighbours = 0, 0.0, 0.0, True
-    for one, other in in_blocks(before, after):
+    for one, other in in_blocks(original, result):
         differing += differing_bits(one, other)
         a, b = widened(one), widened(other)
         finite = np.isfinite(a)
@@ -86,9 +90,9 @@ def beyond_rounding(before: Array, after: Array, ulps: float) -> str:
         )
         if coarse:
             neighbours = neighbours and bool(np.all(error <= eps * np.maximum(magnitude, tiny)))
-    if coarse and neighbours and differing <= max(1, before.size // _RARE):
+    if coarse and neighbours and differing <= max(1, original.size // _RARE):
         return ""
     if not differing or (not coarse and largest <= ulps * eps * scale):
         return ""
     relative = f" ({largest / scale:.3g} of the largest magnitude)" if scale else ""
-    return f"{differing} of {count_of(before.size, 'element')} differ, by up to {largest:.3g}{relative}"
+    return f"{differing} of {count_of(original.size, 'element')} differ, by up to {largest:.3g}{relative}"

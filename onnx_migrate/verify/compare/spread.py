@@ -22,20 +22,22 @@ _QUICK = 1 << 20
 """Elements up to which differences are counted where they are allowed; a mismatch is always counted."""
 
 
-def with_spread(entry: Comparison, before: Array | None, after: Array | None) -> Comparison:
+def with_spread(entry: Comparison, original: Array | None, result: Array | None) -> Comparison:
     """Return a comparison of two arrays with how their elements differ; `entry` itself where that was not compared."""
-    if before is None or after is None or before.shape != after.shape or before.dtype != after.dtype:
+    if original is None or result is None or original.shape != result.shape or original.dtype != result.dtype:
         return entry
-    if not (entry.problem or (entry.differing and before.size <= _QUICK)):
+    if not (entry.problem or (entry.differing and original.size <= _QUICK)):
         return entry
-    numeric = is_float(before) or before.dtype.kind in "iu"
+    numeric = is_float(original) or original.dtype.kind in "iu"
     if not numeric:
-        unequal = np.flatnonzero(np.asarray(before != after))
-        return replace(entry, largest_at=_element(before, after, int(unequal[0]))) if unequal.size else entry
+        unequal = np.flatnonzero(np.asarray(original != result))
+        return (
+            replace(entry, largest_at=_element(original, result, int(unequal[0]))) if unequal.size else entry
+        )
     decades: Counter[int] = Counter()
     equal = not_finite = start = 0
     largest, place, unlike = 0.0, None, None
-    for one, other in in_blocks(before, after):
+    for one, other in in_blocks(original, result):
         a, b = (
             block.astype(np.float64) if block.dtype.kind in "iu" else widened(block) for block in (one, other)
         )
@@ -56,7 +58,7 @@ def with_spread(entry: Comparison, before: Array | None, after: Array | None) ->
     at = place if unlike is None else unlike
     if at is None:  # zeros of different sign, and NaNs of other bits
         return entry
-    found = replace(entry, largest_at=_element(before, after, at))
+    found = replace(entry, largest_at=_element(original, result, at))
     return replace(found, histogram=_histogram(decades, equal, not_finite))
 
 
@@ -74,9 +76,9 @@ def _histogram(decades: Counter[int], equal: int, not_finite: int) -> Histogram:
     return Histogram(tuple(edges), tuple(counts), equal, not_finite)
 
 
-def _element(before: Array, after: Array, place: int) -> Element:
-    index = tuple(int(axis) for axis in np.unravel_index(place, before.shape))
-    return Element(index, _plain(before[index]), _plain(after[index]))
+def _element(original: Array, result: Array, place: int) -> Element:
+    index = tuple(int(axis) for axis in np.unravel_index(place, original.shape))
+    return Element(index, _plain(original[index]), _plain(result[index]))
 
 
 def _plain(value: object) -> float | str:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.dims.expressions import value_of
 from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.plural import count_of
 
 __all__ = [
     "axes_with_symbol",

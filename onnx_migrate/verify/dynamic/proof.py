@@ -10,7 +10,7 @@ import numpy as np
 
 from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
-from onnx_migrate.isolate import Limits, Listener, Worker, mark
+from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verdicts import Blocker, DynamicProof
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps
@@ -20,8 +20,8 @@ from onnx_migrate.verify.dynamic.fault_localization import find_blocker, named_b
 from onnx_migrate.verify.dynamic.other_sizes import require_all_sizes_at_once, require_two_sizes
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
-from onnx_migrate.verify.interruption import interruption, is_crash_of_result
 from onnx_migrate.verify.run_count import start_count
+from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
 
 __all__ = ["PROVE", "prove", "prove_dynamic"]
 
@@ -37,24 +37,17 @@ def prove_dynamic(
     result: Runnable,
     symbols: Mapping[str, int],
     batch: Set[str] = frozenset(),
-    *,
-    tolerance: Tolerance | None = None,
-    seed: int = 0,
-    limits: Limits | None = None,
-    isolated: bool = True,
-    listen: Listener | None = None,
-    worker: Worker | None = None,
+    settings: Settings | None = None,
 ) -> DynamicProof:
     """Run `result` in a child process at the frozen sizes (`symbols`: name to size) and at two others of each symbol.
 
     Of the symbols in `batch` it is also required that every item of a batch equals its own run; of the others, that
     they leave the batch unchanged. Raises UsageError for a symbol that no input has; whatever the model does is in the
     proof, which does not hold where the model cannot be run, and is not determined where time or memory ran out.
-    `listen` gets how far it has come. `worker` is a child process that is ready for this, if there is one.
     """
+    settings = settings or Settings()
     start = time.perf_counter()
-    arguments = result, dict(symbols), frozenset(batch), tolerance or _ITEM_TOLERANCE, seed
-    ending = isolate.run(PROVE, *arguments, limits=limits, isolated=isolated, listen=listen, worker=worker)
+    ending = settings.call(PROVE, result, dict(symbols), frozenset(batch), settings.seed)
     seconds = time.perf_counter() - start
     if isinstance(ending, isolate.Returned):
         proof: DynamicProof = ending.value
@@ -64,9 +57,7 @@ def prove_dynamic(
     return DynamicProof(False, interruption(ending), seconds=seconds, determined=is_crash_of_result(ending))
 
 
-def prove(
-    result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], tolerance: Tolerance, seed: int
-) -> DynamicProof:
+def prove(result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], seed: int) -> DynamicProof:
     """Do the work of `prove_dynamic`, in whatever process this is."""
     model = result.proto()
     known = {
@@ -82,7 +73,9 @@ def prove(
     mark("result: loading")
     start_count()
     try:
-        runner = SizedRunner(result, model, symbols, batch, replace(tolerance, eps=coarsest_eps(model)), seed)
+        runner = SizedRunner(
+            result, model, symbols, batch, replace(_ITEM_TOLERANCE, eps=coarsest_eps(model)), seed
+        )
     except EvaluationError as error:
         reason, blocker = f"the model does not load: {error}", named_blocker(model, error.node)
         return DynamicProof(False, _with(reason, blocker), blocker)

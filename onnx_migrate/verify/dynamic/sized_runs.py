@@ -14,9 +14,8 @@ from onnx_migrate.isolate import captured_output, mark
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verdicts import Trial
 from onnx_migrate.verify.compare.arrays import largest_difference
-from onnx_migrate.verify.compare.comparison import compare
-from onnx_migrate.verify.compare.masking import bounded_outputs, masked_outputs
-from onnx_migrate.verify.compare.noise import perturbed_by_ulp
+from onnx_migrate.verify.compare.comparison import Observed, compare
+from onnx_migrate.verify.compare.informative import bounded_outputs, masked_outputs
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.dynamic.declared_shapes import (
     axes_with_symbol,
@@ -25,7 +24,6 @@ from onnx_migrate.verify.dynamic.declared_shapes import (
     shape_warnings,
     undeclared_shape,
 )
-from onnx_migrate.verify.dynamic.moved_weights import with_weights_moved
 from onnx_migrate.verify.evaluators import (
     OPTIMIZED,
     UNOPTIMIZED,
@@ -35,8 +33,9 @@ from onnx_migrate.verify.evaluators import (
     open_model,
     with_extra_outputs,
 )
-from onnx_migrate.verify.inputs.constraints.exact_inputs import exact_inputs
+from onnx_migrate.verify.inputs.constraints.operator_ranges import exact_inputs
 from onnx_migrate.verify.inputs.generate import Corrections, generate_feed
+from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
 from onnx_migrate.verify.inputs.refusals import corrected
 from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.model_traits import random_outputs
@@ -231,11 +230,11 @@ class SizedRunner:
         scale = 1.0 if name in self._bounded else 0.0
         inner = name in self.masked.values()
         tolerance = replace(self.tolerance, floor=_INNER_FLOOR) if inner else self.tolerance
-        entry = compare(name, a, b, tolerance, overall_scale=scale)
+        entry = compare(name, a, b, tolerance, Observed(scale=scale))
         if entry.problem:  # noise is measured only where it decides: it costs a run
             perturbed = self._plain.run(perturbed_by_ulp(feed, self._seed, exact_inputs(self.model)))
             noise = max(known, largest_difference(a, perturbed[name]))
-            entry = compare(name, a, b, tolerance, noise, scale, discrete_noise=noise == float("inf"))
+            entry = compare(name, a, b, tolerance, Observed(noise, scale=scale))
         return entry.problem
 
     def differ_by_size_only(self, name: str, alone: Any, among_copies: Any, part: Any, feed: Values) -> bool:
@@ -246,17 +245,14 @@ class SizedRunner:
         that is how far it moves where inputs or weights move by one unit in the last place.
         """
         scale = 1.0 if name in self._bounded else 0.0
-        if compare(name, among_copies, part, self.tolerance, overall_scale=scale).problem:
+        if compare(name, among_copies, part, self.tolerance, Observed(scale=scale)).problem:
             return False
         inputs = perturbed_by_ulp(feed, self._seed, exact_inputs(self.model))
         noise = max(
             largest_difference(alone, moved[name])
             for moved in (self._plain.run(inputs), self._with_moved_weights.run(feed))
         )
-        discrete = noise == float("inf")
-        return not compare(
-            name, alone, among_copies, self.tolerance, noise, scale, discrete_noise=discrete
-        ).problem
+        return not compare(name, alone, among_copies, self.tolerance, Observed(noise, scale=scale)).problem
 
     @cached_property
     def _with_moved_weights(self) -> Evaluator:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from onnx_migrate.verdicts.runtime_proof import RuntimeProof, Side
-from onnx_migrate.verify.elsewhere.models import prove_models
 from onnx_migrate.verify.elsewhere.places import Asked, asked_for, place_of
-from onnx_migrate.verify.elsewhere.proof import prove_in
+from onnx_migrate.verify.elsewhere.proof import prove_in, prove_models
 
 __all__ = ["Asked", "RuntimeProof", "Side", "asked_for", "place_of", "prove_in", "prove_models"]

@@ -31,15 +31,19 @@ FLOORS = {
 _EPS = 2.0**-23
 
 
-def tolerance_of(
-    name: str, eps: float, *, quantized: bool, rtol: float | None = None, atol: float | None = None
-) -> Tolerance:
-    """Return what may differ in a runtime, for a model whose coarsest type has this eps.
+def tolerance_of(name: str, eps: float, *, quantized: bool, given: Tolerance) -> Tolerance:
+    """Return what may differ in a runtime, for a model whose coarsest type has this eps; of `given`, rtol and atol count.
 
     No runtime but ONNX Runtime has doubles throughout: the eps is at least that of float32.
     """
     exact = name in ("onnxruntime", "onnxruntime-web")
-    return Tolerance(rtol, atol, floor=FLOORS[name], quantum=quantized, eps=eps if exact else max(eps, _EPS))
+    return Tolerance(
+        given.rtol,
+        given.atol,
+        floor=FLOORS[name],
+        quantum=quantized,
+        eps=eps if exact else max(eps, _EPS),
+    )
 
 
 def in_form_of(

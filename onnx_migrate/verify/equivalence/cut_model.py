@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -10,9 +10,8 @@ import onnx
 from onnx_migrate.model.graphs import fed_inputs, names_read, producers
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, Runnable, open_model
-from onnx_migrate.verify.model_traits import dependents
 
-__all__ = ["CutModel", "Reads", "varying"]
+__all__ = ["CutModel", "Reads"]
 
 _COMPUTED = " (computed)"
 """Added to the name of a value that the model computes, where others read the one that is given."""
@@ -56,7 +55,7 @@ class CutModel:
 class Reads:
     """Which of the values at which a model is cut each other is computed from."""
 
-    def __init__(self, model: onnx.ModelProto, cuts: Sequence[str]) -> None:
+    def __init__(self, model: onnx.ModelProto, cuts: Collection[str]) -> None:
         self._producers = producers(model.graph)
         self._cuts = set(cuts)
 
@@ -77,13 +76,6 @@ class Reads:
                 yield name
                 if name not in self._cuts:
                     stack.append(name)
-
-
-def varying(model: onnx.ModelProto) -> list[str]:
-    """Return the values of the main graph that depend on an input, in the order they are computed."""
-    inputs = {value.name for value in fed_inputs(model.graph)}
-    reached = dependents(model, inputs) - inputs
-    return [name for node in model.graph.node for name in node.output if name in reached]
 
 
 def _needed(nodes: Sequence[onnx.NodeProto], wanted: set[str]) -> list[onnx.NodeProto]:

@@ -29,7 +29,7 @@ _PATIENCE = 5.0
 
 
 def verify_in_reference(
-    original: Runnable, result: Runnable, after: onnx.ModelProto, findings: Findings, why: EvaluationError
+    original: Runnable, result: Runnable, findings: Findings, why: EvaluationError
 ) -> Verdict:
     """Compare what onnx.reference computes for the result with what ONNX Runtime computed for the original.
 
@@ -37,12 +37,12 @@ def verify_in_reference(
     measured on the original, where onnx.reference runs it, and counts as noise. `why` is ONNX Runtime's error.
     """
     reason = f"this release of ONNX Runtime does not support the result: {why}"
-    wrong = miscomputed_in_reference(after)
+    wrong = miscomputed_in_reference(result.model)
     if wrong:
         doubt = f"{reason}; onnx.reference cannot take its place, because it computes {wrong} wrongly"
         return findings.unverified(doubt, node=why.node)
     try:
-        onnx.shape_inference.infer_shapes(without_fragile_ops(after), check_type=True)
+        onnx.shape_inference.infer_shapes(without_fragile_ops(result.model), check_type=True)
     except onnx.shape_inference.InferenceError as error:
         return findings.reject(EvaluationError(" ".join(str(error).split()), why.node, loading=True), "")
     except Exception as error:  # of other kinds, which do not say that the model is wrong
@@ -52,12 +52,12 @@ def verify_in_reference(
     trusted = True
     try:
         model = open_model(result, REFERENCE)
-        inputs = findings.reference.inputs(findings.reference.first)
+        inputs = findings.original.inputs(findings.original.first)
         for index, feed in enumerate(inputs):
             begin_run(f"input {index + 1} of {len(inputs)} in onnx.reference")
             values = model.run(feed)
             trusted = _observe_original(original, findings, index) and trusted
-            findings.compare(findings.reference.first, index, values)
+            findings.compare(findings.original.first, index, values)
             if time.perf_counter() - start > _PATIENCE:
                 break
     except EvaluationError as error:
@@ -66,8 +66,8 @@ def verify_in_reference(
             node=why.node,
         )
     findings.notes.append(f"{reason}; onnx.reference ran it")
-    if findings.reference.nearest:
-        findings.add_unpaired(list(findings.reference.nearest))
+    if findings.original.nearest:
+        findings.add_unpaired(list(findings.original.nearest))
     verdict = findings.verdict(model.name)
     if verdict.kind is Kind.DIFFERS and not trusted:
         doubt = f"{reason}; in onnx.reference it differs, but so does the original itself"
@@ -81,8 +81,8 @@ def _observe_original(original: Runnable, findings: Findings, index: int) -> boo
     False where onnx.reference does not run the original or differs by more than backend tests allow; then nothing is
     added.
     """
-    expected = findings.reference.runs[findings.reference.first][index]
-    inputs = findings.reference.feeds[index].inputs
+    expected = findings.original.runs[findings.original.first][index]
+    inputs = findings.original.feeds[index].inputs
     try:
         again = open_model(with_extra_outputs(original, expected), REFERENCE).run(inputs)
     except EvaluationError:
@@ -91,5 +91,5 @@ def _observe_original(original: Runnable, findings: Findings, index: int) -> boo
         here, there = flatten(name, value), dict(flatten(name, again[name]))
         if any(part not in there or compare(part, a, there[part], OTHER_RUNTIME).problem for part, a in here):
             return False
-    findings.reference.noise.observe(index, again)
+    findings.original.noise.observe(index, again)
     return True

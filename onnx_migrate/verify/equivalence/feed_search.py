@@ -19,7 +19,7 @@ from onnx_migrate.verify.inputs.sizes import SizeChoice, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
 from onnx_migrate.verify.run_count import begin_run
 
-__all__ = ["DEAR", "SIZES_STAGE", "FeedSearch", "Values"]
+__all__ = ["EXPENSIVE", "SIZES_STAGE", "FeedSearch", "Values"]
 
 SIZES_STAGE = "original: running, sizes"
 """The stage in which sizes are tried, for `isolate.mark`; the index of the choice of sizes follows."""
@@ -28,7 +28,7 @@ _DISTRIBUTIONS = ("normal", "wide")
 _FURTHER_DISTRIBUTIONS = ("uniform", "pixels", "small")
 _PATIENCE = 2.0
 """Seconds after which no further distribution is tried."""
-DEAR = 0.1
+EXPENSIVE = 0.1
 """Seconds that one run may take; of a model that takes longer, less is run (docs/verification.md)."""
 
 _LONGEST_SEARCH = 30.0
@@ -41,9 +41,9 @@ Values = dict[str, Any]
 class FeedSearch:
     """The feeds that the original was found to run on, and its `outputs` on each of them.
 
-    `before` and `after` are original and result: where the original leaves a dim open that is fixed in the result, the
-    inputs have the result's size. `hidden` are inner values that `model` outputs as well, and then what they are on the
-    first feed. `dear` is whether one run takes so long that less is run; never, if `thorough`. `seconds` is how long the
+    Where the original leaves a dim open that is fixed in the result, the
+    inputs have the result's size. `recorded` are inner values that `model` outputs as well, and then what they are on the
+    first feed. `expensive` is whether one run takes so long that less is run; never, if `thorough`. `seconds` is how long the
     first one took. `notes` are what the
     report says of the feeds that do not run.
     """
@@ -51,22 +51,22 @@ class FeedSearch:
     def __init__(
         self,
         model: Evaluator,
-        before: onnx.ModelProto,
-        after: onnx.ModelProto,
+        original: onnx.ModelProto,
+        result: onnx.ModelProto,
         seed: int,
-        hidden: Collection[str] = (),
+        recorded: Collection[str] = (),
         *,
         thorough: bool = False,
     ) -> None:
         self._model: Evaluator | None = model
-        self._before, self._after, self._seed = before, after, seed
+        self._original, self._result, self._seed = original, result, seed
         self._choice: SizeChoice | None = None
         self._corrections = Corrections()
-        self._kept = [output.name for output in before.graph.output]
-        self._hidden, self._thorough = hidden, thorough
+        self._kept = [output.name for output in original.graph.output]
+        self._recorded, self._thorough = recorded, thorough
         self._start = time.perf_counter()
-        self.hidden: Values = {}
-        self.dear, self.seconds = False, 0.0
+        self.recorded: Values = {}
+        self.expensive, self.seconds = False, 0.0
         self.feeds: list[Feed] = []
         self.outputs: list[Values] = []
         self.notes: list[str] = []
@@ -82,7 +82,7 @@ class FeedSearch:
 
     def use(self, feeds: Feeds) -> None:
         """Run on the user's feeds. Raises UsageError where one does not fit the model, and EvaluationError."""
-        self.feeds = [check_feed(self._before, feed) for feed in feeds.sets]
+        self.feeds = [check_feed(self._original, feed) for feed in feeds.sets]
         for feed in self.feeds:
             self.outputs.append(self._first_run(feed.inputs, len(self.feeds)))
 
@@ -92,7 +92,7 @@ class FeedSearch:
         Where it runs at none, the inputs of the first choice, and of the first with lengths that are all the same, are
         corrected by what the runtime says of them. Raises EvaluationError, that of the first choice, where that fails.
         """
-        choices = size_choices(self._before)
+        choices = size_choices(self._original)
         refusals: dict[int, EvaluationError] = {}
         for index, choice in enumerate(choices[first_choice:], first_choice):
             mark(f"{SIZES_STAGE} {index}")
@@ -112,23 +112,23 @@ class FeedSearch:
                 raise first or EvaluationError(
                     "at all sizes tried, its inputs take more than 256 MB each, or 1 GB together"
                 )
-        if not self.dear and time.perf_counter() - self._start < _LONGEST_SEARCH:
+        if not self.expensive and time.perf_counter() - self._start < _LONGEST_SEARCH:
             for distribution in _DISTRIBUTIONS[1:]:
                 self._try_or_note(distribution)
 
-    def generate_more(self, hopeless: Iterable[str]) -> None:
+    def generate_more(self, needed: Iterable[str]) -> None:
         """Run further distributions, while time is left, until two feeds make every output vary that can.
 
-        Outputs that do not vary count only if they are in `hopeless`: inner values are compared in place of others.
+        Outputs that do not vary count only if they are in `needed`: inner values are compared in place of others.
         """
-        for distribution in (*(_DISTRIBUTIONS[1:] if self.dear else ()), *_FURTHER_DISTRIBUTIONS):
-            replaced = set(self.uninformative()) - set(hopeless)
-            needed = {output.name for output in self._before.graph.output} - replaced
+        for distribution in (*(_DISTRIBUTIONS[1:] if self.expensive else ()), *_FURTHER_DISTRIBUTIONS):
+            replaced = set(self.uninformative()) - set(needed)
+            compared = {output.name for output in self._original.graph.output} - replaced
             informative = sum(
-                all(is_informative([value]) for name, value in run.items() if name in needed)
+                all(is_informative([value]) for name, value in run.items() if name in compared)
                 for run in self.outputs
             )
-            enough = 1 if self.dear else len(_DISTRIBUTIONS)
+            enough = 1 if self.expensive else len(_DISTRIBUTIONS)
             if informative >= enough or time.perf_counter() - self._start > _PATIENCE:
                 break
             self._try_or_note(distribution)
@@ -151,10 +151,10 @@ class FeedSearch:
         values = self._generated(distribution)
         return None if values is None else Feed(distribution, values)
 
-    def keep_hidden(self, inner: Sequence[str]) -> None:
-        """Count these of the hidden values among the outputs from now on; there is one feed so far."""
+    def keep_recorded(self, inner: Sequence[str]) -> None:
+        """Count these of the recorded values among the outputs from now on; there is one feed so far."""
         self._kept += inner
-        self.outputs = [{**self.outputs[0], **{name: self.hidden[name] for name in inner}}]
+        self.outputs = [{**self.outputs[0], **{name: self.recorded[name] for name in inner}}]
 
     def run(self, inputs: Mapping[str, Any]) -> Values:
         """Run the original. Raises EvaluationError."""
@@ -163,7 +163,7 @@ class FeedSearch:
         return {name: outputs[name] for name in self._kept}
 
     def _first_run(self, inputs: Mapping[str, Any], count: int = 0) -> Values:
-        """Run a feed for the first time; on the first feed measure the time, and keep the hidden values.
+        """Run a feed for the first time; on the first feed measure the time, and keep the recorded values.
 
         `count` is how many feeds there are, 0 if that is not known yet.
         """
@@ -173,10 +173,10 @@ class FeedSearch:
         outputs = self._model.run(inputs)
         if not self.outputs:
             self.seconds = time.perf_counter() - start
-            if not self._thorough and self.seconds > DEAR:
-                self.dear = True
+            if not self._thorough and self.seconds > EXPENSIVE:
+                self.expensive = True
                 self.notes.append(f"fewer runs were made, because one takes {self.seconds:.1f} s")
-            self.hidden = {name: outputs[name] for name in self._hidden}
+            self.recorded = {name: outputs[name] for name in self._recorded}
         return {name: outputs[name] for name in self._kept}
 
     def release_model(self) -> None:
@@ -189,7 +189,7 @@ class FeedSearch:
         equal_lengths = [index for index in refusals if choices[index].length != choices[0].length]
         for index in [*list(refusals)[:1], *equal_lengths[:1]]:
             found = corrected(
-                self._before, self._after, choices[index], self._seed, self.run, refusals[index]
+                self._original, self._result, choices[index], self._seed, self.run, refusals[index]
             )
             if found is not None:
                 self._choice, self._corrections = choices[index], found
@@ -223,7 +223,7 @@ class FeedSearch:
         """Return inputs; those of the first distribution are not marked: what it runs on decides about sizes."""
         assert self._choice is not None
         return generate_feed(
-            self._before, self._after, self._choice, distribution, self._seed, self._corrections,
+            self._original, self._result, self._choice, distribution, self._seed, self._corrections,
             marked=marked and distribution != _DISTRIBUTIONS[0],
         )  # fmt: skip
 

@@ -1,178 +1,136 @@
-"""The values upstream of an output that does not vary: for a Softmax that is uniform on every input, the logits.
+"""What original and result compute for the inner values that both have by the same name.
 
-The graph is traversed upstream from the output to the nearest values that do vary with the inputs. Each model is
-traversed on its own, by its graph and not by names: a simplifier may reuse an old name for another value.
+Differences of earlier nodes do not reach a value where both models are cut at the values before it: each is then
+computed from what the original computes for those. Rounding cannot add up, and a fault shows at its own node. Without
+cuts each model computes its values from the inputs, as it does for its outputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import onnx
+import numpy as np
 
-from onnx_migrate.model.graphs import fed_inputs, names_read, producers
-from onnx_migrate.verify.compare.informative import is_informative
-from onnx_migrate.verify.evaluators import UNOPTIMIZED, Evaluator, Runnable, open_model, with_extra_outputs
-from onnx_migrate.verify.run_count import run_each
+from onnx_migrate.isolate import mark
+from onnx_migrate.verify.compare.arrays import Array, is_float
+from onnx_migrate.verify.compare.comparison import bit_difference
+from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, masked_values, spread
+from onnx_migrate.verify.equivalence.cut_model import CutModel, Reads
+from onnx_migrate.verify.equivalence.feed_search import Values
+from onnx_migrate.verify.equivalence.original_run import OriginalRun
+from onnx_migrate.verify.evaluators import EvaluationError, Runnable
+from onnx_migrate.verify.run_count import begin_run
 
-__all__ = ["InnerValues", "Nearest", "expose_inner_values", "nearest_among", "values_upstream"]
+__all__ = ["Pair", "computed_by_both", "masked_difference", "recorded_difference"]
 
-_DEPTHS = (4, 16, 64)
-"""How many nodes upstream of an output are exposed, in turn, until varying values are found on every path."""
+_MEMORY = 1 << 28
+"""How many bytes of inner values are made outputs of a model in one run, by the sizes that inference finds."""
 
-_SHAPE_OPERATORS = frozenset({"Shape", "Size"})
-"""Operators whose outputs depend on shapes only, which are compared by themselves."""
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """What was found upstream of outputs.
-
-    `names` holds by output the nearest varying values upstream that are not graph outputs, in the order of the
-    traversal; an output without any is left out. `incomplete` are outputs with a path upstream on which no value varies
-    before an input, or that is longer than the largest depth. `depth` is how many nodes upstream the farthest of the
-    values is.
-    """
-
-    names: Mapping[str, tuple[str, ...]]
-    incomplete: frozenset[str]
-    depth: int
+Pair = tuple[str, Any, Any]
+"""The name of a value, and what original and result compute for it."""
 
 
-@dataclass(frozen=True)
-class InnerValues:
-    """A model with inner values as outputs, what it computed on each feed, and what was found upstream."""
-
-    evaluator: Evaluator
-    runs: list[dict[str, Any]]
-    found: Nearest
-
-
-def values_upstream(model: onnx.ModelProto) -> list[str]:
-    """Return the values a few nodes upstream of the outputs, which are recorded in case that these do not vary.
-
-    The nearest come first.
-    """
-    upstream = _Upstream(model)
-    layers = [upstream.layers(output.name, _DEPTHS[0]) for output in model.graph.output]
-    nearest_first = (name for row in zip_longest(*layers, fillvalue=[]) for layer in row for name in layer)
-    return list(dict.fromkeys(nearest_first))
-
-
-def nearest_among(
-    model: onnx.ModelProto, outputs: Sequence[str], values: Mapping[str, Any]
-) -> Nearest | None:
-    """Find the nearest varying values upstream of `outputs` among those that a run recorded; None if one is missing."""
-    return _found(_Upstream(model), model, outputs, [values])
-
-
-def expose_inner_values(
-    runnable: Runnable,
-    outputs: Sequence[str],
+def computed_by_both(
+    original: Runnable,
+    result: Runnable,
+    parts: Sequence[Sequence[str]],
     feeds: Sequence[Mapping[str, Any]],
-    also: Sequence[str] = (),
-    *,
-    configuration: str = UNOPTIMIZED,
-    depth: int = _DEPTHS[0],
-) -> InnerValues:
-    """Run the model with the values upstream of `outputs` and those named in `also` as further outputs.
+    cuts: Collection[str] = (),
+) -> Iterator[Pair]:
+    """Run both models, without optimisation, for the values of each part in turn, on each feed.
 
-    `depth` is how far upstream the search begins; it goes farther if it must. Raises EvaluationError.
+    `cuts` are those at which both are cut, as far as they are floats or bytes when they are computed; only these are then
+    yielded. Raises EvaluationError.
     """
-    model = runnable.proto()
-    upstream = _Upstream(model)
-    for reach in (depth, *(further for further in _DEPTHS if further > depth)):
-        names = [name for output in outputs for layer in upstream.layers(output, reach) for name in layer]
-        evaluator = open_model(with_extra_outputs(runnable, [*names, *also]), configuration)
-        runs = list(run_each(evaluator, feeds))
-        found = _found(upstream, model, outputs, runs, last=reach >= _DEPTHS[-1])
-        if found is not None:
+    what = "value by value" if cuts else "inner values"
+    cut_models = (original, result) if cuts else (result,)
+    cut = frozenset(cuts)
+    reads = Reads(original.model, cut), Reads(result.model, cut)
+    boundaries = [{name for side in reads for name in side.by(part)}.difference(part) for part in parts]
+    known: list[dict[str, Array]] = [{} for _ in feeds]  # of each feed, what later parts are computed from
+    for position, (part, boundary) in enumerate(zip(parts, boundaries, strict=True)):
+        given = {name: value for name, value in known[0].items() if name in boundary}
+        exposed = CutModel(original, given, part)
+        later = set().union(*boundaries[position + 1 :])
+        models: list[CutModel] = []
+        for index, feed in enumerate(feeds):
+            mark(f"original: running, {what}")
+            begin_run(what)
+            run = {**known[index], **exposed.run({**feed, **known[index]})}
+            values = {
+                name: run[name] for name in (*boundary, *part) if name in cut and _is_cut(run.get(name))
+            }
+            known[index] = {name: value for name, value in run.items() if name in later and _is_cut(value)}
+            wanted = [name for name in part if name in values] if cuts else part
+            models = models or [CutModel(model, values, wanted) for model in cut_models]
+            inputs = {**feed, **values}
+            ours = models[0].run(inputs) if cuts else run
+            del run
+            mark(f"result: running, {what}")
+            begin_run(what)
+            theirs = models[-1].run(inputs)
+            for name in wanted:
+                yield name, ours[name], theirs[name]
+
+
+def _is_cut(value: object) -> bool:
+    """Whether a model is cut at a value: floats, and bytes, which a quantised model computes with."""
+    if not isinstance(value, np.ndarray):
+        return False
+    return value.dtype.kind == "f" or value.dtype in (np.int8, np.uint8)
+
+
+def masked_difference(
+    original: Runnable, result: Runnable, run: OriginalRun, known: Collection[str], seconds: float
+) -> tuple[str, tuple[str, ...]]:
+    """Compare bit for bit the inner values that later nodes may mask, on the first feed, until `seconds` have passed.
+
+    Those in `known` were compared before. Returns the first difference, "" if there is none, and notes. Values are taken in
+    several runs, each spread over the whole model, as memory allows; in none where one run takes long.
+    """
+    start, difference = time.perf_counter(), ""
+    names = masked_values(original.model, result.model)
+    left = [name for name in names if name not in known]
+    feed = run.feeds[0].inputs
+    parts = chunks(spread(left), ValueTypes(original.model, feed), _MEMORY) if left else []
+    done = len(names) - len(left)
+    if parts and run.expensive:
+        return "", (_limit_note(done, len(names)),)
+    for index, part in enumerate(parts):
+        try:
+            difference = _first_bit_difference(computed_by_both(original, result, [part], [feed]))
+        except (EvaluationError, MemoryError) as error:
+            text = f"bit-identity of inner values was not checked, because with them as outputs a model fails: {error}"
+            return "", (text,)
+        if difference:
             break
-    assert found is not None
-    return InnerValues(evaluator, runs, found)
+        done += len(part)
+        spent = time.perf_counter() - start
+        if index + 1 < len(parts) and spent * (index + 2) / (index + 1) > seconds:
+            return "", (_limit_note(done, len(names)),)
+    return difference, ()
 
 
-def _found(
-    upstream: _Upstream,
-    model: onnx.ModelProto,
-    outputs: Sequence[str],
-    runs: Sequence[Mapping[str, Any]],
-    *,
-    last: bool = False,
-) -> Nearest | None:
-    """Return what is found among the values that runs recorded; None where others are needed, unless it is the `last`."""
-    varies = {name: is_informative([run[name] for run in runs]) for name in (runs[0] if runs else ())}
-    found = {output: upstream.nearest(output, varies) for output in outputs}
-    if not last and any(None in names for names in found.values()):
-        return None
-    present = {output.name for output in model.graph.output}
-    nearest = {output: tuple(n for n in names if n and n not in present) for output, names in found.items()}
-    nearest = {output: names for output, names in nearest.items() if names}
-    incomplete = frozenset(output for output, names in found.items() if None in names or "" in names)
-    depth = max((upstream.depth(output, names) for output, names in nearest.items()), default=1)
-    return Nearest(nearest, incomplete, depth)
+def _limit_note(done: int, count: int) -> str:
+    return f"bit-identity was checked for {done} of {count} inner values, as time was limited"
 
 
-class _Upstream:
-    """Traversal from values of the main graph to those they are computed from."""
+def recorded_difference(
+    original: Runnable, result: Runnable, recorded: Mapping[str, Any], values: Values
+) -> tuple[str, set[str]]:
+    """Compare the inner values that were recorded in the first run of the original and are in `values`, that of the result.
 
-    def __init__(self, model: onnx.ModelProto) -> None:
-        self._producers = producers(model.graph)
-        self._inputs = {value.name for value in fed_inputs(model.graph)}
-        self._dependent = set(self._inputs)
-        for node in model.graph.node:
-            if node.op_type not in _SHAPE_OPERATORS and not self._dependent.isdisjoint(names_read(node)):
-                self._dependent.update(name for name in node.output if name)
+    Returns the first difference, "" if there is none, and the names that were compared.
+    """
+    names = [
+        name for name in masked_values(original.model, result.model) if name in recorded and name in values
+    ]
+    return _first_bit_difference((name, recorded[name], values[name]) for name in names), set(names)
 
-    def layers(self, output: str, depth: int) -> Iterator[list[str]]:
-        """Yield the values 1, 2, … up to `depth` nodes upstream of an output that depend on the elements of an input."""
-        seen, layer = {output}, [output]
-        for _ in range(depth):
-            read = dict.fromkeys(name for below in layer for name in self._read(below))
-            layer = [name for name in read if name not in seen and name not in self._inputs]
-            seen.update(layer)
-            yield layer
 
-    def depth(self, output: str, names: Sequence[str]) -> int:
-        """Return how many nodes upstream of an output the farthest of these values is."""
-        missing = set(names)
-        for count, layer in enumerate(self.layers(output, _DEPTHS[-1]), 1):
-            missing.difference_update(layer)
-            if not missing:
-                return count
-        return _DEPTHS[-1]
-
-    def nearest(self, output: str, varies: Mapping[str, bool]) -> dict[str | None, None]:
-        """Return the first varying value on every path upstream, as keys in the order of the traversal.
-
-        `varies` says so of each exposed value. A path that reaches an input before it reaches a varying value is "", one
-        that reaches a value which was not exposed None.
-        """
-        found: dict[str | None, None] = {}
-        seen: set[str] = set()
-        stack = [output] if output in self._dependent else []
-        while stack:
-            name = stack.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            if name in self._inputs:
-                found[""] = None
-            elif name not in varies:
-                found[None] = None
-            elif varies[name]:
-                found[name] = None
-            else:
-                stack.extend(reversed(self._read(name)))
-        return found
-
-    def _read(self, name: str) -> list[str]:
-        """Return the values that a value is computed from and that depend on the elements of an input."""
-        node = self._producers.get(name)
-        if node is None or node.op_type in _SHAPE_OPERATORS:
-            return []
-        ordered = dict.fromkeys([*node.input, *sorted(names_read(node))])
-        return [read for read in ordered if read in self._dependent]
+def _first_bit_difference(pairs: Iterable[Pair]) -> str:
+    """Describe the first value, of those that are floats, that is not bit for bit the same; "" if all are."""
+    floats = (pair for pair in pairs if isinstance(pair[1], np.ndarray) and is_float(pair[1]))
+    return next(filter(None, (bit_difference(*pair) for pair in floats)), "")

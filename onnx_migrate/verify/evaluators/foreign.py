@@ -16,8 +16,8 @@ from onnx_migrate import files
 from onnx_migrate.isolate import Limits, OutOfMemory, Program
 from onnx_migrate.isolate.endings import names_lack_of_memory
 from onnx_migrate.isolate.temporary import TemporaryFolder
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
-from onnx_migrate.plural import count_of
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, one_line
 from onnx_migrate.verify.evaluators.onnxruntime import without_source_locations
 from onnx_migrate.verify.evaluators.runnable import Runnable

@@ -30,9 +30,10 @@ class EvaluationError(Exception):
 
 
 class Evaluator:
-    """A loaded model. `name` is the runtime and its version, as in "onnxruntime 1.20.0"."""
+    """A loaded model. `name` is the runtime and its version, as in "onnxruntime 1.20.0"; `notes` are for the report."""
 
     name = ""
+    notes: tuple[str, ...] = ()
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run once, with a value for each input by name, and return a value for each graph output by name.

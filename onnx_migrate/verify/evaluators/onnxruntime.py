@@ -11,8 +11,9 @@ from typing import Any
 import onnx
 
 from onnx_migrate.errors import LoadError, UsageError
-from onnx_migrate.printable import shortened
+from onnx_migrate.messages import shortened
 from onnx_migrate.verify.evaluators.external_data import open_external_data
+from onnx_migrate.verify.evaluators.integer_sums import NOTE, exact_sums
 from onnx_migrate.verify.evaluators.interface import (
     EvaluationError,
     Evaluator,
@@ -71,6 +72,11 @@ class OnnxRuntime(Evaluator):
         if not optimize:
             # Weights stay in their file: packing them for faster multiplication would copy them.
             options.add_session_config_entry("session.disable_prepacking", "1")
+        written = exact_sums(runnable)
+        if optimize and written.saturates:
+            options.add_session_config_entry("session.x64quantprecision", "1")
+        if written.model is not runnable:
+            runnable, self.notes = written.model, (NOTE,)
         for library in runnable.libraries:
             try:
                 options.register_custom_ops_library(library)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import onnx
 from onnx import TensorProto
@@ -29,6 +31,15 @@ class Runnable:
     weights: Weights | None = None
     libraries: tuple[str, ...] = ()
     """Libraries with kernels of custom operators, for ONNX Runtime."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out `model`, which another process parses for itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "model"}
+
+    @cached_property
+    def model(self) -> onnx.ModelProto:
+        """The structure, parsed once, for those who do not change it."""
+        return self.proto()
 
     def proto(self) -> onnx.ModelProto:
         """Return a new parse of the structure; external data is not read."""
@@ -76,7 +87,7 @@ def with_defaults_as(runnable: Runnable, other: Runnable, fed: Container[str]) -
     if model.ir_version < 4:  # all initializers are constants, though listed
         return runnable
     listed = {value.name for value in model.graph.input} & initializer_names(model.graph)
-    constants = listed - {value.name for value in other.proto().graph.input}
+    constants = listed - {value.name for value in other.model.graph.input}
     if all(name in fed for name in constants):
         return runnable
     kept = [value for value in model.graph.input if value.name not in constants or value.name in fed]

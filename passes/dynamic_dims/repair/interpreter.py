@@ -36,14 +36,14 @@ from .control_flow.branches import BranchConflict, branch_of_length, branch_take
 from .control_flow.loop_bodies import iteration_of
 from .coverage import Coverage
 from .domain import Assignments, Dim, Dims, Value
-from .domain.initial_values import (
+from .domain.value import (
+    join,
     value_of_body_input,
     value_of_constant,
     value_of_input,
     value_of_sparse,
     value_of_tensor,
 )
-from .domain.value import join
 from .graph_state import GraphState, LoopState
 from .hypotheses import Hypotheses
 from .node_context import BatchMerged, NodeContext, UnrepairableNode

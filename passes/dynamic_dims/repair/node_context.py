@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 import numpy as np
 import onnx
 
+from onnx_migrate.analysis.shape_arithmetic import attributes_of
 from onnx_migrate.errors import Where
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .domain import Array, Assignments, Dim, Value
-from .domain.attributes import attributes_of
 from .graph_state import GraphState, LoopState, UnknownLength
 from .hypotheses import Hypotheses
 

@@ -34,9 +34,9 @@ from dataclasses import dataclass, field
 import onnx
 
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.messages import listed
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Model
-from onnx_migrate.plural import listed
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .control_flow.branches import BranchConflict, inlined

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from .axes import OPERATORS_WITH_AXES, count_axes_from_the_front
-from .constant_scales import OPERATORS_WITH_SCALES, read_scales_from_constants
-from .default_attributes import write_default_attributes
-from .kernel_shape import OPERATORS_WITH_KERNELS, write_kernel_shape
-from .split_lengths import write_split_lengths
+from .explicit_arguments import (
+    OPERATORS_WITH_KERNELS,
+    OPERATORS_WITH_SCALES,
+    read_scales_from_constants,
+    write_default_attributes,
+    write_kernel_shape,
+    write_split_lengths,
+)
 
 __all__ = [
     "OPERATORS_WITH_AXES",

@@ -16,6 +16,7 @@ import pytest
 
 from tests.cli.running import FAST, Run, large, leftovers, snapshot
 from tests.support.paths import FIXTURES
+from tests.support.processes import Start
 
 
 @pytest.fixture
@@ -146,22 +147,24 @@ def many(folder: Path, count: int) -> None:
         shutil.copy(FIXTURES / "unet_opset9.onnx", folder / "many" / f"{index:03}.onnx")
 
 
-@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     "end",
     [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
     ids=lambda end: end.name,
 )
 def test_an_interrupted_batch_leaves_complete_files_and_resume_does_the_rest(
-    end: signal.Signals, folder: Path, command: list[str], environment: dict[str, str], process: Run
+    end: signal.Signals,
+    folder: Path,
+    command: list[str],
+    environment: dict[str, str],
+    process: Run,
+    start: Start,
 ) -> None:
     many(folder, 12)
     args = ["batch", "many", "--jobs", "2", "--no-verify", "--out-dir"]
     assert process(*args, "whole").code == 0
 
-    child = subprocess.Popen(
-        [*command, *args, "out"], cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
-    )
+    child = start([*command, *args, "out"], cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
     limit = time.monotonic() + 60
     while len(list((folder / "out").glob("*.onnx"))) < 4 and time.monotonic() < limit:
         time.sleep(0.01)
@@ -193,13 +196,13 @@ def test_an_interrupted_batch_leaves_complete_files_and_resume_does_the_rest(
 
 
 def test_a_terminal_shows_running_models(
-    models: Path, command: list[str], environment: dict[str, str]
+    models: Path, command: list[str], environment: dict[str, str], start: Start
 ) -> None:
     import pty
 
     many(models, 6)
     ours, theirs = pty.openpty()
-    child = subprocess.Popen(
+    child = start(
         [*command, "batch", "many", "--out-dir", "out", "--jobs", "1", "--no-verify"],
         cwd=models, env={**environment, "TERM": "xterm", "COLUMNS": "100"}, stdout=subprocess.DEVNULL, stderr=theirs,
     )  # fmt: skip

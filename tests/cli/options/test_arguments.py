@@ -12,7 +12,7 @@ import rich_click as click
 
 import onnx_migrate
 from onnx_migrate.cli.commands.migrate import migrate as migrate_command
-from onnx_migrate.cli.options.arguments import arguments
+from onnx_migrate.cli.options.arguments import arguments, bytes_of
 from onnx_migrate.errors import UsageError
 from tests.cli.running import FAST, Run
 
@@ -74,6 +74,11 @@ def test_no_verify_overrides_the_config_file_but_not_the_command_line(cli: Run, 
     assert cli("small.onnx", "out.onnx", "--no-simplify", "--no-verify").code == 0
     ended = cli("small.onnx", "out.onnx", "--no-verify", "--verify=require")
     assert (ended.code, "contradict" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(("gigabytes", "expected"), [(None, None), (1.0, 2**30), (0.5, 2**29)])
+def test_a_memory_limit_is_in_gibibytes(gigabytes: float | None, expected: int | None) -> None:
+    assert bytes_of(gigabytes) == expected
 
 
 ONLY_LIBRARY = {"source", "pipeline", "isolated", "progress", "cancel"}

@@ -20,11 +20,11 @@ pytest.importorskip("distributed")
 LEDGER = """
 import os, time
 from pathlib import Path
-from onnx_migrate.batching import warm
+from onnx_migrate.batching import executors
 
 HERE = Path(__file__).parent
 TURN = os.environ["TURN"]
-run_warm = warm.run_warm
+run_warm = executors.run_warm
 
 def note(word, job):
     with open(HERE / "ledger", "a") as file:
@@ -46,7 +46,7 @@ def noted(job, *limits):
     note("end", job)
     return outcome
 
-warm.run_warm = noted
+executors.run_warm = noted
 """
 """Loaded by each worker: jobs write when they start and end. One of the worker that is doomed stays where it is,
 before it has begun, or when its result is written and nobody knows of it."""

@@ -1,10 +1,13 @@
-"""The options that `migrate` and `batch` share."""
+"""The options that commands share."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
+import onnx.numpy_helper
+import onnx.parser
 import pytest
 
 from onnx_migrate.cli.app import app
@@ -126,3 +129,27 @@ def test_help_is_a_word_too(cli: Run) -> None:
 def test_a_file_with_nearly_the_name_of_a_command_is_a_file(cli: Run, folder: Path) -> None:
     (folder / "small.onnx").rename(folder / "inspet")
     assert cli("inspet", "out.onnx", *FAST).code == 0
+
+
+@pytest.mark.parametrize("command", ["migrate", "batch", "inspect", "verify"])
+@pytest.mark.parametrize("option", ["--timeout", "--memory-limit"])
+def test_a_limit_of_nothing_is_refused(cli: Run, command: str, option: str) -> None:
+    models = ["small.onnx", "small.onnx"] if command == "verify" else ["small.onnx"]
+    done = cli(command, *models, option, "0")
+
+    assert done.code == 2
+    assert option in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "code"), [([], 3), (["--rtol", "0.1", "--atol", "0.1"], 0)], ids=["default", "wide"]
+)
+def test_a_tolerance_decides_whether_models_agree(cli: Run, options: list[str], code: int) -> None:
+    other = onnx.load("small.onnx")
+    weights = other.graph.initializer[0]
+    weights.CopyFrom(
+        onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weights) * np.float32(1.001), "w")
+    )
+    onnx.save(other, "other.onnx")
+
+    assert cli("verify", "small.onnx", "other.onnx", *options).code == code

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
+import onnx.helper
 import pytest
 
 from onnx_migrate.batching import Outcome, Summary
 from onnx_migrate.cli.output.batch_progress import BatchProgress
-from onnx_migrate.errors import LoadError, SaveError, UsageError
-from onnx_migrate.report.failure import failure
+from onnx_migrate.errors import LoadError, SaveError, UsageError, Where
+from onnx_migrate.report import ModelSummary, Report
+from onnx_migrate.report.failure import Failure
+from onnx_migrate.rewrite.change_log import Change
 
 
-def side(opset: int, ir_version: int) -> dict[str, Any]:
-    return {"opset": opset, "ir_version": ir_version}
+def side(opset: int, ir_version: int) -> ModelSummary:
+    return ModelSummary(opset, ir_version, (("", opset),), 1, (), ())
 
 
-def changed(name: str, **more: Any) -> Outcome:
-    report = {"before": side(11, 6), "after": side(17, 8), "changes": [{}, {}], "notes": [], **more}
-    return Outcome(name, None, "migrated", report=report)
+def changed(name: str, nodes: int = 2) -> Outcome:
+    relu = onnx.helper.make_node("Relu", ["x"], ["y"]).SerializeToString()
+    change = Change("p", Where("graph", "n", "Relu"), relu, 6, relu, 13, (), "")
+    return Outcome(
+        name, None, "migrated", report=Report(name, side(11, 6), side(17, 8), (), (change,) * nodes, ())
+    )
 
 
 def failed(name: str) -> Outcome:
     error = LoadError("no bytes", code="empty")
-    return Outcome(name, None, "failed", "empty", "no bytes", report=failure(error, name))
+    return Outcome(name, None, "failed", "empty", "no bytes", report=Failure.of(name, error))
 
 
 def finish(progress: BatchProgress, *outcomes: Outcome, models: int | None = None) -> Summary:
@@ -48,7 +53,7 @@ def test_a_failure_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_the_summary_lists_changes_and_counts_outcomes(capsys: pytest.CaptureFixture[str]) -> None:
     progress = BatchProgress(lines=None, quiet=False)
-    summary = finish(progress, changed("b.onnx"), changed("a.onnx", changes=[{}]), failed("c.onnx"), models=5)
+    summary = finish(progress, changed("b.onnx"), changed("a.onnx", 1), failed("c.onnx"), models=5)
     capsys.readouterr()
 
     progress.summarise(summary)

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import onnx_migrate
-from onnx_migrate.batching import Summary
+from onnx_migrate.batching import Outcome, Summary
 from onnx_migrate.cli.output.html import BatchPage
 from tests.cli.running import FAST, Run
 
@@ -49,13 +49,13 @@ def test_the_page_of_a_batch(process: Run, folder: Path) -> None:
 
 
 def test_a_batch_is_listed_by_name_in_any_order_of_ending(folder: Path) -> None:
-    report = onnx_migrate.migrate("small.onnx", simplify=False, verify=False).report.as_dict()
+    report = onnx_migrate.migrate("small.onnx", simplify=False, verify=False).report
     totals = Summary(models=4, ended=4).as_dict()
 
     def page(order: str) -> bytes:
         pages = BatchPage("report.html")
         for name in order:
-            pages.add({**report, "model": f"{name}.onnx", "output": None, "total_seconds": 1.0})
+            pages.add(Outcome(f"{name}.onnx", None, "migrated", seconds=1.0, report=report))
         pages.finish(totals)
         return (folder / "report.html").read_bytes()
 

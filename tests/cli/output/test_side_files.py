@@ -16,7 +16,7 @@ import pytest
 
 from onnx_migrate.cli.output.side_files import SideFile, published
 from onnx_migrate.errors import SaveError, UsageError
-from onnx_migrate.remarks import collected_remarks
+from onnx_migrate.messages import collected_remarks
 from tests.cli.running import FAST, Run, large, snapshot
 
 BOTH = ("--html", "o.html", "--depfile", "o.d")

@@ -17,7 +17,7 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 @pytest.fixture
 def empty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave the registry without steps for one test."""
-    monkeypatch.setattr(registry, "_table", StepTable(None))
+    monkeypatch.setattr(registry, "_table", StepTable())
     next_step.cache_clear()
     yield
     next_step.cache_clear()
@@ -85,4 +85,4 @@ def test_the_adapters_folder_is_loaded_on_the_first_question() -> None:
 
     assert isinstance(step, registry.Step)
     assert step.adapt is not None
-    assert step.adapt.__module__ == "onnx_migrate.passes.adapters.softmax"
+    assert step.adapt.__module__ == "onnx_migrate.passes.steps.softmax"

@@ -16,7 +16,7 @@ class Named:
 
 
 def test_a_table_without_a_package_holds_what_is_registered_in_order() -> None:
-    table: StepTable[Named] = StepTable(None)
+    table: StepTable[Named] = StepTable()
     table.register(later := Named("relu-14", ("", "Relu", 14)))
     table.register(first := Named("relu-6", ("", "Relu", 6)))
 

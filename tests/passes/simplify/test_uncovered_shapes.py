@@ -23,7 +23,7 @@ TEXT = """<ir_version: 8, opset_import: ["":17]> g (float[2,3] x) => (float[2,3]
 
 def mend(source: onnx.ModelProto, before: onnx.ModelProto) -> ChangeLog:
     builtin_passes()
-    from onnx_migrate.passes.simplify.uncovered_shapes import mend_declarations
+    from onnx_migrate.passes.simplify.simplify import mend_declarations
 
     log = ChangeLog()
     mend_declarations(Model(source), before, log, "simplify")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from onnx_migrate.batching import Outcome
 from onnx_migrate.report.html.render import batch_page, model_part
 from onnx_migrate.report.html.view_model import Row
 from tests.support.browser import CHROMIUM, Browser, Tab
@@ -32,21 +33,20 @@ DRAWN = """(() => {
 """The heading, texts and tooltips of the n-th drawing of a page."""
 
 
-def write_batch(entries: list[dict[str, Any]], folder: Path) -> Path:
+def write_batch(entries: list[Outcome], folder: Path) -> Path:
     kinds = ("migrated", "unchanged", "refused", "invalid", "failed")
     totals = {
         "ended": len(entries),
         "models": len(entries),
         "seconds": 20.0,
-        "outcomes": {kind: sum(entry["outcome"] == kind for entry in entries) for kind in kinds},
+        "outcomes": {kind: sum(entry.kind == kind for entry in entries) for kind in kinds},
         "verification": {"verified": 1, "unverified": 0, "not verified": 1},
         "reasons": {"no-equal": 1, "not-onnx": 1},
     }
     page = folder / "batch.html"
-    parts = map(model_part, entries)
-    page.write_text(
-        "".join(batch_page([Row.of(entry) for entry in entries], parts, totals)), encoding="utf-8"
-    )
+    rows = [Row.of(item.report, item.source, item.kind, status="", seconds=item.seconds) for item in entries]
+    parts = (model_part(item.report, item.source, item.kind, item.output) for item in entries)
+    page.write_text("".join(batch_page(rows, parts, totals)), encoding="utf-8")
     return page
 
 

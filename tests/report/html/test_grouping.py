@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+import onnx
+
+from onnx_migrate.errors import Where
+from onnx_migrate.report import Report
 from onnx_migrate.report.html.grouping import grouped
 from onnx_migrate.report.html.render import model_page, model_part
+from onnx_migrate.rewrite.change_log import Change, Exactness
 from tests.report.html.pages import DRAWN, needs_browser, opened
 from tests.support.browser import Browser
 
 
 def change(
-    number: int, *, version: int = 13, reason: str = "because", exactness: str = "exact"
-) -> dict[str, Any]:
-    side = {
-        "operator": "Relu",
-        "domain": "",
-        "inputs": [f"x{number}"],
-        "outputs": [f"y{number}"],
-        "attributes": {},
-    }
-    return {
-        "node": f"n{number}", "scope": "graph", "reason": reason, "exactness": exactness,
-        "before": {**side, "version": 6}, "after": {**side, "version": version},
-        "kept_attributes": {"alpha": "1"}, "helper_nodes": [], "constants": {},
-    }  # fmt: skip
+    number: int, *, version: int = 13, reason: str = "because", exactness: str = "exact", scope: str = "graph"
+) -> Change:
+    node = onnx.helper.make_node("Relu", [f"x{number}"], [f"y{number}"], alpha=1).SerializeToString()
+    where = Where(scope, f"n{number}", "Relu")
+    return Change("p", where, node, 6, node, version, (), reason, Exactness(exactness))
 
 
 def test_nodes_of_one_kind_share_a_form() -> None:
@@ -39,7 +34,7 @@ def test_nodes_of_one_kind_share_a_form() -> None:
 
 
 def test_nodes_of_one_name_in_two_graphs_show_their_graph() -> None:
-    nodes = [{**change(1), "scope": "graph/If_0:then_branch"}, change(1)]
+    nodes = [change(1, scope="graph/If_0:then_branch"), change(1)]
     ((form,),) = [group.forms for group in grouped(nodes, listed=10)]
 
     assert [column.label for column in form.columns] == ["node", "in"]
@@ -78,21 +73,21 @@ def test_a_group_says_how_an_inexact_change_may_differ() -> None:
     assert [group.inexact for group in groups] == ["equal up to rounding", ""]
 
 
-def test_a_page_with_thousands_of_changes_is_small(many: dict[str, Any]) -> None:
+def test_a_page_with_thousands_of_changes_is_small(many: Report) -> None:
     page = model_page(many)
 
-    assert len(many["changes"]) == 1500
+    assert len(many.changes) == 1500
     assert len(page) < 1_000_000
     assert page.count('<div class="pair">') == 2, "nodes that differ in names alone are drawn once"
-    assert all(change["node"] in page for change in many["changes"])
+    assert all(change.where.node in page for change in many.changes)
 
 
-def test_nodes_that_are_not_listed_are_counted(many: dict[str, Any]) -> None:
-    assert "… and 700 more" in model_part(many)
+def test_nodes_that_are_not_listed_are_counted(many: Report) -> None:
+    assert "… and 700 more" in model_part(many, "m", "migrated", None)
 
 
 @needs_browser
-def test_a_selected_node_is_drawn(chromium: Browser, many: dict[str, Any], tmp_path: Path) -> None:
+def test_a_selected_node_is_drawn(chromium: Browser, many: Report, tmp_path: Path) -> None:
     tab = opened(chromium, model_page(many), tmp_path)
     tab.run("document.querySelector('.form details').open = true")
 

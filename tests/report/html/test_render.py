@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from onnx_migrate.batching import Outcome
+from onnx_migrate.report import Report
 from onnx_migrate.report.html.render import model_page
 from onnx_migrate.report.html.view_model import anchor
+from onnx_migrate.rewrite.change_log import Note
 from tests.report.html.pages import DESK, ODD, PHONE, needs_browser, opened, write_batch
 from tests.support.browser import Browser
 
 
-def test_a_page_loads_no_other_file(report: dict[str, Any], batch: Path) -> None:
+def test_a_page_loads_no_other_file(report: Report, batch: Path) -> None:
     for page in (model_page(report), batch.read_text(encoding="utf-8")):
         assert not re.search(r"""(src|href)=["'](?!#)|url\(|@import|https?://""", page)
 
 
-def test_equal_reports_render_to_equal_bytes(
-    report: dict[str, Any], entries: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_equal_reports_render_to_equal_bytes(report: Report, entries: list[Outcome], tmp_path: Path) -> None:
     assert model_page(report) == model_page(report)
     first = write_batch(entries, tmp_path).read_bytes()
     assert write_batch(entries, tmp_path).read_bytes() == first
@@ -34,9 +35,9 @@ def test_names_from_a_model_are_escaped(batch: Path) -> None:
     assert page.count("<script>") == 1
 
 
-def test_an_unpaired_backtick_is_not_code(report: dict[str, Any]) -> None:
-    notes = [{"severity": "info", "message": message} for message in ("`axes` <i>", "a ` b")]
-    page = model_page({**report, "notes": notes})
+def test_an_unpaired_backtick_is_not_code(report: Report) -> None:
+    notes = tuple(Note("a", "b", message) for message in ("`axes` <i>", "a ` b"))
+    page = model_page(replace(report, notes=notes))
 
     assert "<code>axes</code> &lt;i&gt;" in page
     assert "a ` b" in page
@@ -93,7 +94,7 @@ def test_a_page_is_readable_on_desk_and_phone_light_and_dark(
 
 @needs_browser
 def test_printing_opens_all_details_on_a_white_background(
-    chromium: Browser, many: dict[str, Any], tmp_path: Path
+    chromium: Browser, many: Report, tmp_path: Path
 ) -> None:
     tab = opened(chromium, model_page(many), tmp_path, dark=True)
     tab.run("document.querySelectorAll('details').forEach(item => { item.open = false; })")

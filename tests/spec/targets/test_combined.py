@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.report.json_form import json_of
 from onnx_migrate.spec.targets import resolve
 from onnx_migrate.spec.targets.combined import Targets
 from tests.support.targets import targets_of
@@ -25,7 +26,7 @@ def test_what_all_take() -> None:
     assert (targets.resize_form, targets.resize_axes, targets.measured) == ("scales", False, False)
     assert targets.write == {"kernel_shape", "split_lengths"}
     assert (str(targets), targets.requests, len(targets)) == ("a, b and c", ("a", "b", "c"), 3)
-    assert [found["name"] for found in targets.as_dict()] == ["a", "b", "c"]
+    assert [found["name"] for found in map(json_of, targets)] == ["a", "b", "c"]
 
 
 def test_operators_that_one_lacks() -> None:

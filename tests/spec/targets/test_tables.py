@@ -9,6 +9,7 @@ from itertools import pairwise
 import onnx
 import pytest
 
+from onnx_migrate.report.json_form import json_of
 from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
 from onnx_migrate.spec.ir_versions import minimal_ir_version
 from onnx_migrate.spec.schema import newest_opset, operators, signature, versions
@@ -280,6 +281,6 @@ def test_a_newcomers_request_is_understood(
 def test_a_release_that_nobody_names_is_told() -> None:
     target = resolve(["rk3588"]).members[0]
     assert target.assumed
-    assert target.as_dict()["release_assumed"]
+    assert json_of(target)["release_assumed"]
     assert not resolve(["rk3588==2.0"]).members[0].assumed
     assert re.fullmatch(r"RKNN-Toolkit2 [\d.]+", str(target))

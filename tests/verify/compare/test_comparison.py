@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.verify.compare.comparison import bit_difference, compare
+from onnx_migrate.verify.compare import arrays
+from onnx_migrate.verify.compare.comparison import Difference, Observed, bit_difference, compare, finite_parts
 from onnx_migrate.verify.compare.tolerance import Tolerance
 
 X = np.linspace(-1, 1, 101, dtype=np.float32)
 
 
 def problem(before, after, noise=0.0, scale=0.0, **tolerance):
-    return compare("y", before, after, Tolerance(**tolerance), noise, scale).problem
+    return compare("y", before, after, Tolerance(**tolerance), Observed(noise, scale=scale)).problem
 
 
 def test_the_same_bits_are_identical():
@@ -108,5 +109,41 @@ def test_a_bit_difference_is_described_with_its_size():
 def test_a_relative_difference_is_that_to_the_largest_of_all_feeds():
     zeros = np.zeros(4, np.float32)
     after = zeros + np.float32(0.5)
-    assert compare("y", zeros, after, Tolerance(), overall_scale=2.0).largest_relative == 0.25
+    assert compare("y", zeros, after, Tolerance(), Observed(scale=2.0)).largest_relative == 0.25
     assert compare("y", zeros, after, Tolerance()).largest_relative == 1.0
+
+
+A = np.float32([1, -3, np.nan, np.inf, 2])
+
+
+@pytest.fixture(params=[1, 2, 1 << 20])
+def block(request, monkeypatch):
+    monkeypatch.setattr(arrays, "_BLOCK", request.param)
+
+
+@pytest.mark.usefixtures("block")
+def test_elements_that_are_finite_in_both_are_measured():
+    found = Difference.between(A, np.float32([1, -7, np.nan, np.inf, 5]))
+    assert (found.scale, found.scale_after, found.largest, found.elements) == (3, 7, 4, 3)
+    assert found.typical == pytest.approx((25 / 3) ** 0.5)
+    assert found.problem == ""
+    parts = [np.concatenate(each) for each in zip(*finite_parts(A, A), strict=True)]
+    assert [part.tolist() for part in parts] == [[1, 3, 2], [0, 0, 0]]
+
+
+@pytest.mark.usefixtures("block")
+@pytest.mark.parametrize(
+    ("other", "problem"),
+    [
+        ([1, -3, 0, np.inf, 2], "NaN"),
+        ([1, -3, np.nan, -np.inf, 2], "infinities"),
+        ([1, np.inf, np.nan, np.inf, 2], "infinities"),
+        ([np.inf, -3, np.nan, np.inf, np.nan], "NaN"),
+    ],
+)
+def test_nan_and_infinities_must_be_at_the_same_positions(other, problem):
+    assert Difference.between(A, np.float32(other)).problem.startswith(problem)
+
+
+def test_nothing_differs_in_empty_arrays():
+    assert Difference.between(A[:0], A[:0]) == Difference()

@@ -18,11 +18,11 @@ import onnx
 import onnxruntime as ort
 
 from onnx_migrate.isolate import Limits
-from onnx_migrate.verify.compare.noise import perturbed_by_ulp
 from onnx_migrate.verify.elsewhere.places import Asked, place_of
 from onnx_migrate.verify.elsewhere.rounding import in_form_of
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.foreign import ForeignProcess
+from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
 from tests.conformance.cases import cases
 from tests.support.paths import FIXTURES
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.elsewhere.rounding import FLOORS, in_form_of, tolerance_of
 from onnx_migrate.verify.evaluators.foreign import TITLES
 
@@ -48,6 +49,6 @@ def test_axes_of_one_are_given_back_where_a_runtime_loses_them():
 
 
 def test_doubles_are_compared_as_floats_but_by_onnx_runtime():
-    assert tolerance_of("tract", 2.0**-52, quantized=False).eps == 2.0**-23
-    assert tolerance_of("onnxruntime", 2.0**-52, quantized=False).eps == 2.0**-52
-    assert tolerance_of("tract", 2.0**-10, quantized=True).quantum
+    assert tolerance_of("tract", 2.0**-52, quantized=False, given=Tolerance()).eps == 2.0**-23
+    assert tolerance_of("onnxruntime", 2.0**-52, quantized=False, given=Tolerance()).eps == 2.0**-52
+    assert tolerance_of("tract", 2.0**-10, quantized=True, given=Tolerance()).quantum

@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 from onnx_migrate import convert_version
 from onnx_migrate.isolate import Limits
-from onnx_migrate.verify import Runnable
+from onnx_migrate.verify import Runnable, Settings
 from onnx_migrate.verify.elsewhere import place_of, prove_in
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.foreign import ForeignProcess, Place
@@ -68,7 +68,10 @@ def test_fixtures_at_opset_17(fixture: str, name: str, tmp_path: Path) -> None:
     before = FIXTURES / f"{fixture}.onnx"
     onnx.save(convert_version(onnx.load(before), 17), tmp_path / "after.onnx")
     (proof,) = prove_in(
-        [place_of(name)], Runnable(before), Runnable(tmp_path / "after.onnx"), limits=_LIMITS, isolated=False
+        [place_of(name)],
+        Runnable(before),
+        Runnable(tmp_path / "after.onnx"),
+        Settings(limits=_LIMITS, isolated=False),
     )
     assert proof.outcome == OUTCOMES[fixture, name], proof.text
 
@@ -92,6 +95,9 @@ def test_a_wrong_result_fails(name: str, mutant: str, tmp_path: Path) -> None:
         next(node for node in model.graph.node if node.op_type == "Relu").op_type = "Abs"
     onnx.save(model, tmp_path / "after.onnx")
     (proof,) = prove_in(
-        [place_of(name)], Runnable(before), Runnable(tmp_path / "after.onnx"), limits=_LIMITS, isolated=False
+        [place_of(name)],
+        Runnable(before),
+        Runnable(tmp_path / "after.onnx"),
+        Settings(limits=_LIMITS, isolated=False),
     )
     assert proof.outcome == "worse", proof.text

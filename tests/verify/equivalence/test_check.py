@@ -11,8 +11,10 @@ import pytest
 from onnx import helper
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.model.model import Segment
 from onnx_migrate.model.weights import Weights
-from onnx_migrate.verify import Feed, Feeds, Kind, Runnable, Tolerance, verify
+from onnx_migrate.report.json_form import json_of
+from onnx_migrate.verify import Feed, Feeds, Kind, Runnable, Settings
 from onnx_migrate.verify.equivalence import feed_search
 from onnx_migrate.verify.equivalence.check import Task
 from onnx_migrate.verify.equivalence.check import check as check_task
@@ -22,13 +24,13 @@ from tests.verify.harness import RELU, ULP, check, mutated, net, runnable, verdi
 
 
 def test_the_same_model_is_verified_and_the_verdict_is_a_value():
-    found = verify(runnable(RELU), runnable(RELU))
+    found = verdict(RELU, RELU, isolated=True)
     assert found.kind is Kind.VERIFIED
     assert [entry.identical for entry in found.comparisons] == [True]
     assert {note.name for note in found.feeds} >= {"normal", "wide"}
     assert found.evaluator.endswith(" CPU, optimisation off and on")
     assert pickle.loads(pickle.dumps(found)) == found
-    assert json.loads(json.dumps(found.as_dict()))["kind"] == "verified"
+    assert json.loads(json.dumps(json_of(found)))["kind"] == "verified"
 
 
 def test_another_function_differs():
@@ -151,13 +153,15 @@ def test_external_data_may_be_inside_the_onnx_file_itself(tmp_path):
 
 def test_the_users_inputs_and_recorded_outputs_are_compared():
     x = np.array([[-1, 0, 1, 2]], np.float32)
-    found = check(RELU, RELU, Kind.VERIFIED, feeds=Feeds((Feed("mine", {"x": x}, {"y": np.maximum(x, 0)}),)))
+    found = check(
+        RELU, RELU, Kind.VERIFIED, input_data=Feeds((Feed("mine", {"x": x}, {"y": np.maximum(x, 0)}),))
+    )
     assert {entry.output for entry in found.comparisons} == {"y", "y (recorded)"}
     assert found.feeds[0].seed is None
-    other = verdict(RELU, RELU, feeds=Feeds((Feed("mine", {"x": x}, {"y": x}),)))
+    other = verdict(RELU, RELU, input_data=Feeds((Feed("mine", {"x": x}, {"y": x}),)))
     assert "mine: the recorded output 'y' is not compared" in other.notes[0]
     with pytest.raises(UsageError, match="'x'"):
-        verdict(RELU, RELU, feeds=Feeds((Feed("mine", {"q": x}),)))
+        verdict(RELU, RELU, input_data=Feeds((Feed("mine", {"q": x}),)))
 
 
 def conv_bn(fused):
@@ -224,7 +228,7 @@ def test_a_changed_attribute_or_table_row_is_found(text, old, new):
 @pytest.fixture
 def runs(monkeypatch):
     """How many times a model was run in ONNX Runtime, where every run counts as one that takes long."""
-    monkeypatch.setattr(feed_search, "DEAR", -1.0)
+    monkeypatch.setattr(feed_search, "EXPENSIVE", -1.0)
     counted, run = [], OnnxRuntime.run
     monkeypatch.setattr(OnnxRuntime, "run", lambda *args: (counted.append(args[0]), run(*args))[1])
     return counted
@@ -273,15 +277,15 @@ def test_a_second_input_reads_more_rows_of_a_table_whatever_is_claimed(runs):
 def test_what_outputs_hide_is_found_by_few_runs_without_a_claim(runs):
     dead = "(float[2,3] x) => (float[2,3] y) { a = Mul(x, w) b = Sub(a, v) c = Relu(b) y = Add(c, x) }"
     before = net(dead, w=[1.0, 2, 3], v=100.0)
-    check(before, before, Kind.VERIFIED, lifted=before, by_value=True)
+    check(before, before, Kind.VERIFIED, unsimplified=before, by_value=True)
     wrong = net(dead, w=[1.0, 2, 4], v=100.0)
-    check(before, wrong, Kind.DIFFERS, "computes another 'a'", lifted=wrong, by_value=True)
+    check(before, wrong, Kind.DIFFERS, "computes another 'a'", unsimplified=wrong, by_value=True)
 
 
 def test_a_second_input_is_not_run_where_that_costs_much(runs, monkeypatch):
-    monkeypatch.setattr("onnx_migrate.verify.equivalence.reference_run._LONG", 0.0)
-    monkeypatch.setattr("onnx_migrate.verify.equivalence.reference_run.DEAR", 0.0)
-    monkeypatch.setattr("onnx_migrate.verify.equivalence.reference_run._AFFORDABLE_LONG", 0.0)
+    monkeypatch.setattr("onnx_migrate.verify.equivalence.original_run._LONG", 0.0)
+    monkeypatch.setattr("onnx_migrate.verify.equivalence.original_run.EXPENSIVE", 0.0)
+    monkeypatch.setattr("onnx_migrate.verify.equivalence.original_run._AFFORDABLE_LONG", 0.0)
     model = net(FOLDED, w=[1.0, 2, 3], v=0.5)
     renamed = net(FOLDED.replace("a =", "c =").replace("(a,", "(c,"), w=[1.0, 2, 3], v=0.5)
     assert [feed.name for feed in check(model, renamed, Kind.VERIFIED, exact=model).feeds] == ["normal"]
@@ -317,7 +321,7 @@ def test_where_few_runs_find_a_difference_that_rounding_may_explain_all_are_made
 
 
 def test_it_runs_in_whatever_process_it_is_called():
-    task = Task(runnable(RELU), runnable(RELU), None, None, False, False, None, Tolerance(), 0)
+    task = Task(Segment(runnable(RELU), runnable(RELU)), Settings())
     assert check_task(task).kind is Kind.VERIFIED
     assert check_task(task).seconds == 0, "the parent measures"
 
@@ -327,8 +331,8 @@ def test_a_result_is_loaded_though_the_original_is_not_run(monkeypatch: pytest.M
     text = "(float[2] x) => (float[2] y) { y = %s (x) }"
     before, after = (Runnable(structure=net(text % name).SerializeToString()) for name in ("Relu", "Nothing"))
 
-    found = verify(before, after, isolated=False)
+    found = verdict(before, after)
 
     assert found.load is not None
     assert found.kind is Kind.DIFFERS
-    assert verify(before, before, isolated=False).kind is Kind.UNVERIFIED
+    assert verdict(before, before).kind is Kind.UNVERIFIED

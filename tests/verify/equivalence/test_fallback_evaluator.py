@@ -21,7 +21,7 @@ newest_onnx = pytest.mark.skipif(
 
 @newest_onnx
 @pytest.mark.parametrize("ir", [8, 14])
-def test_onnx_reference_runs_what_onnx_runtime_does_not(ir):
+def test_onnx_original_runs_what_onnx_runtime_does_not(ir):
     after = net(RELU, opset=NEWER, ir=ir)
     found = check(RELU, after, Kind.VERIFIED, exact=after)
     assert "onnx.reference" in found.evaluator

@@ -11,8 +11,8 @@ from onnx_migrate import isolate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Feed, Feeds, Kind
 from onnx_migrate.verify.equivalence.check import check as check_in_child
-from onnx_migrate.verify.equivalence.verifier import CHECK, verify
-from tests.verify.harness import RELU, runnable
+from onnx_migrate.verify.equivalence.verifier import CHECK
+from tests.verify.harness import RELU, runnable, verdict
 
 
 def test_the_name_of_the_function_that_the_child_runs_resolves():
@@ -22,7 +22,7 @@ def test_the_name_of_the_function_that_the_child_runs_resolves():
 
 def test_wrong_input_data_is_an_error_of_usage_from_the_child_process_too():
     with pytest.raises(UsageError, match="'x'"):
-        verify(runnable(RELU), runnable(RELU), feeds=Feeds((Feed("mine", {}),)))
+        verdict(runnable(RELU), runnable(RELU), input_data=Feeds((Feed("mine", {}),)), isolated=True)
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,12 @@ def test_wrong_input_data_is_an_error_of_usage_from_the_child_process_too():
 )
 def test_a_crash_counts_against_the_model_that_ran(monkeypatch, stage, kind):
     monkeypatch.setattr(isolate, "run", lambda *_, **__: isolate.Crashed("SIGSEGV", stage=stage))
-    found = verify(runnable(RELU), runnable(RELU))
+    found = verdict(runnable(RELU), runnable(RELU), isolated=True)
     assert (found.kind, found.reason) == (kind, f"the process crashed (SIGSEGV), in the step '{stage}'")
 
 
 def test_running_out_of_time_is_unverified():
-    found = verify(runnable(RELU), runnable(RELU), limits=isolate.Limits(seconds=0.01))
+    found = verdict(runnable(RELU), runnable(RELU), limits=isolate.Limits(seconds=0.01), isolated=True)
     assert found.kind is Kind.UNVERIFIED
     assert "not done after" in found.reason
     assert "--timeout" in found.reason
@@ -44,7 +44,7 @@ def test_running_out_of_time_is_unverified():
 @pytest.mark.parametrize("sent", ["SIGTERM", "SIGINT", "SIGKILL"])
 def test_a_signal_from_outside_says_nothing_of_the_model(monkeypatch, sent):
     monkeypatch.setattr(isolate, "run", lambda *_, **__: isolate.Crashed(sent, stage="result: running"))
-    found = verify(runnable(RELU), runnable(RELU))
+    found = verdict(runnable(RELU), runnable(RELU), isolated=True)
     assert found.kind is Kind.UNVERIFIED
     assert f"the process was ended from outside ({sent})" in found.reason
 
@@ -55,7 +55,7 @@ def test_after_a_crash_on_one_length_others_are_tried():
     divides = runnable("""(float[N,T] x) => (float[N,T] y, int64[1] z)
       <int64[1] one = {1}, int64[1] two = {2}, int64[1] seven = {7}, int64[1] many = {100}> {
       s = Shape (x) t = Slice (s, one, two) d = Sub (t, seven) z = Div (many, d) y = Relu (x) }""")
-    found = verify(divides, divides)
+    found = verdict(divides, divides, isolated=True)
     assert found.kind is Kind.VERIFIED
     assert 7 not in dict(found.feeds[0].shapes)["x"][1:]
 
@@ -74,8 +74,12 @@ LAVISH = """(float[1024] x) => (float[1024] y) <int64[2] shape = {100000, 1024},
 def test_a_lack_of_memory_says_nothing_of_the_numbers(one, other, step, strict):
     """Of the result alone, or of the original alone."""
     given = [runnable(text, opset=18) for text in (one, other)]
-    found = verify(
-        *given, exact=given[1] if strict else None, strict=strict, limits=isolate.Limits(60.0, 400 << 20)
+    found = verdict(
+        *given,
+        exact=given[1] if strict else None,
+        strict=strict,
+        limits=isolate.Limits(60.0, 400 << 20),
+        isolated=True,
     )
     assert found.kind is Kind.UNVERIFIED
     assert found.reason.startswith("out of memory (limit 0.39 GB): ")

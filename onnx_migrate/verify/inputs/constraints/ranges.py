@@ -1,10 +1,15 @@
-"""The values that an input may have, and how what two nodes accept combines."""
+"""The values that an input may have, how two ranges combine, and which values before an operator lead to a range behind it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil, floor
 
-__all__ = ["BOOLEAN", "POSITIVE", "Range"]
+from onnx import NodeProto
+
+from onnx_migrate.verify.inputs.constraints.facts import Facts
+
+__all__ = ["BOOLEAN", "POSITIVE", "Range", "range_before"]
 
 
 @dataclass(frozen=True)
@@ -44,3 +49,68 @@ class Range:
 
 BOOLEAN = Range(0, 1, weak=True)
 POSITIVE = Range(0.25, 2.0)
+
+
+_SAME = frozenset({"ReduceMax", "ReduceMin", "Max", "Min", "Clip", "Relu", "Ceil", "Floor", "Round", "Abs"})
+"""Operators whose output lies in a range with 0 or above in it if their input does."""
+
+
+def range_before(node: NodeProto, index: int, behind: Range, facts: Facts) -> Range | None:
+    """Return the values of the input `index` for which a node's output lies in `behind`; None where that is not known.
+
+    Of two operands that both come from inputs each gets half of what there is.
+    """
+    if behind.weak or behind.pattern or behind.words:
+        return None
+    if node.op_type in _SAME:
+        return behind
+    if node.op_type in ("CumSum", "ReduceSum"):
+        return _summand(node, behind, facts) if index == 0 else None
+    if node.op_type == "Neg":
+        return replace(behind, low=-behind.high, high=-behind.low)
+    if node.op_type not in ("Add", "Sub", "Mul", "Div") or len(node.input) != 2:
+        return None
+    other = facts.value(node.input[1 - index])
+    if other is not None and other.dtype.kind not in "iuf":
+        return None
+    if other is None or not other.size:
+        return _half(node, index, behind)
+    return _with_constant(node, index, behind, float(other.min()), float(other.max()))
+
+
+def _summand(node: NodeProto, behind: Range, facts: Facts) -> Range:
+    shape = facts.static_shape(node.input[0])
+    count = max(shape, default=1) if shape else 8
+    return replace(behind, low=0, high=max(1, behind.high // max(1, count)))
+
+
+def _half(node: NodeProto, index: int, behind: Range) -> Range | None:
+    if node.op_type == "Add" and behind.low <= 0:
+        return replace(behind, low=0, high=behind.high // 2)
+    if node.op_type == "Add":
+        return replace(behind, low=ceil(behind.low / 2), high=max(ceil(behind.low / 2), behind.high // 2))
+    if node.op_type == "Sub":
+        middle = behind.high // 2
+        return (
+            replace(behind, low=middle + 1, high=behind.high)
+            if index == 0
+            else replace(behind, low=0, high=middle)
+        )
+    if node.op_type == "Div":
+        return behind if index == 0 else Range(1, 1)
+    return None
+
+
+def _with_constant(node: NodeProto, index: int, behind: Range, least: float, most: float) -> Range | None:
+    low, high = behind.low, behind.high
+    if node.op_type == "Add":
+        low, high = low - least, high - most
+    elif node.op_type == "Sub":
+        low, high = (low + most, high + least) if index == 0 else (most - high, least - low)
+    elif node.op_type == "Mul" and least > 0:
+        low, high = ceil(low / least), floor(high / most)
+    elif node.op_type == "Div" and least > 0 and index == 0:
+        low, high = low * most, high * least + least - 1
+    else:
+        return None
+    return replace(behind, low=low, high=high) if low <= high else None

@@ -8,8 +8,11 @@ from math import prod
 from onnx import NodeProto
 
 from onnx_migrate.verify.inputs.constraints.facts import Facts
-from onnx_migrate.verify.inputs.constraints.image_arguments import IMAGE_OPERATORS, image_argument
-from onnx_migrate.verify.inputs.constraints.image_columns import columns_argument
+from onnx_migrate.verify.inputs.constraints.image_arguments import (
+    IMAGE_OPERATORS,
+    columns_argument,
+    image_argument,
+)
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 
 __all__ = ["shape_argument"]

@@ -9,9 +9,8 @@ from onnx import NodeProto, TensorProto
 
 from onnx_migrate.model.graphs import nested_nodes, subgraphs
 from onnx_migrate.verify.inputs.constraints.facts import Facts
-from onnx_migrate.verify.inputs.constraints.inverse_arithmetic import range_before
 from onnx_migrate.verify.inputs.constraints.operator_ranges import accepted_range, inputs_passed_through
-from onnx_migrate.verify.inputs.constraints.ranges import Range
+from onnx_migrate.verify.inputs.constraints.ranges import Range, range_before
 
 __all__ = ["input_ranges"]
 

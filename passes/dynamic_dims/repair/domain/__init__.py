@@ -1,7 +1,7 @@
 """The abstract domain: what is known of a value, as one concrete possibility for each sample assignment.
 
-`dims` has the axes and the assignments, `value` a tensor, `initial_values` the values that no node computes,
-`node_inference` the transfer function of one node, and `data_propagation` the elements of shape arithmetic.
+`dims` has the axes and the assignments, `value` the values, also those that no node computes, `node_inference` the transfer
+function of one node, and `runtime_substitutes` what stands for operators that onnx does not know.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
-from .attributes import attributes_of
+from onnx_migrate.analysis.shape_arithmetic import attributes_of
+
 from .dims import Assignments
 from .value import Value
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import onnx
+import pytest
 
+from onnx_migrate.verify import Kind
 from onnx_migrate.verify.inputs.constraints.facts import Facts
-from onnx_migrate.verify.inputs.constraints.operator_ranges import accepted_range, inputs_passed_through
-from tests.verify.harness import net
+from onnx_migrate.verify.inputs.constraints.operator_ranges import (
+    accepted_range,
+    exact_inputs,
+    inputs_passed_through,
+)
+from tests.verify.harness import check, net
 
 
 def node(operator, inputs, domain="", **attributes):
@@ -39,3 +45,18 @@ def test_elements_pass_through_some_inputs():
     assert tuple(inputs_passed_through(node("Where", ["c", "a", "b"]))) == (1, 2)
     assert tuple(inputs_passed_through(node("Reshape", ["x", "s"]))) == (0,)
     assert not tuple(inputs_passed_through(node("Relu", ["x"])))
+
+
+CASES = [
+    ("(float[1,1,4,4] x, float[4] s) => (float[a,b,c,d] y) { y = Resize<mode = \"nearest\">(x, , s) }", {"s"}),
+    ("(float[3] x) => (string[3] y) { i = Identity(x) y = Cast<to = 8>(i) }", {"x"}),
+    ("(float[3] x, string s) => (string[3] y) { y = CastLike(x, s) }", {"x"}),
+    ("(float a, float b, float c) => (float[n] y) { y = Range(a, b, c) }", {"a", "b", "c"}),
+    ("(float[3] x) => (float[3] y) { y = Relu(x) }", set()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "names"), CASES)
+def test_they_are_found_and_the_model_is_verified(text, names):
+    assert exact_inputs(net(text)) == names
+    check(text, text, Kind.VERIFIED)

@@ -1,11 +1,13 @@
-"""onnx's inference of one node under each assignment."""
+"""The transfer function of one node under all assignments, and what it adds to onnx's inference."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim, Value, merged_axis
+from onnx_migrate.passes.dynamic_dims.repair.domain import Array, Assignments, Dim, Value, merged_axis
 from onnx_migrate.passes.dynamic_dims.repair.domain.node_inference import ShapeConflict, infer
+from onnx_migrate.passes.dynamic_dims.repair.domain.value import known_value
 
 ASSIGNMENTS = Assignments.of({"N": 1, "W": 12}, {"N"}, 64)
 N, W = Dim(ASSIGNMENTS.sizes["N"]), Dim(ASSIGNMENTS.sizes["W"])
@@ -70,3 +72,52 @@ def test_operators_that_are_functions_without_inference(operator: str, opset: in
     (y,) = infer(node, [x, channels, channels][: len(inputs)], {"": opset}, 8, ASSIGNMENTS)
 
     assert (y.dtype, y.dims) == (TensorProto.FLOAT, x.dims)
+
+
+N, W = Dim(ASSIGNMENTS.sizes["N"]), Dim(ASSIGNMENTS.sizes["W"])
+
+
+def constant(array: Array) -> Value:
+    return known_value(array, ASSIGNMENTS)
+
+
+def outputs_of(operator: str, *inputs: Value, outputs: int = 1, **attributes: object) -> list[Value]:
+    names = [f"x{index}" for index in range(len(inputs))]
+    node = helper.make_node(operator, names, [f"y{index}" for index in range(outputs)], **attributes)
+    return infer(node, inputs, {"": 17}, 8, ASSIGNMENTS)
+
+
+def test_a_shape_is_known_under_each_assignment() -> None:
+    x = Value(TensorProto.FLOAT, (N, ASSIGNMENTS.fixed(3), W))
+
+    (shape,) = outputs_of("Shape", x)
+    (width,) = outputs_of("Gather", shape, constant(np.array(2)))
+
+    assert width.data is not None
+    assert [array.item() for array in width.data] == list(W.sizes)
+
+
+def test_elements_of_a_split_are_those_of_its_parts() -> None:
+    parts = outputs_of("Split", constant(np.arange(6)), constant(np.array([4, 2])), outputs=2)
+
+    assert [part.data[1].tolist() if part.data else None for part in parts] == [[0, 1, 2, 3], [4, 5]]
+
+
+def test_a_resize_has_the_length_that_runs() -> None:
+    """In double precision 12 × float32(25 / 12) is 24.99…, which onnx rounds down to 24."""
+    x = Value(TensorProto.FLOAT, (ASSIGNMENTS.fixed(1), ASSIGNMENTS.fixed(1), W))
+    scales = constant(np.array([1, 1, 25 / 12], np.float32))
+
+    (y,) = outputs_of("Resize", x, constant(np.zeros(0, np.float32)), scales, mode="nearest")
+
+    assert y.dims is not None
+    assert y.dims[2] is not None
+    assert y.dims[2].sizes[0] == 25
+
+
+def test_an_expand_to_an_unknown_shape_keeps_axes_longer_than_one() -> None:
+    shape = Value(TensorProto.INT64, (ASSIGNMENTS.fixed(3),))
+
+    (y,) = outputs_of("Expand", Value(TensorProto.FLOAT, (W, ASSIGNMENTS.fixed(1))), shape)
+
+    assert y.dims == (None, W, None)

@@ -1,0 +1,128 @@
+"""How an option is declared, and a function that takes all declared options as its keywords."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from functools import wraps
+from inspect import Parameter, cleandoc, signature
+from textwrap import indent
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+
+__all__ = ["Declared", "KeywordsOf", "check_names", "declared", "option"]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+V = TypeVar("V")
+S = TypeVar("S")
+S_contra = TypeVar("S_contra", contravariant=True)
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An option: its name, type and default in the library, what the library's help says, and how the command line asks for it.
+
+    `flags` are its names there, none for one that the command line does not have; `panel` is the part of the help that shows it,
+    and `click` what click.option is told, with types and completions by name, so that the library does not import click. `off`
+    is the value that a second flag, --no-NAME, stands for. `reported` says whether a result depends on it.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    text: str
+    flags: tuple[str, ...]
+    panel: str
+    off: str
+    reported: bool
+    click: Mapping[str, Any]
+
+    @property
+    def negated(self) -> bool:
+        """Whether its flag turns off what is on by default."""
+        return bool(self.flags) and self.flags[0].startswith("--no-")
+
+    @property
+    def parameter(self) -> str:
+        """The name by which a command gets the value of its flag."""
+        return f"no_{self.name}" if self.negated else self.name
+
+
+def option(
+    default: T, /, *flags: str, text: str, panel: str = "", off: str = "", reported: bool = True, **click: Any
+) -> T:
+    """Declare an option as a field of a dataclass; see `Declared`."""
+    told = {
+        "text": cleandoc(text),
+        "flags": flags,
+        "panel": panel,
+        "off": off,
+        "reported": reported,
+        "click": click,
+    }
+    found: T = field(default=default, metadata=told)
+    return found
+
+
+def declared(of: type) -> Iterator[Declared]:
+    """Yield the options that a dataclass declares."""
+    return (Declared(item.name, item.type, item.default, **item.metadata) for item in fields(of))
+
+
+class _OfSource(Protocol[S_contra, P, R_co]):
+    """A function of a source and of options as keywords."""
+
+    def __call__(self, source: S_contra, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+
+class KeywordsOf(Generic[P]):
+    """A decorator: a function of options, after a source or not, takes each of them as a typed keyword.
+
+    Its signature, and the Args of its docstring in place of `options`, come from the declarations of the dataclass.
+    """
+
+    def __init__(self, options: Callable[P, Any]) -> None:
+        self._options: Any = options
+
+    @overload
+    def __call__(self, function: Callable[[V], R]) -> Callable[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[[S, V], R]) -> _OfSource[S, P, R]: ...
+
+    def __call__(self, function: Callable[..., R]) -> Callable[..., R]:
+        """Return the function with keywords, which raises TypeError for one that is not declared."""
+        given = signature(function)
+        *before, _ = given.parameters.values()
+        own = {item.name: item for item in declared(self._options)}
+        keywords = [
+            Parameter(item.name, Parameter.KEYWORD_ONLY, default=item.default, annotation=item.type)
+            for item in own.values()
+        ]
+        shown = given.replace(parameters=[*before, *keywords])
+
+        @wraps(function)
+        def call(*args: Any, **options: Any) -> R:
+            check_names(function.__name__, options, shown.parameters)
+            bound = shown.bind(*args, **options)
+            chosen = {name: bound.arguments.pop(name) for name in options if name in own}
+            return function(*bound.arguments.values(), self._options(**chosen))
+
+        lines = (f"{item.name}: {item.text}".replace("\n", "\n    ") for item in own.values())
+        told = cleandoc(function.__doc__ or "")
+        call.__doc__ = re.sub(r"( +)options: .*", lambda place: indent("\n".join(lines), place[1]), told)
+        call.__signature__ = shown  # type: ignore[attr-defined]
+        return call
+
+
+def check_names(function: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise TypeError for a keyword that a function does not have."""
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{meant}")

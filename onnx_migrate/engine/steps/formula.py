@@ -1,0 +1,163 @@
+"""Formulas: what an operator is, written once as a function of its inputs and attributes.
+
+A formula is the step down below the version `since`, and what a target gets that lacks the operator. Of an operator that
+the oldest opset has already, it serves the second use alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, TensorProto, defs, helper
+
+from onnx_migrate.engine.steps.decomposition_registry import register_decomposition
+from onnx_migrate.engine.steps.lower import OLDEST
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, LoweringAdapter, lowering
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.expressions import FLOATS, HALVES, INTEGERS, Array, Result, Value
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.rewrite.op import Op
+from onnx_migrate.spec.schema import schema_cache
+
+__all__ = [
+    "EQUIVALENT",
+    "EXACT",
+    "FLOATS",
+    "HALVES",
+    "INTEGERS",
+    "Array",
+    "AttributeProto",
+    "Formula",
+    "LostTypes",
+    "Op",
+    "Result",
+    "TensorProto",
+    "Value",
+    "formula",
+    "formulas",
+]
+
+EXACT, EQUIVALENT = Exactness.EXACT, Exactness.EQUIVALENT
+
+Function = Callable[..., Result]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula of one operator: its function, and what the parameters of that are."""
+
+    domain: str
+    operator: str
+    since: int
+    without: bool
+    """Whether it serves targets alone that lack the operator, and is no step down."""
+    function: Function
+    inputs: tuple[str, ...]
+    """The positional parameters, which are the inputs."""
+    variadic: bool
+    """Whether the last parameter takes all further inputs."""
+    attributes: dict[str, Any]
+    """The keyword-only parameters, which are attributes, with their defaults where the schema has none."""
+
+
+_formulas: list[Formula] = []
+
+
+def formula(
+    *operators: str,
+    since: int,
+    exactness: Exactness = EXACT,
+    types: LostTypes = LostTypes.REFUSED,
+    without: bool = False,
+) -> Callable[[Function], Function]:
+    """Register the decorated function as what these operators are from version `since` on; "domain::Operator" for others.
+
+    Its first parameter is the `Op` that writes nodes; further ones are the inputs (None where left out, `*values` for all
+    that follow), keyword-only ones the attributes by their names, with the values of the schema where the node has none.
+    It returns the output, or one value for each. The first paragraph of its docstring is the reason that reports give.
+
+    A `since` of an opset below the oldest target, or `without`, registers the formula for targets alone that lack the
+    operator; any other one for the step down too, before which `types` is applied.
+    """
+
+    def register(function: Function) -> Function:
+        found = [_formula(*_split(name), since, function, without=without) for name in operators]
+        adapt = _adapter(found[0])
+        for item in found:
+            if item.without:
+                register_decomposition(item.domain, item.operator, adapt, exactness)
+            else:
+                lowering(item.operator, leaves=since, exactness=exactness, types=types)(adapt)
+        _formulas.extend(found)
+        return function
+
+    return register
+
+
+def formulas() -> list[Formula]:
+    """Return the formulas that are registered so far."""
+    return list(_formulas)
+
+
+def _split(name: str) -> tuple[str, str]:
+    domain, _, operator = name.rpartition("::")
+    return domain, operator
+
+
+def _formula(domain: str, operator: str, since: int, function: Function, *, without: bool) -> Formula:
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    kinds = inspect.Parameter
+    return Formula(
+        domain,
+        operator,
+        since,
+        without or since <= OLDEST or bool(domain),
+        function,
+        tuple(item.name for item in parameters if item.kind is kinds.POSITIONAL_OR_KEYWORD),
+        any(item.kind is kinds.VAR_POSITIONAL for item in parameters),
+        {
+            item.name: None if item.default is kinds.empty else item.default
+            for item in parameters
+            if item.kind is kinds.KEYWORD_ONLY
+        },
+    )
+
+
+def _adapter(formula: Formula) -> LoweringAdapter:
+    """Return the adapter that lets a node give what a formula says of its inputs and attributes."""
+    count, variadic, attributes = len(formula.inputs), formula.variadic, formula.attributes
+
+    @wraps(formula.function)
+    def adapt(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+        op = Op(rw)
+        given = max(count, len(node.input)) if variadic else count
+        values = [op.input(index) for index in range(given)]
+        settings = {}
+        if attributes:
+            version = rw.version if formula.without else formula.since  # whose form the node has
+            defaults = _defaults(formula.domain, node.op_type, version)
+            for name, default in attributes.items():
+                settings[name] = rw.get(name, defaults.get(name, default))
+        op.end(formula.function(op, *values, **settings))
+
+    return adapt
+
+
+@schema_cache
+def _defaults(domain: str, operator: str, version: int) -> dict[str, Any]:
+    """Return the default values that the schema of an operator gives its attributes; none where onnx has no schema."""
+    try:
+        schema = defs.get_schema(operator, version, domain)
+    except defs.SchemaError:
+        return {}
+    found = {}
+    for name, attribute in schema.attributes.items():
+        if attribute.default_value.type:
+            value = helper.get_attribute_value(attribute.default_value)
+            found[name] = value.decode() if isinstance(value, bytes) else value
+    return found

@@ -1,0 +1,18 @@
+"""Steps that are rows of a table, each of which holds in both directions."""
+
+from __future__ import annotations
+
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, unchanged
+from onnx_migrate.engine.steps.registry import compatible
+
+__all__ = ["types_only"]
+
+
+def types_only(operators: str, *versions: int, lost: LostTypes) -> None:
+    """Claim that each of these versions of the operators, whose names are one text, differs from the one before in its types.
+
+    Upward more types are allowed; downward `lost` says what becomes of a node whose types the older version does not take.
+    """
+    for operator in operators.split():
+        compatible(operator, *versions, reason="more types are allowed")
+        unchanged(operator, *versions, reason="the version before takes fewer element types", types=lost)

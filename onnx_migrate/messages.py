@@ -1,0 +1,110 @@
+"""Texts for people: numbers with their nouns, text that is safe to print, and remarks on what went wrong beside a result."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+__all__ = [
+    "collected_remarks",
+    "count_of",
+    "listed",
+    "markup_of",
+    "printable",
+    "remark",
+    "shortened",
+    "size_text",
+]
+
+_IRREGULAR = {"axis": "axes", "index": "indices"}
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return a number and its noun, as in "1 node", "2 nodes" and "3 axes"; before "of" where there is one."""
+    if number == 1:
+        return f"{number} {noun}"
+    head, of, rest = noun.partition(" of ")
+    return f"{number} {_IRREGULAR.get(head, f'{head}s')}{of}{rest}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a list in a sentence, as in "N, H and W"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes, in MB from a million on and in GB from a billion on."""
+    if size >= 2**63:  # of a tensor whose dims are not valid
+        return "more than 2^63 B"
+    if size < 10**6:
+        return f"{size:,} B"
+    return f"{size / 10**6:,.1f} MB" if size < 10**9 else f"{size / 10**9:,.1f} GB"
+
+
+_LONGEST = 1000
+"""Characters without a space that are printed of one name; a path has up to 4,096, rarely above 200."""
+
+_RUN = re.compile(rf"\S{{{_LONGEST + 1},}}")
+
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # control characters: terminals obey them, and a line feed makes a line of a name
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that reorder the text around them
+    "\u2028\u2029\ud800-\udfff]"  # separators of lines, and bytes of names that are not UTF-8
+)
+
+
+def printable(text: str) -> str:
+    """Return text on one line, with control characters as escapes, and names of more than 1,000 characters cut in the middle."""
+    return _UNPRINTABLE.sub(_escape, shortened(text))
+
+
+def shortened(text: str) -> str:
+    """Return text with names of more than 1,000 characters cut in the middle."""
+    return _RUN.sub(_cut, text) if len(text) > _LONGEST else text
+
+
+def without_middle(text: str, first: int, last: int) -> str:
+    """Return so many first and last characters of a text that is longer, and how many it has."""
+    return f"{text[:first]}…{text[-last:]} ({len(text):,} characters)"
+
+
+def markup_of(text: str) -> str:
+    """Return text as rich's markup for just these characters, made printable."""
+    from rich.markup import escape
+
+    return escape(printable(text))
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def _cut(found: re.Match[str]) -> str:
+    return without_middle(found[0], 200, 50)
+
+
+_collected: ContextVar[list[str] | None] = ContextVar("remarks", default=None)
+
+
+def remark(text: str) -> None:
+    """Add a remark to those that the caller collects; where nobody does, it is a RuntimeWarning."""
+    collected = _collected.get()
+    if collected is None:
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+    else:
+        collected.append(text)
+
+
+@contextmanager
+def collected_remarks() -> Iterator[list[str]]:
+    """Yield the list to which the remarks of the block, in this thread, are added."""
+    collected: list[str] = []
+    token = _collected.set(collected)
+    try:
+        yield collected
+    finally:
+        _collected.reset(token)

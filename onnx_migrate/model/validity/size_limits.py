@@ -1,0 +1,138 @@
+"""How many nodes, inputs and so on a model may have, as it is and with the calls of its local functions written out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence, Set
+
+import onnx
+
+from onnx_migrate.errors import CannotMigrate, LoadError, Where
+from onnx_migrate.model.graphs import (
+    FunctionKey,
+    bodies,
+    called,
+    function_key,
+    function_path,
+    nested_nodes,
+    node_label,
+)
+
+__all__ = ["MOST_LEVELS", "MOST_NODES", "WHERE_FROM", "check_growth", "require_size"]
+
+WHERE_FROM = "no exporter writes such a model: look at where the file is from"
+"""What helps where a file is made so that it is too much."""
+
+_MOST_OF_MODEL = {"functions": 50_000, "opset_import": 1_000, "metadata_props": 500_000}
+_MOST_OF_GRAPH = {"node": 2_000_000, "initializer": 2_000_000, "input": 100_000, "output": 100_000}
+"""How many there may be of each; every pass and runtime visits all of them, which takes minutes at these numbers."""
+
+_MOST_OF_NODE = 100_000
+"""How many inputs, or outputs, one node may have."""
+
+_PLURALS = {
+    "opset_import": "opset imports",
+    "metadata_props": "entries of metadata",
+    "node": "nodes",
+    "initializer": "initializers",
+    "input": "inputs",
+    "output": "outputs",
+}
+
+
+def require_size(proto: onnx.ModelProto, name: str) -> None:
+    """Raise LoadError, code `too-large`, where there is more of something than any model has and than can be handled."""
+    for owner, limits in ((proto, _MOST_OF_MODEL), (proto.graph, _MOST_OF_GRAPH)):
+        for field, most in limits.items():
+            count = len(getattr(owner, field))
+            if count > most:
+                raise LoadError(
+                    f"{name}: it has {count:,} {_PLURALS.get(field, field)}, and at most {most:,} are handled",
+                    code="too-large",
+                    hint=WHERE_FROM,
+                )
+    if proto.ByteSize() > 2 * _MOST_OF_NODE:
+        _require_size_of_nodes(proto, name)
+
+
+def _require_size_of_nodes(proto: onnx.ModelProto, name: str) -> None:
+    for located in bodies(proto):
+        for node in located.body.node:
+            count = max(len(node.input), len(node.output))
+            if count > _MOST_OF_NODE:
+                raise LoadError(
+                    f"{name}: the node {node_label(node)!r} ({node.op_type}) has {count:,} inputs or outputs, and at most"
+                    f" {_MOST_OF_NODE:,} are handled",
+                    code="too-large",
+                    hint=WHERE_FROM,
+                )
+
+
+MOST_NODES = 2_000_000
+"""Nodes that the calls of functions may stand for. Shape inference and runtimes visit each: some minutes at this number."""
+
+MOST_LEVELS = 100
+"""Levels of functions that call functions: onnx's own limit ("Function call chain depth exceeds limit", onnx 1.22)."""
+
+_BEYOND = 10**12
+"""Where counting stops, as the numbers would have as many digits as there are functions."""
+
+
+def check_growth(proto: onnx.ModelProto) -> None:
+    """Raise CannotMigrate, code `too-large`, where the nodes that the main graph calls are too many, or nested too deep.
+
+    Each function is counted once, however often it is called: the cost is linear. Functions must not be recursive.
+    """
+    if not proto.functions:
+        return
+    functions = {function_key(function): function for function in proto.functions}
+    callees = {key: _calls(function.node, functions.keys()) for key, function in functions.items()}
+    nodes: dict[FunctionKey, int] = {}
+    levels: dict[FunctionKey, int] = {}
+    for key in _callees_first(callees):
+        calls = callees[key]
+        own = sum(1 for _ in nested_nodes(functions[key].node))
+        nodes[key] = min(_BEYOND, own + sum(count * nodes[callee] for callee, count in calls.items()))
+        levels[key] = 1 + max((levels[callee] for callee in calls), default=0)
+    main = _calls(proto.graph.node, functions.keys())
+    total = sum(count * nodes[key] for key, count in main.items())
+    deepest = max(main, key=lambda key: levels[key], default=None)
+    if deepest is not None and levels[deepest] > MOST_LEVELS:
+        raise CannotMigrate(
+            f"it begins a chain of {levels[deepest]} functions that call each other, and at most {MOST_LEVELS} are handled",
+            code="too-large",
+            where=Where(function_path(functions[deepest])),
+            hint="inline the functions, or export the model with fewer",
+        )
+    if total > MOST_NODES:
+        largest = max(main, key=lambda key: nodes[key])
+        count = f"{total:,}" if total < _BEYOND else f"more than {_BEYOND:,}"
+        raise CannotMigrate(
+            f"its calls stand for {count} nodes, as functions call each other again and again, and at most {MOST_NODES:,}"
+            " are handled",
+            code="too-large",
+            where=Where(function_path(functions[largest])),
+            hint=WHERE_FROM,
+        )
+
+
+def _calls(nodes: Sequence[onnx.NodeProto], functions: Set[FunctionKey]) -> Counter[FunctionKey]:
+    """Return how often each function is called in a body and its sub-graphs."""
+    found = Counter(called(node) for node in nested_nodes(nodes))
+    return Counter({key: found[key] for key in found.keys() & functions})
+
+
+def _callees_first(callees: dict[FunctionKey, Counter[FunctionKey]]) -> list[FunctionKey]:
+    """Return the functions in an order in which each follows those that it calls."""
+    callers: dict[FunctionKey, list[FunctionKey]] = {key: [] for key in callees}
+    for key, calls in callees.items():
+        for callee in calls:
+            callers[callee].append(key)
+    waiting = {key: len(calls) for key, calls in callees.items()}
+    order = [key for key, count in waiting.items() if not count]
+    for key in order:  # grows while it is walked
+        for caller in callers[key]:
+            waiting[caller] -= 1
+            if not waiting[caller]:
+                order.append(caller)
+    return order

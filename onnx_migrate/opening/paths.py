@@ -1,0 +1,63 @@
+"""Looks up what is in a folder, and where links lead to.
+
+Functions of os.path, pathlib and pkgutil take a folder that cannot be read for an empty one, and a file that cannot be looked up
+for one that is not there. These raise OSError.
+"""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import os
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import ModuleType
+
+__all__ = ["exists", "listed", "real_path", "submodules"]
+
+
+def exists(path: Path) -> bool:
+    """Return whether there is a file or folder, where a link leads to."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise
+    return True
+
+
+def listed(folder: Path, pattern: str) -> list[Path]:
+    """Return the paths in a folder whose names match a pattern, sorted."""
+    return sorted(folder / name for name in os.listdir(folder) if fnmatchcase(name, pattern))
+
+
+def submodules(package: ModuleType) -> list[str]:
+    """Return the names of the modules and packages in a package, sorted."""
+    found = set()
+    for folder in package.__path__:
+        for entry in os.listdir(folder):
+            name = inspect.getmodulename(entry)
+            if name is None and exists(Path(folder, entry, "__init__.py")):
+                name = entry
+            found.add(name or "__init__")
+    return sorted(found - {"__init__"})
+
+
+_TRIES = 20
+
+
+def real_path(path: str | os.PathLike[str]) -> str:
+    """Return `os.path.realpath`, tried again where a link was replaced by a file between two looks at it.
+
+    Python's own raises OSError (EINVAL) for that (`_joinrealpath` in posixpath.py).
+    """
+    for _ in range(_TRIES):
+        try:
+            return os.path.realpath(path)
+        except OSError as error:  # noqa: PERF203
+            if error.errno != errno.EINVAL:
+                raise
+    return os.path.realpath(path)

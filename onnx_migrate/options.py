@@ -1,0 +1,275 @@
+"""The options of a migration, each declared once: for the library, the command line, the configuration file and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from onnx_migrate.declared import KeywordsOf, option
+
+if TYPE_CHECKING:
+    from onnx_migrate.engine.pass_infra import Pass
+    from onnx_migrate.engine.pipeline import Pipeline
+    from onnx_migrate.isolate import CancelToken, Limits
+    from onnx_migrate.isolate.progress import ProgressListener
+    from onnx_migrate.model.dims.fixed_sizes import FixedDims
+    from onnx_migrate.model.dims.requests import DynamicAxes
+    from onnx_migrate.spec.targets import Lower, Targets
+    from onnx_migrate.verify import InputData
+    from onnx_migrate.verify.settings import Libraries
+
+__all__ = ["Opset", "Options", "Policy", "ResizeForm", "default_pipeline", "pipeline_of"]
+
+ResizeForm = Literal["auto", "scales", "sizes"]
+
+Opset = int | str | Mapping[str, int | str]
+"""An ai.onnx opset, "17+" for 17 or the model's own where that is newer, or "latest"; or one of these for each domain:
+{"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3"."""
+
+Policy = Literal["require", "auto", "off"]
+"""Whether a result must be verified, may be unverified, or is not verified at all."""
+
+REACH, DIMS, VERIFICATION = "What to reach", "Dynamic and fixed dims", "Verification"
+REWRITING, RUNNING = "How the model is rewritten", "How it runs"
+"""The panels of `--help` that show these options."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a migration is asked for: the keywords of `onnx_migrate.migrate`, in the order in which a report lists them.
+
+    A new option is declared here, with its default, what `help(migrate)` says of it, and how the command line asks for it. The
+    command line, the configuration file, the report and the pages of documentation take it from here.
+    """
+
+    # fmt: off
+    opset: Opset | None = option(
+        None, "--opset", "--target-opset", panel=REACH, cls="joined", type="opset", multiple=True, default=("17+",),
+        show_default=True, metavar="N",
+        help="The ai.onnx opset to reach: a number, or latest; 17+ is 17, or the model's own opset if that is higher. "
+        "A model of a newer opset is brought down to a number. "
+        "The domain ai.onnx.ml, or one of your own (--adapters), stays as it is unless --opset ai.onnx.ml=N is given too, or "
+        "alone.",
+        text="""the ai.onnx opset to reach; "17+", the default, is 17, or the model's own where that is newer; "latest" is the
+        newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of
+        ai.onnx, ai.onnx.ml and custom domains (`adapters`); what it does not name stays. With `ir_version` the default is
+        that the opset stays.""",
+    )
+    runtime: str | Sequence[str] | Targets | None = option(
+        None, "--for", panel=REACH, multiple=True, metavar="RUNTIME==VERSION", shell_complete="runtimes",
+        help="Make a model that this release of a runtime takes: onnxruntime==1.14, tensorrt==8.6, opencv==4.8. Repeat it "
+        "for several at once. Without ==VERSION: the installed release. A file of your own, ./mychip.toml, is a target too. "
+        "See docs/runtimes.md.",
+        text="""what the result has to run in: "tensorrt==8.6", "onnxruntime" for the installed release, the path of a file of
+        your own ("./mychip.toml"), or several of these. It determines the opset, so `opset` may name that of ai.onnx.ml
+        only; IR version, forms and operators become those that all of them take (docs/runtimes.md).""",
+    )
+    lower: Lower = option(
+        True, "--no-lower", panel=REACH, is_flag=True,
+        help="Refuse a model of a newer opset instead of bringing it down.",
+        text="""bring a model that is newer than `opset` down to it; with "nearest" to the nearest opset that it can reach,
+        with False refuse it (code `downgrade`).""",
+    )
+    dynamic: DynamicAxes | None = option(
+        None, "--dynamic", panel=DIMS, multiple=True, metavar="INPUT:DIMS",
+        help="Make dims of an input dynamic: x:N (its first axis), x:N,3,H,W (all), x:...,H,W (the last), x:0=N,2=H (by "
+        "axis), or JSON as torch.onnx's dynamic_axes. A number keeps an axis, ? makes up a name. Repeat it for more inputs; "
+        "the dims of outputs follow.",
+        text="""axes to make dynamic, as torch.onnx takes `dynamic_axes`, or whole shapes, {"x": ["N", 3, "H", "W"]} or
+        "x:N,3,H,W", or several such texts.""",
+    )
+    dynamic_batch: bool | str = option(
+        False, "--dynamic-batch", panel=DIMS, is_flag=False, flag_value="N", metavar="[=NAME]",
+        help="Make the batch axis of every input dynamic, named N or the NAME after =.",
+        text="make the batch axis of every input dynamic; a text is the symbol, else it is N.",
+    )
+    fix: FixedDims | None = option(
+        None, "--fix", panel=DIMS, multiple=True, metavar="NAME=SIZE|INPUT:SIZES",
+        help="Set dynamic dims to numbers, by name as in N=1, or by input as in x:1,3,224,224. Repeat it for more.",
+        text='sizes for dynamic dims: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.',
+    )
+    simplify: bool | Literal["auto", "require", "no"] = option(
+        True, "--simplify", panel=REWRITING, type=("auto", "require", "no"), default="auto", show_default=True, off="no",
+        help="Simplify with onnxsim. If that fails, auto saves the model without it and warns; require makes it an "
+        "error.",
+        text="""run onnxsim. If it fails, the result is the unsimplified model and the report says so; with
+        "require" the migration fails instead.""",
+    )
+    verify: bool | Policy = option(
+        "auto", "--verify", panel=VERIFICATION, type=("require", "auto", "off"), default="auto", show_default=True, off="off",
+        help="Run the original and the result and compare every output; write nothing if they differ. Where that cannot be "
+        "done, auto writes the result without simplification and says that it is unverified; require makes it an error.",
+        text="""run the original and the result on the same inputs and compare all outputs; with `dynamic`, run the
+        result at other sizes too. Where that cannot be done, "auto" returns an unverified result, which is not
+        simplified, and the report says why; with "require" the migration fails. "off" compares nothing. True is
+        "auto", False is "off".""",
+    )
+    resize_form: ResizeForm | None = option(
+        None, "--resize-form", panel=REWRITING, type=("auto", "scales", "sizes"),
+        help="Write each Resize with scales or with sizes, where that computes the same. auto, the default unless --for "
+        "sets another, writes sizes where a model with scales would not load.",
+        text="""write each Resize with "scales" or with "sizes" wherever that is exact; "auto", the default
+        unless a `runtime` wants another, writes sizes where onnx infers another length from the scales than runtimes
+        compute, so that the model would not load.""",
+    )
+    resize_intent: bool = option(
+        False, "--resize-intent", panel=REWRITING, is_flag=True,
+        help="Let each Resize compute what the PyTorch model computed, where the exporter could not express it up to "
+        "opset 10, and undo errors of onnx's version converter. This changes the model's numbers.",
+        text="""rewrite each Resize to compute what the exporting framework did, where the file is known to say
+        something else. The model's numbers change: the part before is compared with the original, and the result
+        with the model after this rewriting.""",
+    )
+    keep: Collection[str] = option(
+        (), "--keep", panel=REWRITING, multiple=True, type=("tf_half_pixel_for_nn",),
+        help="Keep this value of coordinate_transformation_mode, which ONNX removed in opset 13 and ONNX Runtime still "
+        "supports.",
+        text='attribute values that the standard has removed and ONNX Runtime still accepts: "tf_half_pixel_for_nn".',
+    )
+    keep_initializers_as_inputs: bool = option(
+        False, "--keep-initializers-as-inputs", panel=REWRITING, is_flag=True,
+        help="Do not remove initializers from the list of inputs, so that callers can override them.",
+        text="leave initializers in the graph's inputs, where callers can override them.",
+    )
+    ir_version: int | None = option(
+        None, "--ir-version", panel=REACH, type=int, metavar="N",
+        help="Give the result this IR version; what a lower one does not have is written in another form, or refused. "
+        "Without --opset the opset stays. Where the header alone has to change, the rest is copied: nothing is simplified or "
+        "run.",
+        text="""the IR version of the result. What a lower one than the model's does not have is written in another
+        form, or refused (docs/ir-versions.md). Where nothing else is asked for, no other pass runs.""",
+    )
+    keep_ir: bool = option(
+        False, "--keep-ir", panel=REACH, is_flag=True,
+        help="Leave the IR version of a model whose opset is lowered as it is; by default it is lowered too.",
+        text="leave the IR version as it is where the opset is lowered; else it is lowered with it.",
+    )
+    drop_training: bool = option(
+        False, "--drop-training", panel=REACH, is_flag=True,
+        help="Remove training information, which IR versions below 7 do not have, for such an --ir-version.",
+        text="remove training information, which IR versions below 7 do not have, for such an `ir_version`.",
+    )
+    passes: Sequence[Pass | Callable[..., Any] | str] = option(
+        (), "--pass", panel=REWRITING, multiple=True, metavar="NAME",
+        help="Run your own pass before simplify: MODULE:FUNCTION, a function of an onnx.ModelProto or of an "
+        "onnx_graphsurgeon.Graph.",
+        text="""more passes, to run before simplify: functions of a ModelProto or a graphsurgeon Graph,
+        "module:function", or passes.""",
+    )
+    adapters: Sequence[str] = option(
+        (), "--adapters", panel=REWRITING, multiple=True, metavar="MODULE",
+        help="Import this module, which registers steps for operators of a custom domain, so that --opset can name it, as in "
+        "--opset com.example=2. Installed packages need no such option. See docs/library.md.",
+        text="""modules to import that register steps for operators of custom domains (`onnx_migrate.plugins`), besides those
+        that are imported already and those of installed packages; `opset` may then name these domains.""",
+    )
+    without: Sequence[str] = option(
+        (), "--without", panel=REWRITING, multiple=True, metavar="NAME", shell_complete="pass_names",
+        help="Leave this pass out; onnx-migrate passes lists them.",
+        text="names of passes to leave out.",
+    )
+    pipeline: Pipeline | None = option(
+        None, text="""passes to run instead of the default ones. Options of the default pipeline, as `opset` and `dynamic`,
+        then have no effect.""",
+    )
+    input_data: InputData | None = option(
+        None, "--input-data", panel=VERIFICATION, type="path", metavar="PATH",
+        help="Verify on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
+        text="""inputs to verify on: arrays by input name, {"x": array}, a list of such dicts, the path of an .npz by input
+        name, or a folder of input_*.pb.""",
+    )
+    rtol: float | None = option(
+        None, "--rtol", panel=VERIFICATION, type="tolerance", metavar="FLOAT",
+        help="Largest relative difference allowed; by default derived from the element type.",
+        text="largest relative difference allowed.",
+    )
+    atol: float | None = option(
+        None, "--atol", panel=VERIFICATION, type="tolerance", metavar="FLOAT",
+        help="Largest absolute difference allowed; by default derived from the values.",
+        text="largest absolute difference allowed.",
+    )
+    seed: int = option(
+        0, "--seed", panel=VERIFICATION, type=int, default=0, show_default=True, help="Seed of the random inputs.",
+        text="of the random inputs.",
+    )
+    timeout: float = option(
+        600.0, "--timeout", panel=RUNNING, type="positive", default=600, show_default=True, metavar="SECONDS",
+        help="Time limit for each stage: loading, every pass, the simplifier, the verification; and for each file from or to "
+        "a URL, which has more time as long as it makes a megabyte a second.",
+        text="""seconds that the simplifier, and the verification, may each take; and the download of a model, which has more
+        time as long as it makes a megabyte a second.""",
+    )
+    memory_limit: int | None = option(
+        None, "--memory-limit", panel=RUNNING, type="positive", metavar="GB",
+        help="Memory limit of the simplifier, of the verification, and, from 1 GB on, of this process; by default three "
+        "quarters of the machine's memory.",
+        text="bytes of memory that each of them may take; three quarters of the machine's by default.",
+    )
+    isolated: bool = option(
+        True, text="run native code in child processes, so that a crash does not end this process.", reported=False,
+    )
+    ort_library: Libraries = option(
+        (), "--ort-library", panel=VERIFICATION, multiple=True, type="path", metavar="FILE",
+        help="Load this shared library with the kernels of custom operators into ONNX Runtime, in the process that runs the "
+        "models, so that models with such operators are verified. Repeat it for more.",
+        text="""shared libraries with kernels of custom operators, which ONNX Runtime loads (RegisterCustomOps) in the
+        process that runs the models, so that they can be verified. They are native code, which that process runs.""",
+    )
+    prove_in: str | Sequence[str] = option(
+        (), "--prove-in", panel=VERIFICATION, multiple=True, metavar="RUNTIME", shell_complete="evaluators",
+        help="Run the original and the result in this runtime too, and fail if the result does not run there or computes "
+        "worse than the original: openvino, opencv, tract, mnn, ncnn, onnxruntime-web, rknn, onnxruntime. @FOLDER says in "
+        "which virtual environment it is: onnxruntime==1.9@FOLDER. Repeat it for more. See docs/proving.md.",
+        text="""runtimes to run the original and the result in too, where they are installed: "tract", or
+        "onnxruntime==1.9@FOLDER", or several (docs/proving.md). The result must run in each, and be right, or be as
+        far off as the original is there.""",
+    )
+    progress: ProgressListener | None = option(
+        None,
+        text="""called, in this thread, as each stage begins and each run of the verification. What it raises ends the migration
+        and is raised here; children are ended first.""",
+        reported=False,
+    )
+    cancel: CancelToken | None = option(
+        None,
+        text="""a threading.Event, or anything with `is_set`. Once it is set, within a tenth of a second where a child runs and at
+        the next stage or run otherwise, children are ended and Cancelled is raised.""",
+        reported=False,
+    )
+    # fmt: on
+
+    @cached_property
+    def targets(self) -> Targets | None:
+        """The runtimes that the result is for. Raises UsageError."""
+        from onnx_migrate.spec.targets import resolve
+
+        return None if self.runtime is None else resolve(self.runtime)
+
+    @property
+    def limits(self) -> Limits:
+        """What a child process may use."""
+        from onnx_migrate.isolate import Limits
+
+        return Limits.of(self.timeout, self.memory_limit)
+
+
+def pipeline_of(options: Options) -> Pipeline:
+    """Return the passes of a migration: the default ones or `pipeline`, with `passes`, without `without`. Raises UsageError."""
+    from onnx_migrate.engine.pass_infra import default_passes
+    from onnx_migrate.engine.pipeline import Pipeline
+
+    pipeline = options.pipeline
+    if pipeline is None:
+        pipeline = Pipeline(tuple(default_passes(options)))
+    last = next((item.name for item in pipeline if item.for_targets or item.optional), None)
+    for item in options.passes:
+        pipeline = pipeline.add(item, before=last)
+    return pipeline.without(*options.without)
+
+
+@KeywordsOf(Options)
+def default_pipeline(options: Options) -> Pipeline:
+    """Return the passes `migrate` runs with these keywords, installed ones included, to list, reorder or extend."""
+    return pipeline_of(options)

@@ -1,0 +1,148 @@
+"""What the report of a migration holds: the model before and after, every change, and the results of its verification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, TypeVar
+
+import onnx
+
+from onnx_migrate.model.dims.plan import DimPlan
+from onnx_migrate.model.graphs import weight_tensors
+from onnx_migrate.model.interface import Interface, Port
+from onnx_migrate.model.tensors import byte_size
+from onnx_migrate.report.json_form import Seconds
+from onnx_migrate.report.operator_table import OperatorRow, operator_table
+from onnx_migrate.report.request import Request
+from onnx_migrate.rewrite.change_log import Change, Note
+from onnx_migrate.rewrite.operator_counts import PassEffect, operator_counts
+from onnx_migrate.rewrite.simplification import Simplification
+from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.verdicts import DynamicProof, RuntimeProof, Verdict
+
+__all__ = ["AS_DECLARED", "GRADES", "INEXACT", "ModelSummary", "ReportData"]
+
+AS_DECLARED = "runs, and the outputs have the declared shapes"
+"""The text for a run at other sizes without a problem."""
+
+INEXACT = {"exact": "", "equivalent": "equal up to rounding", "assumed": "equal under an assumption"}
+"""What a reader sees for a change by its exactness; "" for bit-identical results."""
+
+GRADES = {
+    "bit-identical": "every output is bit for bit the same",
+    "within-rounding": "outputs differ by no more than the runtime's own rounding",
+    "within-tolerance": "outputs differ by no more than the tolerance that was given",
+}
+"""What a reader sees for the grade of a verified result."""
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """The original or the result: opsets, IR version, number of nodes in all bodies, inputs and outputs.
+
+    `operators` are the nodes by operator, `weight_bytes` the bytes that initializers and constants take.
+    """
+
+    opset: int | None
+    ir_version: int
+    opset_imports: tuple[tuple[str, int], ...]
+    nodes: int
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    operators: tuple[tuple[str, int], ...] = ()
+    weight_bytes: int = 0
+
+    @classmethod
+    def of(cls, proto: onnx.ModelProto) -> ModelSummary:
+        """Summarise a model."""
+        interface, operators = Interface.of(proto), operator_counts(proto)
+        return cls(
+            onnx_opset(proto.opset_import, ir_version=proto.ir_version),
+            proto.ir_version,
+            tuple((item.domain, item.version) for item in proto.opset_import),
+            sum(operators.values()),
+            interface.inputs,
+            interface.outputs,
+            tuple(operators.items()),
+            sum(map(_bytes, weight_tensors(proto))),
+        )
+
+
+_Same = TypeVar("_Same", bound="ReportData")
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """What a migration changed, node by node, and the results of its verification.
+
+    `verification` is the verdict on the result, `dynamic` what came of running it at other sizes; None if they were not
+    run. `proved_in` has what came of the result in each runtime of `prove_in`. `dims` are the axes of inputs that were made
+    dynamic. `simplified` has the operators before and after the simplifier, None if it changed
+    nothing. `seconds` holds the duration of each stage. `header_only` is whether the result differs in IR version, imports
+    that nothing used and annotations only, so that the graph is unchanged. `request` is what was asked for. `effects` is what
+    each pass did to the numbers of nodes. `file_bytes` are the sizes of the model's files before and after, None if the result
+    was not written, or a size is not known.
+    """
+
+    model: str
+    before: ModelSummary
+    after: ModelSummary
+    passes: tuple[str, ...]
+    changes: tuple[Change, ...]
+    notes: tuple[Note, ...]
+    verification: Verdict | None = None
+    dynamic: DynamicProof | None = None
+    proved_in: tuple[RuntimeProof, ...] = ()
+    dims: DimPlan = field(default_factory=DimPlan)
+    simplified: Simplification | None = None
+    seconds: Mapping[str, Seconds] = field(default_factory=dict)
+    header_only: bool = False
+    request: Request | None = None
+    effects: tuple[PassEffect, ...] = ()
+    file_bytes: tuple[int, int] | None = None
+
+    @cached_property
+    def operators(self) -> tuple[OperatorRow, ...]:
+        """Every operator with its number of nodes before and after, and the steps that changed it."""
+        return operator_table(
+            dict(self.before.operators), dict(self.after.operators), self.changes, self.effects
+        )
+
+    def saved(self: _Same, output: str | None, *flags: str) -> _Same:
+        """Return the report of a result that was written to `output`, with these flags of the command line."""
+        if self.request is None:
+            return self
+        return replace(self, request=replace(self.request, output=output or "", saving=flags))
+
+    def written(self: _Same, before: int | None, size: int | None) -> _Same:
+        """Return the report of a result of which `size` bytes were written, for a model of `before` bytes.
+
+        Weights of a result that stay in their old file are not written: then its size is not known.
+        """
+        if before is None or size is None or size < self.after.weight_bytes:
+            return replace(self, file_bytes=None)
+        return replace(self, file_bytes=(before, size))
+
+    @property
+    def command(self) -> str | None:
+        """The command line that does the same again, None if there is none."""
+        ports = (*self.before.inputs, *self.before.outputs)
+        return self.request.command(self.model, ports) if self.request else None
+
+    @property
+    def verified(self) -> bool:
+        """Whether the result was compared with the original, and computes the same."""
+        return self.verification is not None and self.verification.verified
+
+    @property
+    def outcome(self) -> Literal["migrated", "unchanged"]:
+        """Return "migrated", or "unchanged" when the result equals the original."""
+        return "migrated" if self.changes or self.notes or self.before != self.after else "unchanged"
+
+
+def _bytes(tensor: onnx.TensorProto) -> int:
+    """Return how many bytes the values of a tensor take; those of texts are counted."""
+    size = byte_size(tensor.dims, tensor.data_type)
+    return sum(map(len, tensor.string_data)) if size is None else size

@@ -1,0 +1,294 @@
+"""How the values of a report are printed as JSON, and the JSON Schema of what is printed, both from one declaration.
+
+`selects` declares which attributes of a class are printed, in order, as GraphQL does: `name` prints one, `pass=pass_name` prints
+it under another name, `scope=where.scope` prints an attribute of an attribute, `error=.{code hint}` an object made of a selection
+(`.` is the value itself), and `*` stands for all fields of a dataclass. A class without a declaration has all its fields. How a
+value is printed, and its schema, follow from the annotation of the field, property or function that returns it.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from functools import cache, cached_property
+from operator import attrgetter, itemgetter
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Schema",
+    "Seconds",
+    "Version",
+    "json_of",
+    "printed_class",
+    "properties",
+    "record",
+    "schema",
+    "schema_of",
+    "selects",
+]
+
+Version = Literal[1]
+"""The type of `schema_version`."""
+
+SCHEMA_VERSION: Version = 1
+"""Version of what is printed: raised when a field is removed or changes its meaning, not when one is added."""
+
+Schema = dict[str, Any]
+
+Seconds = Annotated[float, "seconds"]
+"""A duration, which is printed in whole milliseconds."""
+
+_NUMBER: Schema = {"type": ["number", "string"], "description": 'a number; "inf", "-inf" and "nan" are texts'}
+_NULL: Schema = {"type": "null"}
+_ENTRY = re.compile(r"(\*|\w+)(?:=([\w.]+))?(?:\{([^{}]*)\})?")
+
+_classes: dict[str, type] = {}
+_selections: dict[type, tuple[str, Mapping[str, Callable[[Any], Any]]]] = {}
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How values of a type are printed, None for those that JSON has as they are, and the schema of what is printed."""
+
+    convert: Callable[[Any], Any] | None
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A key of an object: how its value is got from the printed value, and how it is printed."""
+
+    get: Callable[[Any], Any]
+    form: _Form
+
+
+def selects(kind: type, keys: str, /, **computed: Callable[[Any], Any]) -> None:
+    """Declare what is printed of a class; `computed` are functions of the value for keys that are no attributes of it."""
+    _selections[kind] = keys, computed
+
+
+def json_of(value: Any) -> Any:
+    """Return a value as JSON's types; of a subclass, what its base class prints."""
+    kind = next((base for base in type(value).__mro__ if base in _selections), type(value))
+    return _printed(value, _keys(kind))
+
+
+def properties(kind: type) -> dict[str, Schema]:
+    """Return the schemas of the keys that are printed of a class."""
+    return {name: key.form.schema for name, key in _keys(kind).items()}
+
+
+def schema(kind: type) -> Schema:
+    """Return the schema of a class, described by the first paragraph of its docstring; other classes are `#/$defs/NAME`."""
+    return record(properties(kind), " ".join((kind.__doc__ or "").split("\n\n")[0].split()))
+
+
+def schema_of(hint: Any) -> Schema:
+    """Return the schema of values of an annotated type."""
+    return _form(hint).schema
+
+
+def printed_class(name: str) -> type:
+    """Return the class that a schema which was returned before calls `#/$defs/NAME`."""
+    return _classes[name]
+
+
+def record(keys: Mapping[str, Schema], text: str = "", *, may_lack: Sequence[str] = ()) -> Schema:
+    """Return the schema of an object that has all these keys, but for those that it may lack, and no other."""
+    return {
+        **({"description": text} if text else {}),
+        "type": "object",
+        "additionalProperties": False,
+        "properties": dict(keys),
+        "required": [name for name in keys if name not in may_lack],
+    }
+
+
+def _printed(value: Any, keys: Mapping[str, _Key]) -> dict[str, Any]:
+    found = {}
+    for name, key in keys.items():
+        item = key.get(value)
+        found[name] = item if key.form.convert is None else key.form.convert(item)
+    return found
+
+
+@cache
+def _keys(kind: type) -> dict[str, _Key]:
+    keys, computed = _selections.get(kind, ("*", {}))
+    if is_typeddict(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        return {name: _Key(itemgetter(name), _form(hint)) for name, hint in hints.items()}
+    return _selected(kind, keys, computed)
+
+
+def _selected(kind: type, selection: str, computed: Mapping[str, Callable[[Any], Any]]) -> dict[str, _Key]:
+    """Return the keys of a selection."""
+    found = {}
+    for name, path, inner in _ENTRY.findall(selection):
+        if name == "*":
+            found.update({item.name: _attribute(kind, item.name) for item in fields(kind)})
+        elif name in computed:
+            hint = _returned(computed[name])
+            found[name] = _Key(computed[name], _form_of_selected(hint, inner) if inner else _form(hint))
+        else:
+            found[name] = _attribute(kind, path or name, inner)
+    return found
+
+
+def _attribute(kind: type, path: str, inner: str = "") -> _Key:
+    """Return the key of an attribute of a value, or of one of its attributes: null, or an empty text, where that is None."""
+    if path == ".":
+        return _Key(lambda value: value, _object(_selected(kind, inner, {})))
+    *before, last = path.split(".")
+    absent = False
+    for name in before:
+        kind, optional = _without_none(_hint(kind, name))
+        absent |= optional
+    hint = _hint(kind, last)
+    if absent and hint is not str:
+        hint = hint | None
+    form = _form_of_selected(hint, inner) if inner else _form(hint)
+    if not absent:
+        return _Key(attrgetter(path), form)
+    owner = attrgetter(before[0]) if len(before) == 1 else attrgetter(".".join(before))
+    empty = "" if hint is str else None
+
+    def get(value: Any) -> Any:
+        holder = owner(value)
+        return empty if holder is None else getattr(holder, last)
+
+    return _Key(get, form)
+
+
+def _object(keys: Mapping[str, _Key]) -> _Form:
+    return _Form(
+        lambda value: _printed(value, keys), record({name: key.form.schema for name, key in keys.items()})
+    )
+
+
+def _form_of_selected(hint: Any, selection: str) -> _Form:
+    """Return the form of a value, or of several or none, of which a selection is printed."""
+    kind, optional = _without_none(hint)
+    several = get_origin(kind) is tuple
+    if several:
+        kind = get_args(kind)[0]
+    keys = _selected(kind, selection, {})
+    form = _object(keys)
+    if (kind in _selections or is_dataclass(kind)) and keys.keys() == _keys(kind).keys():
+        form = replace(form, schema=_form(kind).schema)
+    form = _many(form) if several else form
+    return _optional(form) if optional else form
+
+
+def _hint(kind: type, name: str) -> Any:
+    """Return the type of a field or property."""
+    attribute = getattr(kind, name, None)
+    if isinstance(attribute, property):
+        return _returned(attribute.fget)
+    if isinstance(attribute, cached_property):
+        return _returned(attribute.func)
+    return get_type_hints(kind, include_extras=True)[name]
+
+
+def _returned(function: Any) -> Any:
+    return get_type_hints(function, include_extras=True)["return"]
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    if get_origin(hint) not in (Union, types.UnionType):
+        return hint, False
+    left = [item for item in get_args(hint) if item is not type(None)]
+    return left[0], len(left) < len(get_args(hint))
+
+
+_PLAIN: dict[Any, _Form] = {
+    str: _Form(None, {"type": "string"}),
+    int: _Form(None, {"type": "integer"}),
+    bool: _Form(None, {"type": "boolean"}),
+    float: _Form(lambda value: _number(value), _NUMBER),
+    type(None): _Form(None, _NULL),
+    Any: _Form(None, {}),
+    Seconds: _Form(lambda value: round(value, 3), {"type": "number", "minimum": 0}),
+}
+
+
+@cache
+def _form(hint: Any) -> _Form:
+    """Return how values of an annotated type are printed."""
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return _Form(None, {"enum": list(inner)} if len(inner) > 1 else {"const": inner[0]})
+    if origin in (Union, types.UnionType):
+        return _union(inner)
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return _fixed([_form(item) for item in inner])
+    if origin in (tuple, list):
+        return _many(_form(inner[0]))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _table(_form(inner[1]))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _Form(lambda value: value.value, {"enum": [item.value for item in hint]})
+    if isinstance(hint, type) and (is_dataclass(hint) or is_typeddict(hint) or hint in _selections):
+        _classes[hint.__name__] = hint
+        return _Form(lambda value: _printed(value, _keys(hint)), {"$ref": f"#/$defs/{hint.__name__}"})
+    raise TypeError(f"no JSON for {hint}")
+
+
+def _union(inner: Iterable[Any]) -> _Form:
+    """Return the form of a value of one of some types: of several classes, or of one that is not printed as it is, and others."""
+    forms = [_form(item) for item in inner]
+    converting = [form for form in forms if form.convert is not None]
+    simple = all(set(form.schema) == {"type"} for form in forms)
+    either: Schema = (
+        {"type": [form.schema["type"] for form in forms]}
+        if simple
+        else {"anyOf": [form.schema for form in forms]}
+    )
+    if not converting:
+        return _Form(None, either)
+    convert = converting[0].convert if len(converting) == 1 else json_of
+    assert convert is not None
+    return _Form(lambda value: None if value is None else convert(value), either)
+
+
+def _optional(form: _Form) -> _Form:
+    convert = form.convert
+    assert convert is not None
+    return _Form(lambda value: None if value is None else convert(value), {"anyOf": [form.schema, _NULL]})
+
+
+def _many(form: _Form) -> _Form:
+    convert = form.convert
+    listed = {"type": "array", "items": form.schema}
+    return _Form(list if convert is None else lambda values: [convert(value) for value in values], listed)
+
+
+def _fixed(forms: Sequence[_Form]) -> _Form:
+    """Return the form of a tuple with as many items as there are forms."""
+    converts = [form.convert or (lambda item: item) for form in forms]
+    shape = {
+        "type": "array",
+        "prefixItems": [form.schema for form in forms],
+        "minItems": len(forms),
+        "maxItems": len(forms),
+    }
+    return _Form(lambda items: [convert(item) for convert, item in zip(converts, items, strict=True)], shape)
+
+
+def _table(form: _Form) -> _Form:
+    convert = form.convert
+    shape: Schema = {"type": "object", **({"additionalProperties": form.schema} if form.schema else {})}
+    if convert is None:
+        return _Form(dict, shape)
+    return _Form(lambda table: {name: convert(value) for name, value in table.items()}, shape)
+
+
+def _number(value: Any) -> Any:
+    """Return a number; as text where JSON has none."""
+    return str(value) if isinstance(value, float) and not abs(value) < float("inf") else value

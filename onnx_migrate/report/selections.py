@@ -1,0 +1,136 @@
+"""What is printed as JSON of a report, and of the values of lower rooms in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+import onnx
+
+from onnx_migrate._version import __version__
+from onnx_migrate.model.dims.plan import DynamicDim
+from onnx_migrate.model.interface import Port
+from onnx_migrate.report.changed_nodes import node_after, node_before, shown_constants, shown_helpers
+from onnx_migrate.report.data import ModelSummary, ReportData
+from onnx_migrate.report.diff_nodes import DiffEntry
+from onnx_migrate.report.failure import Failure
+from onnx_migrate.report.json_form import SCHEMA_VERSION, Seconds, Version, selects
+from onnx_migrate.report.operator_table import OperatorRow, OperatorStep
+from onnx_migrate.report.request import tool_versions
+from onnx_migrate.rewrite.change_log import Change, Note
+from onnx_migrate.rewrite.simplification import Simplification
+from onnx_migrate.spec.targets import Target
+from onnx_migrate.verdicts import Comparison, RuntimeProof, Side, Verdict
+
+__all__ = ["AskedFor", "FileBytes", "Tool", "version"]
+
+
+class Tool(TypedDict):
+    """What made the report, and the onnx package that it ran with."""
+
+    name: str
+    version: str
+    onnx: str
+
+
+class AskedFor(TypedDict):
+    """What was asked for. `options` are those that differ from the defaults, `command` is what does the same again."""
+
+    targets: tuple[Target, ...]
+    options: Mapping[str, Any]
+    versions: Mapping[str, str]
+    command: str | None
+
+
+class FileBytes(TypedDict):
+    """The sizes of the model's files."""
+
+    before: int
+    after: int
+
+
+def version(_value: object) -> Version:
+    """Return the version of what is printed."""
+    return SCHEMA_VERSION
+
+
+def _tool(_report: ReportData) -> Tool:
+    return Tool(name="onnx-migrate", version=__version__, onnx=onnx.__version__)
+
+
+def _asked_for(report: ReportData | Failure) -> AskedFor | None:
+    request = report.request
+    if request is None:
+        return None
+    targets = tuple(request.targets or ())
+    return AskedFor(
+        targets=targets, options=request.options, versions=tool_versions(), command=report.command
+    )
+
+
+def _file_bytes(report: ReportData) -> FileBytes | None:
+    return FileBytes(before=report.file_bytes[0], after=report.file_bytes[1]) if report.file_bytes else None
+
+
+def _imports(summary: ModelSummary) -> dict[str, int]:
+    return dict(summary.opset_imports)
+
+
+def _release(target: Target) -> str | None:
+    return target.release or None
+
+
+def _seconds_of_proof(proof: RuntimeProof) -> Seconds:
+    return proof.seconds
+
+
+selects(
+    ReportData,
+    """schema_version tool model request outcome before after operators file_bytes passes changes notes verification dynamic
+    proved_in dims=dims.dims simplified header_only seconds""",
+    schema_version=version, tool=_tool, request=_asked_for, file_bytes=_file_bytes,
+)  # fmt: skip
+selects(
+    Failure,
+    """schema_version model outcome
+    error=.{code kind reason hint scope=where.scope node=where.node operator=where.operator from_version=where.from_version
+    to_version=where.to_version} request before=done.before changes=done.changes notes=done.notes seconds=done.seconds
+    blocked=done.node verification first_difference proved_in""",
+    schema_version=version, request=_asked_for,
+)  # fmt: skip
+selects(
+    ModelSummary,
+    "opset ir_version opset_imports nodes weight_bytes inputs outputs",
+    opset_imports=_imports,
+)
+selects(Port, "name type=kind shape")
+selects(OperatorRow, "operator before after steps")
+selects(OperatorStep, "pass=pass_name step difference nodes")
+selects(
+    Change,
+    """pass=pass_name scope=where.scope node=where.node before after kept_attributes helpers=emitted
+    helper_nodes{operator domain version inputs outputs attributes} constants reason exactness""",
+    before=node_before, after=node_after, helper_nodes=shown_helpers, constants=shown_constants,
+)  # fmt: skip
+selects(DiffEntry, "body subject title removed added")
+selects(Note, "step=pass_name code message subject severity")
+selects(DynamicDim, "input axis symbol size=frozen batch=is_batch")
+selects(Simplification, "before after done")
+selects(
+    Target,
+    """request name title=table.title release opset oldest_opset=oldest ir_version measured later_than_table=later
+    release_assumed=assumed source=row.source table=table.file table_sha256=table.digest""",
+    release=_release,
+)
+selects(Comparison, "* identical")
+selects(Verdict, "* grade")
+selects(
+    Side,
+    """failed reason right largest_absolute=worst.largest_absolute largest_relative=worst.largest_relative
+    allowed=worst.allowed comparisons{*} text""",
+)
+selects(
+    RuntimeProof,
+    "asked runtime outcome passed result original text notes seconds",
+    seconds=_seconds_of_proof,
+)

@@ -1,0 +1,241 @@
+"""Operators in formulas whose form depends on the opset, each with one spelling; sizes, counted indices, selections."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import cast
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_migrate.analysis.value_types import ValueType
+from onnx_migrate.rewrite.expressions import FLOATS, INTEGERS, Operand, Value, Writer
+
+__all__ = ["Op"]
+
+_T = TensorProto
+
+_LONGEST = 4096
+"""Elements up to which counted indices become a constant, and up to which a constant is searched for a -0."""
+
+_END = int(np.iinfo(np.int64).max)
+
+_WHERE_KERNELS = frozenset((_T.UINT8, _T.INT8, _T.INT32, _T.UINT32, _T.INT64))
+"""The integers for which ONNX Runtime has a kernel of Where."""
+
+
+class Op(Writer):
+    """What a formula writes with: `op.Exp(x)` writes an Exp. Operators that are methods here have one form for all opsets.
+
+    Axes must be counted from the front below opset 11.
+    """
+
+    def __getattr__(self, operator: str) -> Callable[..., Value]:
+        if operator.startswith("Reduce"):
+            return partial(self._reduce, operator)
+        return super().__getattr__(operator)
+
+    def _reduce(
+        self, operator: str, value: Value, axes: Sequence[int] | Value | None = None, *, keepdims: bool = True
+    ) -> Value:
+        """Write ReduceSum or another Reduce over axes, by default all; refuse computed ones where they are an attribute."""
+        as_input = self.version >= (13 if operator == "ReduceSum" else 18)
+        if isinstance(axes, Value) and not as_input:
+            self.refuse(f"{operator} takes no computed axes at opset {self.version}", code="needs-constant")
+        if axes is None:
+            return self.write(operator, value, keepdims=int(keepdims))
+        if as_input:
+            return self.write(operator, value, axes, keepdims=int(keepdims))
+        return self.write(operator, value, axes=list(cast("Sequence[int]", axes)), keepdims=int(keepdims))
+
+    def Unsqueeze(self, value: Value, axes: Sequence[int]) -> Value:
+        """Insert axes of size 1."""
+        if self.version >= 13:
+            return self.write("Unsqueeze", value, list(axes))
+        return self.write("Unsqueeze", value, axes=list(axes))
+
+    def Squeeze(self, value: Value, axes: Sequence[int]) -> Value:
+        """Drop axes of size 1."""
+        if self.version >= 13:
+            return self.write("Squeeze", value, list(axes))
+        return self.write("Squeeze", value, axes=list(axes))
+
+    def Slice(self, value: Value, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int]) -> Value:
+        """Write a Slice with known bounds and steps of 1."""
+        if self.version >= 10:
+            return self.write("Slice", value, list(starts), list(ends), list(axes))
+        return self.write("Slice", value, starts=list(starts), ends=list(ends), axes=list(axes))
+
+    def Clip(self, value: Value, low: float, high: float) -> Value:
+        """Limit floats to low … high."""
+        if self.version >= 11:
+            return self.write("Clip", value, low, high)
+        return self.write("Clip", value, min=float(low), max=float(high))
+
+    # Sizes and indices
+
+    def shape_of(self, value: Value) -> Value:
+        """Return a value's shape, int64 of one axis: a constant if all its dims are fixed."""
+        static = value.static
+        return self.write("Shape", value) if static is None else self.constant(np.array(static, np.int64))
+
+    def size_of(self, value: Value, axis: int) -> Value:
+        """Return the size of an axis, int64 of shape [1]; a negative axis needs the rank below opset 10."""
+        shape = value.shape
+        if shape is not None and (size := shape[axis]) is not None:
+            return self.constant(np.array([size], np.int64))
+        if shape is not None and len(shape) == 1:
+            return self.write("Shape", value)
+        if axis < 0 and (shape is not None or self.version < 10):
+            axis += value.need_rank()
+        return self.Slice(self.write("Shape", value), [axis], [axis + 1 if axis != -1 else _END], [0])
+
+    def iota(self, count: Value) -> Value:
+        """Return the int64 numbers 0, 1, … count - 1, of one axis; `count` is int64 of shape [1]. Bit for bit at all opsets.
+
+        A known count of up to 4096 gives a constant. Others give a Range; for a target of 9 or 10 the places of the ones
+        in a tensor of ones; below a Loop that returns its own counter.
+        """
+        known = count.constant
+        if known is not None and int(known.reshape(-1)[0]) <= _LONGEST:
+            return self.constant(np.arange(max(int(known.reshape(-1)[0]), 0), dtype=np.int64))
+        if self.target < 9:
+            return self._counter(self.Squeeze(count, [0]))
+        if self.target >= 11:
+            zero, one = self.constant(0), self.constant(1)
+            return self.write("Range", zero, self.Squeeze(count, [0]), one)
+        ones = self.write("ConstantOfShape", count, value=numpy_helper.from_array(np.array([1], np.int64)))
+        return self.Squeeze(self.write("NonZero", ones), [0])
+
+    def _counter(self, count: Value) -> Value:
+        """Write a Loop of `count` rounds that stacks its counter. It carries an idle value, as Loop-1 needs one."""
+        fresh = self.rw.fresh
+        counter, go, idle = (fresh(name) for name in ("counter", "go", "idle"))
+        going, idled, counted = (fresh(name) for name in ("going", "idled", "counted"))
+        body = helper.make_graph(
+            [
+                helper.make_node("Identity", [source], [result], name=fresh("copy"))
+                for source, result in ((go, going), (idle, idled), (counter, counted))
+            ],
+            fresh("count"),
+            [
+                helper.make_tensor_value_info(counter, _T.INT64, []),
+                helper.make_tensor_value_info(go, _T.BOOL, []),
+                helper.make_tensor_value_info(idle, _T.INT64, []),
+            ],
+            [
+                helper.make_tensor_value_info(going, _T.BOOL, []),
+                helper.make_tensor_value_info(idled, _T.INT64, []),
+                helper.make_tensor_value_info(counted, _T.INT64, []),
+            ],
+        )
+        indices = self.several("Loop", 2, count, self.constant(True), self.constant(0), body=body)[1]
+        self.rw.scope.record_type(indices.name, ValueType(_T.INT64, (None,)))
+        return indices
+
+    # Selections
+
+    def select(self, condition: Value, then: Operand, other: Operand) -> Value:
+        """Return elements of `then` where the condition holds, of `other` elsewhere; the three are broadcast. Bit for bit.
+
+        ONNX Runtime's Where gives +0 for a -0 of its first branch. So of floats the branch that may hold a -0 stands in the
+        second one; where both may, `Where(c, 1, other) * Where(not c, 1, then)` is written, since a product with 1 is
+        exact. Types for which ONNX Runtime has no kernel: bool takes And and Or, integers are cast to int64 and back.
+        Refuses with `needs-type` where the element type is unknown.
+        """
+        then, other = self._branches(then, other)
+        dtype = then.need_dtype()
+        if self.version < 9 or dtype == _T.BOOL:
+            return self.select_without_where(condition, then, other)
+        if dtype in INTEGERS and dtype not in _WHERE_KERNELS:
+            return self.write("Where", condition, then.cast(_T.INT64), other.cast(_T.INT64)).cast(dtype)
+        if dtype not in FLOATS or not self._may_be_negative_zero(then):
+            return self.write("Where", condition, then, other)
+        opposite = self.write("Not", condition)
+        if not self._may_be_negative_zero(other):
+            return self.write("Where", opposite, other, then)
+        others = self.write("Where", condition, self.constant(1, then), other)
+        return others * self.write("Where", opposite, self.constant(1, then), then)
+
+    def _branches(self, then: Operand, other: Operand) -> tuple[Value, Value]:
+        """Return both branches as values, a number in the type of the other one."""
+        if isinstance(then, Value):
+            return then, other if isinstance(other, Value) else self.constant(other, then)
+        assert isinstance(other, Value)
+        return self.constant(then, other), other
+
+    def _may_be_negative_zero(self, value: Value) -> bool:
+        static, array = value.static, value.array
+        if array is None:
+            if static is None or math.prod(static) > _LONGEST:
+                return True
+            array = self.rw.constant_value(value.name)
+        return array is None or bool(np.any((array == 0) & np.signbit(array)))
+
+    def select_without_where(self, condition: Value, then: Value, other: Value) -> Value:
+        """Return what `select` returns, without Where, which begins with opset 9. Bit for bit.
+
+        bool: And and Or. Integers: products with 1 and 0, which wrap around as they should. Others, in which 0 times an
+        infinity is no 0: a Gather from both, laid one behind the other, at the place of the element in the one that the
+        condition chooses.
+        """
+        dtype = then.need_dtype()
+        if dtype == _T.BOOL:
+            opposite = ~condition
+            return condition & then | opposite & other
+        if dtype in INTEGERS:
+            wide = _T.INT32 if dtype not in (_T.INT64, _T.UINT64, _T.UINT32) else _T.INT64
+            chosen = condition.cast(wide)
+            rest = 1 - chosen
+            return (chosen * then.cast(wide) + rest * other.cast(wide)).cast(dtype)
+        return self._gather(condition, then, other)
+
+    def _gather(self, condition: Value, then: Value, other: Value) -> Value:
+        shape, truth = self._common_shape(condition, then, other)
+        static = shape.constant
+        if static is not None and 0 in static:
+            return self.constant(np.zeros(tuple(static), then.numpy_type))
+        both = self.write(
+            "Concat", *(self._spread(value, shape, truth).reshape(-1) for value in (other, then)), axis=0
+        )
+        known = None if static is None else math.prod(int(size) for size in static)
+        count = self.constant([known]) if known is not None else self.ReduceProd(shape, [0])
+        places = self.write("Reshape", self.iota(count), shape)
+        # A scalar: an axis of 1 would be added to a scalar condition.
+        number = self.Squeeze(count, [0]) if known is None else self.constant(known)
+        chosen = condition.cast(_T.INT64) * number
+        return self.write("Gather", both, places + chosen, axis=0)
+
+    def _common_shape(self, condition: Value, then: Value, other: Value) -> tuple[Value, Value | None]:
+        """Return the shape to which the three are broadcast, and a bool value of that shape unless it is known."""
+        statics = [value.static for value in (condition, then, other)]
+        if all(static is not None for static in statics):
+            known = np.broadcast_shapes(*(static for static in statics if static is not None))
+            return self.constant(np.array(known, np.int64)), None
+        if then.dtype not in FLOATS:
+            for value in (condition, then, other):
+                value.need_static()
+        truth = condition
+        for value in (then, other):
+            truth = truth | (value < value)
+        return self.shape_of(truth), truth
+
+    def _spread(self, value: Value, shape: Value, truth: Value | None) -> Value:
+        """Broadcast a value to a shape."""
+        known, own = shape.constant, value.shape
+        if known is not None and own == tuple(known.tolist()):
+            return value
+        if self.target >= 8 or truth is None:
+            return self.write("Expand", value, shape)
+        ones = self.write("Cast", truth | ~truth, to=value.need_dtype())
+        return value * ones
+
+    # Parts of formulas
+
+    def sign(self, value: Value, size: Value) -> Value:
+        """Return floats divided by their absolute values `size`: 1 or -1, and 0 for 0 and what is hardly more."""
+        limits = np.finfo(value.numpy_type)
+        least = limits.tiny if limits.dtype != np.float16 else limits.smallest_subnormal
+        return value / (size + np.asarray(least))

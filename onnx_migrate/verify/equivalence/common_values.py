@@ -1,0 +1,174 @@
+"""The values that original and result both have by the same name: which of them are compared, in which order and parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.analysis.onnx_inference import without_fragile_ops
+from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.verify.equivalence.upstream_values import values_upstream
+from onnx_migrate.verify.model_traits import dependents, is_random
+
+__all__ = [
+    "ValueTypes",
+    "chunks",
+    "common_cuts",
+    "keeps_all_names",
+    "masked_values",
+    "spread",
+    "values_to_record",
+]
+
+_MEMORY = 1 << 28
+"""How many bytes of inner values are recorded with the outputs, by the sizes that inference finds."""
+_UNKNOWN = 1 << 24
+"""Bytes assumed of a value of unknown shape."""
+
+_GOLDEN = (5**0.5 - 1) / 2
+"""Its multiples, modulo 1, fill an interval evenly."""
+
+_TRANSPARENT = frozenset({
+    "Add", "BatchNormalization", "Concat", "Conv", "ConvTranspose", "DepthToSpace", "Div", "Exp", "Expand",
+    "Flatten", "Gemm", "Identity", "LayerNormalization", "MatMul", "Mul", "Neg", "Reshape", "SpaceToDepth",
+    "Squeeze", "Sub", "Sum", "Tile", "Transpose", "Unsqueeze",
+})  # fmt: skip
+"""Operators whose output depends on every element of their inputs."""
+
+_CUT = frozenset(
+    {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.INT8, TensorProto.UINT8}
+)
+"""Element types of the values at which a model is cut: floats, and bytes, which a quantised model computes with."""
+
+
+class ValueTypes:
+    """What inference finds of a model's values for inputs of these shapes: their bytes, and which are discrete."""
+
+    def __init__(self, model: onnx.ModelProto, feed: Mapping[str, Any]) -> None:
+        self.sizes: dict[str, int] = {}
+        self.discrete: set[str] = set()
+        for value in _inferred(model, feed):
+            dims = value.type.tensor_type.shape.dim
+            if all(dim.dim_value > 0 for dim in dims):
+                size = _bytes_of(value.type.tensor_type.elem_type)
+                self.sizes[value.name] = size * prod(dim.dim_value for dim in dims)
+            if value.type.HasField("tensor_type") and value.type.tensor_type.elem_type not in _CUT:
+                self.discrete.add(value.name)
+
+    def size(self, name: str) -> int:
+        """Return the bytes of a value, or what is assumed where they are not known."""
+        return self.sizes.get(name, _UNKNOWN)
+
+
+def _inferred(model: onnx.ModelProto, feed: Mapping[str, Any]) -> Sequence[onnx.ValueInfoProto]:
+    sized = onnx.ModelProto()
+    sized.CopyFrom(model)
+    for value in sized.graph.input:
+        array = feed.get(value.name)
+        if isinstance(array, np.ndarray) and value.type.HasField("tensor_type"):
+            shape = value.type.tensor_type.shape
+            shape.Clear()
+            for size in array.shape:
+                shape.dim.add().dim_value = size
+    try:
+        inferred = onnx.shape_inference.infer_shapes(without_fragile_ops(sized))
+    except Exception:
+        # The native code raises many kinds. A model may run all the same, and nothing is compared wrongly.
+        return ()
+    return list(inferred.graph.value_info)
+
+
+def _bytes_of(element: int) -> int:
+    """Return the size of an element in numpy; eight bytes of a text, and of a type that is not known."""
+    if element in (TensorProto.UNDEFINED, TensorProto.STRING):
+        return 8
+    return int(onnx.helper.tensor_dtype_to_np_dtype(element).itemsize)
+
+
+def _varying(model: onnx.ModelProto) -> list[str]:
+    """Return the values of the main graph that depend on an input, in the order they are computed."""
+    inputs = {value.name for value in fed_inputs(model.graph)}
+    reached = dependents(model, inputs) - inputs
+    return [name for node in model.graph.node for name in node.output if name in reached]
+
+
+def keeps_all_names(original: onnx.ModelProto, result: onnx.ModelProto) -> bool:
+    """Whether each value that depends on an input is in `result` by the same name, as after a change of single nodes."""
+    return set(_varying(original)) <= set(_varying(result))
+
+
+def common_cuts(original: onnx.ModelProto, result: onnx.ModelProto, types: ValueTypes) -> list[str]:
+    """Return the values at which both models are cut: those that both have by the same name, unless they are discrete."""
+    present = set(_varying(result))
+    return [name for name in _varying(original) if name in present and name not in types.discrete]
+
+
+def masked_values(original: onnx.ModelProto, result: onnx.ModelProto) -> list[str]:
+    """Return the inner values that both models compute by the same name, and that some node reads which may mask a difference.
+
+    A Relu masks one where its output is zero, a MaxPool one in elements that are not the largest.
+    """
+    if is_random(original):
+        return []
+    inputs = {value.name for value in fed_inputs(original.graph)}
+    compared = (dependents(original, inputs) - inputs) & _inner_names(original, result)
+    read = (name for node in original.graph.node if node.op_type not in _TRANSPARENT for name in node.input)
+    return list(dict.fromkeys(name for name in read if name in compared))
+
+
+def values_to_record(
+    original: onnx.ModelProto, result: onnx.ModelProto, feed: Mapping[str, Any]
+) -> list[str]:
+    """Return the inner values to record in the runs that compare the outputs, as many as memory allows.
+
+    Those a few nodes upstream of the outputs come first, in case that these do not vary; then those that are compared.
+    Of `feed` only the shapes are used.
+    """
+    common = _inner_names(original, result)
+    upstream = [] if is_random(original) else [name for name in values_upstream(original) if name in common]
+    types = ValueTypes(original, feed)
+    near = _fitting(upstream, types, _MEMORY // 4)
+    left = _MEMORY - sum(map(types.size, near))
+    others = (name for name in spread(masked_values(original, result)) if name not in near)
+    return near + _fitting(others, types, left)
+
+
+def _inner_names(original: onnx.ModelProto, result: onnx.ModelProto) -> set[str]:
+    """Return what `result` computes, without the outputs, which are compared anyway."""
+    computed = {name for node in result.graph.node for name in node.output}
+    return computed - {output.name for output in original.graph.output}
+
+
+def _fitting(names: Iterator[str] | Sequence[str], types: ValueTypes, memory: int) -> list[str]:
+    """Return, in their order, the names that fit into so many bytes together: each one that fits after those before it."""
+    fitting = []
+    for name in names:
+        size = types.size(name)
+        if size <= memory:
+            fitting.append(name)
+            memory -= size
+    return fitting
+
+
+def spread(names: Sequence[str]) -> list[str]:
+    """Return the names in an order in which the first ones, however many, are spread over the model."""
+    return [names[index] for index in sorted(range(len(names)), key=lambda index: index * _GOLDEN % 1)]
+
+
+def chunks(names: Sequence[str], types: ValueTypes, memory: int) -> list[list[str]]:
+    """Divide the names, in their order, into parts of at most so many bytes or a single value."""
+    found: list[list[str]] = []
+    left = 0
+    for name in names:
+        size = types.size(name)
+        if not found or size > left:
+            found.append([])
+            left = memory
+        found[-1].append(name)
+        left -= size
+    return found

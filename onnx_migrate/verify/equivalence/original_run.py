@@ -1,0 +1,293 @@
+"""What the original computes: the inputs it runs on, its outputs on them, and how far rounding moves those."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnx_migrate.isolate import mark
+from onnx_migrate.verdicts import FeedNote
+from onnx_migrate.verify.compare.arrays import flatten, is_float
+from onnx_migrate.verify.compare.informative import VARYING_INPUTS
+from onnx_migrate.verify.compare.noise import Noise
+from onnx_migrate.verify.compare.tolerance import Tolerance
+from onnx_migrate.verify.equivalence.feed_search import EXPENSIVE, FeedSearch, Values
+from onnx_migrate.verify.equivalence.upstream_values import Nearest, expose_inner_values, nearest_among
+from onnx_migrate.verify.evaluators import (
+    LEVELS,
+    REFERENCE,
+    EvaluationError,
+    Evaluator,
+    Runnable,
+    open_model,
+    with_extra_outputs,
+)
+from onnx_migrate.verify.inputs.constraints.operator_ranges import exact_inputs
+from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
+from onnx_migrate.verify.inputs.user_inputs import Feed
+from onnx_migrate.verify.model_traits import miscomputed_in_reference
+from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each
+from onnx_migrate.verify.settings import Settings
+
+__all__ = ["OriginalRun", "run_original"]
+
+_LONG = 1.0
+"""Seconds, of a run with optimisation, from which on fewer such runs are affordable."""
+_AFFORDABLE, _AFFORDABLE_LONG = 3.5, 1.5
+"""How many such runs the first run, without optimisation, may have taken for a second input to be run."""
+_MUCH = 1e-3
+"""The share of an output's largest magnitude by which rounding rarely changes it."""
+
+
+@dataclass(frozen=True)
+class OriginalRun:
+    """The original's outputs on each feed, which those of results are compared with.
+
+    `seed` is that of random feeds, None for the user's. `runs` holds the outputs of every feed for each configuration
+    of a runtime (evaluators), in the order they ran, the unoptimised one first; an output that ONNX Runtime's
+    optimiser changes in the original itself is missing at that level, and the last feed may have run at that level
+    only. `noise` is how far the outputs move by rounding.
+    `nearest` holds, for each output that does not vary, the nearest inner values upstream that do (inner_values.py);
+    `runs` holds those too. `notes` are weaknesses of the proof, for the report. `recorded` are further inner values,
+    without optimisation, on the first feed. `depth` is how many nodes upstream of their outputs the `nearest` are.
+    `expensive` is whether less was run because one run takes long.
+    """
+
+    feeds: list[Feed]
+    seed: int | None
+    runs: dict[str, list[Values]]
+    noise: Noise
+    nearest: Mapping[str, tuple[str, ...]]
+    notes: tuple[str, ...]
+    recorded: Values = field(default_factory=dict)
+    depth: int = 1
+    expensive: bool = False
+
+    @property
+    def first(self) -> str:
+        """The configuration that ran first."""
+        return next(iter(self.runs))
+
+    @property
+    def all_at_both_levels(self) -> bool:
+        """Whether all outputs that are compared without optimisation are compared with it too."""
+        first, *others = self.runs.values()
+        has_expected = any(feed.expected for feed in self.feeds)
+        return not has_expected and any(
+            all(run.keys() >= unoptimised.keys() for unoptimised, run in zip(first, runs, strict=False))
+            for runs in others
+        )
+
+    def inputs(self, configuration: str) -> list[Mapping[str, Any]]:
+        """Return the values of each feed that was run in this configuration."""
+        return [feed.inputs for feed in self.feeds[: len(self.runs[configuration])]]
+
+    @property
+    def inner(self) -> frozenset[str]:
+        """The names in `runs` of inner values."""
+        return frozenset(name for names in self.nearest.values() for name in names)
+
+    @property
+    def feed_notes(self) -> tuple[FeedNote, ...]:
+        """Name, seed and shapes of each feed, for the verdict."""
+        return tuple(
+            FeedNote(
+                feed.name,
+                self.seed,
+                tuple(
+                    (name, tuple(value.shape) if isinstance(value, np.ndarray) else None)
+                    for name, value in feed.inputs.items()
+                ),
+            )
+            for feed in self.feeds
+        )
+
+    def inner_names(self, model: onnx.ModelProto) -> list[str]:
+        """Return the recorded inner values that a model computes under the same name."""
+        computed = {name for node in model.graph.node for name in node.output}
+        return [name for names in self.nearest.values() for name in names if name in computed]
+
+
+def run_original(
+    original: Runnable,
+    result: Runnable,
+    settings: Settings,
+    *,
+    first_choice: int = 0,
+    recorded: Collection[str] = (),
+    thorough: bool = False,
+    once_more: bool = False,
+) -> OriginalRun:
+    """Run the original in every configuration in which it runs; of the result only the inputs matter.
+
+    Random inputs have the sizes from the choice `first_choice` on (inputs/sizes.py). The inner
+    values `recorded` are recorded on the way. If `thorough`, all is run, however long it takes. Where less is run, and
+    `once_more`, a second input is run with optimisation, where a run costs least.
+    Raises EvaluationError where the original runs in none, UsageError for the user's inputs that do not fit it.
+    """
+    mark("original: loading")
+    model, configurations = _open(with_extra_outputs(original, recorded) if recorded else original)
+    mark("original: running")
+    loaded = model.notes
+    search = FeedSearch(model, original.model, result.model, settings.seed, recorded, thorough=thorough)
+    del model  # the search may replace it; then it is freed
+    if settings.feeds is None:
+        search.generate(first_choice)
+    else:
+        search.use(settings.feeds)
+    search.notes.extend(loaded)
+    upstream = _look_further(original, search, settings, inner=configurations == LEVELS)
+    noise = Noise(search.outputs)
+    runs = {configurations[0]: search.outputs}
+    try:
+        _observe_moved_inputs(search, noise, settings.seed, exact_inputs(original.model), len(configurations))
+        search.release_model()
+        for configuration in configurations[1:]:
+            mark(f"original: running, {configuration}")
+            runnable = with_extra_outputs(original, search.outputs[0]) if upstream.names else original
+            runs[configuration] = _run_again(runnable, configuration, search, noise, once_more=once_more)
+    except (EvaluationError, MemoryError) as error:
+        runs = {configurations[0]: search.outputs}
+        search.notes.append(
+            f"models are compared without optimisation only, because the original then fails: {error}"
+        )
+    return OriginalRun(
+        search.feeds,
+        None if settings.feeds is not None else settings.seed,
+        runs,
+        noise,
+        upstream.names,
+        tuple(search.notes),
+        search.recorded,
+        upstream.depth,
+        search.expensive,
+    )
+
+
+def _look_further(original: Runnable, search: FeedSearch, settings: Settings, *, inner: bool) -> Nearest:
+    """Find inner values and inputs for outputs that do not vary; inner values only if they are looked for."""
+    upstream = Nearest({}, frozenset(), 1)
+    uninformative = search.uninformative()
+    if uninformative and inner:
+        upstream = _look_upstream(original, search, uninformative)
+        uninformative = sorted(upstream.incomplete)
+    if settings.feeds is None:
+        search.generate_more(uninformative)
+        uninformative = [output for output in uninformative if output in search.uninformative()]
+    if uninformative:
+        which = ", ".join(map(repr, uninformative[:5]))
+        search.notes.append(
+            f"weak proof: constant, saturated, empty or NaN for all inputs tried, so that differences may not show:"
+            f" {which}; {VARYING_INPUTS}"
+        )
+    return upstream
+
+
+def _observe_moved_inputs(
+    search: FeedSearch, noise: Noise, seed: int, exact: Set[str], configurations: int
+) -> None:
+    """Run inputs that are moved by one unit in the last place: all, or where one run takes long those that need it."""
+    count = len(search.feeds)
+    moved = [index for index in range(count) if not search.expensive or _has_discrete(search.outputs[index])]
+    expect_runs(len(moved) + count * (configurations - 1), count)
+    for index in moved:
+        begin_run(f"input {index + 1} of {count}")
+        noise.observe(index, search.run(perturbed_by_ulp(search.inputs[index], seed, exact)))
+
+
+def _has_discrete(outputs: Values) -> bool:
+    """Whether rounding may change an output throughout: an index, or a number of detections."""
+    arrays = (array for name, value in outputs.items() for _, array in flatten(name, value))
+    return any(array is None or not is_float(array) for array in arrays)
+
+
+def _open(original: Runnable) -> tuple[Evaluator, tuple[str, ...]]:
+    """Load the original, in ONNX Runtime if that loads it, and return in which configurations it is run."""
+    try:
+        return open_model(original, LEVELS[0]), LEVELS
+    except EvaluationError as error:
+        if miscomputed_in_reference(original.model):
+            raise
+        try:
+            return open_model(original, REFERENCE), (REFERENCE,)
+        except EvaluationError as second:
+            raise error from second
+
+
+def _look_upstream(original: Runnable, search: FeedSearch, outputs: list[str]) -> Nearest:
+    """Record the nearest varying values upstream of outputs that do not vary, if they are not in the run already made."""
+    found = None
+    if len(search.feeds) == 1:
+        found = nearest_among(original.model, outputs, {**search.outputs[0], **search.recorded})
+    if found is not None:
+        search.keep_recorded([name for names in found.names.values() for name in names])
+    else:
+        mark("original: running, values upstream of outputs that do not vary")
+        inner = expose_inner_values(original, outputs, search.inputs)
+        found = inner.found
+        if found.names:
+            search.replace_model(
+                inner.evaluator, inner.runs, [name for names in found.names.values() for name in names]
+            )
+    for output, names in found.names.items():
+        which = ", ".join(map(repr, names[:5]))
+        search.notes.append(
+            f"output {output!r} is the same for all inputs tried, so inner values that it is computed from are"
+            f" compared as well: {which}"
+        )
+    return found
+
+
+def _run_again(
+    original: Runnable, configuration: str, search: FeedSearch, noise: Noise, *, once_more: bool
+) -> list[Values]:
+    """Run the feeds in another configuration, observe the noise, and leave out what differs by more than rounding.
+
+    One more input than without optimisation is run if `once_more`, less was run before, and it costs little beside that.
+    """
+    model = open_model(original, configuration)
+    start = time.perf_counter()
+    again = list(run_each(model, search.inputs))
+    once_more = (
+        once_more and search.expensive and _affordable(search, (time.perf_counter() - start) / len(again))
+    )
+    beyond = _outputs_beyond(noise, again, Tolerance.ceiling)
+    for output in sorted(beyond):
+        search.notes.append(
+            f"ONNX Runtime's optimisation changes {output!r} of the original itself; it is compared without optimisation"
+            " only"
+        )
+    for output in sorted(_outputs_beyond(noise, again, _MUCH) - beyond):
+        search.notes.append(
+            f"ONNX Runtime's optimisation changes {output!r} of the original itself by more than a thousandth of its"
+            " largest magnitude, as where it computes with quantised numbers; with optimisation, so much is allowed"
+        )
+    kept = [{name: value for name, value in run.items() if name not in beyond} for run in again]
+    for index, run in enumerate(kept):
+        noise.observe(index, run)
+    feed = search.further() if once_more else None
+    if feed is not None:
+        with suppress(EvaluationError):  # these inputs may not fit
+            begin_run(f"input {len(kept) + 1}")
+            run = {name: value for name, value in model.run(feed.inputs).items() if name in kept[0]}
+            noise.assume(run)
+            search.feeds.append(feed)
+            kept.append(run)
+    return kept
+
+
+def _outputs_beyond(noise: Noise, again: Sequence[Values], share: float) -> set[str]:
+    """Return the outputs of which another run of any feed differs by more than a share of their scale."""
+    return {name for index, run in enumerate(again) for name in noise.outputs_beyond(share, index, run)}
+
+
+def _affordable(search: FeedSearch, seconds: float) -> bool:
+    """Whether two more runs with optimisation, of so many seconds each, add little to what is run anyway."""
+    allowed = _AFFORDABLE if seconds <= _LONG else _AFFORDABLE_LONG
+    return search.seconds <= max(EXPENSIVE, allowed * seconds)

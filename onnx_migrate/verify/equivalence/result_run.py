@@ -1,0 +1,214 @@
+"""Runs the other models of a segment on the original's feeds: the result, the one before simplification, another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from onnx_migrate.isolate import mark
+from onnx_migrate.verdicts import Distance
+from onnx_migrate.verify.compare.arrays import flatten, largest_difference, scale_of
+from onnx_migrate.verify.compare.comparison import bit_difference
+from onnx_migrate.verify.equivalence.feed_search import Values
+from onnx_migrate.verify.equivalence.findings import Findings
+from onnx_migrate.verify.equivalence.original_run import OriginalRun
+from onnx_migrate.verify.equivalence.upstream_values import InnerValues, expose_inner_values
+from onnx_migrate.verify.evaluators import (
+    LEVELS,
+    UNOPTIMIZED,
+    EvaluationError,
+    Evaluator,
+    Runnable,
+    open_model,
+    with_extra_outputs,
+)
+from onnx_migrate.verify.run_count import run_each
+
+__all__ = ["DISTANCE_STAGE", "ResultRun", "bit_differences", "distance", "run_unsimplified"]
+
+DISTANCE_STAGE = "another model: running"
+"""The stage in which the distance of another model is measured; what fails in it says nothing of the result."""
+
+
+def run_unsimplified(unsimplified: Runnable, original: OriginalRun) -> list[Values]:
+    """Run the model before simplification on every feed, without optimisation. Raises EvaluationError.
+
+    The first run has the inner values that the original's recorded.
+    """
+    mark("result before its inexact changes: running")
+    names = original.inner_names(unsimplified.model)
+    return list(_run_recorded(unsimplified, names, original.recorded, original.inputs(original.first))[1])
+
+
+def bit_differences(
+    original: OriginalRun, runs: Sequence[Values], left_out: Collection[str] = ()
+) -> dict[int, str]:
+    """Compare bit for bit, without optimisation, every value of the runs that the original has by that name.
+
+    Returns the first difference by the position of the feed, of those feeds on which there is one.
+    """
+    found = {}
+    for index, (expected, values) in enumerate(zip(original.runs[original.first], runs, strict=False)):
+        compared = (name for name in expected if name in values and name not in left_out)
+        differences = (bit_difference(name, expected[name], values[name]) for name in compared)
+        if difference := next(filter(None, differences), ""):
+            found[index] = difference
+    return found
+
+
+def _run_recorded(
+    model: Runnable, names: Sequence[str], recorded: Collection[str], feeds: Sequence[Mapping[str, Any]]
+) -> tuple[Evaluator, Iterator[Values]]:
+    """Load a model without optimisation and run it, with inner values `names` in every run and `recorded` in the first.
+
+    `recorded` is left out where the model fails with it. Raises EvaluationError, also while it is iterated.
+    """
+    first: list[Values] = []
+    try:
+        evaluator = open_model(with_extra_outputs(model, [*names, *recorded]), UNOPTIMIZED)
+        first = list(run_each(evaluator, feeds, range(len(feeds[:1]))))
+    except (EvaluationError, MemoryError):
+        if not recorded:
+            raise
+        recorded = ()
+        evaluator = open_model(with_extra_outputs(model, names), UNOPTIMIZED)
+
+    def runs() -> Iterator[Values]:
+        yield from first
+        for values in run_each(evaluator, feeds, range(len(first), len(feeds))):
+            yield {name: value for name, value in values.items() if name not in recorded}
+
+    return evaluator, runs()
+
+
+class ResultRun:
+    """A result that is compared with the original; `evaluator` is the runtime that ran it last, "" before.
+
+    Inner values are paired after the first run, and compared in all. Those `recorded` are in the runs for `compare_bits`.
+    """
+
+    def __init__(self, result: Runnable, findings: Findings, recorded: Collection[str] = ()) -> None:
+        self.evaluator = ""
+        self._result = result
+        self._findings = findings
+        self._recorded = recorded
+        self._original = findings.original
+        self._pairs: list[tuple[str, str]] | None = None
+        self._same_names = findings.original.inner_names(result.model)
+
+    def run(
+        self, compare_bits: Callable[[Sequence[Values]], None] | None = None, *, load_first: bool = False
+    ) -> None:
+        """Run every feed in every configuration and compare; `compare_bits` gets the runs of the first one before.
+
+        With `load_first` the result is only loaded in the first one. Values of the original in further ones are forgotten
+        as soon as they are compared: they may take much memory. Raises EvaluationError.
+        """
+        for configuration in self._original.runs:
+            mark(f"result: running, {configuration}")
+            first = configuration == self._original.first
+            if first and load_first:
+                open_model(self._result, configuration)
+                continue
+            runs: Iterable[Values] = self._runs(configuration, first=first)
+            if first and compare_bits is not None:
+                runs = list(runs)
+                paired = {name: runs[0][name] for _, name in self._pairs or () if name in runs[0]}
+                compare_bits(runs)
+                runs[0].update(paired)  # what was recorded is forgotten
+            index = 0  # without enumerate, which would keep the values of one run until after the next
+            for values in runs:
+                self._findings.compare(configuration, index, values, self._pairs or ())
+                if first:
+                    self._findings.compare_expected(index, values)
+                else:
+                    self._original.runs[configuration][index].clear()
+                index += 1  # noqa: SIM113
+                del values
+
+    def _runs(self, configuration: str, *, first: bool) -> Iterator[Values]:
+        inputs = self._original.inputs(configuration)
+        if self._original.nearest and self._pairs is None and configuration in LEVELS:
+            inner = self._with_inner_values(configuration, inputs, self._recorded if first else ())
+            self.evaluator = inner.evaluator.name
+            self._pairs = self._paired(inner.found.names)
+            yield from inner.runs
+            return
+        if configuration == LEVELS[0]:
+            evaluator, runs = _run_recorded(self._result, (), self._recorded, inputs)
+            self.evaluator = evaluator.name
+            yield from runs
+            return
+        exposed = [name for _, name in self._pairs or ()]
+        model = open_model(
+            with_extra_outputs(self._result, exposed) if exposed else self._result, configuration
+        )
+        self.evaluator = model.name
+        yield from run_each(model, inputs)
+
+    def _with_inner_values(
+        self, configuration: str, inputs: Sequence[Mapping[str, Any]], recorded: Collection[str]
+    ) -> InnerValues:
+        """Run with inner values upstream of outputs that do not vary, and the recorded ones if the result runs with those."""
+        expose = partial(
+            expose_inner_values,
+            self._result,
+            list(self._original.nearest),
+            inputs,
+            configuration=configuration,
+            depth=self._original.depth,
+        )
+        if recorded:
+            with suppress(EvaluationError, MemoryError):
+                return expose([*self._same_names, *recorded])
+        return expose(self._same_names)
+
+    def _paired(self, found: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+        """Pair the original's inner values upstream of an output with the result's, if they are equally many."""
+        unpaired = []
+        pairs: list[tuple[str, str]] = []
+        for output, names in self._original.nearest.items():
+            theirs = found.get(output, ())
+            if len(names) == len(theirs):
+                pairs.extend(zip(names, theirs, strict=True))
+            else:
+                unpaired.append(output)
+        if unpaired:
+            self._findings.add_unpaired(unpaired)
+        return list(dict.fromkeys(pairs))
+
+
+def distance(original: OriginalRun, other: Runnable) -> Distance | None:
+    """Run `other` on the feeds of a run of the original, as that ran first, and return the largest difference.
+
+    Only outputs are compared, and only their finite elements. None where `other` does not load or run.
+    """
+    mark(DISTANCE_STAGE)
+    found: list[Distance] = []
+    try:
+        model = open_model(other, original.first)
+        for inputs, expected in zip(
+            original.inputs(original.first), original.runs[original.first], strict=True
+        ):
+            given = model.run(inputs)
+            for name in given.keys() & expected.keys() - original.inner:
+                mine, theirs = flatten(name, expected[name]), flatten(name, given[name])
+                if [part for part, _ in mine] != [part for part, _ in theirs]:
+                    found.append(Distance(name, float("inf"), 0.0, reshaped=True))
+                    continue
+                for (part, one), (_, another) in zip(mine, theirs, strict=True):
+                    if one is None or another is None:
+                        continue
+                    if one.shape != another.shape:
+                        found.append(Distance(part, float("inf"), 0.0, reshaped=True))
+                    else:
+                        found.append(Distance(part, largest_difference(one, another), scale_of(another)))
+    except EvaluationError:
+        return None
+    return max(found, key=_relative, default=None)
+
+
+def _relative(found: Distance) -> tuple[float, str]:
+    return found.largest / (found.scale or 1.0), found.output

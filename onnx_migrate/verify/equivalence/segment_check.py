@@ -1,0 +1,206 @@
+"""Compares a segment with what its original computed: outputs, bits where they are claimed, inner values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from onnx_migrate.model.model import Segment
+from onnx_migrate.verdicts import Verdict
+from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps, is_quantized
+from onnx_migrate.verify.equivalence.common_values import keeps_all_names
+from onnx_migrate.verify.equivalence.fallback_evaluator import verify_in_reference
+from onnx_migrate.verify.equivalence.feed_search import Values
+from onnx_migrate.verify.equivalence.findings import Findings
+from onnx_migrate.verify.equivalence.inner_values import masked_difference, recorded_difference
+from onnx_migrate.verify.equivalence.original_run import OriginalRun
+from onnx_migrate.verify.equivalence.result_run import ResultRun, bit_differences, distance, run_unsimplified
+from onnx_migrate.verify.equivalence.value_by_value import explained, first_difference
+from onnx_migrate.verify.evaluators import REFERENCE, EvaluationError, Runnable
+from onnx_migrate.verify.load_check import load_failure
+from onnx_migrate.verify.model_traits import miscomputed_in_reference, random_outputs
+from onnx_migrate.verify.run_count import expect_runs
+
+__all__ = ["SegmentCheck"]
+
+_PATIENCE = 3.0
+"""Seconds that the comparison of inner values may take; or as long as the original took, if that was more."""
+
+_NOT_CHECKED = "bit-identity is required, but was not checked: "
+
+
+class SegmentCheck:
+    """The comparison of one segment with a run of its original, which took so many `seconds`; for one verdict."""
+
+    def __init__(
+        self, segment: Segment[Runnable], run: OriginalRun, tolerance: Tolerance, seconds: float
+    ) -> None:
+        original = segment.original.model
+        self._segment, self._run = segment, run
+        self._tolerance = replace(tolerance, eps=coarsest_eps(original), quantum=is_quantized(original))
+        self._seconds = max(_PATIENCE, seconds)
+        self._random = random_outputs(original)
+        self.findings = Findings(run, self._tolerance, self._random)
+        self._only_reference = run.first == REFERENCE
+        self._exact = segment.exact and not self._only_reference
+        self._strict = False
+        self._compared: set[str] = set()
+        """The inner values that were recorded with the outputs and compared bit for bit."""
+        self._differs_inside = False
+        """Whether one of them differs, and no output."""
+
+    def verdict(self, *, strict: bool, by_value: bool) -> tuple[Verdict, bool]:
+        """Return the verdict, and whether less was run than could be, because one run takes long."""
+        self._strict = strict
+        findings, result = self.findings, self._segment.result
+        wrong = miscomputed_in_reference(result.model) if self._only_reference else ""
+        if wrong:
+            reason = (
+                f"the original runs in onnx.reference only, which computes the {wrong} of the result wrongly"
+            )
+            return findings.unverified(reason), False
+        if self._segment.exact and self._only_reference:
+            findings.notes.append(f"{_NOT_CHECKED}ONNX Runtime does not run the original")
+        failure = self._compare_unsimplified()
+        running = ResultRun(result, findings, self._run.recorded if self._claimed == result else ())
+        try:
+            self._run_result(running)
+        except EvaluationError as error:
+            return self._result_fails(error, running.evaluator), False
+        if failure is not None and self._exact and not failure.limit:
+            return findings.reject_unsimplified(failure), False
+        if failure is not None:
+            findings.notes.append(
+                f"{_NOT_CHECKED}{failure}"
+                if self._exact
+                else f"the result before simplification does not {failure.failed_to}: {failure}"
+            )
+        elif self._exact:
+            self._compare_inner_bits()
+        elif by_value:
+            self._compare_by_value()
+        verdict = findings.verdict(running.evaluator + _levels(self._run))
+        if self._segment.other is not None:
+            verdict = replace(verdict, distance=distance(self._run, self._segment.other))
+        return verdict, self._run.expensive
+
+    @property
+    def _claimed(self) -> Runnable | None:
+        """The model that is compared bit for bit: for a claim, or to learn what of a difference is the runtime's rounding."""
+        unsimplified, same = self._segment.unsimplified, self._segment.unsimplified == self._segment.result
+        affordable = self._exact or same or not self._run.expensive
+        return unsimplified if affordable and not self._only_reference else None
+
+    def _compare_unsimplified(self) -> EvaluationError | None:
+        """Compare the model before simplification, if that is not the result; return why it does not load or run."""
+        claimed = self._claimed
+        if claimed is None or claimed == self._segment.result:
+            return None
+        try:
+            self._compare_bits(run_unsimplified(claimed, self._run))
+        except EvaluationError as error:
+            return error
+        return None
+
+    def _run_result(self, running: ResultRun) -> None:
+        """Run the result and compare its outputs; where it is the model that must have the same bits, those too."""
+        run, result = self._run, self._segment.result
+        other = self._exact and self._segment.unsimplified != result
+        proved = run.expensive and other and self.findings.exact is True
+        load_first = proved and run.all_at_both_levels
+        expect_runs(sum(map(len, run.runs.values())) - (len(run.runs[run.first]) if load_first else 0))
+        running.run(self._compare_bits if self._claimed == result else None, load_first=load_first)
+
+    def _result_fails(self, error: EvaluationError, evaluator: str) -> Verdict:
+        """Return the verdict on a result that does not load or run."""
+        findings, original, result = self.findings, self._segment.original, self._segment.result
+        if self._only_reference:
+            reason = f"the original runs in onnx.reference only, and the result does not {error.failed_to} there: {error}"
+            return findings.unverified(reason, evaluator)
+        load = load_failure(original, result) if error.loading else None
+        if not error.limit:
+            return replace(findings.reject(error, evaluator), load=load)
+        if self._exact:
+            findings.notes.append(f"{_NOT_CHECKED}ONNX Runtime does not run the result")
+        return replace(verify_in_reference(original, result, findings, error), load=load)
+
+    def _compare_bits(self, runs: Sequence[Values]) -> None:
+        """Compare runs without optimisation bit for bit, and the inner values that were recorded with them.
+
+        A difference counts against the model only if identity is claimed. What was recorded is forgotten, in both runs, as it
+        may take much memory.
+        """
+        run, claimed = self._run, self._claimed
+        assert claimed is not None
+        outputs = bit_differences(run, runs, self._random)
+        inner, self._compared = recorded_difference(self._segment.original, claimed, run.recorded, runs[0])
+        for name in run.recorded.keys() - run.inner:
+            runs[0].pop(name, None)
+        run.recorded.clear()
+        self._differs_inside = bool(inner) and not outputs
+        difference = next(iter(outputs.values()), inner)
+        if self._exact:
+            self.findings.add_bits(difference)
+        if outputs or (self._exact and inner):
+            self._explain(claimed, difference, {index: runs[index] for index in outputs or [0]})
+
+    def _explain(self, claimed: Runnable, difference: str, runs: dict[int, Values]) -> None:
+        """Find out whether a difference in bits on these feeds is the runtime's own rounding, unless that does not matter."""
+        if self._strict:
+            return
+        feeds = [self._run.feeds[index].inputs for index in runs]
+        explanation = explained(self._segment.original, claimed, feeds)
+        if explanation.cause and self._exact:
+            self.findings.add_cause(explanation.cause)
+        elif explanation.note:
+            self.findings.explain_bits(difference, explanation.note)
+        if explanation.proved:
+            for index, values in runs.items():
+                self._run.noise.observe_proved(index, values)
+
+    def _compare_inner_bits(self) -> None:
+        """Compare the inner values that were not recorded, where all that was compared is bit for bit the same."""
+        claimed, run = self._segment.unsimplified, self._run
+        assert claimed is not None
+        if not self.findings.exact:
+            return
+        difference = self._masked_difference(claimed)
+        self.findings.add_bits(difference)
+        if difference:
+            self._explain(claimed, difference, {0: run.runs[run.first][0]})
+
+    def _compare_by_value(self) -> None:
+        """Compare value by value a result whose outputs agree but for rounding, where it keeps the names of all values.
+
+        A fault that is smaller than what rounding adds up to in the outputs shows at its own node. Where outputs are bit for
+        bit the same, so must inner values be that later nodes may mask.
+        """
+        original, result, findings = self._segment.original, self._segment.result, self.findings
+        given = self._tolerance.rtol is not None or self._tolerance.atol is not None
+        if findings.own_rounding or self._only_reference or given:
+            return
+        if not keeps_all_names(original.model, result.model):
+            return
+        differing = sorted(findings.differing)
+        if not differing and not self._masked_difference(result) and not self._differs_inside:
+            return
+        feeds = [self._run.feeds[index].inputs for index in differing or [0]]
+        try:
+            findings.add_value_difference(first_difference(original, result, feeds, claimed=False)[1])
+        except (EvaluationError, MemoryError) as error:
+            findings.notes.append(
+                f"the models were not compared value by value, because then one fails: {error}"
+            )
+
+    def _masked_difference(self, result: Runnable) -> str:
+        difference, notes = masked_difference(
+            self._segment.original, result, self._run, self._compared, self._seconds
+        )
+        self.findings.notes.extend(notes)
+        return difference
+
+
+def _levels(run: OriginalRun) -> str:
+    """Return what to add to the name of ONNX Runtime: the device and the optimisation levels that were run."""
+    levels = [configuration.partition(":")[2] for configuration in run.runs]
+    return f" CPU, optimisation {' and '.join(levels)}" if all(levels) else ""

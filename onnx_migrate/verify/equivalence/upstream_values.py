@@ -1,0 +1,178 @@
+"""The values upstream of an output that does not vary: for a Softmax that is uniform on every input, the logits.
+
+The graph is traversed upstream from the output to the nearest values that do vary with the inputs. Each model is
+traversed on its own, by its graph and not by names: a simplifier may reuse an old name for another value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import onnx
+
+from onnx_migrate.model.graphs import fed_inputs, names_read, producers
+from onnx_migrate.verify.compare.informative import is_informative
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, Evaluator, Runnable, open_model, with_extra_outputs
+from onnx_migrate.verify.run_count import run_each
+
+__all__ = ["InnerValues", "Nearest", "expose_inner_values", "nearest_among", "values_upstream"]
+
+_DEPTHS = (4, 16, 64)
+"""How many nodes upstream of an output are exposed, in turn, until varying values are found on every path."""
+
+_SHAPE_OPERATORS = frozenset({"Shape", "Size"})
+"""Operators whose outputs depend on shapes only, which are compared by themselves."""
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """What was found upstream of outputs.
+
+    `names` holds by output the nearest varying values upstream that are not graph outputs, in the order of the
+    traversal; an output without any is left out. `incomplete` are outputs with a path upstream on which no value varies
+    before an input, or that is longer than the largest depth. `depth` is how many nodes upstream the farthest of the
+    values is.
+    """
+
+    names: Mapping[str, tuple[str, ...]]
+    incomplete: frozenset[str]
+    depth: int
+
+
+@dataclass(frozen=True)
+class InnerValues:
+    """A model with inner values as outputs, what it computed on each feed, and what was found upstream."""
+
+    evaluator: Evaluator
+    runs: list[dict[str, Any]]
+    found: Nearest
+
+
+def values_upstream(model: onnx.ModelProto) -> list[str]:
+    """Return the values a few nodes upstream of the outputs, which are recorded in case that these do not vary.
+
+    The nearest come first.
+    """
+    upstream = _Upstream(model)
+    layers = [upstream.layers(output.name, _DEPTHS[0]) for output in model.graph.output]
+    nearest_first = (name for row in zip_longest(*layers, fillvalue=[]) for layer in row for name in layer)
+    return list(dict.fromkeys(nearest_first))
+
+
+def nearest_among(
+    model: onnx.ModelProto, outputs: Sequence[str], values: Mapping[str, Any]
+) -> Nearest | None:
+    """Find the nearest varying values upstream of `outputs` among those that a run recorded; None if one is missing."""
+    return _found(_Upstream(model), model, outputs, [values])
+
+
+def expose_inner_values(
+    runnable: Runnable,
+    outputs: Sequence[str],
+    feeds: Sequence[Mapping[str, Any]],
+    also: Sequence[str] = (),
+    *,
+    configuration: str = UNOPTIMIZED,
+    depth: int = _DEPTHS[0],
+) -> InnerValues:
+    """Run the model with the values upstream of `outputs` and those named in `also` as further outputs.
+
+    `depth` is how far upstream the search begins; it goes farther if it must. Raises EvaluationError.
+    """
+    model = runnable.model
+    upstream = _Upstream(model)
+    for reach in (depth, *(further for further in _DEPTHS if further > depth)):
+        names = [name for output in outputs for layer in upstream.layers(output, reach) for name in layer]
+        evaluator = open_model(with_extra_outputs(runnable, [*names, *also]), configuration)
+        runs = list(run_each(evaluator, feeds))
+        found = _found(upstream, model, outputs, runs, last=reach >= _DEPTHS[-1])
+        if found is not None:
+            break
+    assert found is not None
+    return InnerValues(evaluator, runs, found)
+
+
+def _found(
+    upstream: _Upstream,
+    model: onnx.ModelProto,
+    outputs: Sequence[str],
+    runs: Sequence[Mapping[str, Any]],
+    *,
+    last: bool = False,
+) -> Nearest | None:
+    """Return what is found among the values that runs recorded; None where others are needed, unless it is the `last`."""
+    varies = {name: is_informative([run[name] for run in runs]) for name in (runs[0] if runs else ())}
+    found = {output: upstream.nearest(output, varies) for output in outputs}
+    if not last and any(None in names for names in found.values()):
+        return None
+    present = {output.name for output in model.graph.output}
+    nearest = {output: tuple(n for n in names if n and n not in present) for output, names in found.items()}
+    nearest = {output: names for output, names in nearest.items() if names}
+    incomplete = frozenset(output for output, names in found.items() if None in names or "" in names)
+    depth = max((upstream.depth(output, names) for output, names in nearest.items()), default=1)
+    return Nearest(nearest, incomplete, depth)
+
+
+class _Upstream:
+    """Traversal from values of the main graph to those they are computed from."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self._producers = producers(model.graph)
+        self._inputs = {value.name for value in fed_inputs(model.graph)}
+        self._dependent = set(self._inputs)
+        for node in model.graph.node:
+            if node.op_type not in _SHAPE_OPERATORS and not self._dependent.isdisjoint(names_read(node)):
+                self._dependent.update(name for name in node.output if name)
+
+    def layers(self, output: str, depth: int) -> Iterator[list[str]]:
+        """Yield the values 1, 2, … up to `depth` nodes upstream of an output that depend on the elements of an input."""
+        seen, layer = {output}, [output]
+        for _ in range(depth):
+            read = dict.fromkeys(name for below in layer for name in self._read(below))
+            layer = [name for name in read if name not in seen and name not in self._inputs]
+            seen.update(layer)
+            yield layer
+
+    def depth(self, output: str, names: Sequence[str]) -> int:
+        """Return how many nodes upstream of an output the farthest of these values is."""
+        missing = set(names)
+        for count, layer in enumerate(self.layers(output, _DEPTHS[-1]), 1):
+            missing.difference_update(layer)
+            if not missing:
+                return count
+        return _DEPTHS[-1]
+
+    def nearest(self, output: str, varies: Mapping[str, bool]) -> dict[str | None, None]:
+        """Return the first varying value on every path upstream, as keys in the order of the traversal.
+
+        `varies` says so of each exposed value. A path that reaches an input before it reaches a varying value is "", one
+        that reaches a value which was not exposed None.
+        """
+        found: dict[str | None, None] = {}
+        seen: set[str] = set()
+        stack = [output] if output in self._dependent else []
+        while stack:
+            name = stack.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if name in self._inputs:
+                found[""] = None
+            elif name not in varies:
+                found[None] = None
+            elif varies[name]:
+                found[name] = None
+            else:
+                stack.extend(reversed(self._read(name)))
+        return found
+
+    def _read(self, name: str) -> list[str]:
+        """Return the values that a value is computed from and that depend on the elements of an input."""
+        node = self._producers.get(name)
+        if node is None or node.op_type in _SHAPE_OPERATORS:
+            return []
+        ordered = dict.fromkeys([*node.input, *sorted(names_read(node))])
+        return [read for read in ordered if read in self._dependent]

@@ -1,0 +1,90 @@
+"""How the models of one migration or comparison are run and compared, and how a child process that runs them ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from onnx_migrate import isolate
+from onnx_migrate.errors import UsageError
+from onnx_migrate.isolate import Ending, Limits, Listener, Worker
+from onnx_migrate.isolate.endings import what_helps
+from onnx_migrate.verify.compare.tolerance import Tolerance
+from onnx_migrate.verify.inputs.user_inputs import Feeds, InputData
+
+__all__ = ["Libraries", "Settings", "interruption", "is_crash_of_result", "libraries_of"]
+
+Libraries = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""The path of a shared library, or several."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What holds for all models: the inputs, what may differ, and what the runs may take.
+
+    Without `input_data` the inputs are random, and the same for the same `seed`. `listen` gets how far a verification has
+    come. `worker` is a child process that is ready for it, if there is one. `libraries` have kernels of custom operators,
+    for ONNX Runtime.
+    """
+
+    input_data: InputData | Feeds | None = None
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    seed: int = 0
+    limits: Limits = field(default_factory=Limits)
+    isolated: bool = True
+    listen: Listener | None = None
+    worker: Worker | None = None
+    libraries: tuple[str, ...] = ()
+
+    @cached_property
+    def feeds(self) -> Feeds | None:
+        """The user's inputs, None for random ones. Raises UsageError where they cannot be read."""
+        given = self.input_data
+        return given if given is None or isinstance(given, Feeds) else Feeds.of(given)
+
+    @property
+    def for_child(self) -> Settings:
+        """The settings with the inputs read, and without what stays in this process."""
+        return replace(self, input_data=self.feeds, listen=None, worker=None)
+
+    def call(self, function: str, *args: object) -> Ending:
+        """Call a function ("package.module:name") in a child process, the one that is ready if there is one."""
+        return isolate.run(
+            function,
+            *args,
+            limits=self.limits,
+            isolated=self.isolated,
+            listen=self.listen,
+            worker=self.worker,
+        )
+
+
+def libraries_of(given: Libraries) -> tuple[str, ...]:
+    """Return the absolute paths of libraries, none of which is loaded here. Raises UsageError for one that is no file."""
+    paths = [given] if isinstance(given, (str, os.PathLike)) else list(given)
+    found = tuple(os.path.abspath(path) for path in paths)
+    for path in found:
+        if not os.path.isfile(path):
+            raise UsageError(
+                f"{path}: there is no such library of custom operators",
+                code="ort-library",
+                hint="give the path of a shared library that exports RegisterCustomOps; that of onnxruntime-extensions is"
+                " onnxruntime_extensions.get_library_path()",
+            )
+    return found
+
+
+def interruption(ending: Ending) -> str:
+    """Describe an ending other than Returned, as in "not done after 600 s, in the step 'original: running'; …"."""
+    text = f"{ending}, in the step {getattr(ending, 'stage', '') or 'start'!r}"
+    fault = "that is a fault of onnx-migrate: please report it" if isinstance(ending, isolate.Raised) else ""
+    return "; ".join(filter(None, (text, what_helps(ending), fault)))
+
+
+def is_crash_of_result(ending: Ending) -> bool:
+    """Return whether the result, and nobody from outside, ended the process that loaded or ran it."""
+    return (
+        isinstance(ending, isolate.Crashed) and not ending.from_outside and ending.stage.startswith("result")
+    )

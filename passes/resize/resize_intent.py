@@ -1,0 +1,213 @@
+"""Restores, on request, what the exporter of each Resize intended where the file computes something else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+import onnx
+
+from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.analysis.shapes import drop_value_info
+from onnx_migrate.analysis.value_facts import Producers
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.model.dims.requests import DynamicAxes
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
+from onnx_migrate.spec.resize import scale_of_size
+from onnx_migrate.spec.schema import is_onnx
+
+from .forms import leave_out, sizes_at_run_time, write_sizes
+from .inputs import is_from_converter
+from .pairs import ResizeOrigin, join_pair
+from .spec import Axis, ResizeSpec
+from .traversal import ResizeNode, ResizeTraversal, resizes
+
+__all__ = ["ResizeIntent", "intended", "is_asymmetric", "is_converted"]
+
+_ROUNDS = 32
+"""The largest number of traversals. Each restores the Resizes whose shapes follow from those restored before."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class ResizeIntent(Pass):
+    """Let what PyTorch exported up to opset 10 compute what its module did, and repair converted Resizes.
+
+    PyTorch's interpolate is half_pixel in linear modes, rounds down in nearest, and computes scales from whole
+    lengths; its exporter could express none of these up to opset 10. onnx's version converter lost the coordinates of
+    older Resizes. Both are assumptions: the model's numbers change, and each node is reported.
+
+    For a runtime that computes half_pixel for such a file itself (`like`), only the coordinates are restored, so that it
+    computes for the result what it computed for the original.
+    """
+
+    name: ClassVar[str] = "resize_intent"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
+    operators: ClassVar[frozenset[str]] = frozenset({"Resize", "Upsample"})
+    producer: ClassVar[str] = "pytorch"
+    changes_numbers: ClassVar[bool] = True
+    dynamic: DynamicAxes | None = field(default=None)
+    """The axes that a later pass makes dynamic."""
+    like: str = ""
+    """The runtime whose reading of the original is restored; "" restores all that is known of the exporter."""
+
+    def why_other_numbers(self) -> str:
+        """Return for whom the numbers change."""
+        if not self.like:
+            return super().why_other_numbers()
+        return f"to what {self.like} computes for the original, whatever the file says (--without {self.name} leaves it)"
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Rewrite the Resizes of `model`, which migrate_opset has brought to its target; it is edited and returned."""
+        if not resizes(model):
+            return model
+        traversal = ResizeTraversal(self.name, model, log, self.dynamic)
+        from_pytorch = model.proto.producer_name == "pytorch"
+
+        def restore(node: ResizeNode) -> None:
+            small, origin = node.shrinking, node.origin
+            if node.rw.node.op_type == "Gather" and small is None:
+                return
+            if self.like:
+                if from_pytorch and origin is not None and origin.is_before_11:
+                    restore_coordinates(node)
+            elif from_pytorch and origin is not None and origin.is_before_11:
+                if restore_pytorch(node, origin):
+                    drop_value_info(model.proto.graph)
+            elif small is None and is_converted(node):
+                restore_before_converter(node, from_pytorch=from_pytorch)
+
+        for _ in range(_ROUNDS):
+            if not traversal.visit_all(restore):
+                break
+        traversal.end()
+        return model
+
+
+def is_converted(node: ResizeNode) -> bool:
+    """Return whether onnx's version converter made a Resize of an older one and lost its coordinates."""
+    return is_from_converter(node.rw) or (node.origin is not None and node.origin.written_by_converter)
+
+
+def _sizes_behind(scope: Scope, producers: Producers, scales: str, source: str) -> tuple[int, str] | None:
+    """Return the sizes that PyTorch's exporter computed `scales` from, if it did.
+
+    The scales are Concat([1, 1], Div(Cast(sizes), Cast(Slice(Shape(x), 2:)))), where the first Cast may be missing.
+    Returns the number of ones in front, and the name of the sizes, which are float or integer.
+    """
+    concat = producers.find(scope, scales)
+    if concat is None or concat.op_type != "Concat" or len(concat.input) != 2:
+        return None
+    ones = scope.constant(concat.input[0])
+    division = producers.find(scope, concat.input[1])
+    if ones is None or bool((ones != 1).any()) or division is None or division.op_type != "Div":
+        return None
+    cast = producers.find(scope, division.input[1])
+    cut = producers.find(scope, cast.input[0]) if cast is not None and cast.op_type == "Cast" else None
+    shape = producers.find(scope, cut.input[0]) if cut is not None and cut.op_type == "Slice" else None
+    if shape is None or shape.op_type != "Shape" or shape.input[0] != source:
+        return None
+    wanted = division.input[0]
+    cast = producers.find(scope, wanted)
+    if cast is not None and cast.op_type == "Cast" and is_onnx(cast.domain):
+        wanted = cast.input[0]
+    return ones.size, wanted
+
+
+def intended(spec: ResizeSpec) -> ResizeSpec | None:
+    """Return the node with the lengths that its constant scales were computed from, if one is not that which runs; else None.
+
+    The intended length k is the length times the scale, rounded, if float32(k / length) is that scale bit for bit. An
+    axis of scale 1 may be of any length.
+    """
+    axes = list(spec.axes)
+    for axis in axes:
+        if axis.length is None or axis.scale is None:
+            if axis.scale != 1:
+                return None
+            continue
+        near = int(np.rint(np.float64(axis.scale) * axis.length))
+        if near != axis.size and scale_of_size(axis.length, near) == axis.scale:
+            axes[axis.place] = replace(axis, size=near)
+    return replace(spec, axes=tuple(axes)) if axes != list(spec.axes) else None
+
+
+def restore_pytorch(node: ResizeNode, origin: ResizeOrigin) -> bool:
+    """Write what PyTorch's interpolate computes, which its exporter could not express up to opset 10.
+
+    Returns whether output lengths may have changed.
+    """
+    rw = node.rw
+    small = node.shrinking
+    if small is not None:
+        join_pair(rw, small, origin, "floor")
+        rw.note("PyTorch's nearest interpolation rounds down on every axis", Exactness.ASSUMED)
+    elif rw.get("mode", "nearest") == "nearest" and rw.get("nearest_mode") == "ceil":
+        rw.set("nearest_mode", "floor")
+        rw.note("PyTorch's nearest interpolation rounds down on every axis", Exactness.ASSUMED)
+    else:
+        restore_coordinates(node)
+    return _write_intended_sizes(node)
+
+
+def is_asymmetric(node: onnx.NodeProto) -> bool:
+    """Return whether a node of opset 11 or newer is a linear Resize with asymmetric coordinates."""
+    values = {attribute.name: attribute.s for attribute in node.attribute}
+    return values.get("mode") == b"linear" and values.get("coordinate_transformation_mode") == b"asymmetric"
+
+
+def restore_coordinates(node: ResizeNode) -> None:
+    """Write half_pixel for a linear Resize that PyTorch's exporter could only write as asymmetric."""
+    if is_asymmetric(node.rw.node):
+        node.rw.set("coordinate_transformation_mode", "half_pixel")
+        node.rw.note("PyTorch's linear interpolation is half_pixel without align_corners", Exactness.ASSUMED)
+
+
+def _write_intended_sizes(node: ResizeNode) -> bool:
+    """Write the sizes that the scales were computed from, if these are recognised; return whether they were."""
+    rw = node.rw
+    if not rw.input(2) or rw.input(3):
+        return False
+    wanted = _sizes_behind(rw.scope, node.producers, rw.input(2), rw.input(0))
+    if wanted is not None:
+        ones, name = wanted
+        lengths = node.known.value(name)
+        if lengths is not None:
+            front = (rw.shape(rw.input(0)) or (None,) * ones)[:ones]
+            write_sizes(rw, [Axis(*pair) for pair in enumerate([*front, *map(int, lengths)])])
+        else:
+            sizes_at_run_time(rw, ones, name)
+        rw.note("its scales were computed from sizes, which are written instead", Exactness.ASSUMED)
+        return True
+    spec = node.spec()
+    meant = None if spec is None or spec.scales is None else intended(spec)
+    if meant is None:
+        return False
+    write_sizes(rw, meant.named)
+    rw.note(
+        "its scales are quotients of lengths that run to one element less, so the lengths are written instead",
+        Exactness.ASSUMED,
+    )
+    return True
+
+
+def restore_before_converter(node: ResizeNode, *, from_pytorch: bool) -> None:
+    """Write what a node computed before onnx's version converter, if that follows from its scales."""
+    rw = node.rw
+    mode = rw.get("mode", "nearest")
+    if mode not in ("nearest", "linear") or (mode == "linear" and from_pytorch):
+        return  # PyTorch's linear is half_pixel, which the node computes again by accident
+    if mode == "nearest":
+        scales = node.value(rw.input(2)) if rw.input(2) else None
+        down = scales is not None and bool((scales < 1).any()) and not from_pytorch
+        if scales is None or (down and bool((scales > 1).any())):
+            return  # it rounded up on some axes and down on others, or the scales are not known
+        rw.set("nearest_mode", "ceil" if down else "floor")
+    rw.set("coordinate_transformation_mode", "asymmetric")
+    rw.set_input(1, leave_out(rw, "roi"))
+    rw.note("the asymmetric coordinates that onnx's version converter lost are restored", Exactness.ASSUMED)
+    if node.origin is not None:
+        rw.record_fact(replace(node.origin, written_by_converter=False))

@@ -1,0 +1,171 @@
+"""The traversal of the Resizes of a model by the rewrite driver, and what a pass is told of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnx_migrate.analysis.scope import Scope, scopes
+from onnx_migrate.analysis.value_facts import Producers, ValueFacts
+from onnx_migrate.errors import Where
+from onnx_migrate.messages import count_of
+from onnx_migrate.model.dims.requests import DynamicAxes
+from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.dead_values import remove_dead_values
+from onnx_migrate.rewrite.driver import Driver, Visitor
+from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.spec.schema import is_onnx, signature_at
+
+from ..planned_dims import requested_dims
+from .pairs import ResizeOrigin
+from .runtime_types import RunTimeTypes, contradicts
+from .spec import ResizeSpec, read_resize
+
+__all__ = ["ResizeNode", "ResizeTraversal", "Visit", "resizes"]
+
+
+@dataclass
+class ResizeNode:
+    """A Resize, or the Gather behind one (see `split` of ResizeOrigin), and what is known in its body."""
+
+    rw: Rewriter
+    known: ValueFacts
+    producers: Producers
+    origin: ResizeOrigin | None
+    """What an adapter rewrote it from; None for a node that no adapter rewrote."""
+
+    def value(self, name: str) -> np.ndarray[Any, Any] | None:
+        """Return the array of a value that is constant or follows from known shapes, else None."""
+        constant = self.rw.constant_value(name)
+        return self.known.value(name) if constant is None else constant
+
+    def spec(self) -> ResizeSpec | None:
+        """Return what is known of the node as it is now; None where its axes are not."""
+        return read_resize(self.rw, self.value)
+
+    @property
+    def shrinking(self) -> onnx.NodeProto | None:
+        """The Resize that shrinks, of those that an adapter wrote for one node, if this is the last of them."""
+        if self.origin is None or not self.origin.split:
+            return None
+        return self.producers.find(self.rw.scope, self.origin.split[-1])
+
+
+Visit = Callable[[ResizeNode], None]
+"""Rewrites one node, if it needs to be."""
+
+
+def resizes(model: Model) -> list[onnx.NodeProto]:
+    """Return the Resizes of all bodies of the model."""
+    return [node for node in all_nodes(model.proto) if node.op_type == "Resize"]
+
+
+class ResizeTraversal:
+    """Visits the Resizes of opset 11 and later for one pass, and the Gathers that adapters wrote behind one.
+
+    `dynamic` are the axes that are made dynamic by a later pass: their lengths are not known.
+    """
+
+    def __init__(self, pass_name: str, model: Model, log: ChangeLog, dynamic: DynamicAxes | None) -> None:
+        self.pass_name, self.model, self.log = pass_name, model, log
+        self._plan = requested_dims(dynamic, model, log)
+        self._dead_values: set[str] = set()
+        self._warned: set[tuple[str, str]] = set()
+
+    def origin(self, scope: str, output: str) -> ResizeOrigin | None:
+        """Return what an adapter rewrote the node with this output from; None if no adapter rewrote it."""
+        return self.log.fact(ResizeOrigin, scope, output)
+
+    def visit_all(self, visit: Visit) -> bool:
+        """Call `visit` for each node, in order, sub-graphs before their node; return whether any node changed."""
+        proto = self.model.proto
+        types = RunTimeTypes(self.model, self._plan)
+        own = scopes(proto, self.model.weights, result_ir_version=proto.ir_version, types=types)
+        driver = Driver(_ResizeVisitor(self, visit), self._dead_values)
+        changed = False
+        imports = [proto.opset_import, *(function.opset_import for function in proto.functions)]
+        for scope, imported in zip(own, imports, strict=True):
+            opset = onnx_opset(imported, ir_version=proto.ir_version)
+            if opset is not None and opset >= 11:
+                changed |= driver.body(scope, opset)
+        return changed
+
+    def end(self) -> None:
+        """Remove nodes and constants that have lost their last reader."""
+        remove_dead_values(self.model.proto, self._dead_values)
+
+    def warn(self, node: ResizeNode, message: str, *, code: str) -> None:
+        """Log a warning about a node, once for each code."""
+        where = node.rw.where
+        if (str(where), code) not in self._warned:
+            self._warned.add((str(where), code))
+            self.log.note(self.pass_name, code, f"{where}: {message}", subject=where.node, severity="warning")
+
+
+class _ResizeVisitor(Visitor):
+    """Calls a `Visit` function for the driver's nodes."""
+
+    def __init__(self, traversal: ResizeTraversal, visit: Visit) -> None:
+        self.log, self.pass_name = traversal.log, traversal.pass_name
+        self._traversal, self._visit = traversal, visit
+        self._producers = Producers()
+        self._known: list[ValueFacts] = []
+        """What is known of the values of each body that is being traversed, the innermost last."""
+
+    def enter(self, scope: Scope) -> None:
+        """Start with no known value of the body."""
+        self._known.append(ValueFacts(scope, self._producers))
+
+    def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
+        """Return `opset` for a Resize, and for the last node of those that an adapter wrote for one."""
+        return opset if self._is_visited(scope, node) else None
+
+    def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter:
+        """Call the function for a node, which may rewrite it."""
+        form = signature_at("", "Resize", version)
+        since = form.since_version if form else version
+        where = Where(scope.path, node.name or node.output[0], "Resize", since)
+        rw = Rewriter(node, scope, version, version, where)
+        rw.default_reason = "empty inputs are left out"
+        origin = self._traversal.origin(scope.path, node.output[0])
+        self._visit(ResizeNode(rw, self._known[-1], self._producers, origin))
+        return rw
+
+    def leave(self, scope: Scope) -> None:
+        """Drop the value_info that contradicts the shapes at run time."""
+        self._known.pop()
+        self._value_info(scope)
+
+    def _is_visited(self, scope: Scope, node: onnx.NodeProto) -> bool:
+        """Return whether a node is a Resize, or the Gather behind a pair that an adapter wrote for one.
+
+        A node with an attribute that each call of a function sets is not: its mode is not known.
+        """
+        if node.op_type not in ("Resize", "Gather") or not is_onnx(node.domain):
+            return False
+        if node.op_type == "Gather":
+            origin = self._traversal.origin(scope.path, node.output[0])
+            if origin is None or not origin.split:
+                return False
+        return not any(attribute.ref_attr_name for attribute in node.attribute)
+
+    def _value_info(self, scope: Scope) -> None:
+        """Drop the value_info that contradicts inferred shapes, if these were inferred at all."""
+        body = scope.body
+        asked = isinstance(scope.types, RunTimeTypes) and scope.types.asked
+        if not asked or not isinstance(body, onnx.GraphProto) or not body.value_info:
+            return
+        kept = [value for value in body.value_info if not contradicts(value, scope.value_type(value.name))]
+        count = len(body.value_info) - len(kept)
+        if count:
+            message = f"dropped the value_info of {count_of(count, 'value')} whose shapes at run time differ from it"
+            self.log.note(self.pass_name, "value-info", message)
+            del body.value_info[:]
+            body.value_info.extend(kept)

@@ -1,0 +1,1 @@
+"""The steps of operators, one file for each family: to newer versions, to older ones, and where a target lacks the operator."""

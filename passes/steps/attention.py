@@ -1,0 +1,191 @@
+"""Attention: windows, lengths and short masks are what versions 25 and 24 added; below 23 it is written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result, TensorProto, Value
+from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.engine.steps.registry import compatible
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+from .attention_mask import Mask
+
+compatible(
+    "Attention",
+    24,
+    reason="the optional input nonpad_kv_seqlen was added, and attn_mask may be shorter than the keys",
+)
+compatible(
+    "Attention",
+    25,
+    reason="left_window_size and right_window_size were added; their default -1 means no window",
+)
+
+
+@lowering("Attention", leaves=25, types=LostTypes.OWN)
+def attention_25_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """A node without a window stays; one with a window is written out.
+
+    What changes: `left_window_size` and `right_window_size` of -1 are dropped. With a window the node becomes the operators that
+    `attention-23-down` names, and the window is part of the mask.
+
+    Why equal: -1 means no window. The window is that of the standard's text, counted from the position in the whole cache.
+
+    Limits: with a window, those of `attention-23-down`.
+    """
+    windows = [rw.get(name, -1) for name in ("left_window_size", "right_window_size")]
+    if max(windows) >= 0:
+        _write_out(rw)
+    else:
+        rw.drop("left_window_size", "right_window_size")
+
+
+@lowering("Attention", leaves=24, types=LostTypes.OWN)
+def attention_24_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """A mask that may be shorter than the keys is padded, and a node with `nonpad_kv_seqlen` is written out.
+
+    What changes: a mask whose length is not known to be that of the keys gets a Pad with -inf, or False, whose amount is
+    computed where the lengths are not fixed. With `nonpad_kv_seqlen` the node becomes the operators that `attention-23-down`
+    names.
+
+    Why equal: so the standard's text of version 24 defines a shorter mask.
+
+    Limits: with `nonpad_kv_seqlen`, those of `attention-23-down`.
+    """
+    if rw.input(6):
+        _write_out(rw)
+        return
+    op = Op(rw)
+    query, key, _, mask, past, *_ = _inputs(op)
+    if mask is not None:
+        padded = Mask(op, query, key, 1 if _is_flat(op, query) else 2, past).padded(mask)
+        if padded is not mask:
+            node.input[3] = padded.name
+            rw.note("the mask is padded to the length of the keys")
+
+
+@lowering("Attention", leaves=23, exactness=EQUIVALENT, types=LostTypes.OWN)
+def attention_23_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """The attention is written out: MatMul, mask, Softmax, MatMul.
+
+    What changes: Q and K are multiplied by the root of the scale and by each other, capped, masked, and given to a Softmax, by
+    whose result V is multiplied. Three axes are reshaped to four before and back afterwards; heads of K and V that several
+    heads of Q share are repeated by a Gather.
+
+    Why equal: the standard's text and function body, with what they compute from shapes evaluated where it is known. Rows in
+    which everything is masked give zeros, as the text says. Measured against ONNX Runtime's kernel: 3e-7 of the largest
+    number.
+
+    Limits: element types must be known, and the rank of Q where numbers of heads are given. `qk_matmul_output` of mode 2 holds
+    -inf where a boolean or causal mask hides a key, as the text says; ONNX Runtime's kernel fills in the lowest number.
+    """
+    _write_out(rw)
+
+
+def _write_out(rw: LoweringRewriter) -> None:
+    rw.exactness = EQUIVALENT
+    op = Op(rw)
+    op.end(_written_out(op))
+
+
+def _written_out(op: Op) -> Result:
+    """Return the outputs of an Attention of any version, whose attributes the versions do not share."""
+    get = op.rw.get
+    query, key, value, _, past_key, past_value = _inputs(op)
+    dtype = query.need_dtype()
+    flat = _is_flat(op, query)
+    if flat:
+        heads, kv_heads = get("q_num_heads", 0), get("kv_num_heads", 0)
+        query, key, value = _by_head(query, heads), _by_head(key, kv_heads), _by_head(value, kv_heads)
+    if past_key is not None:
+        key = op.Concat(past_key, key, axis=2)
+    if past_value is not None:
+        value = op.Concat(past_value, value, axis=2)
+    present = (key, value)
+    mask = Mask(op, query, key)
+    bias = mask.bias(dtype)  # before the heads are repeated, as their lengths are the same
+    key, value = _repeated(op, query, key), _repeated(op, query, value).cast(dtype)
+    scale = _root_of_scale(op, query, dtype)
+    transposed = op.Transpose(key, perm=[0, 1, 3, 2])
+    scores = (query * scale) @ (transposed * scale)
+    taken = [scores]
+    cap = get("softcap", 0.0)
+    if cap:
+        limit = op.constant(np.array(cap, helper.tensor_dtype_to_np_dtype(dtype)))
+        scores = op.Tanh(scores / limit) * limit
+    taken.append(scores)
+    if bias is not None:
+        scores = scores + bias
+    taken.append(scores)
+    precision = get("softmax_precision", 0) or dtype
+    weights = op.Softmax(scores.cast(precision), axis=-1).cast(dtype)
+    hidden = mask.hidden_rows(bias, dtype)
+    if hidden is not None:
+        weights = op.Where(hidden, op.constant(np.array(0, helper.tensor_dtype_to_np_dtype(dtype))), weights)
+    taken.append(weights)
+    mode = get("qk_matmul_output_mode", 0)
+    if mode == 2 and bias is not None and op.is_read(3):
+        op.note(
+            "qk_matmul_output holds -inf for keys that are hidden, where runtimes may have the lowest number",
+            Exactness.ASSUMED,
+        )
+    result = weights @ value
+    return _joined(op, result) if flat else result, *present, taken[mode]
+
+
+def _inputs(op: Op) -> tuple[Value, Value, Value, Value | None, Value | None, Value | None]:
+    """Return Q, K and V, the mask, and the cached K and V."""
+    query, key, value = (op.input(index) for index in range(3))
+    assert query is not None
+    assert key is not None
+    assert value is not None
+    return query, key, value, op.input(3), op.input(4), op.input(5)
+
+
+def _is_flat(op: Op, query: Value) -> bool:
+    """Return whether the inputs have three axes, with the heads side by side in the last."""
+    return bool(op.rw.get("q_num_heads", 0)) and query.need_rank() == 3
+
+
+def _by_head(value: Value, heads: int) -> Value:
+    """Return [N, length, heads · size] as [N, heads, length, size]."""
+    shape = value.shape
+    size = shape[2] // heads if shape is not None and len(shape) == 3 and shape[2] is not None else -1
+    return value.op.Transpose(value.reshape(0, 0, heads, size), perm=[0, 2, 1, 3])
+
+
+def _repeated(op: Op, query: Value, value: Value) -> Value:
+    """Repeat the heads of K or V that several heads of Q share, each as often as there are such heads."""
+    heads, own = (
+        shape[1] if (shape := item.shape) is not None and len(shape) == 4 else None for item in (query, value)
+    )
+    if heads is not None and own is not None:
+        if heads == own or heads % own:
+            return value
+        return op.Gather(value, np.repeat(np.arange(own), heads // own), axis=1)
+    number, shared = op.size_of(query, 1), op.size_of(value, 1)
+    return op.Gather(value, op.iota(number) / (number / shared), axis=1)
+
+
+def _root_of_scale(op: Op, query: Value, dtype: int) -> Value:
+    """Return the root of the scale, by which both Q and K are multiplied."""
+    scale = op.rw.get("scale")
+    shape = query.shape
+    if scale is None and shape is not None and shape[-1]:
+        scale = np.float32(1) / np.sqrt(np.float32(shape[-1]))
+    if scale is not None:
+        return op.constant(np.sqrt(np.float32(scale)).astype(helper.tensor_dtype_to_np_dtype(dtype)))
+    size = op.Squeeze(op.size_of(query, 3), [0]).cast(TensorProto.FLOAT)
+    return op.Sqrt(op.Reciprocal(op.Sqrt(size))).cast(dtype)
+
+
+def _joined(op: Op, result: Value) -> Value:
+    """Return [N, heads, length, size] with the heads side by side: [N, length, heads · size]."""
+    shape = result.shape
+    sizes = shape[1::2] if shape is not None else ()
+    hidden = sizes[0] * sizes[1] if len(sizes) == 2 and None not in sizes else -1  # type: ignore[operator]
+    return op.Transpose(result, perm=[0, 2, 1, 3]).reshape(0, 0, hidden)

@@ -1,0 +1,163 @@
+"""BatchNormalization: training is an attribute since 14, several element types since 15, statistics per channel only since 9."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+
+from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
+from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.engine.steps.registry import adapter, compatible
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
+
+compatible("BatchNormalization", 15, reason="scale and bias may have another type than the data")
+
+
+@adapter("BatchNormalization", to=6)
+def batch_normalization_6(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`consumed_inputs`, a hint that memory may be reused, was removed; it does not change the result."""
+    rw.drop("consumed_inputs")
+
+
+@adapter("BatchNormalization", to=7)
+def batch_normalization_7(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`is_test` was removed: a node with the output Y alone is for inference, one with more outputs for training.
+
+    What changes: with is_test=1 the other outputs were not computed, so they are removed.
+    """
+    if rw.pop("is_test", 0):
+        for name in node.output[1:]:
+            if name and rw.is_read(name):
+                rw.refuse(f"output {name!r} is used, but with is_test=1 it is not computed", code="no-equal")
+        del node.output[1:]
+
+
+@adapter("BatchNormalization", to=9)
+def batch_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`spatial` was removed: with spatial=0, all axes after the first are flattened into channels and restored afterwards.
+
+    Why equal: the text of BatchNormalization-9 says to flatten the input so; each element has its own statistics before
+    and after.
+    """
+    if rw.pop("spatial", 1):
+        return
+    shape, own = (
+        rw.before("Shape", [node.input[index]], hint=hint) for index, hint in ((0, "shape"), (3, "own_shape"))
+    )
+    node.input[0] = rw.before("Flatten", [node.input[0]], hint="flat", axis=1)
+    line = rw.constant(np.array([-1]), "line")
+    for index in range(1, 5):
+        node.input[index] = rw.before("Reshape", [node.input[index], line], hint=f"line_{index}")
+    for index, name in enumerate(list(node.output)):
+        if name and (index == 0 or rw.is_read(name)):
+            rw.after("Reshape", [rw.detach_output(index), own if index else shape], [name])
+
+
+@adapter("BatchNormalization", to=14)
+def batch_normalization_14(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`training_mode` is set if the node has more outputs than Y, and saved_mean and saved_var are removed.
+
+    Why equal: running_mean and running_var follow the same formula, with the population variance (ONNX Runtime
+    computes both versions with one kernel).
+    """
+    for name in node.output[3:]:
+        if name and rw.is_read(name):
+            rw.refuse(
+                f"output {name!r}, a saved statistic of the batch, is used, but BatchNormalization-14 has no such output",
+                code="no-equal",
+                hint="it was for the gradient; target opset 13 or older",
+            )
+    training = any(node.output[1:])
+    del node.output[3:]
+    while len(node.output) > 1 and not node.output[-1]:
+        del node.output[-1]
+    if training:
+        rw.set("training_mode", 1)
+
+
+_DATA, _SCALE, _STATISTICS = ((0,), (0,)), ((1, 2), ()), ((3, 4), (1, 2))
+"""Inputs and outputs that share an element type in version 15."""
+
+
+@lowering("BatchNormalization", leaves=15)
+def batch_normalization_15_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Scale and bias have the data's type.
+
+    What changes: where they have another one, the narrower of the two types is cast to the wider, and a result that was
+    computed in a wider type is cast back.
+
+    Why equal: every value of the narrower type is one of the wider. The rounding of a result that is computed in a wider
+    type may differ from that of a kernel of two types.
+
+    Limits: where a type is unknown, both are assumed to be the same.
+    """
+    _one_type(rw, _DATA, _SCALE)
+
+
+@lowering("BatchNormalization", leaves=14, types=LostTypes.ROUNDED)
+def batch_normalization_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """`training_mode` goes away: a node in training mode has five outputs, and all values have one type.
+
+    What changes: in training mode the outputs saved_mean and saved_var are added, which nothing reads, as
+    BatchNormalization-9 says training with them. Statistics of another type than the data are cast as in the step from 15.
+
+    Why equal: the texts give the same formulas. ONNX Runtime computes both versions with one kernel: Y, the mean and the
+    variance are bit for bit the same in training mode too.
+
+    Limits: where a type is unknown, all are assumed to be the same.
+    """
+    if rw.pop("training_mode", 0):
+        for index, hint in enumerate(("running_mean", "running_var", "saved_mean", "saved_var"), start=1):
+            if len(node.output) <= index:
+                node.output.append("")
+            if not node.output[index]:
+                node.output[index] = rw.fresh(hint)
+    else:
+        del node.output[1:]
+    _one_type(rw, _DATA, _SCALE, _STATISTICS)
+
+
+def _one_type(rw: LoweringRewriter, *groups: tuple[Sequence[int], Sequence[int]]) -> None:
+    """Cast each group of inputs and outputs to the widest of their types."""
+    found = [rw.dtype(rw.input(inputs[0])) for inputs, _ in groups]
+    known = {dtype for dtype in found if dtype is not None}
+    if None in found:
+        rw.note("its inputs are assumed to have one element type", Exactness.ASSUMED)
+    if len(known) < 2:
+        return
+    wide = TensorProto.DOUBLE if TensorProto.DOUBLE in known else TensorProto.FLOAT
+    for (inputs, outputs), dtype in zip(groups, found, strict=True):
+        if dtype is not None and dtype != wide:
+            rw.cast_around(inputs, [index for index in outputs if rw.output(index)], wide, dtype)
+            if outputs:
+                rw.exactness = rw.exactness or Exactness.EQUIVALENT
+    rw.note("values of several element types are computed in the widest of them")
+
+
+@formula("BatchNormalization", since=1, exactness=EQUIVALENT)
+def batch_normalization(
+    op: Op, x: Value, scale: Value, bias: Value, mean: Value, variance: Value, *, epsilon: float, spatial: int | None,
+    training_mode: int | None,
+) -> Value:  # fmt: skip
+    """Each channel is centred by its mean, divided by its standard deviation, scaled and shifted.
+
+    What changes: Sub, Add, Sqrt, Div, Mul and Add, with mean, variance, scale and shift as columns.
+
+    Why equal: the text for inference. 5e-7 of the largest number seen.
+
+    Limits: rank and element type must be known; training is refused, and so is `spatial` = 0, which opset 9 dropped.
+    """
+    if training_mode or spatial == 0 or any(op.rw.node.output[1:]):
+        op.refuse(
+            "a BatchNormalization that trains, or counts each place as a channel, has no equal",
+            code="no-equal",
+        )
+    column = [-1, *[1] * (x.need_rank() - 2)]
+    if len(column) > 1:
+        scale, bias, mean, variance = (value.reshape(*column) for value in (scale, bias, mean, variance))
+    factor = scale / op.Sqrt(variance + epsilon)
+    return (x - mean) * factor + bias

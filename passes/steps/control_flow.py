@@ -1,0 +1,106 @@
+"""If and Loop, downwards and upwards: their sub-graphs are migrated node by node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
+from onnx_migrate.engine.steps.registry import compatible
+from onnx_migrate.messages import count_of
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+compatible("If", 11, reason="the branches may output different shapes")
+
+compatible(
+    "Loop", 11, reason="trip count and condition may both be omitted, and no loop-carried value is required"
+)
+
+
+@lowering("Loop", leaves=11, types=LostTypes.OWN)
+def loop_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """At least one value is carried from round to round.
+
+    What changes: a Loop that carries none gets an idle one, which its body hands on and nothing reads.
+
+    Why equal: the changelog of version 11 allows a Loop without carried values and changes nothing else.
+    """
+    if len(node.input) > 2:
+        return
+    body = rw.get("body")
+    if len(body.input) != 2:
+        rw.refuse(
+            f"its body has {count_of(len(body.input), 'input')}, and the node carries no values",
+            code="invalid-node",
+        )
+    given, handed_on = rw.fresh("idle_in"), rw.fresh("idle_out")
+    inner = next(attribute.g for attribute in node.attribute if attribute.name == "body")
+    inner.input.append(helper.make_tensor_value_info(given, TensorProto.FLOAT, [1]))
+    inner.node.append(helper.make_node("Identity", [given], [handed_on], name=rw.fresh("idle")))
+    outputs = list(inner.output)
+    del inner.output[:]
+    inner.output.extend(
+        [outputs[0], helper.make_tensor_value_info(handed_on, TensorProto.FLOAT, [1]), *outputs[1:]]
+    )
+    while len(node.input) < 2:
+        node.input.append("")
+    node.input.append(rw.constant(np.zeros(1, np.float32), "idle"))
+    node.output.insert(0, rw.fresh("idle_result"))
+
+
+@lowering("If", leaves=11, types=LostTypes.OWN)
+def if_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Both branches return values of one shape.
+
+    What changes: where a value is not known to have one shape in both branches, each branch reshapes it to the shape that
+    it has, so that the shape is known at run time alone. To that shape a zero is added that is computed from the
+    condition, so that no optimiser computes it when it loads the model.
+
+    Why equal: a Reshape to its own shape leaves a tensor as it is. Version 11 allows different shapes; runtimes gave
+    them before, but ONNX Runtime does not load an older If whose branches have different shapes that it infers.
+    """
+    branches = [attribute.g for name in _BRANCHES for attribute in node.attribute if attribute.name == name]
+    index = next(
+        (place for place, item in enumerate(rw.scope.body.node) if item is node or item == node), None
+    )
+    if len(branches) < 2 or index is None:
+        return
+    scopes = [
+        rw.scope.inner(node, index, name, 0, graph) for name, graph in zip(_BRANCHES, branches, strict=True)
+    ]
+    for place in range(len(node.output)):
+        shapes = [
+            scope.value_type(graph.output[place].name).shape
+            for scope, graph in zip(scopes, branches, strict=True)
+        ]
+        if shapes[0] == shapes[1]:
+            continue
+        for graph in branches:
+            _hide_shape(graph, place, rw)
+        rw.note(
+            "a value whose shape may differ between the branches is reshaped there to the shape that it has"
+        )
+
+
+_BRANCHES = ("then_branch", "else_branch")
+
+
+def _hide_shape(graph: onnx.GraphProto, place: int, rw: LoweringRewriter) -> None:
+    """Reshape an output of a branch to its own shape, and declare it without one."""
+    output, condition = graph.output[place], rw.input(0)
+
+    def write(operator: str, *inputs: str, **attributes: Any) -> str:
+        name = rw.fresh(operator.lower())
+        graph.node.append(
+            helper.make_node(operator, list(inputs), [name], name=f"{name}_{operator}", **attributes)
+        )
+        return name
+
+    false = write("And", condition, write("Not", condition))
+    shape = write("Add", write("Shape", output.name), write("Cast", false, to=TensorProto.INT64))
+    output.name = write("Reshape", output.name, shape)
+    if output.type.HasField("tensor_type"):
+        output.type.tensor_type.ClearField("shape")

@@ -1,0 +1,121 @@
+"""CumSum and CumProd: a Scan along the axis."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from onnx_migrate.analysis.value_types import ValueType
+from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
+
+_T = TensorProto
+
+_LARGEST_STATE = 4096
+"""Elements up to which the first state becomes a constant, if the shape is known."""
+
+_END = int(np.iinfo(np.int64).max)
+
+
+@formula("CumSum", since=11)
+def cum_sum(op: Op, x: Value, axis: Value, *, exclusive: int, reverse: int) -> Value:
+    """CumSum begins with opset 11: a Scan adds along the axis.
+
+    What changes: a Scan whose state is the sum so far, along the axis; or along the second of three axes to which the
+    input is reshaped, where the axis is computed at run time or the rank is unknown. It begins with -0, which keeps the
+    sign of a zero; with 0 where `exclusive` is set, since that is then the first result.
+
+    Why equal: the text. ONNX Runtime adds in the same order: bit for bit.
+
+    Limits: the element type must be known. A tensor that is empty at run time fails in ONNX Runtime, unless its shape says
+    so.
+    """
+    first = -0.0 if x.is_float and not exclusive else 0
+    return _scanned(op, "Add", x, axis, first, exclusive=exclusive, reverse=reverse)
+
+
+@formula("CumProd", since=26)
+def cum_prod(op: Op, x: Value, axis: Value, *, exclusive: int, reverse: int) -> Value:
+    """CumProd begins with opset 26: a Scan multiplies along the axis.
+
+    What changes: a Scan as of CumSum, whose state is the product so far, and begins with 1. bfloat16 is multiplied in
+    float32 between Casts.
+
+    Why equal: the text; 1 times the first element is that element.
+
+    Limits: the element type must be known. A tensor that is empty at run time fails in ONNX Runtime, unless its shape says
+    so.
+    """
+    return _scanned(op, "Mul", x, axis, 1, exclusive=exclusive, reverse=reverse)
+
+
+def _scanned(
+    op: Op, operator: str, x: Value, axis: Value, first: float, *, exclusive: int, reverse: int
+) -> Value:
+    dtype = kind = x.need_dtype()
+    if 0 in (x.shape or ()):
+        return x  # empty, as the result is
+    known, rank = axis.constant, x.rank
+    folded = known is None or not rank
+    if known is None or not rank:
+        source, along, rank = _three_axes(op, x, axis), 1, 3
+    else:
+        source, along = x, int(known.reshape(-1)[0]) % rank
+    if dtype == _T.BFLOAT16:
+        kind = _T.FLOAT
+        op.note("bfloat16 is multiplied in float32 between Casts", EQUIVALENT)
+    shape, source = source.shape, source.cast(kind)
+    result = op.several(
+        "Scan", 2, _state(op, source, along, first), source,
+        body=_body(op, operator, kind, rank - 1, exclusive=bool(exclusive)), num_scan_inputs=1,
+        scan_input_axes=[along], scan_input_directions=[reverse],
+        scan_output_axes=[along], scan_output_directions=[reverse],
+    )[1]  # fmt: skip
+    op.rw.scope.record_type(result.name, ValueType(kind, shape))
+    result = result.cast(dtype)
+    return op.Reshape(result, op.Shape(x)) if folded else result
+
+
+def _body(op: Op, operator: str, dtype: int, rank: int, *, exclusive: bool) -> onnx.GraphProto:
+    """Return the body of the Scan: the next state, and as the result that or the state before it."""
+    state, element, following, result = (op.rw.fresh(name) for name in ("state", "element", "next", "result"))
+    step = helper.make_node(operator, [state, element], [following], name=op.rw.fresh("step"))
+    copied = state if exclusive else following
+    copy = helper.make_node("Identity", [copied], [result], name=op.rw.fresh("copy"))
+    infos = [
+        helper.make_tensor_value_info(name, dtype, [None] * rank)
+        for name in (state, element, following, result)
+    ]
+    return helper.make_graph([step, copy], op.rw.fresh("accumulate"), infos[:2], infos[2:])
+
+
+def _three_axes(op: Op, x: Value, axis: Value) -> Value:
+    """Return a value with three axes: those before `axis` as one, `axis`, and those behind it as one."""
+    shape = op.Shape(x)
+    rank = op.size_of(shape, 0)
+    place = axis.cast(_T.INT64).reshape(1)
+    place = place + op.Less(place, [0]).cast(_T.INT64) * rank
+    places, one = op.iota(rank), op.constant([1])
+    sizes = [
+        op.ReduceProd(op.select(chosen(places, place), shape, one), [0])
+        for chosen in (op.Less, op.Equal, op.Greater)
+    ]
+    three = op.Reshape(x, op.Concat(*sizes, axis=0))
+    op.rw.scope.record_type(three.name, ValueType(x.need_dtype(), (None, None, None)))
+    return three
+
+
+def _state(op: Op, x: Value, axis: int, number: float) -> Value:
+    """Return a tensor of one number in the shape of x without the axis."""
+    shape = x.shape
+    if shape is not None:
+        rest = [size for place, size in enumerate(shape) if place != axis and size is not None]
+        if len(rest) == len(shape) - 1 and math.prod(rest) <= _LARGEST_STATE:
+            return op.constant(np.full(rest, number), x)
+    sizes = op.Shape(x)
+    behind = op.Slice(sizes, [axis + 1], [_END], [0])
+    rest_shape = op.Concat(op.Slice(sizes, [0], [axis], [0]), behind, axis=0) if axis else behind
+    filled = np.full((1,), number, x.numpy_type)
+    return op.ConstantOfShape(rest_shape, value=numpy_helper.from_array(filled))

@@ -1,0 +1,204 @@
+"""Einsum: below opset 12 a sequence of Transpose, MatMul, Mul and ReduceSum, two operands at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import mul
+
+from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
+from onnx_migrate.messages import count_of
+
+_NARROW: dict[int, int] = {
+    TensorProto.INT8: TensorProto.INT32,
+    TensorProto.INT16: TensorProto.INT32,
+    TensorProto.UINT8: TensorProto.UINT32,
+    TensorProto.UINT16: TensorProto.UINT32,
+}
+"""Integers that MatMul does not take, and those that it computes in; Cast keeps the low bits, as wrap-around does."""
+
+
+@formula("Einsum", since=12, exactness=EQUIVALENT)
+def einsum(op: Op, *inputs: Value, equation: str) -> Value:
+    """There is no Einsum: the operands are multiplied and summed two at a time.
+
+    What changes: letters of one operand alone that the output lacks are summed at once. Two operands that share summed letters
+    become a MatMul over the letters that both keep, with the others flattened where there are several; others become a Mul.
+    A letter that one term repeats selects the diagonal by a Gather.
+
+    Why equal: multiplication distributes over the sum (onnx/defs/math/defs.cc). Sums may be added up in another order. Of
+    twelve usual equations the results were those of ONNX Runtime's kernel bit for bit; integers always are. The kernel
+    makes a negative zero positive where nothing is summed.
+
+    Limits: the rank of an operand whose term has an ellipsis must be known.
+    """
+    terms, output = _parse(op, inputs, str(equation))
+    dtype = inputs[0].dtype
+    wide = _NARROW.get(dtype) if dtype is not None else None
+    operands = [
+        _diagonal(op, _Operand(value.cast(wide) if wide else value, labels))
+        for value, labels in zip(inputs, terms, strict=True)
+    ]
+    places: dict[str, list[tuple[Value, int]]] = {}
+    for operand in operands:
+        for axis, label in enumerate(operand.labels):
+            places.setdefault(label, []).append((operand.value, axis))
+    contraction = _Contraction(op, output, places)
+    result = operands[0]
+    for number, operand in enumerate(operands[1:], 2):
+        later = {label for other in operands[number:] for label in other.labels}
+        result = contraction.pair(result, operand, later | set(output))
+    result = contraction.summed(result, set(output))
+    value = contraction.ordered(result, output)
+    return value.cast(dtype) if wide and dtype is not None else value
+
+
+def _parse(op: Op, inputs: Sequence[Value], equation: str) -> tuple[list[list[str]], list[str]]:
+    """Return the labels of each input's axes, and those of the output's; "-1" is the last of an ellipsis."""
+    equation = equation.replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    texts = left.split(",")
+    if len(texts) != len(inputs):
+        op.refuse(f"equation {equation!r} does not fit {count_of(len(inputs), 'input')}", code="invalid-node")
+    terms: list[list[str]] = []
+    widest = 0
+    for value, text in zip(inputs, texts, strict=True):
+        dots = value.need_rank() - len(text.replace("...", "")) if "..." in text else 0
+        widest = max(widest, dots)
+        terms.append(_labels(text, dots))
+    if not arrow:
+        counts = Counter(left.replace(",", "").replace(".", ""))
+        once = "".join(sorted(letter for letter, count in counts.items() if count == 1))
+        right = ("..." if "..." in left else "") + once
+    return terms, _labels(right, widest)
+
+
+def _labels(text: str, dots: int) -> list[str]:
+    first, ellipsis, last = text.partition("...")
+    between = [str(place) for place in range(-dots, 0)] if ellipsis else []
+    return [*first, *between, *last]
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """A value and the labels of its axes."""
+
+    value: Value
+    labels: list[str]
+
+
+def _diagonal(op: Op, operand: _Operand) -> _Operand:
+    """Replace two axes of the same label by their diagonal, until each label stands once."""
+    value, labels = operand.value, list(operand.labels)
+    while len(set(labels)) < len(labels):
+        label = next(label for label in labels if labels.count(label) > 1)
+        one = labels.index(label)
+        two = labels.index(label, one + 1)
+        kept = [axis for axis in range(len(labels)) if axis not in (one, two)]
+        size = op.size_of(value, one).as_written()
+        perm = [*kept, one, two]
+        if perm != list(range(len(labels))):
+            value = op.Transpose(value, perm=perm)
+        value = value.reshape(*[0] * len(kept), -1)
+        step = op.Add(size, [1])
+        value = op.Gather(value, op.iota(size) * step, axis=len(kept))
+        labels = [*(labels[axis] for axis in kept), label]
+    return _Operand(value, labels)
+
+
+class _Contraction:
+    """Multiplies and sums operands for one equation."""
+
+    def __init__(self, op: Op, output: Sequence[str], places: dict[str, list[tuple[Value, int]]]) -> None:
+        self._op, self._places = op, places
+        self._order = list(dict.fromkeys([*output, *places]))
+
+    def pair(self, one: _Operand, two: _Operand, needed: Collection[str]) -> _Operand:
+        """Return the product of two operands, summed over the labels that are not needed."""
+        one = self.summed(one, {*needed, *two.labels})
+        two = self.summed(two, {*needed, *one.labels})
+        inner = [label for label in one.labels if label in two.labels and label not in needed]
+        if not inner or any(self._broadcast(label) for label in inner):
+            return self.summed(self._product(one, two), needed)
+        batch = [
+            label for label in self._order if label in one.labels and label in two.labels and label in needed
+        ]
+        rows = [label for label in self._order if label in one.labels and label not in two.labels]
+        columns = [label for label in self._order if label in two.labels and label not in one.labels]
+        left = self._matrix(self.ordered(one, [*batch, *rows, *inner]), batch, rows, inner)
+        right = self._matrix(self.ordered(two, [*batch, *inner, *columns]), batch, inner, columns)
+        value = left @ right
+        if len(rows) > 1 or len(columns) > 1:
+            value = self._reshape(value, len(batch), [[label] for label in [*rows, *columns]])
+        else:
+            gone = [len(batch) + place for place, group in enumerate((rows, columns)) if not group]
+            value = self._op.Squeeze(value, gone) if gone else value
+        return _Operand(value, [*batch, *rows, *columns])
+
+    def summed(self, operand: _Operand, needed: Collection[str]) -> _Operand:
+        """Sum an operand over the labels that are not needed."""
+        axes = [axis for axis, label in enumerate(operand.labels) if label not in needed]
+        if not axes:
+            return operand
+        value = self._op.ReduceSum(operand.value, axes, keepdims=False)
+        return _Operand(value, [label for label in operand.labels if label in needed])
+
+    def ordered(self, operand: _Operand, labels: list[str]) -> Value:
+        """Return an operand's value with its axes in the order of `labels`, which are its own."""
+        if operand.labels == labels:
+            return operand.value
+        return self._op.Transpose(operand.value, perm=[operand.labels.index(label) for label in labels])
+
+    def _product(self, one: _Operand, two: _Operand) -> _Operand:
+        labels = [label for label in self._order if label in one.labels or label in two.labels]
+        values = []
+        for operand in (one, two):
+            own = [label for label in labels if label in operand.labels]
+            value = self.ordered(operand, own)
+            first = next((axis for axis, label in enumerate(labels) if label in own), len(labels))
+            missing = [axis for axis, label in enumerate(labels) if label not in own and axis > first]
+            if missing:  # Axes in front of the first are added by broadcasting.
+                value = self._op.Unsqueeze(value, [axis - first for axis in missing])
+            values.append(value)
+        return _Operand(values[0] * values[1], labels)
+
+    def _matrix(self, value: Value, batch: list[str], rows: list[str], columns: list[str]) -> Value:
+        """Return a value with one axis for the labels of the rows, and one for those of the columns."""
+        if len(rows) > 1 or len(columns) > 1:
+            return self._reshape(value, len(batch), [rows, columns])
+        missing = [len(batch) + place for place, group in enumerate((rows, columns)) if not group]
+        return self._op.Unsqueeze(value, missing) if missing else value
+
+    def _reshape(self, value: Value, kept: int, groups: list[list[str]]) -> Value:
+        """Keep the first axes, and make one axis for each group of labels after them."""
+        op = self._op
+        parts = [op.constant([0] * kept)] if kept else []
+        free = next((group for group in groups if len(group) > 1), groups[0])
+        for group in groups:
+            if group is free and groups.count(group) == 1:
+                parts.append(op.constant([-1]))
+            else:
+                sizes = [self._size(label) for label in group]
+                parts.append(reduce(mul, sizes) if sizes else op.constant([1]))
+        known = [part.constant for part in parts]
+        if all(part is not None for part in known):
+            return value.reshape(*(int(size) for part in known if part is not None for size in part))
+        return op.Reshape(value, op.Concat(*parts, axis=0))
+
+    def _size(self, label: str) -> Value:
+        """Return the size of the axes of a label; where one of them is known to be 1, of another."""
+        wider = next(
+            (place for place in self._places[label] if self._known_size(*place) != 1), self._places[label][0]
+        )
+        return self._op.size_of(*wider).as_written()
+
+    def _broadcast(self, label: str) -> bool:
+        """Return whether one operand has a single element along a label, and another is not known to have."""
+        sizes = {self._known_size(*place) for place in self._places[label]}
+        return 1 in sizes and len(sizes) > 1
+
+    def _known_size(self, value: Value, axis: int) -> int | None:
+        shape = value.shape
+        return None if shape is None else shape[axis]

@@ -1,0 +1,137 @@
+"""GatherElements and GatherND: below opset 11 elements are gathered by their number in the flattened data."""
+
+from __future__ import annotations
+
+from onnx_migrate.analysis.value_types import ValueType
+from onnx_migrate.engine.steps.formula import Op, TensorProto, Value, formula
+from onnx_migrate.messages import count_of
+
+from .flat_index import Dims, along, non_negative, to_int64
+
+__all__ = ["element_numbers", "index_length", "row_numbers"]
+
+
+@formula("GatherElements", since=11)
+def gather_elements(op: Op, data: Value, indices: Value, *, axis: int) -> Value:
+    """There is no GatherElements: Gather takes the elements of the flattened data by their number.
+
+    What changes: the number of an element is its index times the stride of `axis`, and the place in each other axis times
+    the stride of that. Strides are computed from the data's shape. Negative indices count from the end of the axis.
+
+    Why equal: out[i][j] = data[index[i][j]][j] (onnx/defs/tensor/defs.cc). Values are moved, never computed with.
+
+    Limits: the rank of the data must be known.
+    """
+    number = element_numbers(op, data, indices, axis)
+    return op.Gather(data.reshape(-1) if data.need_rank() > 1 else data, number, axis=0)
+
+
+@formula("GatherND", since=12)
+def gather_nd_12(op: Op, data: Value, indices: Value, *, batch_dims: int) -> Value:
+    """`batch_dims` does not exist: the places in the batch axes are put in front of the indices.
+
+    What changes: a counter of each batch axis becomes a further column of the indices. Without batch axes, nothing.
+
+    Why equal: with batch_dims b, the indices apply to data[i] for each place i in the first b axes, which both inputs share.
+
+    Limits: the rank of the indices must be known if there are batch axes.
+    """
+    if batch_dims == 0:
+        return op.itself(data, indices, batch_dims=None)
+    dims = Dims(op, indices)
+    rank = dims.rank
+    if not 0 < batch_dims < rank:
+        op.refuse(
+            f"has batch_dims={batch_dims}, and indices of {count_of(rank, 'axis')}", code="invalid-node"
+        )
+    rows = op.Concat(dims.some(range(rank - 1)), [1], axis=0)
+    columns = [op.Expand(along(dims.places(axis), axis, rank), rows) for axis in range(batch_dims)]
+    whole = op.Concat(*columns, indices, axis=rank - 1)
+    shape = indices.shape or ()
+    count = shape[-1]
+    longer = ValueType(TensorProto.INT64, (*shape[:-1], None if count is None else count + batch_dims))
+    op.rw.scope.record_type(whole.name, longer)
+    return op.itself(data, whole, batch_dims=None)
+
+
+@formula("GatherND", since=11)
+def gather_nd(op: Op, data: Value, indices: Value) -> Value:
+    """There is no GatherND: Gather takes rows of the data, whose first axes are flattened, by their number.
+
+    What changes: the number of a row is the sum of each index times the stride of its axis. Negative indices count from the
+    end of their axis.
+
+    Why equal: an index of q numbers selects a row of the first q axes (onnx/defs/tensor/defs.cc). Values are moved, never
+    computed with.
+
+    Limits: the rank of the data, the rank of the indices, and their last dim or the rank of the result must be known. Data in
+    which an axis after the first q is empty are refused by Reshape when the model runs.
+    """
+    shape = op.output_shape()
+    count = index_length(op, data, indices, None if shape is None else len(shape))
+    sizes = Dims(op, data)
+    number = row_numbers(op, indices, count, sizes)
+    if count < sizes.rank:
+        rest = sizes.some(range(count, sizes.rank)) if count > 1 else None
+        rows = data if rest is None else op.Reshape(data, op.Concat([-1], rest, axis=0))
+    else:
+        rows = data.reshape(-1)
+    return op.Gather(rows, number, axis=0)
+
+
+def element_numbers(op: Op, data: Value, indices: Value, axis: int) -> Value:
+    """Return the number in the flattened data of the element that each index selects."""
+    sizes = Dims(op, data)
+    rank = sizes.rank
+    axis %= max(rank, 1)
+    number = non_negative(op, to_int64(indices), sizes.some([axis]))
+    if rank == 1:
+        return number
+    places = Dims(op, indices)
+    offset = None
+    for other in range(rank):
+        if other == axis:
+            continue
+        part = along(places.places(other), other, rank)
+        if other < rank - 1:
+            part = part * sizes.product(range(other + 1, rank))
+        offset = part if offset is None else offset + part
+    if axis < rank - 1:
+        number = number * sizes.product(range(axis + 1, rank))
+    return number if offset is None else number + offset
+
+
+def index_length(op: Op, data: Value, indices: Value, rows: int | None) -> int:
+    """Return how many axes of the data an index selects in: the last dim of the indices, or what the ranks say of it.
+
+    The rows that ScatterND is given as updates, and those that GatherND returns, have one axis for each of the others; `rows`
+    is how many axes they have, None if that is unknown.
+    """
+    rank = indices.need_rank()
+    shape = indices.shape
+    count = shape[rank - 1] if shape and rank else None
+    if count is None and rows is not None:
+        count = data.need_rank() + rank - 1 - rows
+    if not count or count < 0:
+        op.refuse(
+            f"the last dim of {indices.name!r}, which says how many axes are indexed, must be known below opset"
+            f" {op.version + 1}, and the shape is {list(shape or ())}",
+            code="needs-shape",
+            hint=f"declare the shape of {indices.name!r} in the value_info of the model",
+        )
+    axes = data.rank
+    if axes is not None and count > axes:
+        op.refuse(
+            f"its indices {indices.name!r} index {count} axes, and {data.name!r} has {axes}",
+            code="invalid-node",
+        )
+    return count
+
+
+def row_numbers(op: Op, indices: Value, count: int, sizes: Dims) -> Value:
+    """Return the number of the row that each index of `count` numbers selects; the last axis of the indices goes."""
+    last = indices.need_rank() - 1
+    indices = non_negative(op, indices, sizes.some(range(count)))
+    if count == 1:
+        return op.Squeeze(indices, [last])
+    return op.ReduceSum(indices * sizes.strides(count), [last], keepdims=False)

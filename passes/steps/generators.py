@@ -1,0 +1,195 @@
+"""Values made from indices: Range, Trilu, EyeLike, OneHot's types; and Bernoulli."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from onnx_migrate.analysis.value_types import ValueType
+from onnx_migrate.engine.steps.formula import (
+    EQUIVALENT,
+    FLOATS,
+    HALVES,
+    LostTypes,
+    Op,
+    TensorProto,
+    Value,
+    formula,
+)
+from onnx_migrate.engine.steps.registry import compatible
+
+_T = TensorProto
+
+_LARGEST_MASK = 1 << 20
+"""Elements of a mask up to which it becomes a constant; larger ones are computed from indices."""
+
+_LONGEST_RANGE = 4096
+"""Elements of a Range up to which it becomes a constant."""
+
+compatible(
+    "OneHot", 11,
+    reason="negative indices are allowed and count from the end, as ONNX Runtime already computed them",
+)  # fmt: skip
+compatible("Range", 27, reason="half floats are allowed, with stash_type for the precision of their sums")
+
+
+@formula("Range", since=27, types=LostTypes.OWN)
+def range_27_down(op: Op, start: Value, limit: Value, delta: Value, *, stash_type: int) -> Value:
+    """Range takes no half floats: they are counted in float32 between Casts.
+
+    What changes: the inputs are cast to float32 and the output back; `stash_type`, which is for half floats, is dropped.
+
+    Why equal: the text defines stash_type 1 so.
+
+    Limits: half floats with another `stash_type` than 1 are refused. The element type must be known.
+    """
+    dtype = start.need_dtype()
+    if dtype not in HALVES:
+        return op.itself(start, limit, delta, stash_type=None)
+    if stash_type != 1:
+        op.refuse(
+            f"attribute stash_type is {stash_type}, and only 1, float32, has a form below opset 27",
+            code="no-equal",
+        )
+    wide = [value.cast(_T.FLOAT) for value in (start, limit, delta)]
+    return op.itself(*wide, stash_type=None).cast(dtype)
+
+
+@formula("Range", since=11)
+def range_11_down(op: Op, start: Value, limit: Value, delta: Value) -> Value:
+    """Range begins with opset 11.
+
+    What changes: constant inputs give a constant of up to 4096 elements. Of integers, start + i * delta is computed from
+    indices i, whose number is an integer division rounded up. Of floats, a Loop adds delta to start.
+
+    Why equal: the text, for integers. For floats the text multiplies, but its function body and ONNX Runtime add up,
+    and this gives the same bits as ONNX Runtime, which counts in double.
+
+    Limits: the element type must be known.
+    """
+    dtype = start.need_dtype()
+    known = [value.constant for value in (start, limit, delta)]
+    if all(array is not None and array.size == 1 for array in known):
+        values = _counted(*(array.reshape(-1)[0] for array in known if array is not None))
+        if values is not None:
+            return op.constant(values)
+    if dtype in FLOATS:
+        return _added(op, dtype, *(value.reshape() for value in (start, limit, delta)))
+    start, limit, delta = (value.cast(_T.INT64) for value in (start, limit, delta))
+    count = limit - start
+    if known[2] is None or int(known[2].reshape(-1)[0]) != 1:
+        forward = (delta > 0).cast(_T.INT64)
+        toward = forward + forward - 1
+        count = (count + (delta - toward)) / delta
+    count = (count * (count > 0).cast(_T.INT64)).reshape(1)
+    steps = op.iota(count) * delta
+    return (start + steps).cast(dtype)
+
+
+def _counted(start: Any, limit: Any, delta: Any) -> np.ndarray[Any, Any] | None:
+    """Return the numbers of a Range as ONNX Runtime adds them up, None if they are too many."""
+    if delta == 0 or not np.all(np.isfinite([start, limit, delta])):
+        return None
+    with np.errstate(all="ignore"):
+        if start.dtype.kind == "f":
+            count = math.ceil((float(limit) - float(start)) / float(delta))
+        else:
+            count = -((int(start) - int(limit)) // int(delta))
+        if count > _LONGEST_RANGE:
+            return None
+        values = np.empty(max(count, 0), start.dtype)
+        for place in range(len(values)):
+            values[place] = start
+            start = start + delta
+    return values
+
+
+def _added(op: Op, dtype: int, start: Value, limit: Value, delta: Value) -> Value:
+    """Write a Loop that adds delta to start, and stacks what it had before."""
+    first, last, step = (value.cast(_T.DOUBLE) for value in (start, limit, delta))
+    count = op.Ceil((last - first) / step).cast(_T.INT64)
+    fresh = op.rw.fresh
+    counter, go, sum_in = (fresh(name) for name in ("counter", "go", "sum"))
+    going, sum_out, element = (fresh(name) for name in ("going", "next", "element"))
+
+    def info(name: str, kind: int) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, kind, [])
+
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", [go], [going], name=fresh("copy")),
+            helper.make_node("Add", [sum_in, delta.name], [sum_out], name=fresh("add")),
+            helper.make_node("Identity", [sum_in], [element], name=fresh("copy")),
+        ],
+        fresh("add_up"),
+        [info(counter, _T.INT64), info(go, _T.BOOL), info(sum_in, dtype)],
+        [info(going, _T.BOOL), info(sum_out, dtype), info(element, dtype)],
+    )
+    values = op.several("Loop", 2, count, np.array(True), start, body=body)[1]
+    op.rw.scope.record_type(values.name, ValueType(dtype, (None,)))
+    return values
+
+
+@formula("Trilu", since=14)
+def trilu(op: Op, x: Value, k: Value | None, *, upper: int) -> Value:
+    """Trilu begins with opset 14: 0 is selected outside of the triangle.
+
+    What changes: Where with a mask; a constant where `k` and the sizes of the last two axes are known, else computed from the
+    indices of rows and columns.
+
+    Why equal: the text; the elements of the triangle are moved, not multiplied. Bit for bit in ONNX Runtime.
+
+    Limits: the element type must be known.
+    """
+    offset = np.array(0, np.int64) if k is None else k.constant
+    sizes = None if x.shape is None else [size for size in x.shape[-2:] if size is not None]
+    if offset is not None and sizes and len(sizes) == 2 and math.prod(sizes) <= _LARGEST_MASK:
+        rows, columns = (np.arange(size) for size in sizes)
+        distance, diagonal = columns[None, :] - rows[:, None], offset.reshape(-1)[0]
+        outside = op.constant(distance < diagonal if upper else distance > diagonal)
+    else:
+        row = op.Unsqueeze(op.iota(op.size_of(x, -2)), [1])
+        column = op.Unsqueeze(op.iota(op.size_of(x, -1)), [0])
+        least = 0 if k is None else k
+        outside = column - row < least if upper else column - row > least
+    return op.select(outside, 0, x)
+
+
+@formula("EyeLike", since=9)
+def eye_like(op: Op, x: Value, *, dtype: int | None, k: int) -> Value:
+    """EyeLike begins with opset 9: ones where the column is the row plus `k`.
+
+    What changes: a constant where the shape is known, else Equal of the indices of rows and columns.
+
+    Why equal: the text.
+
+    Limits: the element type must be known if `dtype` does not say it.
+    """
+    kind = x.need_dtype() if dtype is None else dtype
+    if x.static is not None and math.prod(x.static) <= _LARGEST_MASK:
+        rows, columns = x.static
+        eye = np.eye(rows, columns, k, dtype=np.int64)
+        return op.constant(eye.astype(helper.tensor_dtype_to_np_dtype(kind)))
+    place = op.Unsqueeze(op.iota(op.size_of(x, 0)), [1])
+    if k:
+        place = place + np.array([k])
+    column = op.Unsqueeze(op.iota(op.size_of(x, 1)), [0])
+    return op.Cast(place == column, to=kind)
+
+
+@formula("Bernoulli", since=15, exactness=EQUIVALENT)
+def bernoulli(op: Op, x: Value, *, dtype: int | None, seed: float | None) -> Value:
+    """Bernoulli begins with opset 15: whether a uniform random number is less than the probability.
+
+    What changes: RandomUniformLike and Less, and a Cast to the element type.
+
+    Why equal: it is the function body of Bernoulli. The distribution is the same; the numbers drawn are others.
+
+    Limits: the element type must be known if `dtype` does not say it.
+    """
+    drawn = op.RandomUniformLike(x, low=0.0, high=1.0, seed=seed)
+    return op.Cast(drawn < x, to=x.need_dtype() if dtype is None else dtype)

@@ -1,0 +1,178 @@
+"""Samples images at coordinates by Gathers of the elements around them, weighed and added in the order of ONNX Runtime.
+
+Source: ONNX Runtime's core/providers/cpu/tensor/grid_sample.cc. All is computed with the channels last: coordinates and
+weights have a last axis of length 1, by which they are broadcast to all channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from onnx_migrate.engine.steps.formula import Array, Op, TensorProto, Value
+
+__all__ = ["Axis", "Sampler", "channel_rows"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A spatial axis: its coordinates in the input, its length minus 1, and how many elements one step of it is."""
+
+    at: Value
+    last: Value
+    stride: Value | None
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Whole coordinates along one axis, as the number of the element there, and whether they lie inside the input."""
+
+    number: Value
+    inside: Value | None
+
+
+class Sampler:
+    """Samples images, whose elements are rows of channels, at coordinates that have a last axis of length 1."""
+
+    def __init__(
+        self,
+        op: Op,
+        real: int,
+        rows: Value,
+        *,
+        rank: int,
+        padding: str = "zeros",
+        corners: bool = False,
+        by_corner: bool = True,
+    ) -> None:
+        """Begin with the images' elements; `rank` is that of the coordinates, `real` their element type.
+
+        `by_corner`: a linear sample is the sum of each corner by the product of its weights, else it is nested.
+        """
+        self.op, self.real, self.rows, self.rank = op, real, rows, rank
+        self.padding, self.corners, self.by_corner = padding, corners, by_corner
+        self.numpy = np.float64 if real == TensorProto.DOUBLE else np.float32
+        self.zero = op.constant(np.zeros(1), rows)
+        self.axes: list[Axis] = []
+        """The spatial axes, the outermost first."""
+        self.batch: Value | None = None
+        """The number of the first element of each image, None for one image."""
+
+    def number(self, value: float) -> Array:
+        """Return a number of the coordinates' type."""
+        return np.array([value], self.numpy)
+
+    def set_images(self, count: Value, plane: Value) -> None:
+        """Say how many images there are, and how many elements each has."""
+        first = self.op.iota(count).as_written() * plane
+        self.batch = first.reshape(-1, *[1] * (self.rank - 1))
+
+    def place(self, axis: Axis, at: Value) -> _Place:
+        """Return the elements at whole coordinates; those outside are, by padding mode, others or marked as outside."""
+        zero = self.op.constant(self.number(0))
+        if self.padding == "reflection":
+            at = self._reflected(axis, at)
+        # Compared so that NaN becomes an index inside.
+        low = self.op.Where(at < axis.last, at, axis.last)
+        number = self.op.Where(low > zero, low, zero).cast(TensorProto.INT64)
+        if axis.stride is not None:
+            number = number * axis.stride
+        if self.padding != "zeros":
+            return _Place(number, None)
+        return _Place(number, (at > self.number(-0.5)) & (at < axis.last + self.number(0.5)))
+
+    def _reflected(self, axis: Axis, at: Value) -> Value:
+        """Mirror coordinates at both borders until they lie inside."""
+        op, zero, two = self.op, self.op.constant(self.number(0)), self.number(2)
+        edge = self.number(0 if self.corners else 0.5)
+        low, high = zero - edge, axis.last + edge
+        span = high - low
+        beyond = op.Max(low - at, at - high)
+        times = op.Floor(beyond / span)
+        rest = beyond - times * span
+        odd = times - two * op.Floor(times / two)
+        # From the low border: coordinates below it that are mirrored an even number of times, or above it an odd one.
+        below = (at < low).cast(self.real)
+        from_low = abs(below - odd) > self.number(0.5)
+        mirrored = op.Where(from_low, low + rest, high - rest)
+        return op.Where(beyond > zero, mirrored, at)
+
+    def pixel(self, places: list[_Place]) -> Value:
+        """Return the elements of all channels where the coordinates along all axes meet."""
+        first, *others = places
+        number, inside = first.number, first.inside
+        for place in others:
+            number = number + place.number
+        if self.batch is not None:
+            number = number + self.batch
+        taken = self.op.Gather(self.rows, self.op.Squeeze(number, [self.rank - 1]), axis=0)
+        for place in others:
+            inside = inside & place.inside if inside is not None and place.inside is not None else None
+        return taken if inside is None else self.op.select(~inside, self.zero, taken)
+
+    def nearest(self) -> Value:
+        """Return the elements nearest to the coordinates."""
+        return self.pixel([self.place(axis, self.op.Round(axis.at)) for axis in self.axes])
+
+    def linear(self) -> Value:
+        """Return the elements around the coordinates, by their distance."""
+        sides: list[list[tuple[_Place, Value]]] = []
+        for axis in self.axes:
+            first = self.op.Floor(axis.at)
+            second = first + self.number(1)
+            near, far = self.place(axis, first), second - axis.at
+            sides.append([(near, far), (self.place(axis, second), axis.at - first)])
+        if not self.by_corner:
+            return self._nested(sides, [])
+        terms = (
+            (by_row * by_column) * self.pixel([row, column])
+            for row, by_row in sides[0]
+            for column, by_column in sides[1]
+        )
+        return _sum(terms)
+
+    def _nested(self, sides: list[list[tuple[_Place, Value]]], chosen: list[_Place]) -> Value:
+        if not sides:
+            return self.pixel(chosen)
+        return _sum(weight * self._nested(sides[1:], [*chosen, place]) for place, weight in sides[0])
+
+    def cubic(self) -> Value:
+        """Return the elements around the coordinates, four along each axis, by the cubic weights of their distance."""
+        sides: list[list[tuple[_Place, Value]]] = []
+        for axis in self.axes:
+            down = self.op.Floor(axis.at)
+            # The kernel subtracts the first place of the four, and then 1.
+            weights = self._cubic_weights(axis.at - (down + self.number(-1)) - self.number(1))
+            places = [
+                self.place(axis, down + self.number(shift) if shift else down) for shift in (-1, 0, 1, 2)
+            ]
+            sides.append(list(zip(places, weights, strict=True)))
+        return self._nested(sides, [])
+
+    def _cubic_weights(self, part: Value) -> list[Value]:
+        number, a = self.number, -0.75
+
+        def far(distance: Value) -> Value:
+            inner: Value = (number(a) * distance - number(5 * a)) * distance + number(8 * a)
+            return inner * distance - number(4 * a)
+
+        def near(distance: Value) -> Value:
+            inner: Value = (number(a + 2) * distance - number(a + 3)) * distance
+            return inner * distance + number(1)
+
+        rest = number(1) - part
+        return [far(part + number(1)), near(part), near(rest), far(number(2) - part)]
+
+
+def _sum(terms: Iterable[Value]) -> Value:
+    """Return the sum of values, each of which is added before the next one is written."""
+    return reduce(Value.__add__, terms)
+
+
+def channel_rows(op: Op, value: Value, rank: int, count: Value | Sequence[int]) -> Value:
+    """Return the elements of images as rows of their channels, of which there are `count` (int64 of shape [1])."""
+    last = op.Transpose(value, perm=[0, *range(2, rank), 1])
+    return op.Reshape(last, op.Concat([-1], count, axis=0))

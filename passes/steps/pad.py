@@ -1,0 +1,258 @@
+"""Pad: pads and value became inputs (11), axes were added with opset 18 and the mode wrap with 19; padding written out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from onnx_migrate.engine.steps.formula import FLOATS, LostTypes, Op, TensorProto, Value, formula
+from onnx_migrate.engine.steps.registry import adapter, compatible
+from onnx_migrate.rewrite.rewriter import Rewriter
+
+Amount = int | Value
+"""A number: known, or an int64 vector of one element (of several for indices)."""
+
+_LARGEST = 2**20
+"""The most indices that become a constant; more are counted at run time."""
+
+compatible(
+    "Pad",
+    18,
+    reason="the optional input axes was added; without it the pads are those of all axes, as before",
+)
+compatible("Pad", 19, reason="the mode wrap was added")
+
+
+@adapter("Pad", to=2)
+def pad_2(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """The attribute `paddings` is renamed to `pads`."""
+    paddings = rw.attribute("paddings")
+    if paddings is not None:
+        paddings.name = "pads"
+
+
+@adapter("Pad", to=11)
+def pad_11(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`pads` and `value` move from attributes to inputs, the value in the data's type.
+
+    What changes: a value of 0, which is the default, is omitted, and so is one that the mode does not use.
+    """
+    rw.attribute_to_input("pads", 1)
+    value, mode = rw.attribute("value"), rw.attribute("mode")
+    unread = mode is not None and not mode.ref_attr_name and mode.s != b"constant"
+    if value is not None and (unread or not (value.ref_attr_name or value.f)):
+        rw.drop("value")
+    rw.attribute_to_input("value", 2, like=node.input[0])
+
+
+# Downward
+
+
+@formula("Pad", since=19)
+def pad_19_down(
+    op: Op, x: Value, pads: Value, value: Value | None, axes: Value | None, *, mode: str
+) -> Value:
+    """The mode wrap goes away: the elements of each padded axis are gathered.
+
+    What changes: a node in mode wrap becomes a Gather for each padded axis, whose indices are the places of the axis
+    modulo its length. They are constants where pads and length are, and computed otherwise. Negative pads cut the axis
+    before it is wrapped, as in ONNX Runtime.
+
+    Why equal: the text of Pad-19; bit for bit, since elements are moved only.
+
+    Limits: axes must be constants, and where there are none, the rank must be known.
+    """
+    if mode != "wrap":
+        return op.itself(x, pads, value, axes)
+    known = None if axes is None else axes.need_constant("axes").reshape(-1).tolist()
+    if pads.constant is None:
+        op.rw.use_at_run_time(1, "pads")
+    return _gathered(op, x, pads, "wrap", known)
+
+
+@formula("Pad", since=18)
+def pad_18_down(op: Op, x: Value, pads: Value, value: Value | None, axes: Value | None) -> Value:
+    """`axes` go away: the pads are those of all axes, 0 for each that was not named.
+
+    What changes: constant pads are spread over all axes. Where pads, axes or the rank are not known, they are spread at
+    run time.
+
+    Why equal: the changelog of version 18 adds the input, which names the axes that the pads are of.
+    """
+    if axes is None:
+        return op.itself(x, pads, value)
+    given, known, rank = axes.constant, pads.constant, x.rank
+    for place, array, what in ((1, known, "pads"), (3, given, "axes")):
+        if array is None:
+            op.rw.use_at_run_time(place, what)
+    if given is None or rank is None:
+        return op.itself(x, _scattered_pads(op, x, pads, axes), value)
+    front = [int(axis) + (rank if axis < 0 else 0) for axis in given.reshape(-1)]
+    places = [*front, *(axis + rank for axis in front)]
+    if known is not None:
+        full = np.zeros(2 * rank, np.int64)
+        full[places] = known.reshape(-1)
+        return op.itself(x, full, value)
+    order = np.full(2 * rank, len(places))
+    order[places] = range(len(places))
+    return op.itself(x, op.Gather(op.Concat(pads, [0], axis=0), order, axis=0), value)
+
+
+def _scattered_pads(op: Op, x: Value, pads: Value, axes: Value) -> Value:
+    """Return the pads of all axes where the rank or the axes are known at run time only."""
+    rank = op.Shape(op.Shape(x))
+    zeros = op.ConstantOfShape(rank + rank, value=helper.make_tensor("", TensorProto.INT64, [1], [0]))
+    axes = op.Cast(axes, to=TensorProto.INT64)
+    begins = axes + op.Cast(axes < op.constant([0]), to=TensorProto.INT64) * rank
+    ends = begins + rank
+    return op.ScatterElements(zeros, op.Concat(begins, ends, axis=0), pads)
+
+
+@formula("Pad", since=11, types=LostTypes.OWN)
+def pad_11_down(op: Op, x: Value, pads: Value, value: Value | None, *, mode: str) -> Value:
+    """`pads` and `value` move from inputs to attributes, of floats alone.
+
+    What changes: constant pads and a value that float32 holds become attributes. Otherwise, and for integers, the padding
+    is written out: in mode constant as a Concat with blocks of the value for each axis, else as a Gather for each axis.
+    Negative pads cut the axis first, as in ONNX Runtime.
+
+    Why equal: the changelog of version 11 moves pads and value and adds types. What is written out moves elements only.
+
+    Limits: the element type must be known; what is written out needs the rank, and opset 8 where lengths are not fixed.
+    """
+    dtype = x.need_dtype()
+    known = pads.constant
+    filler = np.zeros(()) if value is None else value.constant
+    with np.errstate(over="ignore"):
+        fits = mode != "constant" or (
+            filler is not None and bool((filler.astype(np.float32) == filler).all() or np.isnan(filler).all())
+        )
+    if known is None:
+        op.rw.use_at_run_time(1, "pads")
+    if known is None or dtype not in FLOATS or not fits:
+        return _joined(op, x, pads, value) if mode == "constant" else _gathered(op, x, pads, mode, None)
+    if not known.size:  # of a scalar, as no attribute is an empty list
+        return x
+    number = filler.item() if mode == "constant" and filler is not None and filler.size else 0
+    return op.itself(x, pads=[int(pad) for pad in known.reshape(-1)], value=float(number) if number else None)
+
+
+# Padding written out, for pads that may be computed at run time: by indices, or by blocks that are joined
+
+
+def _gathered(op: Op, x: Value, pads: Value, mode: str, axes: Sequence[int] | None) -> Value:
+    """Return what a Pad in mode wrap, edge or reflect gives, by a Gather for each padded axis; `axes` of None are all."""
+    for axis, begin, end in _pads(op, x, pads, axes):
+        cut, cut_end = (_positive(op, _subtracted(op, 0, pad)) for pad in (begin, end))
+        kept = _subtracted(op, _subtracted(op, _length(op, x, axis), cut), cut_end)
+        before, after = _positive(op, begin), _positive(op, end)
+        count = _added(op, _added(op, kept, before), after)
+        if (
+            isinstance(count, int)
+            and isinstance(kept, int)
+            and isinstance(before, int)
+            and kept > 0
+            and count <= _LARGEST
+        ):
+            taken = [_added(op, _place(op, mode, place - before, kept), cut) for place in range(count)]
+            indices = op.constant(np.array(taken, np.int64))
+        else:
+            index = _subtracted(op, op.iota(_vector(op, count)).as_written(), before)
+            indices = _vector(op, _added(op, _place(op, mode, index, kept), cut))
+        x = op.Gather(x, indices, axis=axis)
+    return x
+
+
+def _place(op: Op, mode: str, index: Amount, length: Amount) -> Amount:
+    """Return the place in an axis of some length that an index, which may be before or behind it, stands for."""
+    if mode == "wrap":
+        if isinstance(index, int) and isinstance(length, int):
+            return index % length
+        return op.Mod(_vector(op, index), _vector(op, length))
+    last = _subtracted(op, length, 1)
+    # reflect: -1 is 1, and last + 1 is last - 1; edge: what is negative is 0, and what is behind the last is the last
+    first = _absolute(op, index) if mode == "reflect" else _positive(op, index)
+    rest = _subtracted(op, last, first)
+    return _subtracted(op, last, _absolute(op, rest) if mode == "reflect" else _positive(op, rest))
+
+
+def _joined(op: Op, x: Value, pads: Value, value: Value | None) -> Value:
+    """Return what a Pad in mode constant gives, by a Concat with blocks of the value for each padded axis."""
+    filler = op.constant(0, x) if value is None else value
+    rank = x.need_rank()
+    for axis, begin, end in _pads(op, x, pads, None):
+        cut, cut_end = (_positive(op, _subtracted(op, 0, pad)) for pad in (begin, end))
+        if not (_is_zero(cut) and _is_zero(cut_end)):
+            stop = _subtracted(op, _length(op, x, axis), cut_end)
+            x = op.write("Slice", x, _vector(op, cut), _vector(op, stop), [axis])
+        before, after = _positive(op, begin), _positive(op, end)
+        parts = [] if _is_zero(before) else [_block(op, filler, x, rank, axis, before)]
+        parts.append(x)
+        if not _is_zero(after):
+            parts.append(_block(op, filler, x, rank, axis, after))
+        x = op.Concat(*parts, axis=axis) if len(parts) > 1 else x
+    return x
+
+
+def _block(op: Op, filler: Value, x: Value, rank: int, axis: int, length: Amount) -> Value:
+    sizes = [length if place == axis else _length(op, x, place) for place in range(rank)]
+    fixed = [size for size in sizes if isinstance(size, int)]
+    if len(fixed) == rank:
+        return op.Expand(filler, fixed)
+    return op.Expand(filler, op.Concat(*(_vector(op, size) for size in sizes), axis=0))
+
+
+def _pads(op: Op, x: Value, pads: Value, axes: Sequence[int] | None) -> list[tuple[int, Amount, Amount]]:
+    """Return each axis that may be padded with its pads at the beginning and the end."""
+    known = op.rw.partly_known(pads.name)
+    if axes is None:
+        axes = range(len(known) // 2 if known is not None else x.need_rank())
+    found = []
+    for place, axis in enumerate(axes):
+        ends: list[Amount] = []
+        for at in (place, place + len(axes)):
+            pad = known[at] if known is not None else None
+            ends.append(op.Gather(pads, [at], axis=0) if pad is None else pad)
+        if not all(_is_zero(end) for end in ends):
+            found.append((axis, ends[0], ends[1]))
+    return found
+
+
+def _length(op: Op, x: Value, axis: int) -> Amount:
+    shape = x.shape
+    size = shape[axis] if shape is not None else None
+    return size if size is not None else op.size_of(x, axis)
+
+
+def _vector(op: Op, amount: Amount) -> Value:
+    return op.constant([amount]) if isinstance(amount, int) else amount
+
+
+def _is_zero(amount: Amount) -> bool:
+    return isinstance(amount, int) and amount == 0
+
+
+def _added(op: Op, a: Amount, b: Amount) -> Amount:
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    return a if _is_zero(b) else _vector(op, a) + _vector(op, b)
+
+
+def _subtracted(op: Op, a: Amount, b: Amount) -> Amount:
+    if isinstance(a, int) and isinstance(b, int):
+        return a - b
+    return a if _is_zero(b) else _vector(op, a) - _vector(op, b)
+
+
+def _positive(op: Op, amount: Amount) -> Amount:
+    """Return an amount, or 0 where it is negative: half of the sum with its absolute value, as old Max takes no integers."""
+    if isinstance(amount, int):
+        return max(amount, 0)
+    return (amount + abs(amount)) / op.constant([2])
+
+
+def _absolute(op: Op, amount: Amount) -> Amount:
+    return abs(amount) if isinstance(amount, int) else op.Abs(amount)

@@ -1,0 +1,356 @@
+"""QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear: what each version added is cast, or written out in arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from onnx_migrate.engine.steps.formula import HALVES, LostTypes, Op, TensorProto, Value, formula
+from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.engine.steps.registry import adapter, compatible
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
+
+from .quantizing import dequantize, is_per_tensor, is_widened, quantize, refuse_missing_type, spread
+
+_T = TensorProto
+_WORDS = (_T.INT16, _T.UINT16)
+_BYTES = (_T.INT8, _T.UINT8)
+
+for _name in ("QuantizeLinear", "DequantizeLinear"):
+    compatible(
+        _name, 13, reason="scale and zero point may be vectors along an axis; scalars mean the same as before"
+    )
+    compatible(
+        _name,
+        21,
+        reason="block_size was added, with default 0; without output_dtype the type is that of the zero point or scale",
+    )
+    compatible(_name, 24, 25, 28, reason="more types are allowed")
+compatible(
+    "QuantizeLinear", 23, reason="precision was added; by default it is the type of the scale, as before"
+)
+compatible(
+    "DequantizeLinear",
+    19,
+    reason="float 8 types are allowed; the result has the type of the scale, which had to be float",
+)
+compatible(
+    "DequantizeLinear", 23, reason="output_dtype was added; by default it is the type of the scale, as before"
+)
+
+# Upward
+
+
+@adapter("QuantizeLinear", to=19)
+def quantize_linear_19(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """int32 data is cast to float, the type of the scale, since from opset 19 on both must have one type.
+
+    What changes: float data is unchanged. From opset 23 on the types may differ again, so such a target needs no Cast.
+
+    Why equal: the division is computed in the type of the scale (QuantizeLinear-23), which was always float.
+    """
+    dtype = rw.dtype(node.input[0])
+    if dtype == _T.FLOAT:
+        return
+    if rw.target >= 23:
+        rw.version = 23
+        return
+    node.input[0] = rw.before("CastLike", list(node.input[:2]), hint="like_scale")
+    rw.note("the data is cast to the type of the scale, since both must have one type")
+
+
+# Downward: DequantizeLinear
+
+
+@lowering("DequantizeLinear", leaves=28, types=LostTypes.OWN)
+@lowering("DequantizeLinear", leaves=25, types=LostTypes.OWN)
+@lowering("DequantizeLinear", leaves=24, types=LostTypes.OWN)
+def dequantize_linear_newest_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """A node of types that the version before has stays.
+
+    What changes: nothing, but for constants of types that the target does not have. They were widened before, integers to 8
+    bits, and a node of widened floating point numbers becomes a product with the scale.
+
+    Why equal: the version before takes fewer element types. Numbers of 8 bits and less are widened without rounding.
+
+    Limits: values that are computed in a type that the target does not have are refused.
+    """
+    op = Op(rw)
+    x, scale = (Value(op, rw.input(index)) for index in range(2))
+    if _is_written_out(op, x, scale):
+        op.end(_dequantized(op, x, scale, op.input(2)))
+
+
+@formula("DequantizeLinear", since=23, types=LostTypes.OWN)
+def dequantize_linear_23(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
+    """`output_dtype` becomes a Cast of the result.
+
+    What changes: if it is another type than that of the scale, the scale is cast to float, and the result to that type.
+
+    Why equal: ONNX Runtime computes in float and rounds once; so does version 21 between these Casts. Bit for bit.
+
+    Limits: values of float4e2m1 are refused.
+    """
+    if _is_written_out(op, x, scale):
+        return _dequantized(op, x, scale, zero_point)
+    wanted = op.rw.get("output_dtype", 0)
+    if wanted and wanted != scale.need_dtype():
+        return _in_float(op, x, scale, zero_point, wanted, output_dtype=None)
+    return op.itself(x, scale, zero_point, output_dtype=None)
+
+
+@formula("DequantizeLinear", since=21, types=LostTypes.OWN)
+def dequantize_linear_21(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
+    """Blocks and numbers of 16 bits are written out: subtract the zero point, multiply by the scale.
+
+    What changes: with a `block_size`, scale and zero point are repeated by a Gather along the axis. int16 and uint16 compute in
+    int32, and in float from the difference on. So do constants of 8 bits whose reader gives out values of 16 bits: ONNX Runtime
+    would take such a reader, between values that are no longer quantised, for one with quantised weights alone, and
+    round its data to 8 bits. Other nodes stay.
+
+    Why equal: ONNX Runtime's kernel computes the same (onnxruntime/core/providers/cpu/quantization/quantize_linear.cc). Bit
+    for bit.
+
+    Limits: values of int4 and uint4 are refused. The rank of the data must be known for scales along an axis.
+    """
+    if _is_written_out(op, x, scale):
+        return _dequantized(op, x, scale, zero_point)
+    # Behind an operator of a runtime only the type of the zero point is known, which is the same.
+    kind = (zero_point.dtype if zero_point is not None else None) or x.need_dtype()
+    if kind in _WORDS or op.rw.get("block_size", 0) or (kind in _BYTES and _is_weight_of_words(op)):
+        return _dequantized(op, x, scale, zero_point)
+    return op.itself(x, scale, zero_point, block_size=None)
+
+
+@formula("DequantizeLinear", since=19, types=LostTypes.OWN)
+def dequantize_linear_19(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
+    """Half float scales are cast to float, and the result back.
+
+    What changes: Casts around the node.
+
+    Why equal: ONNX Runtime's kernel computes in float and rounds once. Bit for bit.
+
+    Limits: values of 8 bit floats are refused.
+    """
+    if _is_written_out(op, x, scale):
+        return _dequantized(op, x, scale, zero_point)
+    dtype = scale.need_dtype()
+    return _in_float(op, x, scale, zero_point, dtype) if dtype in HALVES else op.itself(x, scale, zero_point)
+
+
+@formula("DequantizeLinear", since=13, types=LostTypes.OWN)
+def dequantize_linear_13(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
+    """Scales along an axis are multiplied behind the node, which has the scale 1.
+
+    What changes: with one zero point for all, the node gets the scale 1, and a Mul by the scales, reshaped to be broadcast,
+    follows. With several, both are written out: subtract the zero point, multiply by the scale. A node with one scale
+    stays, without `axis`.
+
+    Why equal: as for version 21; a product with 1 is exact. Bit for bit. Constants stay dequantised by a node: ONNX
+    Runtime's optimisations quantise weights anew where they find them as floats between quantised values.
+
+    Limits: the rank of the scale must be known, and that of the data for scales along an axis.
+    """
+    widened = is_widened(x)
+    if not widened and is_per_tensor(scale):
+        return op.itself(x, scale, zero_point, axis=None)
+    zero = np.zeros(1, np.int8) if zero_point is None else op.rw.constant_value(zero_point.name)
+    if widened or zero is None or not zero.size or (zero != zero[0]).any():
+        return _dequantized(op, x, scale, zero_point)
+    factor = spread(op, scale, x)
+    origin = op.constant(zero[:1].reshape(())) if zero.any() else None
+    return op.itself(x, op.constant(np.float32(1)), origin, axis=None) * factor
+
+
+@formula("DequantizeLinear", since=10, types=LostTypes.OWN)
+def dequantize_linear(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
+    """The node is written out: subtract the zero point, multiply by the scale.
+
+    What changes: the node becomes Cast, Sub, Cast and Mul.
+
+    Why equal: as for version 21. Bit for bit.
+    """
+    return _dequantized(op, x, scale, zero_point)
+
+
+def _is_written_out(op: Op, x: Value, scale: Value) -> bool:
+    """Return whether the node has widened floating point constants; refuse types that the version before does not have."""
+    if is_widened(x):
+        return True
+    for value in (x, scale):
+        refuse_missing_type(op, value.dtype)
+    return False
+
+
+def _in_float(op: Op, x: Value, scale: Value, zero_point: Value | None, dtype: int, **dropped: None) -> Value:
+    """Return the node with the scale in float, without some attributes, and its result in `dtype`."""
+    result = op.itself(x, scale.cast(_T.FLOAT), zero_point, **dropped)
+    return result if dtype == _T.FLOAT else op.Cast(result, to=dtype)
+
+
+def _dequantized(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
+    dtype = op.rw.get("output_dtype", 0) or scale.need_dtype()
+    return dequantize(op, x, scale, zero_point, dtype)
+
+
+def _is_weight_of_words(op: Op) -> bool:
+    """Return whether the node's data is a constant, and the result of a reader is quantised to 16 bits."""
+    rw = op.rw
+    if rw.scope.constant_source(rw.input(0)) is None:
+        return False
+    return any(
+        later.op_type == "QuantizeLinear"
+        and len(later.input) > 2
+        and later.input[0] == result
+        and rw.dtype(later.input[2]) in _WORDS
+        for reader in rw.readers(rw.output(0))
+        for result in reader.output
+        for later in rw.readers(result)
+    )
+
+
+# Downward: QuantizeLinear
+
+
+@lowering("QuantizeLinear", leaves=28, types=LostTypes.OWN)
+@lowering("QuantizeLinear", leaves=25, types=LostTypes.OWN)
+@lowering("QuantizeLinear", leaves=24, types=LostTypes.OWN)
+def quantize_linear_newest_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """A node of types that the version before has stays.
+
+    What changes: nothing.
+
+    Why equal: the version before takes fewer element types.
+
+    Limits: a type that the target does not have is refused.
+    """
+    op = Op(rw)
+    _refuse_missing_types(op, Value(op, rw.input(1)), op.input(2))
+
+
+@formula("QuantizeLinear", since=23, types=LostTypes.OWN)
+def quantize_linear_23(op: Op, x: Value, scale: Value, zero_point: Value | None, *, precision: int) -> Value:
+    """Data and scale are cast to one type: that of `precision`, or of the scale.
+
+    What changes: Casts before the node, where a type is another one. `precision` is dropped.
+
+    Why equal: the text of version 23 defines the precision of the division so, and version 21 divides in the type of both.
+
+    Limits: a scale of integers with data of floats is refused, as are results of float4e2m1.
+    """
+    _refuse_missing_types(op, scale, zero_point)
+    data, of_scale = x.need_dtype(), scale.need_dtype()
+    if precision not in (0, _T.FLOAT, *HALVES):
+        op.refuse(f"has precision={precision}, which is no floating point type", code="no-such-value")
+    wanted = precision or of_scale
+    if wanted == _T.INT32 != data:
+        op.refuse(
+            "its scale holds integers and its data floats, which no older version takes",
+            code="no-equal",
+            hint="make the scale a float",
+        )
+    return op.itself(x.cast(wanted), scale.cast(wanted), zero_point, precision=None)
+
+
+@formula("QuantizeLinear", since=21, types=LostTypes.OWN)
+def quantize_linear_21(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
+    """`output_dtype` becomes a zero point of 0; blocks and results of 16 bits are written out.
+
+    What changes: written out, the data is divided by the scale, rounded, moved by the zero point and cast between the ends of
+    the type. With a `block_size`, scale and zero point are repeated by a Gather along the axis. Other nodes stay.
+
+    Why equal: ONNX Runtime's kernel computes the same (onnxruntime/core/providers/cpu/quantization/quantize_linear.cc). Bit
+    for bit, but for infinities of half floats and in blocks, which its kernels turn into the wrong end of the type.
+
+    Limits: results of int4 and uint4 are refused. The rank of the data must be known for scales along an axis.
+    """
+    _refuse_missing_types(op, scale, zero_point)
+    dtype = _quantized_type(op, zero_point)
+    if dtype in _WORDS or op.rw.get("block_size", 0):
+        return quantize(op, x, scale, zero_point, dtype)
+    if zero_point is None and dtype != _T.UINT8:
+        zero_point = _zero_like(op, scale, dtype)
+    return op.itself(x, scale, zero_point, block_size=None, output_dtype=None)
+
+
+@formula("QuantizeLinear", since=19, types=LostTypes.OWN)
+def quantize_linear_19_down(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
+    """Half floats are cast to float, and `saturate`, which is about 8 bit floats, is dropped.
+
+    What changes: Casts before the node.
+
+    Why equal: ONNX Runtime's kernel divides in float. Bit for bit, but for infinities of half floats, which it turns into the
+    lower end of the type.
+
+    Limits: results of 8 bit floats are refused.
+    """
+    _refuse_missing_types(op, scale, zero_point)
+    return op.itself(x.wide(), scale.cast(_T.FLOAT), zero_point, saturate=None)
+
+
+@formula("QuantizeLinear", since=13, types=LostTypes.OWN)
+def quantize_linear_13(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
+    """Scales along an axis are written out: divide by the scale, round, add the zero point, saturate.
+
+    What changes: scale and zero point are reshaped to be broadcast. A node with one scale stays, without `axis`.
+
+    Why equal: as for version 21. Bit for bit.
+
+    Limits: the rank of the scale must be known, and that of the data for scales along an axis.
+    """
+    if is_per_tensor(scale):
+        return op.itself(x, scale, zero_point, axis=None)
+    return quantize(op, x, scale, zero_point, _quantized_type(op, zero_point))
+
+
+@formula("QuantizeLinear", since=10, types=LostTypes.OWN)
+def quantize_linear(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
+    """The node is written out: divide by the scale, round, add the zero point, saturate.
+
+    What changes: the node becomes arithmetic; halves are rounded to even by Floor and comparisons.
+
+    Why equal: as for version 21. Bit for bit.
+    """
+    return quantize(op, x, scale, zero_point, _quantized_type(op, zero_point))
+
+
+def _refuse_missing_types(op: Op, scale: Value, zero_point: Value | None) -> None:
+    refuse_missing_type(op, scale.dtype)
+    refuse_missing_type(op, None if zero_point is None else zero_point.dtype)
+    refuse_missing_type(op, op.rw.dtype(op.rw.output(0)))
+    refuse_missing_type(op, op.rw.get("output_dtype", 0) or None)
+
+
+def _quantized_type(op: Op, zero_point: Value | None) -> int:
+    return (
+        zero_point.need_dtype() if zero_point is not None else int(op.rw.get("output_dtype", 0) or _T.UINT8)
+    )
+
+
+def _zero_like(op: Op, scale: Value, dtype: int) -> Value:
+    """Return a zero point of 0 of the scale's shape."""
+    static, kind = scale.static, onnx.helper.tensor_dtype_to_np_dtype(dtype)
+    if static is not None:
+        return op.constant(np.zeros(static, kind))
+    return op.ConstantOfShape(op.Shape(scale), value=numpy_helper.from_array(np.zeros(1, kind)))
+
+
+@formula("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear(op: Op, x: Value) -> tuple[Value, Value, Value]:
+    """Scale and zero point are computed from the smallest and the largest number; QuantizeLinear rounds both.
+
+    What changes: the node becomes ReduceMin, ReduceMax, Min, Max, Sub, Div and two QuantizeLinears.
+
+    Why equal: the equations of the standard's text; for a tensor of zeros the scale is 1, as in ONNX Runtime's kernel, where
+    the function body divides 0 by 0. Bit for bit, but for tensors with a NaN, of which runtimes differ.
+    """
+    zero, ends, one = (op.constant(np.float32(number)) for number in (0, 255, 1))
+    low = op.Min(op.ReduceMin(x, keepdims=False), zero)
+    high = op.Max(op.ReduceMax(x, keepdims=False), zero)
+    size = high - low
+    step = size / ends
+    scale = op.Where(zero < size, step, one)
+    origin = op.QuantizeLinear(zero - low / scale, one, op.constant(np.uint8(0)))
+    return op.QuantizeLinear(x, scale, origin), scale, origin

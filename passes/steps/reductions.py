@@ -1,0 +1,346 @@
+"""The ten Reduce operators, whose `axes` are an input from opset 18 on (ReduceSum: 13), ArgMax and ArgMin, global pools."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.engine.steps.formula import EQUIVALENT, INTEGERS, Op, Value, formula
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
+from onnx_migrate.engine.steps.registry import adapter, compatible
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
+
+_REDUCTIONS = tuple(
+    f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare")
+)
+
+for _name in _REDUCTIONS:
+    compatible(_name, 13, reason="more types are allowed")
+for _name in ("ReduceMax", "ReduceMin"):
+    compatible(_name, 12, 20, reason="more types are allowed")
+for _name in ("ArgMax", "ArgMin"):
+    compatible(_name, 11, reason="negative axes are allowed")
+    compatible(
+        _name, 12, reason="select_last_index was added; by default the first index is returned, as before"
+    )
+    compatible(_name, 13, reason="more types are allowed")
+
+
+# Upward
+
+
+@adapter("ReduceSum", *_REDUCTIONS, to=11)
+def reduce_11(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """Negative axes are allowed. `axes` of a scalar, which has none, are left out.
+
+    Why equal: ONNX Runtime reduces a scalar at opset 10 whatever its axes are, and refuses axes that it does not have from
+    opset 11 on, where onnx infers its shape. Omitted axes mean all.
+    """
+    axes = rw.attribute("axes")
+    if axes is not None and not axes.ref_attr_name and rw.rank(node.input[0]) == 0:
+        rw.drop("axes")
+        rw.note("its axes are left out, since its input is a scalar, which has none")
+
+
+@adapter("ReduceSum", to=13)
+@adapter(*_REDUCTIONS, to=18)
+def reduce_axes(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`axes` moves from an attribute to an input.
+
+    Why equal: omitted or empty axes mean all axes before and after; the new attribute `noop_with_empty_axes` has that
+    as its default.
+    """
+    rw.attribute_to_input("axes", 1)
+
+
+@adapter("ReduceLogSum", "ReduceLogSumExp", to=28)
+def reduce_log_28(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """Integers are cast to double and the result back, since from opset 28 on they are not allowed.
+
+    What changes: a node on integers gets a Cast before and after it; one on floats is unchanged.
+
+    Limits: a sum that overflowed its integer type does not overflow in double: equivalent, not exact.
+    """
+    dtype = rw.need_dtype(node.input[0])
+    if dtype not in (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64):
+        return
+    node.input[0] = rw.before("Cast", [node.input[0]], hint="double", to=TensorProto.DOUBLE)
+    name = node.output[0]
+    rw.after("Cast", [rw.detach_output(0)], [name], to=dtype)
+    rw.note(
+        "integers are cast to double and the result back, since integers are not allowed",
+        Exactness.EQUIVALENT,
+    )
+
+
+# Downward
+
+
+@lowering(*_REDUCTIONS, leaves=18, types=LostTypes.ROUNDED)
+@lowering("ReduceSum", leaves=13, types=LostTypes.ROUNDED)
+def reduce_axes_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """`axes` moves from an input to an attribute.
+
+    What changes: constant axes become the attribute; omitted or empty ones mean all axes before and after. With
+    noop_with_empty_axes=1 and no axes, nothing is reduced: what remains of the operator is written, which is the
+    absolute value for ReduceL1, the root of the square for ReduceL2, the square for ReduceSumSquare, the logarithm for
+    ReduceLogSum, and a copy for all others.
+
+    Why equal: version 13 (ReduceSum: 11) computes the same for the same axes, and ONNX Runtime does so with one kernel.
+    With no axes to reduce, ONNX Runtime computes the named function of each element; its Log differs from the logarithm
+    of ReduceLogSum by one unit in the last place.
+
+    Limits: the axes must be constants of the model.
+    """
+    axes = rw.need_constant(1, "axes").reshape(-1) if rw.input(1) else ()
+    rw.set_input(1, "")
+    if len(axes):
+        rw.drop("noop_with_empty_axes")
+        rw.set("axes", [int(axis) for axis in axes])
+    elif noop := rw.pop("noop_with_empty_axes", 0):
+        if noop != 1:
+            rw.refuse(f"has noop_with_empty_axes={noop}, which is neither 0 nor 1", code="no-such-value")
+        rw.drop("keepdims")
+        _reduce_nothing(node, rw)
+
+
+def _reduce_nothing(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Make the node what a reduction over no axes is."""
+    source = rw.input(0)
+    exactness = None
+    if node.op_type == "ReduceSumSquare":
+        rw.rename("Mul")
+        rw.set_input(1, source)
+    elif node.op_type == "ReduceL2" and rw.need_dtype(source) in (TensorProto.FLOAT, TensorProto.DOUBLE):
+        node.input[0] = rw.before("Mul", [source, source], hint="square")
+        rw.rename("Sqrt")
+    elif node.op_type == "ReduceLogSumExp" and (dtype := rw.numpy_type(source)).kind == "f":
+        # Of the zero that is the logarithm of 1, which makes a positive zero of a negative one.
+        rw.rename("Add")
+        rw.set_input(1, rw.constant(np.zeros((), dtype), "zero"))
+    elif node.op_type in ("ReduceL1", "ReduceL2"):
+        rw.rename("Abs")
+    elif node.op_type == "ReduceLogSum":
+        if rw.need_dtype(source) in INTEGERS:
+            rw.cast_around([0], [0], TensorProto.DOUBLE, rw.need_dtype(source))
+        rw.rename("Log")
+        exactness = Exactness.EQUIVALENT
+    else:
+        rw.rename("Identity")
+    rw.note("nothing is reduced, since there are no axes and noop_with_empty_axes is 1", exactness)
+
+
+@formula("ArgMax", "ArgMin", since=12)
+def select_last_index(op: Op, x: Value, *, axis: int, select_last_index: int) -> Value:
+    """`select_last_index` goes away: the last index is counted from the end of the reversed axis.
+
+    What changes: 0, the default, is dropped. With 1, the axis is reversed by a Slice, and the index i of the first
+    extreme value there becomes n - 1 - i.
+
+    Why equal: the last of equal values is the first one of the reversed axis.
+
+    Limits: where floats have NaNs, the standard does not say which index is returned, and ONNX Runtime returns another.
+    """
+    attributes = op.attributes
+    attributes.pop("select_last_index", None)
+    if not select_last_index:
+        return op.write(op.operator, x, **attributes)
+    backwards = op.write("Slice", x, [-1], [np.iinfo(np.int64).min], [axis], [-1])
+    end = op.Gather(op.Shape(x), axis) - 1
+    exact = x.dtype in INTEGERS
+    op.note(
+        "the first index of the reversed axis is counted from the end"
+        + ("" if exact else ", if there are no NaNs"),
+        None if exact else Exactness.ASSUMED,
+    )
+    return end - op.write(op.operator, backwards, **attributes)
+
+
+# For targets that lack them
+
+
+def _axes(op: Op, axes: Value | None) -> Sequence[int] | Value | None:
+    """Return the axes of a Reduce node: numbers, a value that is computed, None for all axes.
+
+    Refuses with `no-equal` a node that reduces nothing (`noop_with_empty_axes`), or may, depending on its axes.
+    """
+    given: list[int] | Value | None = op.rw.get("axes")
+    if given is None and axes is not None:
+        known = axes.constant
+        given = axes if known is None else [int(axis) for axis in known.reshape(-1)]
+    if op.rw.get("noop_with_empty_axes", 0) and (isinstance(given, Value) or not given):
+        op.refuse("noop_with_empty_axes is set, and its axes are not known to be some", code="no-equal")
+    return given if isinstance(given, Value) else given or None
+
+
+def _sum(op: Op, value: Value, axes: Value | None, keepdims: int) -> Value:
+    return op.ReduceSum(value, _axes(op, axes), keepdims=bool(keepdims))
+
+
+@formula("ReduceL1", since=1, exactness=EQUIVALENT)
+def reduce_l1(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
+    """It is the sum of the absolute values.
+
+    What changes: Abs and ReduceSum.
+
+    Why equal: the text. Runtimes may add in another order.
+
+    Limits: axes that are computed need opset 13; noop_with_empty_axes is refused unless axes are known.
+    """
+    return _sum(op, abs(x), axes, keepdims)
+
+
+@formula("ReduceSumSquare", since=1, exactness=EQUIVALENT)
+def reduce_sum_square(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
+    """It is the sum of the squares.
+
+    What changes: Mul and ReduceSum.
+
+    Why equal: the text. Runtimes may add in another order.
+
+    Limits: axes that are computed need opset 13; noop_with_empty_axes is refused unless axes are known.
+    """
+    return _sum(op, x * x, axes, keepdims)
+
+
+@formula("ReduceL2", since=1, exactness=EQUIVALENT)
+def reduce_l2(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
+    """It is the root of the sum of the squares.
+
+    What changes: Mul, ReduceSum and Sqrt.
+
+    Why equal: the text. Runtimes may add in another order.
+
+    Limits: axes that are computed need opset 13; noop_with_empty_axes is refused unless axes are known.
+    """
+    return op.Sqrt(_sum(op, x * x, axes, keepdims))
+
+
+@formula("ReduceLogSum", since=1, exactness=EQUIVALENT)
+def reduce_log_sum(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
+    """It is the logarithm of the sum.
+
+    What changes: ReduceSum and Log.
+
+    Why equal: the text. Runtimes may add in another order.
+
+    Limits: axes that are computed need opset 13; noop_with_empty_axes is refused unless axes are known.
+    """
+    return op.Log(_sum(op, x, axes, keepdims))
+
+
+@formula("ReduceLogSumExp", since=1, exactness=EQUIVALENT)
+def reduce_log_sum_exp(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
+    """It is the logarithm of the sum of the exponentials, with the maximum taken out, so that nothing overflows.
+
+    What changes: ReduceMax, Sub, Exp, ReduceSum, Log and Add.
+
+    Why equal: log(sum(exp(X))) = M + log(sum(exp(X - M))), as ONNX Runtime computes it: 2.4e-7 seen.
+
+    Limits: the axes must be known, and the rank if all axes are reduced and dropped.
+    """
+    over = _axes(op, axes)
+    if isinstance(over, Value):
+        op.refuse(f"its axes ({over.name!r}) must be a constant", code="needs-constant")
+    top = op.ReduceMax(x, over)
+    whole = op.Log(op.ReduceSum(op.Exp(x - top), over)) + top
+    if keepdims:
+        return whole
+    rank = x.need_rank() if over is None or min(over) < 0 else 0
+    dropped = range(rank) if over is None else (axis % rank if axis < 0 else axis for axis in over)
+    return op.Squeeze(whole, sorted(dropped))
+
+
+@formula("ReduceMean", since=1, exactness=EQUIVALENT)
+def reduce_mean(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
+    """It is the sum, divided by the number of elements.
+
+    What changes: ReduceSum and Div.
+
+    Why equal: the text. Runtimes may add in another order.
+
+    Limits: the axes and their sizes must be known; integers are refused, as runtimes differ in rounding them.
+    """
+    over, shape = _axes(op, axes), x.shape
+    if shape is None or isinstance(over, Value):
+        op.refuse(f"the sizes of the axes of {x.name!r} must be known", code="needs-shape")
+    sizes = [shape[axis] for axis in (range(len(shape)) if over is None else over)]
+    if None in sizes:
+        op.refuse(
+            f"the sizes of the axes of {x.name!r} must be fixed",
+            code="needs-shape",
+            hint="fix the dims of the model's inputs with --fix",
+        )
+    if x.numpy_type.kind in "iu":
+        op.refuse("the mean of integers has no equal", code="no-equal")
+    total = _sum(op, x, axes, keepdims)
+    return total / np.float32(math.prod(size or 0 for size in sizes))
+
+
+@formula("GlobalAveragePool", since=1, exactness=EQUIVALENT)
+def global_average_pool(op: Op, x: Value) -> Value:
+    """It is the mean over the axes behind the channels.
+
+    What changes: ReduceMean.
+
+    Why equal: the text. Runtimes may add in another order.
+
+    Limits: the rank must be known.
+    """
+    return op.ReduceMean(x, _spatial(x))
+
+
+@formula("GlobalMaxPool", since=1)
+def global_max_pool(op: Op, x: Value) -> Value:
+    """It is the maximum over the axes behind the channels.
+
+    What changes: ReduceMax.
+
+    Why equal: the text.
+
+    Limits: the rank must be known.
+    """
+    return op.ReduceMax(x, _spatial(x))
+
+
+@formula("GlobalLpPool", since=1, exactness=EQUIVALENT)
+def global_lp_pool(op: Op, x: Value, *, p: int) -> Value:
+    """It is the p-norm over the axes behind the channels.
+
+    What changes: ReduceL1 or ReduceL2; for other p Abs, Pow, ReduceSum and Pow.
+
+    Why equal: the text. Runtimes may add in another order.
+
+    Limits: the rank must be known, and for other p than 1 and 2 the element type.
+    """
+    axes = _spatial(x)
+    if p in (1, 2):
+        return (op.ReduceL1 if p == 1 else op.ReduceL2)(x, axes)
+    return op.ReduceSum(abs(x) ** np.float32(p), axes) ** np.float32(1 / p)
+
+
+@formula("LpNormalization", since=1, exactness=EQUIVALENT)
+def lp_normalization(op: Op, x: Value, *, axis: int, p: int) -> Value:
+    """The data is divided by its norm along an axis; where that is 0, all of it is 0 and stays.
+
+    What changes: ReduceL1 or ReduceL2, a 1 in place of a norm of 0 (Cast, Not, Cast and Add), and Div.
+
+    Why equal: the text, and ONNX Runtime's kernel for the norm of 0. 1.2e-7 seen.
+
+    Limits: the element type must be known, and below opset 11 the rank for a negative axis.
+    """
+    if axis < 0 and (op.version < 11 or x.rank is not None):
+        axis += x.need_rank()
+    norm = (op.ReduceL1 if p == 1 else op.ReduceL2)(x, [axis])
+    return x / (norm + (~norm.cast(TensorProto.BOOL)).cast(x.need_dtype()))
+
+
+def _spatial(x: Value) -> list[int]:
+    """Return the axes behind batch and channels, or refuse with `needs-rank`."""
+    return list(range(2, x.need_rank()))

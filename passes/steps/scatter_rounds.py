@@ -1,0 +1,154 @@
+"""Reductions of ScatterElements and ScatterND where an element may be updated more than once: in rounds without repeats."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, helper
+
+from onnx_migrate.analysis.value_types import ValueType
+from onnx_migrate.engine.steps.formula import INTEGERS, Op, TensorProto, Value
+
+from .flat_index import Dims
+from .gather import element_numbers, index_length, row_numbers
+
+__all__ = ["REDUCTIONS", "reduced_in_rounds"]
+
+REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+
+_FEW = 8
+"""Rounds up to which they are written one behind the other if the indices are known."""
+
+_KEPT = (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT64)
+"""Integers that are reduced in their own type; others as int64, whose low bits are theirs."""
+
+_END = int(np.iinfo(np.int64).max)
+
+
+def reduced_in_rounds(op: Op, data: Value, indices: Value, updates: Value, kind: str) -> Value:
+    """Return what a ScatterElements or ScatterND does: in round r, the updates that are r-th for their element are reduced."""
+    dtype = data.need_dtype()
+    number = _numbers(op, data, indices, updates).reshape(-1)
+    whole = op.shape_of(data)
+    wide = dtype if dtype not in INTEGERS or dtype in _KEPT else TensorProto.INT64
+    flat, updates = data.reshape(-1), updates.reshape(-1)
+    state, updates = flat.cast(wide), updates.cast(wide)
+    known = number.constant
+    order = None if known is None else _turns(known)
+    if known is not None and order is not None and max(order, default=0) < _FEW:
+        for turn in range(max(order, default=-1) + 1):
+            chosen = np.flatnonzero(order == turn)
+            places = op.constant(known[chosen].astype(np.int64))
+            update = op.Gather(updates, chosen.astype(np.int64), axis=0)
+            new = op.write(REDUCTIONS[kind], op.Gather(state, places, axis=0), update)
+            state = op.ScatterElements(state, places, new, axis=0)
+    else:
+        state = _loop(op, kind, state, number, updates, wide)
+    op.note(f"reduction {kind} is computed in rounds, in each of which no element is updated twice")
+    return op.Reshape(state.cast(dtype), whole)
+
+
+def _numbers(op: Op, data: Value, indices: Value, updates: Value) -> Value:
+    """Remove an attribute of floats, or the tensor in place of it, and return its values."""
+    if op.operator == "ScatterElements":
+        return element_numbers(op, data, indices, int(op.rw.get("axis", 0)))
+    sizes = Dims(op, data)
+    count = index_length(op, data, indices, updates.rank)
+    rows = row_numbers(op, indices, count, sizes)
+    if count == sizes.rank:
+        return rows
+    width = sizes.product(range(count, sizes.rank))
+    rows = rows.reshape(-1, 1) * width
+    return rows + op.iota(width)
+
+
+def _turns(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return for each number how often it stands before."""
+    seen: Counter[int] = Counter()
+    turns = []
+    for number in numbers.tolist():
+        turns.append(seen[number])
+        seen[number] += 1
+    return np.array(turns, np.int64)
+
+
+def _loop(op: Op, kind: str, state: Value, number: Value, updates: Value, dtype: int) -> Value:
+    """Write the rounds as a Loop, and return the state at its end."""
+    rw = op.rw
+    number, updates, turn, rounds = _turns_at_run_time(op, number, updates)
+    names = {name: rw.fresh(name) for name in ("round", "go", "going", "old_state", "new_state")}
+    body = helper.make_graph(
+        _round(op, kind, names, (number, updates, turn), dtype),
+        rw.fresh("round"),
+        [
+            helper.make_tensor_value_info(names["round"], TensorProto.INT64, []),
+            helper.make_tensor_value_info(names["go"], TensorProto.BOOL, []),
+            helper.make_tensor_value_info(names["old_state"], dtype, [None]),
+        ],
+        [
+            helper.make_tensor_value_info(names["going"], TensorProto.BOOL, []),
+            helper.make_tensor_value_info(names["new_state"], dtype, [None]),
+        ],
+    )
+    result = op.Loop(rounds, op.constant(True), state, body=body)
+    rw.scope.record_type(result.name, ValueType(dtype, (None,)))
+    return result
+
+
+def _turns_at_run_time(op: Op, number: Value, updates: Value) -> tuple[Value, Value, Value, Value]:
+    """Return the elements and the updates, sorted by element, in which round each update is, and how many rounds there are."""
+    size = op.Shape(number)
+    if op.target < 10 and size.constant is None:
+        # TopK takes no computed number of elements there: each update has a round of its own.
+        op.note("each update has a round of its own, which takes long if there are many")
+        return number, updates, op.iota(size), op.Squeeze(size, [0])
+    # As double, which TopK takes in all versions, and which holds all numbers of elements.
+    wide = op.Cast(number, to=TensorProto.DOUBLE)
+    order = op.several("TopK", 2, wide, size, axis=0, largest=0, sorted=1)[1]
+    number = op.Gather(number, order, axis=0)
+    updates = op.Gather(updates, order, axis=0)
+    padded = op.Concat([-1], number, axis=0)
+    first = ~(number == op.Slice(padded, [0], [-1], [0]))
+    # With an element in front, as the Scan that CumSum becomes takes no empty sequence.
+    counted = op.Concat([-1], first.cast(TensorProto.INT64), axis=0)
+    group = op.Slice(op.CumSum(counted, op.constant(0)), [1], [_END], [0])
+    starts = op.Squeeze(op.NonZero(first), [0])
+    start = op.Gather(starts, group, axis=0)
+    turn = op.iota(size) - start
+    last = op.ReduceMax(op.Concat(turn, [-1], axis=0), [0], keepdims=False)
+    return number, updates, turn, last + op.constant(1)
+
+
+def _round(
+    op: Op, kind: str, names: dict[str, str], outer: tuple[Value, Value, Value], dtype: int
+) -> list[NodeProto]:
+    """Return the nodes of one round, in forms that every opset from 9 to the one left has.
+
+    `outer` are the elements, the updates and the round of each update.
+    """
+    fresh = op.rw.fresh
+    flat, (number, updates, turn) = op.constant([-1]).name, (value.name for value in outer)
+    nodes: list[NodeProto] = [
+        helper.make_node("Identity", [names["go"]], [names["going"]], name=fresh("copy"))
+    ]
+
+    def write(operator: str, inputs: list[str], output: str = "", **attributes: Any) -> str:
+        output = output or fresh(operator.lower())
+        nodes.append(helper.make_node(operator, inputs, [output], name=fresh(operator), **attributes))
+        return output
+
+    places = write("NonZero", [write("Equal", [turn, names["round"]])])
+    chosen = write("Reshape", [places, flat])
+    element = write("Gather", [number, chosen], axis=0)
+    update = write("Gather", [updates, chosen], axis=0)
+    old = write("Gather", [names["old_state"], element], axis=0)
+    if kind in ("max", "min") and dtype in INTEGERS and op.target < 12:
+        larger = write("Greater", [old, update])
+        new = write("Where", [larger, old, update] if kind == "max" else [larger, update, old])
+    else:
+        new = write(REDUCTIONS[kind], [old, update])
+    scatter = "Scatter" if op.target < 11 else "ScatterElements"
+    write(scatter, [names["old_state"], element, new], names["new_state"], axis=0)
+    return nodes

@@ -1,0 +1,208 @@
+"""Slice, whose bounds became inputs (opset 10) and whose axes count from the front below 11, and Gather."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.engine.steps.formula import Op, Value, formula
+from onnx_migrate.engine.steps.lowering_registry import lowering
+from onnx_migrate.engine.steps.registry import adapter, compatible
+from onnx_migrate.errors import InvalidModel
+from onnx_migrate.messages import listed
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
+
+compatible("Slice", 11, reason="negative axes are allowed, and steps of 0 are not")
+compatible("Slice", 13, reason="more types are allowed, and the clamping of starts and ends is specified")
+compatible("Gather", 11, reason="negative indices are allowed")
+
+
+@adapter("Slice", to=10)
+def slice_10(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`starts`, `ends` and `axes` move from attributes to inputs.
+
+    What changes: omitted axes are set to the first ones, as many as there are starts, which was the default. From
+    opset 10 on the standard's default is all axes.
+    """
+    starts = rw.attribute("starts")
+    if rw.attribute("axes") is None and starts is not None and not starts.ref_attr_name:
+        rw.set("axes", list(range(len(starts.ints))))
+    for index, name in enumerate(("starts", "ends", "axes"), start=1):
+        rw.attribute_to_input(name, index)
+
+
+_MOST_AXES = 64
+"""The most axes of a tensor in any runtime."""
+
+_ASSUMED = "runtimes are assumed to take a negative axis below opset 11"
+
+
+@lowering("Slice", leaves=11)
+def slice_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """`axes` are counted from the front.
+
+    What changes: negative ones among constant axes are replaced by the same ones counted from the front.
+
+    Why equal: version 11 adds negative axes, and forbids steps of 0.
+
+    Limits: where the rank is unknown or the axes are computed at run time, they stay, and the report says so; ONNX Runtime
+    takes negative ones at opset 10.
+    """
+    if not rw.input(3):
+        return
+    axes = rw.known(rw.input(3))
+    if axes is not None and (axes >= 0).all():
+        return
+    rank = rw.rank(rw.input(0))
+    if axes is None or rank is None:
+        rw.note(
+            f"{_ASSUMED}, since the {'axes are' if axes is None else 'rank is'} unknown", Exactness.ASSUMED
+        )
+        return
+    rw.set_input(3, rw.constant(np.where(axes < 0, axes + rank, axes).astype(axes.dtype), "axes"))
+
+
+@lowering("Gather", leaves=11)
+def gather_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Indices and `axis` are counted from the front.
+
+    What changes: a negative axis, and negative ones among constant indices, are replaced by the same ones counted from
+    the front.
+
+    Why equal: version 11 adds negative indices, and nothing else.
+
+    Limits: what is not known, a length, a rank or indices that are computed at run time, stays, and the report says so;
+    ONNX Runtime takes negative indices and axes at opset 10 and below.
+    """
+    source, axis = rw.input(0), int(rw.get("axis", 0))
+    shape = rw.shape(source)
+    indices = rw.known(rw.input(1))
+    if axis < 0 and shape is not None:
+        axis += len(shape)
+        rw.set("axis", axis)
+    elif axis < 0:
+        rw.note(f"{_ASSUMED}, since the rank is unknown", Exactness.ASSUMED)
+    if indices is not None and (indices >= 0).all():
+        return
+    length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    if indices is None or length is None:
+        what = "the indices, computed at run time," if indices is None else "the negative indices"
+        rw.note(f"runtimes are assumed to count {what} from the end below opset 11", Exactness.ASSUMED)
+        return
+    positive = np.where(indices < 0, indices + length, indices).astype(indices.dtype)
+    rw.set_input(1, rw.constant(positive, "indices"))
+
+
+@formula("Slice", since=10)
+def slice_10_down(
+    op: Op, x: Value, starts: Value, ends: Value, axes: Value | None, steps: Value | None
+) -> Value:
+    """`starts`, `ends` and `axes` move from inputs to attributes.
+
+    What changes: constant bounds become attributes. An axis with a step other than 1, or with bounds that are computed at
+    run time, is written as a Gather of the indices that the Slice takes: constant ones where bounds and length are known,
+    else those that a comparison of all indices with the bounds selects.
+
+    Why equal: the changelog of version 10 moves the bounds, and adds the steps. Bounds are clamped as the text of Slice-13
+    has it.
+
+    Limits: axes and steps must be constants. Indices that are selected at run time need opset 9.
+    """
+    first, last = starts.constant, ends.constant
+    strides = [] if steps is None else steps.need_constant("steps").reshape(-1).tolist()
+    places = (
+        list(range(len(strides) or _count(x, starts)))
+        if axes is None
+        else axes.need_constant("axes").reshape(-1).tolist()
+    )
+    if len(places) > _MOST_AXES:
+        raise InvalidModel(
+            f"slices {len(places):,} axes, and a tensor has {_MOST_AXES} at most", code="invalid-node"
+        )
+    strides = strides or [1] * len(places)
+    counts = [len(places), len(strides), *(bound.size for bound in (first, last) if bound is not None)]
+    if len(set(counts)) > 1:
+        op.refuse(
+            "its starts, ends, axes and steps must have as many elements as each other, and what is known of them has"
+            f" {listed(map(str, counts))}",
+            code="invalid-node",
+        )
+    fixed = first is not None and last is not None
+    plain = [index for index, step in enumerate(strides) if step == 1 and fixed]
+    for index, axis in enumerate(places):
+        if index in plain:
+            continue
+        at = _constant_indices(op, x, (starts, ends), axis, strides[index], index)
+        if at is None:
+            for place, bound, what in ((1, first, "starts"), (2, last, "ends")):
+                if bound is None:
+                    op.rw.use_at_run_time(place, what)
+            at = _selected_indices(op, x, (starts, ends), axis, strides[index], index)
+        x = op.Gather(x, at, axis=axis)
+    if not plain or first is None or last is None:
+        return x
+    kept = [
+        [int(values[index]) for index in plain] for values in (first.reshape(-1), last.reshape(-1), places)
+    ]
+    return op.write("Slice", x, starts=kept[0], ends=kept[1], axes=kept[2])
+
+
+def _count(x: Value, starts: Value) -> int:
+    """Return how many axes are cut where they are not given: as many as there are starts."""
+    shape = starts.shape
+    if shape is not None and len(shape) == 1 and shape[0] is not None:
+        return shape[0]
+    return x.need_rank()
+
+
+def _constant_indices(
+    op: Op, x: Value, bounds: tuple[Value, Value], axis: int, step: int, index: int
+) -> Value | None:
+    """Return constant indices, None where a bound or the length of the axis is not known."""
+    starts, ends = (op.rw.partly_known(bound.name) for bound in bounds)
+    shape = x.shape
+    length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    if starts is None or ends is None or length is None:
+        return None
+    start, end = starts[index], ends[index]
+    if start is None or end is None:
+        return None
+    start, end = (bound + length if bound < 0 else bound for bound in (start, end))
+    if step > 0:
+        taken = range(max(start, 0), min(end, length), step)
+    else:
+        taken = range(max(min(start, length - 1), 0), max(end, -1), step)
+    return op.constant(np.array(taken if length else [], np.int64))
+
+
+def _selected_indices(
+    op: Op, x: Value, bounds: tuple[Value, Value], axis: int, step: int, index: int
+) -> Value:
+    """Return the indices that a Slice takes of an axis."""
+    zero, one, stride = (op.constant([number]) for number in (0, 1, abs(step)))
+    length = op.Gather(op.Shape(x), [axis], axis=0)
+    ones = op.ConstantOfShape(length, value=onnx.helper.make_tensor("", TensorProto.INT64, [1], [1]))
+    places = op.Squeeze(op.NonZero(ones), [0])
+    last = length - one
+    start, end = (_from_the_front(op, bound, length, index) for bound in bounds)
+    if step < 0:  # count from the end of the axis: the index i is n - 1 - i there
+        start, end = last - start, last - end
+        start = start + (last < start).cast(TensorProto.INT64) * (last - start)
+    below = (start < zero).cast(TensorProto.INT64)
+    start = start * (one - below)
+    taken = ~(places < start) & (places < end)
+    if abs(step) != 1:
+        offset = places - start
+        taken = taken & (offset == offset / stride * stride)
+    found = op.Squeeze(op.NonZero(taken), [0])
+    return found if step > 0 else last - found
+
+
+def _from_the_front(op: Op, bounds: Value, length: Value, index: int) -> Value:
+    """Return one bound of several as a vector of one, counted from the front."""
+    bound = op.Gather(op.Cast(bounds, to=TensorProto.INT64), [index], axis=0)
+    negative = (bound < op.constant([0])).cast(TensorProto.INT64)
+    return bound + negative * length

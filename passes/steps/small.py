@@ -1,0 +1,130 @@
+"""Operators with one step of their own: Concat, Tile, Erf, Where, NonZero and Compress."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.engine.steps.formula import Op, Value, formula
+from onnx_migrate.engine.steps.registry import adapter, compatible
+from onnx_migrate.messages import count_of
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.rewriter import Rewriter
+
+compatible("Concat", 11, reason="a negative axis is allowed")
+
+
+@adapter("Concat", to=4)
+def concat_4(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`axis` is set to 1 if it was omitted, since from opset 4 on it has no default."""
+    if rw.attribute("axis") is None:
+        rw.set("axis", 1)
+
+
+@adapter("Tile", to=6)
+def tile_6(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`tiles` and `axis`, scalars of the data's type, become `repeats`, one number per axis.
+
+    What changes: where the rank, `tiles` or `axis` is known only at run time, OneHot (opset 9) computes `repeats`.
+    """
+    data, tiles, axis = node.input
+    rank, count, place = rw.rank(data), rw.constant_value(tiles), rw.constant_value(axis)
+    if rank is not None and count is not None and place is not None:
+        if count.size != 1 or place.size != 1 or not -rank <= place.item() < rank:
+            rw.refuse(
+                f"its tiles are {count.tolist()} and its axis is {place.tolist()}, for an input of {count_of(rank, 'axis')}",
+                code="invalid-node",
+                hint="each is one number",
+            )
+        repeats = np.ones(rank, np.int64)
+        repeats[int(place.item())] = int(count.item())
+        rw.set_input(2, "")
+        rw.set_input(1, rw.constant(repeats, "repeats"))
+        return
+    if rw.target < 9:
+        rw.refuse(
+            "the rank of its input, `tiles` or `axis` is known only at run time, and computing `repeats` takes opset 9",
+            code="needs-rank",
+            hint="target opset 9 or newer",
+        )
+    rw.version = 9
+    flat = rw.constant(np.array([-1]), "flat")
+    count_1d, place_1d = (
+        rw.before("Reshape", [rw.before("Cast", [value], hint=hint, to=TensorProto.INT64), flat], hint=hint)
+        for value, hint in ((tiles, "tiles"), (axis, "axis"))
+    )
+    values = rw.before("Concat", [rw.constant(np.array([1]), "one"), count_1d], hint="values", axis=0)
+    depth = rw.before("Shape", [rw.before("Shape", [data], hint="shape")], hint="rank")
+    hot = rw.before("OneHot", [place_1d, depth, values], hint="hot")
+    rw.set_input(2, "")
+    rw.set_input(1, rw.before("Reshape", [hot, flat], hint="repeats"))
+
+
+_INTEGERS = frozenset(
+    getattr(TensorProto, name)
+    for name in ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
+)
+
+
+@adapter("Erf", to=13)
+def erf_13(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """Integer data is cast to float32 and the result back, since from opset 13 on Erf takes floats only.
+
+    What changes: nothing for float16, float and double. The function of an integer is computed in float32 and truncated
+    to an integer, so it is 1, 0 or -1.
+
+    Why equal: onnx.reference computes Erf-9 in this way. ONNX Runtime never supported integers.
+
+    Limits: an unknown element type is assumed to be a float. Another runtime may have computed the function of an
+    integer in another precision and rounded it otherwise: equivalent, not exact.
+    """
+    dtype = rw.dtype(node.input[0])
+    if dtype not in _INTEGERS:
+        return
+    name = node.output[0]
+    node.input[0] = rw.before("Cast", [node.input[0]], hint="float", to=TensorProto.FLOAT)
+    rw.after("Cast", [rw.detach_output(0)], [name], to=dtype)
+    rw.note(
+        "integers are cast to float32 and the result back, since Erf-13 takes floats only",
+        Exactness.EQUIVALENT,
+    )
+
+
+@formula("Where", since=9)
+def where(op: Op, condition: Value, then: Value, other: Value) -> Value:
+    """Where begins with opset 9.
+
+    What changes: of bool, And and Or; of integers, condition * X + (1 - condition) * Y. Of floats and strings, X and Y are
+    broadcast and laid one behind the other, and a Gather takes each element from the one that the condition chooses.
+
+    Why equal: elements are moved, or multiplied by 1 and 0 as integers, which wrap around. A sum of products of floats would not
+    do, since 0 times infinity is NaN. Equal bit for bit to the standard's text; ONNX Runtime's Where gives +0 for a -0
+    of X, and this gives -0.
+
+    Limits: the element type must be known, and of strings the shapes. A tensor of floats whose shape is only known at run time
+    must not be empty.
+    """
+    return op.select_without_where(condition, then, other)
+
+
+@formula("NonZero", since=9)
+def non_zero(op: Op, x: Value) -> Value:
+    """There is no NonZero: the places of a constant become a constant.
+
+    Limits: no operator below opset 9 has an output whose size only the data say, so the input must be a constant.
+    """
+    array = x.need_constant("input")
+    return op.constant(np.array(np.nonzero(array), np.int64).reshape(array.ndim, -1))
+
+
+@formula("Compress", since=9)
+def compress(op: Op, x: Value, condition: Value, *, axis: int | None) -> Value:
+    """There is no Compress: Gather takes the elements that a constant condition selects.
+
+    Why equal: elements are selected in their order, and those behind the end of the condition are not.
+
+    Limits: no operator below opset 9 has an output whose size only the data say, so the condition must be a constant.
+    """
+    selected = np.flatnonzero(condition.need_constant("condition")).astype(np.int64)
+    return op.Gather(x.reshape(-1) if axis is None else x, selected, axis=axis or 0)

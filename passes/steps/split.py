@@ -1,0 +1,130 @@
+"""Split: its lengths became an attribute (opset 2) and an input (13); num_outputs was added (18)."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
+from onnx_migrate.engine.steps.registry import adapter, compatible
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.rewrite.rewriter import Rewriter
+
+compatible("Split", 11, reason="a negative axis is allowed")
+
+
+@adapter("Split", to=2)
+def split_2(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """The lengths, which could be an input, become the attribute `split`, and `axis` is set if it was omitted.
+
+    What changes: lengths that are known only at run time become the input of Split-13.
+
+    Limits: version 1 does not specify the default of axis; 0, the default of version 2, is assumed.
+    """
+    if rw.attribute("axis") is None:
+        rw.set("axis", 0)
+        rw.note("axis was omitted; 0 is assumed, the default from opset 2 on", Exactness.ASSUMED)
+    lengths = rw.input(1)
+    if not lengths:
+        return
+    fixed = rw.constant_value(lengths)
+    if fixed is not None:
+        rw.set("split", [int(length) for length in fixed])
+        rw.set_input(1, "")
+    elif rw.target >= 13:
+        rw.version = 13
+        rw.drop("split")
+        rw.set_input(1, rw.before("Cast", [lengths], hint="split", to=TensorProto.INT64))
+    else:
+        rw.refuse(
+            "its lengths are known only at run time, and Split-2 takes constant ones",
+            code="needs-value",
+            hint="target opset 13 or newer, where they are an input",
+        )
+
+
+@adapter("Split", to=13)
+def split_13(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`split` moves from an attribute to an input."""
+    rw.attribute_to_input("split", 1)
+
+
+@adapter("Split", to=18)
+def split_18(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`num_outputs` is set if no lengths are given.
+
+    Why equal: before, the parts had to have equal lengths, and then num_outputs yields the same parts.
+    """
+    if not rw.input(1):
+        rw.set_input(1, "")
+        rw.set("num_outputs", len(node.output))
+
+
+@lowering("Split", leaves=18)
+def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """`num_outputs` is dropped, or the lengths of the parts are written out.
+
+    What changes: where the length of the axis is known and all parts have the same one, `num_outputs` is dropped. Else
+    the lengths become an input: of a length n and k parts, all are ceil(n / k) long but the last, which has the rest. They
+    are computed from the input's shape where n is not known. Where n is known and too small, the last parts are empty;
+    ONNX Runtime fails on such a node of version 18.
+
+    Why equal: the text of Split-18; below, parts without lengths are equal.
+    """
+    if rw.pop("num_outputs") is None or rw.input(1):
+        return
+    parts = len(node.output)
+    source, axis = rw.input(0), int(rw.get("axis", 0))
+    shape = rw.shape(source)
+    length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    if parts == 1 or (length is not None and length % parts == 0):
+        return
+    if length is not None:
+        part = -(-length // parts)
+        lengths = [min(part, max(0, length - part * place)) for place in range(parts)]
+        rw.set_input(1, rw.constant(np.array(lengths), "lengths"))
+        return
+    at = rw.constant(np.array([axis]), "axis")
+    total = rw.before("Gather", [rw.before("Shape", [source], hint="shape"), at], hint="total", axis=0)
+    rest = rw.constant(np.array([parts - 1]), "rest")
+    count = rw.constant(np.array([parts]), "parts")
+    one = rw.before("Div", [rw.before("Add", [total, rest], hint="rounded"), count], hint="part")
+    last = rw.before("Sub", [total, rw.before("Mul", [one, rest], hint="before_last")], hint="last")
+    rw.set_input(1, rw.before("Concat", [one] * (parts - 1) + [last], hint="lengths", axis=0))
+
+
+@lowering("Split", leaves=13, types=LostTypes.EXACT)
+def split_13_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """The lengths of the parts move from an input to an attribute.
+
+    What changes: constant lengths become the attribute `split`. Lengths that are computed at run time become a Slice for
+    each part, whose bounds are their sums.
+
+    Why equal: the changelog of version 13 moves the attribute and changes nothing else.
+
+    Limits: lengths at run time that do not add up to the length of the axis are no error any more.
+    """
+    lengths = rw.known(rw.input(1)) if rw.input(1) else None
+    if rw.input(1) and lengths is None:
+        _slices(node, rw)
+        return
+    rw.set_input(1, "")
+    if lengths is not None:
+        rw.set("split", [int(length) for length in np.reshape(lengths, -1)])
+
+
+def _slices(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    source, lengths = rw.input(0), rw.use_at_run_time(1, "lengths")
+    axis = rw.constant(np.array([int(rw.get("axis", 0))]), "axis")
+    start = rw.constant(np.array([0]), "start")
+    for index, name in enumerate(node.output):
+        at = rw.constant(np.array([index]), f"part_{index}")
+        length = rw.before("Gather", [lengths, at], hint=f"length_{index}", axis=0)
+        end = rw.before("Add", [start, length], hint=f"end_{index}") if index else length
+        if name:
+            rw.after("Slice", [source, start, end, axis], [name])
+        start = end
+    rw.remove()
+    rw.note("lengths at run time: each part is a Slice")

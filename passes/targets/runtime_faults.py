@@ -1,0 +1,128 @@
+"""The nodes that a runtime computes wrongly, and the opset that a model can have in runtimes because of its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+
+from onnx_migrate.engine.steps.lower import OLDEST
+from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.spec.schema import is_onnx, versions
+from onnx_migrate.spec.targets import FaultRow, Target, Targets
+
+__all__ = ["OpsetBound", "bound_opset", "fault_bound", "faulty_nodes"]
+
+
+def faulty_nodes(
+    target: Target, proto: onnx.ModelProto, opset: int
+) -> Iterator[tuple[onnx.NodeProto, FaultRow]]:
+    """Yield the nodes of all bodies that a target computes wrongly in a model of an ai.onnx opset, each with the reason."""
+    rows: dict[str, list[FaultRow]] = {}
+    for fault in target.faults:
+        if fault.opset is None or opset >= fault.opset:
+            rows.setdefault(fault.operator, []).append(fault)
+    if not rows:
+        return
+    for node in all_nodes(proto):
+        domain = "" if is_onnx(node.domain) else node.domain
+        for fault in rows.get(node.op_type, ()):
+            if fault.domain == domain and _applies(fault, node):
+                yield node, fault
+
+
+def _applies(fault: FaultRow, node: onnx.NodeProto) -> bool:
+    given = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+    values = all(_plain(given.get(name)) in wrong for name, wrong in fault.attributes.items())
+    return values and (not fault.when or _CONDITIONS[fault.when](given))
+
+
+def _plain(value: Any) -> Any:
+    """Return an attribute's value as tables write it."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return tuple(map(_plain, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _pads_only_at_end(given: Mapping[str, Any]) -> bool:
+    pads = list(given.get("pads", ()))
+    half = len(pads) // 2
+    return any(pads[half:]) and not any(pads[:half])
+
+
+_CONDITIONS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"pads_only_at_end": _pads_only_at_end}
+"""The conditions of `onnx_migrate.spec.targets.PREDICATES`, on the attributes of a node."""
+
+
+@dataclass(frozen=True)
+class OpsetBound:
+    """The fact that the newest opset of a model is bound by an operator that it uses."""
+
+    opset: int
+
+
+def bound_opset(proto: onnx.ModelProto, targets: Targets, opset: int, log: ChangeLog, pass_name: str) -> int:
+    """Return the newest opset up to `opset` at which the targets take every ai.onnx operator of a model.
+
+    A note says which operator keeps it below `opset`, once. An operator that has no version that a target takes does not count.
+    """
+    bound, why = opset, None
+    for operator in _operators(proto):
+        found = targets.newest_version("", operator)
+        if found is None:
+            continue
+        version, target = found
+        newer = [since for since in versions("", operator) if since > version]
+        if newer and newer[0] <= bound and version >= versions("", operator)[0]:
+            bound, why = newer[0] - 1, (operator, version, target)
+    if why is not None and _is_news(bound, log):
+        operator, version, target = why
+        log.note(
+            pass_name,
+            "operator-bound",
+            f"opset {bound} is the newest for {targets} here, because {target} takes {operator} up to version {version}",
+            subject=operator,
+        )
+    return bound
+
+
+def fault_bound(proto: onnx.ModelProto, targets: Targets, opset: int, log: ChangeLog, pass_name: str) -> int:
+    """Return the newest opset up to `opset` at which no target computes a node wrongly; `opset` if there is none.
+
+    A note says which node keeps it below `opset`, once.
+    """
+    bound, oldest, why = opset, max(targets.oldest or OLDEST, OLDEST), None
+    for target in targets:
+        for node, fault in faulty_nodes(target, proto, bound):
+            if fault.opset is not None and oldest < fault.opset <= bound:
+                bound, why = fault.opset - 1, (node, fault, target)
+    if why is not None and _is_news(bound, log):
+        node, fault, target = why
+        log.note(
+            pass_name,
+            "operator-bound",
+            f"opset {bound} is the newest for {targets} here: {node_label(node)}: from opset {fault.opset} on, {target}"
+            f" {fault.text}",
+            subject=node.name,
+        )
+    return bound
+
+
+def _is_news(bound: int, log: ChangeLog) -> bool:
+    """Record a bound; return whether it is the first, or below the one that a note told of."""
+    known = log.fact(OpsetBound, "", "")
+    if known is not None and bound >= known.opset:
+        return False
+    log.record_fact("", "", OpsetBound(bound))
+    return True
+
+
+def _operators(proto: onnx.ModelProto) -> list[str]:
+    """Return the ai.onnx operators that a model uses, sorted, so that a note names the same one every time."""
+    functions = {function_key(function) for function in proto.functions}
+    return sorted(
+        {node.op_type for node in all_nodes(proto) if is_onnx(node.domain) and called(node) not in functions}
+    )

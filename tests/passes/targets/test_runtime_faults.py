@@ -1,0 +1,142 @@
+"""The nodes that a runtime computes wrongly, and the opset that a model can have in runtimes because of its operators."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import onnx_migrate
+from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.spec.targets import PREDICATES
+from tests.harness import model, random_feeds, require_opset, run, same
+from tests.support.targets import targets_of
+
+FAULT = """[[release]]
+opset = 22
+[[fault]]
+operator = "{operator}"
+opset = 13
+attributes = {{ {attributes} }}
+text = "errs"
+"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "opset", "found"),
+    [
+        ("Softmax", "axis = [1, 2]", 13, ["y"]),
+        ("Softmax", "axis = [0]", 13, []),
+        ("Softmax", "axis = [1]", 12, []),
+        ("Softmax", "", 13, ["y"]),
+        ("Relu", "", 13, []),
+    ],
+)
+def test_faults_are_of_operators_attributes_and_opsets(
+    operator: str, attributes: str, opset: int, found: list[str]
+) -> None:
+    builtin_passes()
+    from onnx_migrate.passes.targets.runtime_faults import faulty_nodes
+
+    proto = model(
+        f'<ir_version: 7, opset_import: ["": {opset}]> g (float[2,2] x) => (float[2,2] y) {{ y = Softmax <axis = 1> (x) }}'
+    )
+    (target,) = targets_of(FAULT.format(operator=operator, attributes=attributes))
+
+    assert [node.output[0] for node, _ in faulty_nodes(target, proto, opset)] == found
+
+
+def test_every_condition_of_a_table_is_known() -> None:
+    builtin_passes()
+    from onnx_migrate.passes.targets import runtime_faults
+
+    assert tuple(runtime_faults._CONDITIONS) == PREDICATES
+
+
+QNN = """name = "qnn"
+title = "QNN"
+[[release]]
+{row}
+[[operator]]
+names = ["Clip"]
+newest = 12
+[[operator]]
+names = ["Softmax"]
+newest = 13
+"""
+
+CLIP = """<ir_version: 8, opset_import: ["": {opset}]>
+g (float[2,3] x) => (float[2,3] y) <float low = {{-0.5}}, float high = {{0.5}}> {{ c = Clip (x, low, high) y = Softmax (c) }}"""
+RELU = '<ir_version: 8, opset_import: ["": {opset}]> g (float[2,3] x) => (float[2,3] y) {{ c = Relu (x) y = Softmax (c) }}'
+
+
+def migrated(text: str, row: str, opset: int) -> tuple[int, list[onnx_migrate.report.Note]]:
+    source = model(text.format(opset=opset))
+    found = onnx_migrate.migrate(source, runtime=targets_of(QNN.format(row=row)), simplify=False)
+    feeds = {"x": np.array([[-2, -0.25, 0], [0.25, 0.5, 2]], np.float32)}
+    same(run(source, feeds), run(found.structure, feeds), "migrated")
+    notes = [note for note in found.report.notes if note.code == "operator-bound"]
+    return found.report.after.opset or 0, notes
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "opset", "reached"),
+    [
+        (CLIP, "opset = 17", 11, 12),
+        (CLIP, "opset = 17", 16, 12),
+        (CLIP, "opset = 17", 12, 12),
+        (CLIP, "", 16, 12),
+        (CLIP, "", 11, 11),
+        (RELU, "opset = 17", 11, 17),
+        (RELU, "", 15, 15),
+        (CLIP, "opset = 11", 16, 11),
+    ],
+)
+def test_the_newest_opset_at_which_all_operators_are_taken(
+    text: str, row: str, opset: int, reached: int
+) -> None:
+    found, notes = migrated(text, row, opset)
+
+    assert found == reached
+    bound = reached == 12 and not (row == "" and opset == 12)
+    assert ["QNN takes Clip up to version 12" in note.message for note in notes] == [True] * bound
+    assert onnx.defs.get_schema("Clip", found).since_version <= 12 or text is RELU
+
+
+FAULTY = """[[release]]
+opset = 22
+[[fault]]
+operator = "AveragePool"
+opset = 19
+attributes = { count_include_pad = [1] }
+when = "pads_only_at_end"
+text = "computes wrong numbers for padding at the end"
+"""
+POOL = """<ir_version: 8, opset_import: ["": %d]> g (float[1,1,4,4] x) => (float[1,1,4,3] y)
+{ y = AveragePool <kernel_shape = [2, 2], count_include_pad = 1, pads = [0, 0, 1, 0]> (x) }"""
+
+
+@pytest.mark.parametrize("opset", [11, 18, 20])
+def test_an_opset_from_which_on_a_node_is_computed_wrongly_is_not_reached(opset: int) -> None:
+    require_opset(22)
+    source = model(POOL % opset)
+    found = onnx_migrate.migrate(source, runtime=targets_of(FAULTY), simplify=False)
+    feeds = random_feeds(source)
+
+    assert found.report.after.opset == 18
+    assert "runtime-fault" not in [note.code for note in found.report.notes]
+    (note,) = [note for note in found.report.notes if note.code == "operator-bound"]
+    assert "from opset 19 on" in note.message
+    same(run(source, feeds), run(found.model, feeds), "migrated", 1e-6, 1e-6)
+
+
+def test_where_that_opset_cannot_be_reached_a_warning_stays() -> None:
+    require_opset(20)
+    source = model("""<ir_version: 8, opset_import: ["": 20]> g (float[1,1,4,4] x, string[2] t) => (float[1,1,4,3] y, string[2] z)
+    { y = AveragePool <kernel_shape = [2, 2], count_include_pad = 1, pads = [0, 0, 1, 0]> (x) z = StringConcat (t, t) }""")
+    found = onnx_migrate.migrate(source, runtime=targets_of(FAULTY), simplify=False, verify="off")
+    codes = [note.code for note in found.report.notes]
+
+    assert found.report.after.opset == 20
+    assert "not-lowered" in codes
+    assert "runtime-fault" in codes

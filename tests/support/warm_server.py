@@ -1,0 +1,191 @@
+"""Imports what the command line and its workers import, and forks a process for each request of tests/support/warm_start.py.
+
+A fork sees the arguments, the folder, the environment, the streams and the search path of a process that was started for it,
+and ends as one. The search path must not have other modules under the names of those that are imported already.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import importlib
+import os
+import pickle
+import resource
+import runpy
+import select
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from tests.support import warm_start
+from tests.support.paths import ROOT
+from tests.support.warm_start import NUMBER
+
+MODULES = (
+    "numpy", "onnx", "onnxruntime", "onnxsim", "rich.console",
+    *(f"onnx_migrate.{name}" for name in (
+        "cli.app", "cli.output.failure", "cli.commands.migrate", "migration", "batching.work", "report.text",
+        "passes.steps", "passes.simplify", "passes.onnxsim_child",
+        "verify.equivalence.check", "verify.load_check", "verify.dynamic.proof", "verify.elsewhere.proof",
+    )),
+)  # fmt: skip
+
+
+def _warm() -> None:
+    for name in MODULES:
+        with contextlib.suppress(Exception):  # a process that needs it raises it again
+            importlib.import_module(name)
+    with contextlib.suppress(Exception):
+        importlib.import_module("onnx_migrate.engine.pass_infra").builtin_passes()
+
+
+def _hides(entries: Iterable[str]) -> bool:
+    """Return whether folders hold another module under the name of one that is imported."""
+    imported = {name for name in sys.modules if "." not in name}
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            if not imported.isdisjoint(name.split(".")[0] for name in os.listdir(entry)):
+                return True
+    return False
+
+
+def _take(request: dict[str, Any], streams: list[int]) -> None:
+    """Give this process what a request says. Raises OSError."""
+    os.chdir(request["cwd"])
+    if request["new session"]:
+        os.setsid()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number, inheritable=True)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    for number, limits in request["limits"].items():
+        resource.setrlimit(number, limits)
+    for number in request["ignored"]:
+        signal.signal(number, signal.SIG_IGN)
+    if signal.SIGINT not in request["ignored"]:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _run(args: list[str]) -> None:
+    """Run what the interpreter would run with these arguments."""
+    for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+        if folder and folder not in sys.path:
+            sys.path.insert(0, folder)
+    first, *rest = args
+    if first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        exec(compile(rest[0], "<string>", "exec"), {"__name__": "__main__"})
+    elif first == "-m":
+        sys.argv = ["-m", *rest[1:]]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = [first, *rest]
+        sys.path.insert(0, os.path.dirname(first))
+        runpy.run_path(first, run_name="__main__")
+
+
+def _end(args: list[str]) -> NoReturn:
+    """Run, and end as the interpreter does, without taking the modules apart."""
+    code = 0
+    try:
+        _run(args)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if not isinstance(end.code, int) and end.code is not None:
+            print(end.code, file=sys.stderr)
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        code = -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        code = code or 120
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code & 0xFF)
+
+
+def _keep(connection: socket.socket, state: tuple[Any, ...]) -> None:
+    """Fork the process that a request asks for, and tell its id and its end."""
+    head, streams, _, _ = socket.recv_fds(connection, 8, 3)
+    request = pickle.loads(connection.recv(int.from_bytes(head, "little"), socket.MSG_WAITALL))
+    args = request["args"]
+    if args[0] == "-c":  # a worker: see BOOT in onnx_migrate/isolate/child.py
+        added = args[5:]
+        args[2] = str(os.getpid())  # its parent, with which it ends
+    else:
+        added = [request["cwd"] if args[0] == "-m" else os.path.dirname(args[0])]
+    if _hides(entry for entry in added if entry not in (*sys.path, str(ROOT))):
+        connection.sendall(NUMBER.pack(0))
+        return
+    process = os.fork()
+    if not process:
+        _begin(connection, request, streams, state)
+        _end(args)
+    for stream in (0, 1, 2, *streams):
+        os.close(stream)
+    _, status = os.waitpid(process, 0)
+    with contextlib.suppress(OSError):
+        connection.sendall(NUMBER.pack(status))
+
+
+def _begin(
+    connection: socket.socket, request: dict[str, Any], streams: list[int], state: tuple[Any, ...]
+) -> None:
+    """Become the process that was asked for; only then tell its id, with which it may be killed at once."""
+    try:
+        _take(request, streams)
+    except OSError:
+        connection.sendall(NUMBER.pack(0))
+        os._exit(1)
+    warm_start.WarmPopen.server = warm_start.Server.of(*state)
+    warm_start.install()
+    connection.sendall(NUMBER.pack(os.getpid()))
+    connection.detach()
+    os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
+
+
+def main() -> None:
+    """Serve until the standard input ends."""
+    listening = socket.socket(fileno=int(sys.argv[1]))
+    state = pickle.load(sys.stdin.buffer.raw)
+    sys.path.remove(os.getcwd())
+    _warm()
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    waiting = select.poll()
+    for file in (0, listening.fileno()):
+        waiting.register(file, select.POLLIN | select.POLLHUP)
+    while all(file != 0 for file, _ in waiting.poll()):
+        connection, _ = listening.accept()
+        if not os.fork():
+            listening.close()
+            try:
+                _keep(connection, state)
+            finally:
+                os._exit(0)
+        connection.close()
+        _collect()
+    _collect()
+
+
+def _collect() -> None:
+    """Wait for processes that have ended, so that their time counts as that of the tests."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The run of the original: configurations, noise, inner values, and notes on weak proofs."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from onnx_migrate.verify import Settings, Tolerance
+from onnx_migrate.verify.equivalence.original_run import run_original
+from onnx_migrate.verify.evaluators import LEVELS, REFERENCE, EvaluationError
+from tests.support.paths import FIXTURES
+from tests.verify.harness import RELU, ULP, net, original_run, runnable, wrong_optimiser
+
+
+def test_every_feed_runs_at_both_levels_of_optimisation():
+    run = original_run(RELU)
+    assert tuple(run.runs) == LEVELS
+    assert run.first == LEVELS[0]
+    assert [len(outputs) for outputs in run.runs.values()] == [len(run.feeds)] * 2
+    note = run.feed_notes[0]
+    assert (note.name, note.seed, note.shapes) == ("normal", 0, (("x", (2, 4)),))
+    assert run.notes == ()
+
+
+def test_noise_is_measured_by_inputs_an_ulp_away():
+    """Sin(x * x) moves by at most 2 * x * x ulps of 1 where x moves by one: ten times what is measured is allowed."""
+    run = original_run("(float[64] x) => (float[64] y) { a = Mul(x, x) y = Sin(a) }")
+    allowed = []
+    for index, outputs in enumerate(run.runs[run.first]):
+        entry = run.noise.compare("y", outputs["y"], outputs["y"] + 1, index, Tolerance())[0]
+        square = np.max(run.feeds[index].inputs["x"].astype(np.float64) ** 2)
+        assert entry.allowed < 10 * 4 * ULP * square
+        allowed.append(entry.allowed)
+    assert allowed[1] > 10 * allowed[0] > 80 * ULP, "wide inputs move further"
+
+
+@wrong_optimiser
+def test_an_output_that_the_optimiser_changes_is_left_out_of_the_optimised_run():
+    model = onnx.load(FIXTURES / "pad_maxpool_opset9.onnx")
+    run = original_run(model)
+    assert "y" in run.runs[LEVELS[0]][0]
+    assert "y" not in run.runs[LEVELS[1]][0]
+    assert "optimisation changes 'y' of the original itself" in run.notes[0]
+
+
+def test_an_output_that_optimisation_moves_by_more_than_rounding_does_is_noted():
+    """ONNX Runtime multiplies by int4 weights with data rounded to 8 bits, once it optimises."""
+    rng = np.random.default_rng(0)
+    weights = onnx.helper.make_tensor("w", onnx.TensorProto.INT4, [32, 16], rng.integers(-8, 8, 32 * 16))
+    model = net(
+        """(float[4,32] x) => (float[4,16] y) {
+        d = DequantizeLinear <axis = 0, block_size = 16> (w, s) m = MatMul (x, d) y = Relu (m) }""",
+        opset=21, ir=10, s=rng.random((2, 16), np.float32),
+    )  # fmt: skip
+    model.graph.initializer.append(weights)
+    run = original_run(model)
+    assert "y" in run.runs[LEVELS[1]][0]
+    assert "optimisation changes 'y' of the original itself by more than a thousandth" in run.notes[0]
+
+
+CONSTANT = "(float[1,4] x) => (float[1,4] y) { a = Relu(x) z = Sub(a, a) y = Softmax(z) }"
+
+
+def test_inner_values_of_a_constant_output_are_in_every_run():
+    run = original_run(CONSTANT)
+    assert run.nearest == {"y": ("a",)}
+    assert run.inner == {"a"}
+    assert all(set(outputs) == {"y", "a"} for runs in run.runs.values() for outputs in runs)
+    assert run.inner_names(net(CONSTANT.replace("a = ", "b = ").replace("(a, a)", "(b, b)"))) == []
+
+
+def test_an_output_without_varying_inner_values_is_a_weak_proof():
+    run = original_run(net("(float[1,4] x) => (float[1,4] y) { y = Mul(x, zero) }", zero=0.0))
+    assert run.nearest == {}
+    assert "weak proof" in run.notes[-1]
+    assert "'y'" in run.notes[-1]
+    assert "--input-data" in run.notes[-1]
+
+
+def test_onnx_original_runs_an_original_that_onnx_runtime_does_not_load_except_resize():
+    newest = onnx.defs.onnx_opset_version()
+    custom = net(RELU, opset=newest, ir=max(8, onnx.IR_VERSION))
+    run = original_run(custom)
+    assert run.first in (LEVELS[0], REFERENCE)
+    broken = net(
+        "(float[1,1,4,4] x) => (float[1,1,8,8] y) <float[3] s = {1., 2., 2.}> { y = Resize(x, , s) }"
+    )
+    with pytest.raises(EvaluationError):
+        run_original(runnable(broken), runnable(broken), Settings())
+
+
+def test_the_seed_chooses_the_inputs():
+    one, same, other = (original_run(RELU, seed=seed) for seed in (3, 3, 4))
+    assert np.array_equal(one.feeds[0].inputs["x"], same.feeds[0].inputs["x"])
+    assert not np.array_equal(one.feeds[0].inputs["x"], other.feeds[0].inputs["x"])
