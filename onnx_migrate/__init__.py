@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     )
     from onnx_migrate.explanation import explain
     from onnx_migrate.inspection import inspect
-    from onnx_migrate.isolate.progress import Progress
     from onnx_migrate.migration import Migration, convert_version, migrate
     from onnx_migrate.options import default_pipeline
+    from onnx_migrate.process.progress import Progress
     from onnx_migrate.report import ModelSummary, PartialReport, Report
     from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
     from onnx_migrate.verdicts import Comparison, DynamicProof, Kind, RuntimeProof, Verdict
@@ -95,7 +95,7 @@ _MODULES = {
     "inspection": ("inspect",),
     "migration": ("Migration", "convert_version", "migrate"),
     "options": ("default_pipeline",),
-    "isolate.progress": ("Progress",),
+    "process.progress": ("Progress",),
     "report": ("ModelSummary", "PartialReport", "Report"),
     "rewrite.change_log": ("Change", "ChangeLog", "Note"),
     "verdicts": ("Comparison", "DynamicProof", "Kind", "RuntimeProof", "Verdict"),

@@ -8,14 +8,14 @@ from dataclasses import replace
 from onnx_migrate import files
 from onnx_migrate.engine.validity import check_nodes, check_original
 from onnx_migrate.errors import InvalidModel
-from onnx_migrate.isolate import CancelToken, Limits, stoppable
-from onnx_migrate.isolate.progress import ProgressListener, Reporter
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model, Segment
-from onnx_migrate.opening.transfers import transfers_within
+from onnx_migrate.process import CancelToken, Limits, stoppable
+from onnx_migrate.process.progress import ProgressListener, Reporter
+from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import proofs_text
 from onnx_migrate.verify import InputData, Kind, Settings, Tolerance, Verdict
-from onnx_migrate.verify.elsewhere import asked_for, prove_models
+from onnx_migrate.verify.other_runtimes import asked_for, prove_models
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import Libraries, libraries_of
 from onnx_migrate.verify.weight_data import other_weights

@@ -12,9 +12,14 @@ from typing import Any, TypedDict
 import onnx
 
 from onnx_migrate import files
-from onnx_migrate.advice import Advice, Advisor, Outlook, outlooks, with_nearest_release
-from onnx_migrate.analysis.onnx_inference import remembering
-from onnx_migrate.engine.objections import Objection
+from onnx_migrate.compatibility import (
+    Compatibility,
+    CompatibilityChecker,
+    RuntimeCompatibility,
+    outlooks,
+    with_nearest_release,
+)
+from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.engine.reachability import (
     Reachability,
     ReachableDomain,
@@ -24,6 +29,7 @@ from onnx_migrate.engine.reachability import (
 )
 from onnx_migrate.engine.steps.step_table import import_steps
 from onnx_migrate.errors import LoadError, MigrateError, UsageError, Where
+from onnx_migrate.facts.onnx_inference import remembering
 from onnx_migrate.files.reading import from_file
 from onnx_migrate.model.graphs import Body, bodies, called, function_key, node_label, stored_weights
 from onnx_migrate.model.model import Model
@@ -35,9 +41,9 @@ from onnx_migrate.report.json_form import json_of, selects
 from onnx_migrate.report.selections import version
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import Signature, is_onnx, signature_at
-from onnx_migrate.spec.targets import Targets, resolve, tables
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import Signature, is_onnx, signature_at
+from onnx_migrate.standard.targets import Targets, resolve, tables
 
 __all__ = [
     "ALL",
@@ -45,7 +51,7 @@ __all__ = [
     "Inspection",
     "LocatedNode",
     "Operator",
-    "ReleaseStanding",
+    "ReleaseSupport",
     "inspect",
     "load_structure",
     "located_nodes",
@@ -95,8 +101,8 @@ class Inspection:
     plan: Report | None
     refusal: MigrateError | None
     reachability: Reachability
-    advice: tuple[Advice, ...] = ()
-    outlooks: tuple[Outlook, ...] = ()
+    advice: tuple[Compatibility, ...] = ()
+    outlooks: tuple[RuntimeCompatibility, ...] = ()
     domains: tuple[ReachableDomain, ...] = ()
 
     @property
@@ -173,7 +179,7 @@ def inspect(
 def _advice(model: Model, targets: Targets | None, *, everywhere: bool) -> dict[str, Any]:
     if targets is None and not everywhere:
         return {}
-    advisor = Advisor(model)
+    advisor = CompatibilityChecker(model)
     if everywhere:
         return {"outlooks": outlooks(advisor, tables())}
     return {"advice": tuple(with_nearest_release(advisor, advisor.advise(item)) for item in targets or ())}
@@ -267,18 +273,18 @@ class ChangedOperators(TypedDict):
 
 
 # What the runtime takes from this release on; "from" is a keyword of Python.
-ReleaseStanding = TypedDict("ReleaseStanding", {"from": str, "standing": str})
+ReleaseSupport = TypedDict("ReleaseSupport", {"from": str, "standing": str})
 
 
-def _changed_operators(advice: Advice) -> list[ChangedOperators]:
+def _changed_operators(advice: Compatibility) -> list[ChangedOperators]:
     return [ChangedOperators(operators=name, nodes=count) for name, count in advice.changes]
 
 
-def _changed_by(outlook: Outlook) -> list[ChangedOperators]:
+def _changed_by(outlook: RuntimeCompatibility) -> list[ChangedOperators]:
     return _changed_operators(outlook.advice)
 
 
-def _releases(outlook: Outlook) -> list[ReleaseStanding]:
+def _releases(outlook: RuntimeCompatibility) -> list[ReleaseSupport]:
     return [{"from": name, "standing": standing.value} for name, standing in outlook.releases]
 
 
@@ -302,14 +308,14 @@ selects(
 )  # fmt: skip
 selects(Refusal, f"{_ERROR} opsets")
 selects(ReachableDomain, "domain opset reachable=reachability.opsets refusals=reachability.refusals")
-selects(Objection, "reason scope=where.scope node=where.node operator=where.operator nodes wrong")
+selects(Incompatibility, "reason scope=where.scope node=where.node operator=where.operator nodes wrong")
 selects(
-    Advice,
+    Compatibility,
     "runtime=target standing objections opset ir_version changes obstacles code=refusal.code warnings helps",
     changes=_changed_operators,
 )
 selects(
-    Outlook,
+    RuntimeCompatibility,
     """runtime=advice.target standing=advice.standing objections=advice.objections opset=advice.opset
     ir_version=advice.ir_version changes obstacles=advice.obstacles code=advice.refusal.code warnings=advice.warnings
     helps=advice.helps releases""",

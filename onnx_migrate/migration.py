@@ -9,17 +9,17 @@ from onnx_migrate.declared import KeywordsOf
 from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.steps.step_table import import_steps
-from onnx_migrate.isolate import stoppable
-from onnx_migrate.isolate.progress import Reporter
 from onnx_migrate.migration_run import Migration, MigrationRun, StageClock
 from onnx_migrate.model.model import Model
-from onnx_migrate.opening.transfers import transfers_within
 from onnx_migrate.options import Options, pipeline_of
+from onnx_migrate.process import stoppable
+from onnx_migrate.process.progress import Reporter
 from onnx_migrate.report.request import Request
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verification import policy_of
 from onnx_migrate.verify import Settings, Tolerance
-from onnx_migrate.verify.elsewhere import asked_for
+from onnx_migrate.verify.other_runtimes import asked_for
 from onnx_migrate.verify.settings import libraries_of
 
 __all__ = ["Migration", "convert_version", "migrate"]

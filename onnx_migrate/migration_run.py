@@ -31,7 +31,7 @@ from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.verdicts import RuntimeProof
 from onnx_migrate.verification import ProvingInRuntimes, Verifying
 from onnx_migrate.verify import Settings, ready_worker
-from onnx_migrate.verify.elsewhere import Asked
+from onnx_migrate.verify.other_runtimes import Asked
 from onnx_migrate.verify.prover import Proof, Prover
 
 __all__ = ["Migration", "MigrationRun", "StageClock"]

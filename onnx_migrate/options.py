@@ -12,11 +12,11 @@ from onnx_migrate.declared import KeywordsOf, option
 if TYPE_CHECKING:
     from onnx_migrate.engine.pass_infra import Pass
     from onnx_migrate.engine.pipeline import Pipeline
-    from onnx_migrate.isolate import CancelToken, Limits
-    from onnx_migrate.isolate.progress import ProgressListener
     from onnx_migrate.model.dims.fixed_sizes import FixedDims
     from onnx_migrate.model.dims.requests import DynamicAxes
-    from onnx_migrate.spec.targets import Lower, Targets
+    from onnx_migrate.process import CancelToken, Limits
+    from onnx_migrate.process.progress import ProgressListener
+    from onnx_migrate.standard.targets import Lower, Targets
     from onnx_migrate.verify import InputData
     from onnx_migrate.verify.settings import Libraries
 
@@ -243,14 +243,14 @@ class Options:
     @cached_property
     def targets(self) -> Targets | None:
         """The runtimes that the result is for. Raises UsageError."""
-        from onnx_migrate.spec.targets import resolve
+        from onnx_migrate.standard.targets import resolve
 
         return None if self.runtime is None else resolve(self.runtime)
 
     @property
     def limits(self) -> Limits:
         """What a child process may use."""
-        from onnx_migrate.isolate import Limits
+        from onnx_migrate.process import Limits
 
         return Limits.of(self.timeout, self.memory_limit)
 

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.opening.paths import real_path
+from onnx_migrate.safe_open.paths import real_path
 
 __all__ = [
     "Identity",

@@ -18,11 +18,11 @@ from onnx_migrate.options import Policy
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import Alternative, ChangeLog, tell_distance
 from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.targets.shipped import find
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.targets.shipped import find
 from onnx_migrate.verdicts import RuntimeProof, proofs_text
 from onnx_migrate.verify import DynamicProof, Kind, Verdict
-from onnx_migrate.verify.elsewhere import Asked, prove_models
+from onnx_migrate.verify.other_runtimes import Asked, prove_models
 from onnx_migrate.verify.prover import Proof, Prover, first_difference
 
 __all__ = ["ProvingInRuntimes", "Verifying", "policy_of"]

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.shapes import Dims, dims_of, dims_text, inferred_shapes, set_dims
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.facts.shapes import Dims, dims_of, dims_text, inferred_shapes, set_dims
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.resize import lengths_differ
+from onnx_migrate.standard.resize import lengths_differ
 
 __all__ = ["DeclaredShapes"]
 

@@ -8,8 +8,8 @@ from onnx_migrate.engine.pass_infra import Pass, installed_passes, register_defa
 from onnx_migrate.errors import UsageError
 from onnx_migrate.options import Opset, Options
 from onnx_migrate.options import ResizeForm as Form
-from onnx_migrate.spec.schema import is_onnx, newest_opset
-from onnx_migrate.spec.targets import Targets
+from onnx_migrate.standard.schema import is_onnx, newest_opset
+from onnx_migrate.standard.targets import Targets
 
 from .cleanup import Cleanup
 from .declared_shapes import DeclaredShapes

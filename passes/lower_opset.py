@@ -13,7 +13,7 @@ from onnx_migrate.engine.steps.lower_model import Lowered, body_opsets, lower_mo
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.targets import Targets
+from onnx_migrate.standard.targets import Targets
 
 from .ir_version import fit_ir_version
 from .targets.runtime_faults import bound_opset, fault_bound

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 
 import onnx
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import bodies as bodies_of
 from onnx_migrate.model.graphs import function_path, nested_nodes, node_label
@@ -21,15 +21,15 @@ from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
-from onnx_migrate.spec.ir_versions import minimal_ir_version
-from onnx_migrate.spec.opsets import (
+from onnx_migrate.standard.ir_versions import minimal_ir_version
+from onnx_migrate.standard.opsets import (
     onnx_opset,
     remove_repeated_imports,
     set_onnx_opset,
 )
-from onnx_migrate.spec.runtime_operators import is_runtime_operator
-from onnx_migrate.spec.schema import is_onnx, newest_opset, signature_at
-from onnx_migrate.spec.targets import Targets
+from onnx_migrate.standard.runtime_operators import is_runtime_operator
+from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at
+from onnx_migrate.standard.targets import Targets
 
 from .targets.runtime_faults import bound_opset, fault_bound
 

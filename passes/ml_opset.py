@@ -10,7 +10,7 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.schema import newest_opset
+from onnx_migrate.standard.schema import newest_opset
 
 from .domains.domain_steps import lift_domain, lower_domain, newest_import
 from .migrate_opset import Newer

@@ -7,17 +7,17 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.graphs import names_read, output_names
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import is_onnx, signature_at
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import is_onnx, signature_at
 
 __all__ = ["QuantizedPairs"]
 

@@ -20,8 +20,8 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.ir_versions import minimal_ir_version
-from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.standard.ir_versions import minimal_ir_version
+from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.verify.evaluators.integer_sums import saturates, with_exact_sums
 from tests.support.versions import RUNTIME
 

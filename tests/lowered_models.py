@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnx_migrate.spec.ir_versions import minimal_ir_version
+from onnx_migrate.standard.ir_versions import minimal_ir_version
 from tests import harness
 
 __all__ = ["CASES", "Case"]

@@ -17,7 +17,7 @@ from onnx_migrate.engine.validity import check_result
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.standard.opsets import onnx_opset
 from tests.harness import VARIANTS, Feeds, make_variant, model, random_feeds, require_opset, run
 
 Outputs = Sequence[Any]

@@ -17,26 +17,27 @@ from tests.support.paths import ROOT
 ARROWS = """
     __main__   -> cli
     __init__   -> batching comparison explanation inspection migration options engine report rewrite
-    cli -> batching comparison explanation inspection advice migration report options engine verify files rewrite model spec
-    explanation -> inspection advice engine report files model spec
-    batching   -> migration options engine verify report files model spec
-    inspection -> advice options engine report files rewrite analysis model spec
-    advice     -> options engine rewrite model spec
-    plugins    -> engine rewrite spec
+    cli -> batching comparison explanation inspection compatibility migration report options engine
+        verify files rewrite model standard
+    explanation -> inspection compatibility engine report files model standard
+    batching   -> migration options engine verify report files model standard
+    inspection -> compatibility options engine report files rewrite facts model standard
+    compatibility     -> options engine rewrite model standard
+    plugins    -> engine rewrite standard
     comparison -> engine verify files model
     migration  -> migration_run verification report options engine verify files rewrite model
     migration_run -> verification report options engine verify files rewrite model
-    verification -> options engine verify rewrite model spec
-    report     -> options rewrite analysis model spec
-    passes     -> options engine files rewrite analysis model spec
-    options    -> engine verify model spec
-    engine     -> files rewrite analysis model spec
-    verify     -> files analysis model spec
+    verification -> options engine verify rewrite model standard
+    report     -> options rewrite facts model standard
+    passes     -> options engine files rewrite facts model standard
+    options    -> engine verify model standard
+    engine     -> files rewrite facts model standard
+    verify     -> files facts model standard
     files      -> model
-    rewrite    -> analysis model spec
-    analysis   -> model spec
-    model      -> spec
-    spec       ->
+    rewrite    -> facts model standard
+    facts   -> model standard
+    model      -> standard
+    standard       ->
 
     cli/commands -> options output
     cli/output -> options
@@ -46,7 +47,7 @@ ARROWS = """
     passes/dynamic_dims/repair/control_flow -> domain rules
     passes/dynamic_dims/repair/rules -> domain
 
-    verify/elsewhere -> equivalence evaluators compare
+    verify/other_runtimes -> equivalence evaluators compare
     verify/equivalence -> inputs evaluators compare
     verify/dynamic -> inputs evaluators compare
     verify/inputs -> evaluators compare
@@ -62,16 +63,20 @@ of these. The files of a folder are not listed; what keeps them in order is that
 LEAVES = {
     "declared",
     "errors",
-    "isolate",
+    "process",
     "messages",
-    "opening",
+    "safe_open",
     "url",
     "verdicts",
     "_version",
 }
 """May be imported by all, and import only each other."""
 
-ALLOWED = {row.split("->")[0].strip(): row.split("->")[1].split() for row in ARROWS.splitlines() if row}
+ALLOWED = {
+    row.split("->")[0].strip(): row.split("->")[1].split()
+    for row in ARROWS.replace("\n        ", " ").splitlines()
+    if row
+}
 
 LAZY = {"onnxruntime", "onnxsim", "onnx_graphsurgeon"}
 

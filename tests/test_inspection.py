@@ -11,11 +11,11 @@ import pytest
 from onnx import numpy_helper, parser
 
 from onnx_migrate import migrate
-from onnx_migrate.advice import Standing
+from onnx_migrate.compatibility import Support
 from onnx_migrate.errors import LoadError, UsageError
 from onnx_migrate.inspection import Operator, inspect
 from onnx_migrate.report.json_form import json_of
-from onnx_migrate.spec.targets import known_names
+from onnx_migrate.standard.targets import known_names
 from tests.support.small_model import FAST, UPSAMPLE, small
 
 NESTED = """<ir_version: 8, opset_import: ["":13, "own": 1]>
@@ -99,7 +99,7 @@ def test_a_runtime_decides_the_target() -> None:
 
 def test_advice_on_runtimes_is_typed() -> None:
     found = inspect(small(), runtime=["onnxruntime==1.14", "tensorrt==6.0"])
-    assert [item.standing for item in found.advice] == [Standing.AS_IS, Standing.AFTER]
+    assert [item.standing for item in found.advice] == [Support.AS_IS, Support.AFTER]
     assert found.outlooks == ()
 
     everywhere = inspect(small(), runtime="all")

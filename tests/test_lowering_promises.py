@@ -9,7 +9,7 @@ import pytest
 from onnx_migrate import CannotMigrate, convert_version, migrate
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.model.legality import check_legal
-from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.standard.opsets import onnx_opset
 from tests.harness import model, random_feeds, run
 from tests.lowered_models import CASES, Case
 from tests.lowering import same_bits

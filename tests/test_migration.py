@@ -29,9 +29,9 @@ from onnx_migrate import (
     files,
     migrate,
 )
-from onnx_migrate.isolate import Worker
 from onnx_migrate.migration import Migration
 from onnx_migrate.model.model import Model
+from onnx_migrate.process import Worker
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.support.small_model import FAST, HERE, UPSAMPLE, bytes_of, dims, opset_of, small

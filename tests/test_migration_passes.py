@@ -16,8 +16,8 @@ from onnx_migrate import (
     UsageError,
     VerificationFailed,
     default_pipeline,
-    isolate,
     migrate,
+    process,
 )
 from tests.support.paths import FIXTURES
 from tests.support.small_model import FAST, HERE, bytes_of, opset_of, small
@@ -91,14 +91,14 @@ g (float[1,1,4,4] x) => (float[a,b,c,d] y) <float[0] roi = {}, float[4] s = {1.,
 @pytest.fixture
 def broken_simplifier(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let onnxsim fail as native code does: the process that runs it is gone."""
-    real = isolate.run
+    real = process.run
 
-    def run(function: str, *args: Any, **options: Any) -> isolate.Ending:
+    def run(function: str, *args: Any, **options: Any) -> process.Ending:
         if function.endswith(":simplify_file"):
-            return isolate.Crashed("SIGSEGV")
+            return process.Crashed("SIGSEGV")
         return real(function, *args, **options)
 
-    monkeypatch.setattr(isolate, "run", run)
+    monkeypatch.setattr(process, "run", run)
 
 
 @pytest.mark.usefixtures("broken_simplifier")

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from rich.console import Console
 
-from onnx_migrate import files, isolate, migrate
+from onnx_migrate import files, migrate, process
 from onnx_migrate.migration import Migration
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.report.text import print_report
@@ -35,7 +35,7 @@ def nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **_: object) -> None:
         raise AssertionError(f"{arguments[0]} was run")
 
-    monkeypatch.setattr(isolate, "run", refuse)
+    monkeypatch.setattr(process, "run", refuse)
 
 
 def mended(source: Any = None, **options: Any) -> Migration:

@@ -12,10 +12,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnx_migrate
-from onnx_migrate.analysis.value_types import TypeTable, ValueType
 from onnx_migrate.engine.pass_infra import as_pass, builtin_passes
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import PassError
+from onnx_migrate.facts.value_types import TypeTable, ValueType
 from onnx_migrate.files import inline, load
 from onnx_migrate.inspection import inspect
 from onnx_migrate.model.interface import Interface

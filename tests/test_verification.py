@@ -9,7 +9,7 @@ import onnx.parser
 import onnxruntime
 import pytest
 
-from onnx_migrate import CannotMigrate, PassError, UsageError, VerificationFailed, isolate, migrate
+from onnx_migrate import CannotMigrate, PassError, UsageError, VerificationFailed, migrate, process
 from onnx_migrate.verification import policy_of
 from onnx_migrate.verify.dynamic import proof
 from onnx_migrate.verify.equivalence import verifier
@@ -142,20 +142,20 @@ def test_a_spelling_that_loads_is_preferred_to_a_refusal(simplify: bool) -> None
     assert "quantized_pairs" in {change.pass_name for change in result.report.changes}
 
 
-def ends(monkeypatch: pytest.MonkeyPatch, function: str, ending: isolate.Ending) -> None:
-    real = isolate.run
+def ends(monkeypatch: pytest.MonkeyPatch, function: str, ending: process.Ending) -> None:
+    real = process.run
 
-    def run(called: str, *args: Any, **options: Any) -> isolate.Ending:
+    def run(called: str, *args: Any, **options: Any) -> process.Ending:
         return ending if called == function else real(called, *args, **options)
 
-    monkeypatch.setattr(isolate, "run", run)
+    monkeypatch.setattr(process, "run", run)
 
 
 @pytest.mark.parametrize(
-    "ending", [isolate.TimedOut(600.0), isolate.OutOfMemory(2 << 30)], ids=["time", "memory"]
+    "ending", [process.TimedOut(600.0), process.OutOfMemory(2 << 30)], ids=["time", "memory"]
 )
 def test_a_limit_leaves_the_result_unverified_and_as_migrated(
-    monkeypatch: pytest.MonkeyPatch, ending: isolate.Ending
+    monkeypatch: pytest.MonkeyPatch, ending: process.Ending
 ) -> None:
     plain = migrate(small(), simplify=False, **HERE)
     ends(monkeypatch, verifier.CHECK, ending)
@@ -169,7 +169,7 @@ def test_a_limit_leaves_the_result_unverified_and_as_migrated(
 
 
 def test_a_limit_at_other_sizes_is_not_a_frozen_dim(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends(monkeypatch, proof.PROVE, isolate.TimedOut(600.0))
+    ends(monkeypatch, proof.PROVE, process.TimedOut(600.0))
     result = migrate(small(), dynamic_batch=True, **HERE)
     assert result.report.verification is not None
     assert result.report.verification.kind.value == "unverified"
@@ -178,10 +178,10 @@ def test_a_limit_at_other_sizes_is_not_a_frozen_dim(monkeypatch: pytest.MonkeyPa
     assert "left-out" in {note.code for note in result.report.notes}
     with pytest.raises(VerificationFailed, match="not done after 600 s"):
         migrate(small(), dynamic_batch=True, verify="require", **HERE)
-    ends(monkeypatch, proof.PROVE, isolate.Crashed("exit code 1", stage=""))  # before the model was loaded
+    ends(monkeypatch, proof.PROVE, process.Crashed("exit code 1", stage=""))  # before the model was loaded
     with pytest.raises(VerificationFailed, match="exit code 1"):
         migrate(small(), dynamic_batch=True, verify="require", **HERE)
-    ends(monkeypatch, proof.PROVE, isolate.Crashed("SIGSEGV", stage="result: running"))
+    ends(monkeypatch, proof.PROVE, process.Crashed("SIGSEGV", stage="result: running"))
     with pytest.raises(CannotMigrate, match="SIGSEGV"):
         migrate(small(), dynamic_batch=True, **HERE)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.opening.transfers import Transfer
+from onnx_migrate.safe_open.transfers import Transfer
 from onnx_migrate.url import (
     Identity,
     basename,

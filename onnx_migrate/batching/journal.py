@@ -17,10 +17,10 @@ from onnx_migrate.errors import saving
 from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
 from onnx_migrate.files.equality import file_digest
 from onnx_migrate.model.model import Model
-from onnx_migrate.opening import open_regular
 from onnx_migrate.report.json_form import json_of
 from onnx_migrate.report.request import tool_versions
-from onnx_migrate.spec.targets import resolve
+from onnx_migrate.safe_open import open_regular
+from onnx_migrate.standard.targets import resolve
 from onnx_migrate.verify.inputs.user_inputs import data_files
 
 __all__ = ["NAME", "Journal", "content", "key", "whole", "written"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
-from onnx_migrate.isolate import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut, Worker
+from onnx_migrate.process import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut, Worker
 
 __all__ = ["LocalPool", "WorkerEndedError"]
 

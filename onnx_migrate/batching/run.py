@@ -20,8 +20,8 @@ from onnx_migrate.batching.submitter import Submitter
 from onnx_migrate.declared import check_names, declared
 from onnx_migrate.errors import Cancelled, UsageError
 from onnx_migrate.files import check_target
-from onnx_migrate.isolate import CancelToken
 from onnx_migrate.options import Options
+from onnx_migrate.process import CancelToken
 from onnx_migrate.url import is_url, resolve_file_url
 
 __all__ = ["Watcher", "batch", "run_jobs"]

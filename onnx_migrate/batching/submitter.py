@@ -11,7 +11,7 @@ from onnx_migrate.batching.job import Job, Outcome
 from onnx_migrate.batching.pool import LocalPool, WorkerEndedError
 from onnx_migrate.batching.work import refused, run_job
 from onnx_migrate.errors import MigrateError
-from onnx_migrate.isolate import Limits
+from onnx_migrate.process import Limits
 
 __all__ = ["Submitter", "in_pool", "memory_share"]
 

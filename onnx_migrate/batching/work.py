@@ -26,10 +26,10 @@ from onnx_migrate.errors import InvalidModel, MigrateError, SaveError
 from onnx_migrate.messages import collected_remarks, remark
 from onnx_migrate.migration import Migration, migrate
 from onnx_migrate.model.model import Model
-from onnx_migrate.opening.transfers import seconds_for_transfers, transfers_within
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.failure import Failure, exit_code
 from onnx_migrate.report.json_form import SCHEMA_VERSION
+from onnx_migrate.safe_open.transfers import seconds_for_transfers, transfers_within
 from onnx_migrate.url import is_url
 from onnx_migrate.verdicts import Kind, Verdict
 

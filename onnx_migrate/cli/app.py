@@ -22,9 +22,9 @@ from onnx_migrate.cli.commands.verify import verify
 from onnx_migrate.cli.options.panels import format_help_text, in_panels
 from onnx_migrate.cli.standard_streams import OUTPUT_FAILED, OutputFailed, drop_output, guard_streams
 from onnx_migrate.cli.stop_signals import PROGRAM, code_of_stop, end_on_signals, stop_on_signals
-from onnx_migrate.isolate.signals import STOPS, blocked
-from onnx_migrate.isolate.temporary import remove_all
 from onnx_migrate.messages import printable
+from onnx_migrate.process.signals import STOPS, blocked
+from onnx_migrate.process.temporary import remove_all
 
 __all__ = ["app", "run"]
 

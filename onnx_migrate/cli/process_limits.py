@@ -1,6 +1,6 @@
 """Limits of the command's own process: the time of each stage, memory, and the depth of recursion.
 
-Native code that may run for long has a child process, with limits of its own (isolate/). What is left here is Python, and native
+Native code that may run for long has a child process, with limits of its own (process/). What is left here is Python, and native
 calls whose time and memory are in proportion to the file: a file may be made so that these are too much.
 """
 
@@ -40,8 +40,8 @@ def limited(seconds: float, memory: int | None, stage: str = "load") -> Iterator
     code `timed-out`, `out-of-memory` or `too-deep`, where the block reaches a limit.
     """
     from onnx_migrate.errors import MigrateError
-    from onnx_migrate.isolate import Limits
-    from onnx_migrate.isolate.limits import limit_memory, memory_limit
+    from onnx_migrate.process import Limits
+    from onnx_migrate.process.limits import limit_memory, memory_limit
 
     current, seconds = stage, max(seconds, _LEAST_SECONDS)
 

@@ -11,13 +11,13 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
+from onnx_migrate.engine.incompatibility import Incompatibility, objections_by_trial
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.objections import Objection, objections_by_trial
 from onnx_migrate.errors import MigrateError, PassError, UsageError
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
-from onnx_migrate.opening.paths import submodules
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.safe_open.paths import submodules
 
 __all__ = [
     "Pass",
@@ -68,14 +68,14 @@ class Pass(ABC):
         Names, types and order of the model's inputs and outputs must stay.
         """
 
-    def objections(self, model: Model) -> tuple[Objection, ...]:
+    def objections(self, model: Model) -> tuple[Incompatibility, ...]:
         """Return what of a sorted model the runtimes of this pass do not take as it is; () for a pass for no runtimes.
 
         The model stays as it is. Unless a pass says it in another way, it is what the pass would change.
         """
         return objections_by_trial(self, model) if self.for_targets else ()
 
-    def preferences(self, model: Model) -> tuple[Objection, ...]:
+    def preferences(self, model: Model) -> tuple[Incompatibility, ...]:
         """Return what of a sorted model runtimes take in another form, with reasons such as "takes Resize by sizes"."""
         return ()
 

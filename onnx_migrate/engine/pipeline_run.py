@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
-from onnx_migrate.analysis.onnx_inference import remembering
 from onnx_migrate.engine.model_properties import ModelProperty, violation
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes
 from onnx_migrate.engine.validity import (
@@ -18,11 +17,12 @@ from onnx_migrate.engine.validity import (
     settle_ir_version,
 )
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError
+from onnx_migrate.facts.onnx_inference import remembering
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness, Trial
 from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
-from onnx_migrate.spec.ir_versions import IrFeature
+from onnx_migrate.standard.ir_versions import IrFeature
 
 __all__ = ["PipelineResult", "PipelineRun", "Stage", "paused_garbage_collection"]
 

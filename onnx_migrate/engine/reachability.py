@@ -8,7 +8,6 @@ from typing import Any
 
 import onnx
 
-from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.lower import OLDEST, LoweringRefusal
@@ -16,14 +15,15 @@ from onnx_migrate.engine.steps.lower_model import lower_model
 from onnx_migrate.engine.steps.step_table import load_installed
 from onnx_migrate.engine.validity import check_original
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
+from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.ir_versions import minimal_ir_version
-from onnx_migrate.spec.opsets import imported, onnx_opset
-from onnx_migrate.spec.schema import newest_opset
+from onnx_migrate.standard.ir_versions import minimal_ir_version
+from onnx_migrate.standard.opsets import imported, onnx_opset
+from onnx_migrate.standard.schema import newest_opset
 
 __all__ = [
     "Reachability",

@@ -22,9 +22,9 @@ from onnx_migrate.model.validity.tensors import Array, IntArray
 from onnx_migrate.model.validity.tolerated import tolerated
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_calls, other_opset
-from onnx_migrate.spec.ir_versions import IrFeature
-from onnx_migrate.spec.opsets import imported
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.ir_versions import IrFeature
+from onnx_migrate.standard.opsets import imported
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = [
     "IrLimit",

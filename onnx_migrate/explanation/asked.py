@@ -12,8 +12,8 @@ from onnx_migrate.explanation.operators import OperatorSteps, known_steps, opera
 from onnx_migrate.explanation.runtime_rows import RuntimeRelease, runtime_rows
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.json_form import selects
-from onnx_migrate.spec.error_texts import error_texts, find
-from onnx_migrate.spec.targets import Table
+from onnx_migrate.standard.error_texts import error_texts, find
+from onnx_migrate.standard.targets import Table
 
 __all__ = ["Answer", "Code", "Near", "Step", "Unknown", "explain"]
 

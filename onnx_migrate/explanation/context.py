@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 
-from onnx_migrate.spec.targets import shipped
-from onnx_migrate.spec.targets.releases import key
+from onnx_migrate.standard.targets import shipped
+from onnx_migrate.standard.targets.releases import key
 
 __all__ = ["model_in", "release_in", "target_facts"]
 

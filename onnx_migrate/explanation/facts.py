@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from onnx_migrate.explanation.context import model_in, target_facts
 from onnx_migrate.explanation.operator_facts import attribute_facts, operator_facts
-from onnx_migrate.spec.error_texts import ErrorText
-from onnx_migrate.spec.ir_versions import minimal_ir_version, newest_opset_of_ir
-from onnx_migrate.spec.schema import newest_opset, versions
-from onnx_migrate.spec.targets import shipped
+from onnx_migrate.standard.error_texts import ErrorText
+from onnx_migrate.standard.ir_versions import minimal_ir_version, newest_opset_of_ir
+from onnx_migrate.standard.schema import newest_opset, versions
+from onnx_migrate.standard.targets import shipped
 
 __all__ = ["Facts", "facts_of"]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from onnx_migrate.advice import Advisor, Standing
+from onnx_migrate.compatibility import CompatibilityChecker, Support
 from onnx_migrate.errors import MigrateError, UsageError, Where
 from onnx_migrate.explanation.error_text import Explanation, filled_text
 from onnx_migrate.explanation.questions import Finding, ask
@@ -16,7 +16,7 @@ from onnx_migrate.files import Source
 from onnx_migrate.inspection import inspect, load_structure
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
-from onnx_migrate.spec.targets import resolve
+from onnx_migrate.standard.targets import resolve
 
 __all__ = ["TARGET", "ModelVerdict", "ask_model"]
 
@@ -76,8 +76,8 @@ def _target(model: Model, item: Explanation) -> Finding | None:
         (target,) = resolve(item.facts["target"])
     except UsageError:
         return None
-    advice = Advisor(model).advise(target)
-    if advice.standing is Standing.AS_IS:
+    advice = CompatibilityChecker(model).advise(target)
+    if advice.standing is Support.AS_IS:
         return Finding(None, f"nothing is known that {target} does not take of it")
     places = tuple(objection.where for objection in advice.objections if objection.where)
     return Finding(True, "; ".join(objection.reason for objection in advice.objections), places)

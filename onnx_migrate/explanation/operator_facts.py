@@ -6,9 +6,9 @@ from functools import cache
 
 from onnx import defs
 
-from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
-from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS
-from onnx_migrate.spec.schema import signature, versions
+from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS
+from onnx_migrate.standard.runtime_operators import RUNTIME_OPERATORS
+from onnx_migrate.standard.schema import signature, versions
 
 __all__ = ["attribute_facts", "canonical", "operator_facts", "operator_names"]
 

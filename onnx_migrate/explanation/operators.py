@@ -9,7 +9,7 @@ from onnx_migrate.engine.steps.lowering_registry import Lowering, lowerings
 from onnx_migrate.engine.steps.registry import Step, steps
 from onnx_migrate.explanation.operator_facts import canonical, operator_facts
 from onnx_migrate.report.json_form import selects
-from onnx_migrate.spec.schema import versions
+from onnx_migrate.standard.schema import versions
 
 __all__ = ["OperatorSteps", "StepLine", "known_steps", "operator_steps", "step_heading"]
 

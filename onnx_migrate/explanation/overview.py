@@ -8,8 +8,8 @@ from typing import TypedDict
 
 from onnx_migrate.report.codes import CODES, GROUPS
 from onnx_migrate.report.json_form import selects
-from onnx_migrate.spec.error_texts import error_texts
-from onnx_migrate.spec.targets import known_names, shipped
+from onnx_migrate.standard.error_texts import error_texts
+from onnx_migrate.standard.targets import known_names, shipped
 
 __all__ = ["Group", "Known", "first_sentence", "groups_of_codes", "overview"]
 

@@ -19,8 +19,8 @@ from onnx_migrate.model.graphs import bodies, fed_inputs, initializer_names, wei
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.validity.node_types import type_faults
-from onnx_migrate.spec.opsets import imported, onnx_opset
-from onnx_migrate.spec.schema import is_onnx, same_domain, versions
+from onnx_migrate.standard.opsets import imported, onnx_opset
+from onnx_migrate.standard.schema import is_onnx, same_domain, versions
 
 __all__ = ["QUESTIONS", "Asked", "Finding", "ask"]
 

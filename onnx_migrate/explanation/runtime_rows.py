@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.report.json_form import selects
-from onnx_migrate.spec.targets import Table, Target, resolve
-from onnx_migrate.spec.targets.rows import FaultRow, ReleaseRow
-from onnx_migrate.spec.targets.wording import understand
+from onnx_migrate.standard.targets import Table, Target, resolve
+from onnx_migrate.standard.targets.rows import FaultRow, ReleaseRow
+from onnx_migrate.standard.targets.wording import understand
 
 __all__ = ["RuntimeRelease", "runtime_rows"]
 

@@ -19,9 +19,9 @@ from types import TracebackType
 
 from onnx_migrate.files.byte_copy import write_pieces
 from onnx_migrate.files.wire.rebuild import Piece
-from onnx_migrate.isolate.signals import STOPS, blocked
 from onnx_migrate.messages import remark
 from onnx_migrate.model.payloads import FileStamp, file_stamp
+from onnx_migrate.process.signals import STOPS, blocked
 
 __all__ = ["NewFile", "folder_lock", "fsync_folder", "remove_leftovers", "temporary_name"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.remote.upload import IN_PLACE, check_url
-from onnx_migrate.opening.paths import real_path
+from onnx_migrate.safe_open.paths import real_path
 from onnx_migrate.url import is_url, resolve_file_url, same_place
 
 __all__ = [

@@ -13,7 +13,7 @@ from onnx import TensorProto
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import BufferPayload, FilePayload, Payload
 from onnx_migrate.model.tensors import tensors
-from onnx_migrate.opening import open_regular
+from onnx_migrate.safe_open import open_regular
 
 __all__ = ["equal", "file_digest", "same_bytes"]
 

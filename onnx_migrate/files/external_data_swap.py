@@ -28,12 +28,12 @@ import onnx
 from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
 from onnx_migrate.files.reading import from_file
-from onnx_migrate.isolate.signals import STOPS, blocked
 from onnx_migrate.messages import remark
 from onnx_migrate.model.payloads import FilePayload, FileStamp, file_stamp
 from onnx_migrate.model.tensors import location_of, tensors
 from onnx_migrate.model.weights import Weights
-from onnx_migrate.opening.paths import exists, listed
+from onnx_migrate.process.signals import STOPS, blocked
+from onnx_migrate.safe_open.paths import exists, listed
 from onnx_migrate.url import same_place
 
 __all__ = ["ExternalDataSwap", "hidden_names"]

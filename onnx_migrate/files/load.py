@@ -18,7 +18,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import FilePayload
 from onnx_migrate.model.tensors import location_of, tensors
 from onnx_migrate.model.weights import Weights
-from onnx_migrate.opening.paths import real_path
+from onnx_migrate.safe_open.paths import real_path
 
 __all__ = ["load", "structure_digest"]
 

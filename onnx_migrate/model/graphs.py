@@ -16,7 +16,7 @@ from operator import attrgetter
 import onnx
 from onnx import AttributeProto
 
-from onnx_migrate.spec.schema import is_onnx, signature, versions
+from onnx_migrate.standard.schema import is_onnx, signature, versions
 
 __all__ = [
     "Body",

@@ -11,9 +11,9 @@ from onnx_migrate.errors import IllegalModel, Where
 from onnx_migrate.model.graphs import LocatedBody, bodies, called, function_key, node_label
 from onnx_migrate.model.validity.fault import Fault, Problem
 from onnx_migrate.model.validity.node_types import type_faults
-from onnx_migrate.spec.allowed_values import value_violation
-from onnx_migrate.spec.opsets import imported, onnx_opset
-from onnx_migrate.spec.schema import same_domain, schema_violation, signature_at
+from onnx_migrate.standard.allowed_values import value_violation
+from onnx_migrate.standard.opsets import imported, onnx_opset
+from onnx_migrate.standard.schema import same_domain, schema_violation, signature_at
 
 __all__ = ["check_legal", "node_faults"]
 

@@ -12,7 +12,7 @@ from onnx import TensorProto
 from onnx_migrate.errors import LoadError
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.tensors import data_field, packed_bytes
-from onnx_migrate.opening import NotRegularError, open_regular
+from onnx_migrate.safe_open import NotRegularError, open_regular
 
 __all__ = ["BufferPayload", "FilePayload", "FileStamp", "Payload", "TensorPayload", "file_stamp"]
 

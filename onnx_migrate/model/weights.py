@@ -20,7 +20,7 @@ from onnx_migrate.messages import count_of
 from onnx_migrate.model.payloads import FilePayload, FileStamp, Payload, file_stamp
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import byte_size, location_of, mark_external
-from onnx_migrate.opening import Folder, NotRegularError, OutsideError, open_beneath
+from onnx_migrate.safe_open import Folder, NotRegularError, OutsideError, open_beneath
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from onnx_migrate.engine.steps.registry import adapter, compatible, unsupported
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.schema import declare_operator
+from onnx_migrate.standard.schema import declare_operator
 
 __all__ = [
     "Exactness",

@@ -19,7 +19,7 @@ from onnx_migrate.report.request import Request
 from onnx_migrate.rewrite.change_log import Change, Note
 from onnx_migrate.rewrite.operator_counts import PassEffect, operator_counts
 from onnx_migrate.rewrite.simplification import Simplification
-from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.verdicts import DynamicProof, RuntimeProof, Verdict
 
 __all__ = ["AS_DECLARED", "GRADES", "INEXACT", "ModelSummary", "ReportData"]

@@ -15,7 +15,7 @@ from onnx_migrate.model.weights import Weights
 from onnx_migrate.report.diff_nodes import DiffEntry, WeightsOf, changed_lines
 from onnx_migrate.report.matching import Matching
 from onnx_migrate.report.tensor_text import same_tensor, tensor_text, type_text
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["constant_tensor", "interface_changes", "name_of", "shape_changes", "weight_changes"]
 

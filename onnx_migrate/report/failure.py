@@ -9,15 +9,15 @@ from typing import Literal
 
 import onnx
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import InvalidModel, LoadError, MigrateError, UsageError, VerificationFailed, Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.data import ModelSummary
 from onnx_migrate.report.json_form import Seconds
 from onnx_migrate.report.request import Request
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
 from onnx_migrate.rewrite.constant_summary import constant_summaries
-from onnx_migrate.spec.schema import same_domain, signature_at
+from onnx_migrate.standard.schema import same_domain, signature_at
 from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
 
 __all__ = ["Failure", "PartialReport", "exit_code"]

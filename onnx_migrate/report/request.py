@@ -14,7 +14,7 @@ from onnx_migrate._version import __version__
 from onnx_migrate.declared import declared
 from onnx_migrate.model.interface import Port
 from onnx_migrate.options import Options
-from onnx_migrate.spec.targets import Targets
+from onnx_migrate.standard.targets import Targets
 
 __all__ = ["Request", "tool_versions"]
 

@@ -19,7 +19,7 @@ from onnx_migrate.report.operator_table import OperatorRow, OperatorStep
 from onnx_migrate.report.request import tool_versions
 from onnx_migrate.rewrite.change_log import Change, Note
 from onnx_migrate.rewrite.simplification import Simplification
-from onnx_migrate.spec.targets import Target
+from onnx_migrate.standard.targets import Target
 from onnx_migrate.verdicts import Comparison, RuntimeProof, Side, Verdict
 
 __all__ = ["AskedFor", "FileBytes", "Tool", "version"]

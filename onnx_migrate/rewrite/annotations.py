@@ -11,8 +11,8 @@ from onnx_migrate.model.graphs import all_nodes, bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.ir_versions import IrFeature
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.ir_versions import IrFeature
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["differ_in_header_alone", "drop_annotation", "drop_unused_imports", "note_unused_imports"]
 

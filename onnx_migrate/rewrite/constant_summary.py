@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.facts.scope import Scope
 
 __all__ = ["constant_summaries"]
 

@@ -17,14 +17,14 @@ from typing import ClassVar
 import numpy as np
 import onnx
 
-from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.errors import MigrateError, Where
-from onnx_migrate.isolate import check_cancelled
+from onnx_migrate.facts.scope import Scope
 from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.process import check_cancelled
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
 from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.schema import is_onnx, signature_at
+from onnx_migrate.standard.schema import is_onnx, signature_at
 
 __all__ = ["Driver", "Visitor"]
 

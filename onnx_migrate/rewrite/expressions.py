@@ -17,8 +17,8 @@ from onnx import AttributeProto, TensorProto, helper
 
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.spec.schema import signature_at
-from onnx_migrate.spec.type_constraints import Formal, constraints
+from onnx_migrate.standard.schema import signature_at
+from onnx_migrate.standard.type_constraints import Formal, constraints
 
 __all__ = ["FLOATS", "HALVES", "INTEGERS", "Array", "Operand", "Result", "Value", "Writer"]
 

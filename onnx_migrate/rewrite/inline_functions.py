@@ -19,7 +19,7 @@ from onnx_migrate.model.graphs import (
 )
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["inline_calls", "inline_functions", "other_opset"]
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import onnx
 from onnx import helper
 
-from onnx_migrate.analysis.node_inference import record_outputs
-from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.analysis.value_facts import ValueFacts
-from onnx_migrate.analysis.value_types import ValueType
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.node_inference import record_outputs
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.value_facts import ValueFacts
+from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.messages import count_of
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import onnx
 from onnx import AttributeProto, helper
 
-from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.errors import CannotMigrate, InvalidModel, Where
+from onnx_migrate.facts.scope import Scope
 from onnx_migrate.messages import without_middle
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.analysis.value_types import ValueType
+from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.rewrite.expressions import FLOATS, INTEGERS, Operand, Value, Writer
 
 __all__ = ["Op"]

@@ -11,7 +11,7 @@ import onnx
 
 from onnx_migrate.model.graphs import may_hold_graphs, subgraphs
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["PassEffect", "operator_counts", "operator_name", "record_effect"]
 

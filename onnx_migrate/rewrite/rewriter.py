@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import onnx
 from onnx import AttributeProto, TensorProto, helper
 
-from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import Scope
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.node_view import NodeView
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 if TYPE_CHECKING:
     import numpy as np

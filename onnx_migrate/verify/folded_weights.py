@@ -18,7 +18,7 @@ from onnx_migrate.files.equality import same_bytes
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import producers
 from onnx_migrate.model.model import Model
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.compare.comparison import bit_difference
 from onnx_migrate.verify.weight_data import weights_of

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import onnx
 
-from onnx_migrate import isolate
+from onnx_migrate import process
 from onnx_migrate.errors import LoadError
-from onnx_migrate.isolate import mark
-from onnx_migrate.isolate.limits import less_memory
 from onnx_migrate.messages import size_text
 from onnx_migrate.model.graphs import all_nodes, weight_tensors
 from onnx_migrate.model.tensors import byte_size
+from onnx_migrate.process import mark
+from onnx_migrate.process.limits import less_memory
 from onnx_migrate.verdicts import Kind, LoadFailure, Verdict
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
@@ -65,10 +65,10 @@ def check_loads(
     if limits.memory is not None and settings.isolated:
         limits = replace(limits, memory=min(limits.memory, _PROCESS + _loading_memory(original, result)))
     ending = replace(settings, limits=limits, listen=None, worker=None).call(LOADS, original, result)
-    if isinstance(ending, isolate.Returned):
+    if isinstance(ending, process.Returned):
         failure: LoadFailure | None = ending.value
         return failure, ""
-    if isinstance(ending, isolate.Raised) and isinstance(ending.error, LoadError):
+    if isinstance(ending, process.Raised) and isinstance(ending.error, LoadError):
         raise ending.error
     if is_crash_of_result(ending):
         return LoadFailure(interruption(ending)), ""

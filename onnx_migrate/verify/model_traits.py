@@ -14,8 +14,8 @@ from onnx_migrate.model.graphs import (
     names_read,
     nested_nodes,
 )
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = [
     "dependents",

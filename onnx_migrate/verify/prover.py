@@ -8,13 +8,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from onnx_migrate import files, isolate
+from onnx_migrate import files, process
 from onnx_migrate.errors import CannotMigrate, MigrateError, VerificationFailed, Where
-from onnx_migrate.isolate.temporary import TemporaryFolder
 from onnx_migrate.messages import listed
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model, Segment
+from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verdicts import FirstDifference
 from onnx_migrate.verify import (
     DynamicProof,
@@ -123,7 +123,7 @@ class Prover:
         """Return node, operator, name and problem of the first value that two models compute differently; "" if none is found."""
         alone = replace(self.settings, listen=None, worker=None)
         ending = alone.call(FIRST_VALUE, *map(self._runnable, (original, result)), self.settings.for_child)
-        found: tuple[str, str, str, str] = ending.value if isinstance(ending, isolate.Returned) else NOTHING
+        found: tuple[str, str, str, str] = ending.value if isinstance(ending, process.Returned) else NOTHING
         return found
 
     def require_loadable(self, original: Model, result: Model, verdict: Verdict) -> Verdict:

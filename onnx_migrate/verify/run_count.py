@@ -1,6 +1,6 @@
 """Counts the runs of a verification and says which one begins, as in "input 2 of 3, run 5 of 8", to whoever listens.
 
-The count is that of the call which this thread makes, as the stage of `isolate.mark` is.
+The count is that of the call which this thread makes, as the stage of `process.mark` is.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from onnx_migrate.isolate import say
+from onnx_migrate.process import say
 from onnx_migrate.verify.evaluators.interface import Evaluator
 
 __all__ = ["begin_run", "expect_runs", "run_each", "start_count"]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from onnx_migrate import isolate
+from onnx_migrate import process
 from onnx_migrate.errors import UsageError
-from onnx_migrate.isolate import Ending, Limits, Listener, Worker
-from onnx_migrate.isolate.endings import what_helps
+from onnx_migrate.process import Ending, Limits, Listener, Worker
+from onnx_migrate.process.endings import what_helps
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.inputs.user_inputs import Feeds, InputData
 
@@ -51,7 +51,7 @@ class Settings:
 
     def call(self, function: str, *args: object) -> Ending:
         """Call a function ("package.module:name") in a child process, the one that is ready if there is one."""
-        return isolate.run(
+        return process.run(
             function,
             *args,
             limits=self.limits,
@@ -79,12 +79,12 @@ def libraries_of(given: Libraries) -> tuple[str, ...]:
 def interruption(ending: Ending) -> str:
     """Describe an ending other than Returned, as in "not done after 600 s, in the step 'original: running'; …"."""
     text = f"{ending}, in the step {getattr(ending, 'stage', '') or 'start'!r}"
-    fault = "that is a fault of onnx-migrate: please report it" if isinstance(ending, isolate.Raised) else ""
+    fault = "that is a fault of onnx-migrate: please report it" if isinstance(ending, process.Raised) else ""
     return "; ".join(filter(None, (text, what_helps(ending), fault)))
 
 
 def is_crash_of_result(ending: Ending) -> bool:
     """Return whether the result, and nobody from outside, ended the process that loaded or ran it."""
     return (
-        isinstance(ending, isolate.Crashed) and not ending.from_outside and ending.stage.startswith("result")
+        isinstance(ending, process.Crashed) and not ending.from_outside and ending.stage.startswith("result")
     )

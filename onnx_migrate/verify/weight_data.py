@@ -16,7 +16,7 @@ from onnx_migrate.model.graphs import bodies, names_read
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import location_of, numbers
 from onnx_migrate.model.weights import MEMORY
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.compare.comparison import bit_difference
 
 __all__ = ["other_weights", "weights_of"]

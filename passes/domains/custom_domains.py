@@ -12,7 +12,7 @@ from onnx_migrate.engine.steps.step_table import load_installed
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.schema import newest_opset
+from onnx_migrate.standard.schema import newest_opset
 
 from ..migrate_opset import Newer
 from .domain_steps import lift_domain, lower_domain

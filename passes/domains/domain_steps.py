@@ -6,19 +6,19 @@ from typing import Literal
 
 import onnx
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.lower import Lower
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
-from onnx_migrate.spec.ir_versions import minimal_ir_version
-from onnx_migrate.spec.opsets import imported, onnx_opset, set_onnx_opset
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.ir_versions import minimal_ir_version
+from onnx_migrate.standard.opsets import imported, onnx_opset, set_onnx_opset
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["lift_domain", "lower_domain", "newest_import"]
 

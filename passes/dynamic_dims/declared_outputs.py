@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import onnx
 
-from onnx_migrate.analysis.shapes import Dims, dims_of, dims_text, inferred_element_types, set_dims
 from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.facts.shapes import Dims, dims_of, dims_text, inferred_element_types, set_dims
 from onnx_migrate.model.dims.expressions import is_expression
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model

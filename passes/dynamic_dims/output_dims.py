@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from onnx_migrate.analysis.shapes import Dims, inferred_outputs
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.facts.shapes import Dims, inferred_outputs
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .length_formulas import Lengths, formula

@@ -13,7 +13,7 @@ from onnx_migrate.model.interface import listed_initializers, unlist_initializer
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.ir_versions import NEWEST_IR, OLDEST_IR, IrFeature
+from onnx_migrate.standard.ir_versions import NEWEST_IR, OLDEST_IR, IrFeature
 
 from .lower_ir import lower_ir
 

@@ -12,14 +12,14 @@ from onnx_migrate.model.validity.ir_features import Found, features, required_ir
 from onnx_migrate.rewrite.annotations import drop_annotation
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
-from onnx_migrate.spec.ir_versions import (
+from onnx_migrate.standard.ir_versions import (
     DTYPE_FEATURES,
     NEWEST_IR,
     IrFeature,
     minimal_ir_version,
     newest_opset_of_ir,
 )
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 from .functions import merge_overloads, write_defaults
 from .initializers import list_all_initializers

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from onnx import TensorProto, helper
 
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.resize import lengths_differ, run_length, samples_alike, sizes_are_lengths
+from onnx_migrate.standard.resize import lengths_differ, run_length, samples_alike, sizes_are_lengths
 
 from .spec import CROP, Axis, Known, ResizeSpec, axes_of, policy_of
 

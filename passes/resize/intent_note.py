@@ -14,8 +14,8 @@ from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import bodies, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import Alternative, ChangeLog
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import is_onnx
 
 from .pairs import ResizeOrigin
 from .resize_intent import is_asymmetric

@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.resize import may_keep_all_lengths
+from onnx_migrate.standard.resize import may_keep_all_lengths
 
 from .forms import leave_out
 

@@ -9,15 +9,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import onnx
 
+from onnx_migrate.engine.incompatibility import Incompatibility, objections_by_trial
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.objections import Objection, objections_by_trial
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.resize import lengths_agree_always, sizes_are_lengths
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.resize import lengths_agree_always, sizes_are_lengths
 
 from .forms import any_length_differs, scales_to_sizes, sizes_to_scales
 from .inputs import check_count, check_resize
@@ -51,7 +51,7 @@ class ResizeForm(Pass):
     dynamic: DynamicAxes | None = field(default=None)
     """The axes that a later pass makes dynamic."""
 
-    def preferences(self, model: Model) -> tuple[Objection, ...]:
+    def preferences(self, model: Model) -> tuple[Incompatibility, ...]:
         """Return that runtimes take a Resize by the form that is chosen, at the first that would be written in it."""
         opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
         found = objections_by_trial(self, model) if self.form != "auto" and opset >= 11 else ()

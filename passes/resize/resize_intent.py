@@ -8,16 +8,16 @@ from typing import ClassVar
 import numpy as np
 import onnx
 
-from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.analysis.shapes import drop_value_info
-from onnx_migrate.analysis.value_facts import Producers
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.shapes import drop_value_info
+from onnx_migrate.facts.value_facts import Producers
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
-from onnx_migrate.spec.resize import scale_of_size
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.resize import scale_of_size
+from onnx_migrate.standard.schema import is_onnx
 
 from .forms import leave_out, sizes_at_run_time, write_sizes
 from .inputs import is_from_converter

@@ -15,16 +15,16 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from onnx_migrate.analysis.onnx_inference import skeleton
-from onnx_migrate.analysis.scope import Scope, scopes
-from onnx_migrate.analysis.shapes import dims_of
-from onnx_migrate.analysis.value_facts import Producers, ValueFacts
-from onnx_migrate.analysis.value_types import TypeTable, ValueType
+from onnx_migrate.facts.onnx_inference import skeleton
+from onnx_migrate.facts.scope import Scope, scopes
+from onnx_migrate.facts.shapes import dims_of
+from onnx_migrate.facts.value_facts import Producers, ValueFacts
+from onnx_migrate.facts.value_types import TypeTable, ValueType
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.graphs import BodyKey, FunctionKey, called, function_key, nested_bodies
 from onnx_migrate.model.model import Model
-from onnx_migrate.spec.resize import lengths_agree_always, lengths_differ, resized_axes, run_length
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.resize import lengths_agree_always, lengths_differ, resized_axes, run_length
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = [
     "RunTimeTypes",

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onnx_migrate.rewrite.node_view import NodeView
-from onnx_migrate.spec.resize import resized_axes, run_length, scale_of_size, sizes_are_lengths
+from onnx_migrate.standard.resize import resized_axes, run_length, scale_of_size, sizes_are_lengths
 
 __all__ = [
     "CROP",

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnx_migrate.analysis.scope import Scope, scopes
-from onnx_migrate.analysis.value_facts import Producers, ValueFacts
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import Scope, scopes
+from onnx_migrate.facts.value_facts import Producers, ValueFacts
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import all_nodes
@@ -20,8 +20,8 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import is_onnx, signature_at
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import is_onnx, signature_at
 
 from ..planned_dims import requested_dims
 from .pairs import ResizeOrigin

@@ -10,22 +10,22 @@ from typing import ClassVar
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate import files, isolate
-from onnx_migrate.analysis.onnx_inference import cannot_propagate
-from onnx_migrate.analysis.running_cost import why_not_run
-from onnx_migrate.analysis.shapes import dims_of, inferred_outputs
+from onnx_migrate import files, process
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, PassError
-from onnx_migrate.isolate.endings import what_helps
-from onnx_migrate.isolate.temporary import TemporaryFolder
+from onnx_migrate.facts.onnx_inference import cannot_propagate
+from onnx_migrate.facts.running_cost import why_not_run
+from onnx_migrate.facts.shapes import dims_of, inferred_outputs
 from onnx_migrate.model.graphs import initializer_names, initializer_types, producers
 from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.model.model import Model
+from onnx_migrate.process.endings import what_helps
+from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
-from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.standard.opsets import onnx_opset
 
 from ..declared_shapes import DeclaredShapes
 from .hidden_weights import hide, restore, share_payloads
@@ -53,7 +53,7 @@ class Simplify(Pass):
         {ModelProperty.VALID_NODES, ModelProperty.DYNAMIC_DIMS}
     )
     optional: ClassVar[bool] = True
-    limits: isolate.Limits = field(default_factory=isolate.Limits)
+    limits: process.Limits = field(default_factory=process.Limits)
     isolated: bool = True
     budget: int = 1 << 20
     values_limit: int = 1 << 27
@@ -121,7 +121,7 @@ class Simplify(Pass):
         files.save(skeleton, source)
         size = _bytes_on_disk(source)
         allowed = int((size + hidden) * 1.1) + self.budget
-        ending = isolate.run(
+        ending = process.run(
             "onnx_migrate.passes.onnxsim_child:simplify_file",
             str(source),
             str(result),
@@ -129,7 +129,7 @@ class Simplify(Pass):
             limits=self.limits,
             isolated=self.isolated,
         )
-        if not isinstance(ending, isolate.Returned):
+        if not isinstance(ending, process.Returned):
             raise PassError(
                 f"onnxsim failed: {ending}",
                 code="not-simplified",

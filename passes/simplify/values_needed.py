@@ -12,7 +12,7 @@ from onnx_migrate.errors import PassError
 from onnx_migrate.model.graphs import output_names, subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["Choice", "constant_tensor", "divide"]
 

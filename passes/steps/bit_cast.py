@@ -9,7 +9,7 @@ from onnx import helper
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value, formula
 from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.spec.element_types import type_name
+from onnx_migrate.standard.element_types import type_name
 
 _T = TensorProto
 

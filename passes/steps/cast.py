@@ -10,7 +10,7 @@ from onnx_migrate.engine.steps.lowering_registry import lowering
 from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.element_types import FIRST_OPSET, type_name
+from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
 
 compatible("Cast", 9, reason="strings are allowed")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from onnx_migrate.analysis.value_types import ValueType
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value, formula
+from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.messages import count_of
 
 from .flat_index import Dims, along, non_negative, to_int64

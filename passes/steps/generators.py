@@ -9,7 +9,6 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from onnx_migrate.analysis.value_types import ValueType
 from onnx_migrate.engine.steps.formula import (
     EQUIVALENT,
     FLOATS,
@@ -21,6 +20,7 @@ from onnx_migrate.engine.steps.formula import (
     formula,
 )
 from onnx_migrate.engine.steps.registry import compatible
+from onnx_migrate.facts.value_types import ValueType
 
 _T = TensorProto
 

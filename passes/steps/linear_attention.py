@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from onnx_migrate.analysis.value_types import ValueType
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result, TensorProto, Value, formula
+from onnx_migrate.facts.value_types import ValueType
 
 _FLOAT = int(TensorProto.FLOAT)
 

@@ -8,7 +8,7 @@ import numpy as np
 from onnx import helper
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
-from onnx_migrate.spec.element_types import FIRST_OPSET, type_name
+from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
 
 __all__ = [
     "dequantize",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import onnx
 
-from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.facts.scope import Scope
 from onnx_migrate.model.graphs import nested_bodies, output_names, subgraphs
 
 __all__ = ["readers", "rename_reads"]

@@ -18,7 +18,7 @@ from onnx_migrate.engine.steps.registry import adapter, unsupported
 from onnx_migrate.messages import count_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.experimental_ops import crop_limits
+from onnx_migrate.standard.experimental_ops import crop_limits
 
 unsupported(
     "ATen",

@@ -13,7 +13,7 @@ from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.messages import count_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.resize import may_keep_all_lengths
+from onnx_migrate.standard.resize import may_keep_all_lengths
 
 from ..resize.inputs import (
     check_choice,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.spec.resize import sizes_are_lengths
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.resize import sizes_are_lengths
+from onnx_migrate.standard.schema import is_onnx
 
 from ..resize.spec import Axis, Origin, ResizeSpec, policy_of, read_resize
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from onnx_migrate.analysis.value_types import ValueType
 from onnx_migrate.engine.steps.formula import LostTypes, Op, TensorProto, Value, formula
 from onnx_migrate.engine.steps.lowering_registry import impossible
 from onnx_migrate.engine.steps.registry import adapter, compatible
+from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .flat_index import Dims, non_negative, to_int64

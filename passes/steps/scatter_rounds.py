@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, helper
 
-from onnx_migrate.analysis.value_types import ValueType
 from onnx_migrate.engine.steps.formula import INTEGERS, Op, TensorProto, Value
+from onnx_migrate.facts.value_types import ValueType
 
 from .flat_index import Dims
 from .gather import element_numbers, index_length, row_numbers

@@ -11,7 +11,7 @@ from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.element_types import type_name
+from onnx_migrate.standard.element_types import type_name
 
 compatible(
     "TopK", 11, reason="largest and sorted were added; their defaults are the behaviour of older versions"

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import body_scopes
@@ -16,6 +15,7 @@ from onnx_migrate.engine.steps.lower import Lower
 from onnx_migrate.engine.steps.lower_model import body_opsets
 from onnx_migrate.engine.steps.node_steps import node_name
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
+from onnx_migrate.facts.scope import Scope
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes, called
 from onnx_migrate.model.model import Model
@@ -23,8 +23,8 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.spec.schema import is_onnx, signature_at
-from onnx_migrate.spec.targets import Targets
+from onnx_migrate.standard.schema import is_onnx, signature_at
+from onnx_migrate.standard.targets import Targets
 
 from ..ir_version.initializers import list_all_initializers
 from .forms import (

@@ -7,20 +7,20 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.scope import scopes
+from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.objections import Objection, counted
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.lower import LoweringRefusal
 from onnx_migrate.engine.steps.lower_model import body_opsets
 from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
-from onnx_migrate.spec.schema import is_onnx, signature_at
-from onnx_migrate.spec.targets import Targets
+from onnx_migrate.standard.schema import is_onnx, signature_at
+from onnx_migrate.standard.targets import Targets
 
 from .misfits import misfits_of, newer_forms, types_taken, where_to_find
 
@@ -58,14 +58,14 @@ class FitOperators(Pass):
             raise self._refusal(fitted.refusals)
         return fitted.model
 
-    def objections(self, model: Model) -> tuple[Objection, ...]:
+    def objections(self, model: Model) -> tuple[Incompatibility, ...]:
         """Return why the targets do not take nodes as they are, the versions of their operators included."""
         targets, proto = self.targets, model.proto
         functions = {function_key(function) for function in proto.functions}
         unfit, found = misfits_of(targets), []
         if targets.without_functions and functions:
             who = " and ".join(map(str, targets.without_functions))
-            found.append(Objection(f"{len(functions)} local functions, of which {who} takes none"))
+            found.append(Incompatibility(f"{len(functions)} local functions, of which {who} takes none"))
         used = {(node.domain, node.op_type) for node in all_nodes(proto)}
         if not any(
             targets.lacks(*key) or targets.limits(*key) or targets.newest_version(*key) for key in used
@@ -78,7 +78,9 @@ class FitOperators(Pass):
                     reason = None if called(node) in functions else unfit(node, scope)
                     reason = reason or self._too_new(node, opset or 0)
                     if reason is not None:
-                        found.append(Objection(reason, Where(scope.path, node_label(node), node.op_type), 1))
+                        found.append(
+                            Incompatibility(reason, Where(scope.path, node_label(node), node.op_type), 1)
+                        )
         return counted(found)
 
     def _too_new(self, node: onnx.NodeProto, opset: int) -> str | None:

@@ -9,11 +9,11 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.engine.steps.decompose import Newer, Types, Unfit
-from onnx_migrate.spec.element_types import type_name
-from onnx_migrate.spec.schema import signature_at
-from onnx_migrate.spec.targets import OperatorRow, Target, Targets
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.standard.element_types import type_name
+from onnx_migrate.standard.schema import signature_at
+from onnx_migrate.standard.targets import OperatorRow, Target, Targets
 
 __all__ = ["misfits_of", "newer_forms", "types_taken", "values_of", "where_to_find", "with_values"]
 

@@ -11,8 +11,8 @@ import onnx
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.schema import is_onnx, versions
-from onnx_migrate.spec.targets import FaultRow, Target, Targets
+from onnx_migrate.standard.schema import is_onnx, versions
+from onnx_migrate.standard.targets import FaultRow, Target, Targets
 
 __all__ = ["OpsetBound", "bound_opset", "fault_bound", "faulty_nodes"]
 
@@ -54,7 +54,7 @@ def _pads_only_at_end(given: Mapping[str, Any]) -> bool:
 
 
 _CONDITIONS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"pads_only_at_end": _pads_only_at_end}
-"""The conditions of `onnx_migrate.spec.targets.PREDICATES`, on the attributes of a node."""
+"""The conditions of `onnx_migrate.standard.targets.PREDICATES`, on the attributes of a node."""
 
 
 @dataclass(frozen=True)

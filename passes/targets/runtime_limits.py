@@ -7,16 +7,16 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.objections import Objection, counted
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.targets import Target, Targets
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.targets import Target, Targets
 
 from ..ir_version import lower_ir
 from ..resize.forms import name_all_axes
@@ -62,28 +62,32 @@ class RuntimeLimits(Pass):
             traversal.end()
         return model
 
-    def objections(self, model: Model) -> tuple[Objection, ...]:
+    def objections(self, model: Model) -> tuple[Incompatibility, ...]:
         """Return what the targets do not take of the header, the nodes that they compute wrongly, and Resizes with `axes`."""
         proto, found = model.proto, []
         opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 0
         for target in self.targets:
             if target.opset is not None and opset > target.opset:
                 takes = "takes models" if target.lower is True else "is known to run models"
-                found.append(Objection(f"opset {opset}: {target} {takes} only up to opset {target.opset}"))
+                found.append(
+                    Incompatibility(f"opset {opset}: {target} {takes} only up to opset {target.opset}")
+                )
             if target.oldest is not None and opset < target.oldest:
-                found.append(Objection(f"opset {opset}: {target} takes models from opset {target.oldest} on"))
+                found.append(
+                    Incompatibility(f"opset {opset}: {target} takes models from opset {target.oldest} on")
+                )
             if target.ir_version is not None and proto.ir_version > target.ir_version:
                 reason = (
                     f"IR version {proto.ir_version}: {target} loads IR versions up to {target.ir_version}"
                 )
-                found.append(Objection(reason))
+                found.append(Incompatibility(reason))
             for node, fault in faulty_nodes(target, proto, opset):
                 where = Where(node=node_label(node), operator=node.op_type)
-                found.append(Objection(f"{target} {fault.text}", where, 1, wrong=True))
+                found.append(Incompatibility(f"{target} {fault.text}", where, 1, wrong=True))
             if not target.row.resize_axes:
                 reason = f"{target} does not support the attribute axes of Resize"
                 found += [
-                    Objection(reason, Where(node=node_label(node), operator="Resize"), 1)
+                    Incompatibility(reason, Where(node=node_label(node), operator="Resize"), 1)
                     for node in resizes(model)
                     if any(attribute.name == "axes" for attribute in node.attribute)
                 ]

@@ -13,7 +13,7 @@ import pytest
 
 from onnx_migrate.batching import pool as pool_module
 from onnx_migrate.batching.pool import LocalPool, WorkerEndedError
-from onnx_migrate.isolate import Worker
+from onnx_migrate.process import Worker
 
 
 def test_a_worker_takes_many_calls_and_is_replaced_when_it_ends() -> None:
@@ -66,7 +66,7 @@ def test_shutdown_stops_at_once() -> None:
 
 
 def test_workers_that_never_start_fail_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("onnx_migrate.isolate.worker.BOOT", "raise SystemExit('no room for a thread')")
+    monkeypatch.setattr("onnx_migrate.process.worker.BOOT", "raise SystemExit('no room for a thread')")
     with LocalPool(1) as pool:
         futures = [pool.submit(os.getpid) for _ in range(2)]
         for future in futures:

@@ -10,7 +10,7 @@ import pytest
 from onnx_migrate.batching.job import FAILED, Job, Outcome
 from onnx_migrate.batching.pool import WorkerEndedError
 from onnx_migrate.batching.submitter import Submitter
-from onnx_migrate.isolate import Crashed
+from onnx_migrate.process import Crashed
 
 JOB = Job("in.onnx", "out.onnx", isolated=False)
 

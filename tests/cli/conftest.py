@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def cli(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
     """Run the command line in this process, for tests that do not depend on the process."""
     from onnx_migrate.cli.app import run
-    from onnx_migrate.isolate.signals import STOPS
+    from onnx_migrate.process.signals import STOPS
 
     before = {number: signal.getsignal(number) for number in STOPS}
     hook = sys.unraisablehook

@@ -10,7 +10,7 @@ import pytest
 
 from onnx_migrate.cli.process_limits import limited
 from onnx_migrate.errors import MigrateError
-from onnx_migrate.isolate.limits import memory_limit
+from onnx_migrate.process.limits import memory_limit
 from tests.support.paths import ROOT
 from tests.support.processes import Start
 from tests.support.small_model import UPSAMPLE
@@ -112,7 +112,7 @@ def test_a_signal_ends_an_inference_well_before_its_end(
 ) -> None:
     begun = tmp_path / "begun"
     script = (
-        "import onnx_migrate.analysis.onnx_inference as inference, pathlib, time\n"
+        "import onnx_migrate.facts.onnx_inference as inference, pathlib, time\n"
         f"inference._infer = lambda *arguments: (pathlib.Path({str(begun)!r}).touch(), time.sleep(60))\n"
         "from onnx_migrate.cli import app\n"
         "app.run()"

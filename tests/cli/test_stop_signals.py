@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from onnx_migrate.cli import stop_signals
-from onnx_migrate.isolate.signals import STOPS
+from onnx_migrate.process.signals import STOPS
 
 HEAD = """
 import os, signal, sys, time

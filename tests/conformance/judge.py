@@ -17,8 +17,8 @@ import onnx_migrate
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.model.legality import check_legal
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import is_onnx, schema_violation, signature_at
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import is_onnx, schema_violation, signature_at
 from tests.conformance.cases import Case
 from tests.harness import ORT_NEWEST, make_variant, right_anywhere
 

@@ -20,7 +20,7 @@ import onnx_migrate
 from onnx_migrate.engine.validity import check_result
 from onnx_migrate.errors import CannotMigrate, MigrateError
 from onnx_migrate.model.model import Model
-from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.standard.opsets import onnx_opset
 from tests.conformance import judge as judging
 from tests.conformance.judge import RANDOM, TOOLS, VARIANTS, Outcome, Values
 from tests.conformance.survey import survey

@@ -13,7 +13,7 @@ from statistics import median
 import onnx
 import onnxruntime as ort
 
-from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.standard.opsets import onnx_opset
 from tests.conformance.cases import RELEASES, Case, cases
 from tests.conformance.explained import EXPLAINED
 from tests.conformance.judge import SETTINGS, TOOLS, Outcome

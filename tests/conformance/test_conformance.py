@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 from onnx_migrate.engine.steps.registry import steps
-from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.standard.opsets import onnx_opset
 from tests.conformance.cases import RELEASES, SAMPLED, Case, Unavailable, cases
 from tests.conformance.explained import EXPLAINED
 from tests.conformance.judge import SETTINGS, VARIANTS, Outcome, judge

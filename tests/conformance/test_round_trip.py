@@ -7,7 +7,7 @@ import pytest
 
 from onnx_migrate import convert_version
 from onnx_migrate.errors import MigrateError
-from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.standard.opsets import onnx_opset
 from tests.conformance.cases import RELEASES, SAMPLED, Case, Unavailable, cases
 from tests.harness import ONNX_NEWEST, SUPPORTED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onnx_migrate.spec.targets import shipped
+from onnx_migrate.standard.targets import shipped
 from tests.runtimes.survey import CONVERTERS, best
 
 __all__ = ["converters"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx_migrate.explanation import explanation_of
 from onnx_migrate.explanation.overview import first_sentence, groups_of_codes
 from onnx_migrate.report.codes import CODES
-from onnx_migrate.spec.error_texts import ErrorText, error_texts, find
+from onnx_migrate.standard.error_texts import ErrorText, error_texts, find
 from tests.support.paths import ROOT
 
 __all__ = ["FOLDER", "pages"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import onnx_migrate.inspection as inspections
 from onnx_migrate import verdicts
-from onnx_migrate.advice import Advice, Outlook
+from onnx_migrate.compatibility import Compatibility, RuntimeCompatibility
 from onnx_migrate.explanation import (
     Answer,
     Explanation,
@@ -64,8 +64,8 @@ NARROWER: dict[tuple[type, str], Schema] = {
 """The values that a text may have."""
 
 WHOLE_OBJECTS: dict[str, Schema] = {
-    "Advice": record(
-        {**properties(Outlook), "standing": TEXT},
+    "Compatibility": record(
+        {**properties(RuntimeCompatibility), "standing": TEXT},
         "How the model stands with a runtime.",
         may_lack=("releases",),
     ),
@@ -91,7 +91,7 @@ def definition(name: str) -> Schema:
 _DONE: dict[str, Schema] = {**properties(ReportData), "schema_version": VERSION}
 _FAILED: dict[str, Schema] = {**properties(Failure), "schema_version": VERSION}
 _INSPECTION: dict[str, Schema] = {
-    **properties(inspections.Inspection), "schema_version": VERSION, "advice": schema_of(list[Advice]),
+    **properties(inspections.Inspection), "schema_version": VERSION, "advice": schema_of(list[Compatibility]),
 }  # fmt: skip
 
 _OF_BATCH: dict[str, Schema] = {

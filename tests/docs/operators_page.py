@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from onnx.defs import get_all_schemas_with_history
 
 from onnx_migrate.engine.steps.registry import Step, steps
-from onnx_migrate.spec.schema import newest_opset
+from onnx_migrate.standard.schema import newest_opset
 from tests.docs.step_pages import adapters_section, by_adapter, cell, kind_cell, operator_of
 from tests.support.paths import ROOT
 

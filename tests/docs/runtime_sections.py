@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from onnx_migrate.spec.targets import Table
-from onnx_migrate.spec.targets.rows import OperatorRow, ReleaseRow, Value
+from onnx_migrate.standard.targets import Table
+from onnx_migrate.standard.targets.rows import OperatorRow, ReleaseRow, Value
 
 __all__ = ["Sources", "contents", "known", "ordered", "section", "span"]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from onnx_migrate.spec.targets import shipped, tables
+from onnx_migrate.standard.targets import shipped, tables
 from tests.docs.converters import converters
 from tests.docs.runtime_sections import contents, ordered, section
 from tests.runtimes.forms import FORMS

@@ -11,7 +11,6 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine import pass_infra
 from onnx_migrate.engine.pass_infra import Pass
 from onnx_migrate.engine.steps import lower
@@ -19,6 +18,7 @@ from onnx_migrate.engine.steps.formula import Op, Value, _adapter, _formula
 from onnx_migrate.engine.steps.lowering_registry import Lowering
 from onnx_migrate.engine.steps.registry import Adapter
 from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import Weights

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.report.codes import CODES
-from onnx_migrate.spec.error_texts import error_texts
-from onnx_migrate.spec.schema import newest_opset
+from onnx_migrate.standard.error_texts import error_texts
+from onnx_migrate.standard.schema import newest_opset
 from tests.docs.errors_pages import FOLDER, pages
 from tests.harness import SUPPORTED
 

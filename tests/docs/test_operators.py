@@ -7,7 +7,7 @@ import re
 import pytest
 
 from onnx_migrate.engine.steps.registry import steps
-from onnx_migrate.spec.schema import newest_opset
+from onnx_migrate.standard.schema import newest_opset
 from tests.docs.operators_page import PAGE, page
 from tests.docs.step_pages import slug
 from tests.harness import SUPPORTED

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from onnx_migrate.engine.steps.lowering_registry import lowerings
-from onnx_migrate.spec.schema import newest_opset
+from onnx_migrate.standard.schema import newest_opset
 from tests.docs.operators_down_page import PAGE, page
 from tests.docs.step_pages import slug
 from tests.harness import SUPPORTED

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from onnx_migrate.spec.targets import known_names, shipped, tables
+from onnx_migrate.standard.targets import known_names, shipped, tables
 from tests.docs.runtime_sections import contents, known, section, span
 from tests.docs.runtimes_page import PAGE, page
 

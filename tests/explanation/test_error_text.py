@@ -7,7 +7,7 @@ import re
 import pytest
 
 from onnx_migrate.explanation.error_text import Explanation, explanation_of
-from onnx_migrate.spec.error_texts import ErrorText, error_texts, find
+from onnx_migrate.standard.error_texts import ErrorText, error_texts, find
 
 ENTRIES = pytest.mark.parametrize("entry", error_texts(), ids=lambda entry: entry.name)
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from onnx_migrate.explanation.facts import facts_of
-from onnx_migrate.spec.error_texts import error_texts
+from onnx_migrate.standard.error_texts import error_texts
 
 ENTRY = next(entry for entry in error_texts() if entry.name == "unsupported-model-ir-version")
 

@@ -13,7 +13,7 @@ from onnx_migrate.explanation.error_text import explanation_of
 from onnx_migrate.explanation.in_model import TARGET, ModelVerdict, ask_model
 from onnx_migrate.explanation.questions import _OF_NODES, QUESTIONS, Finding, ask
 from onnx_migrate.inspection import load_structure
-from onnx_migrate.spec.error_texts import error_texts, find
+from onnx_migrate.standard.error_texts import error_texts, find
 
 Make = Callable[..., str]
 

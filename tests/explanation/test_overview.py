@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from onnx_migrate.explanation.overview import first_sentence, groups_of_codes, overview
 from onnx_migrate.report.codes import CODES
-from onnx_migrate.spec.error_texts import error_texts
-from onnx_migrate.spec.targets import known_names
+from onnx_migrate.standard.error_texts import error_texts
+from onnx_migrate.standard.targets import known_names
 
 
 def test_every_code_is_in_one_group() -> None:

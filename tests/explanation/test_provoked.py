@@ -12,7 +12,7 @@ import onnx.version_converter
 import pytest
 
 from onnx_migrate.explanation.asked import Answer, explain
-from onnx_migrate.spec.schema import newest_opset
+from onnx_migrate.standard.schema import newest_opset
 from tests.cli.running import Run
 from tests.harness import SUPPORTED
 

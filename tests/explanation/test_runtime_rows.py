@@ -4,7 +4,7 @@ import pytest
 
 from onnx_migrate.explanation.runtime_rows import RuntimeRelease, runtime_rows
 from onnx_migrate.report.json_form import json_of
-from onnx_migrate.spec.targets import known_names
+from onnx_migrate.standard.targets import known_names
 
 
 @pytest.mark.parametrize("name", known_names())

@@ -8,7 +8,7 @@ import pytest
 
 from onnx_migrate import UsageError, default_pipeline
 from onnx_migrate.engine.pass_infra import Pass
-from onnx_migrate.spec.schema import newest_opset
+from onnx_migrate.standard.schema import newest_opset
 
 
 def passes(**options: Any) -> dict[str, Pass]:

@@ -6,9 +6,9 @@ import onnx
 import pytest
 
 from onnx_migrate.engine.steps.registry import steps
-from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
-from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS
-from onnx_migrate.spec.schema import newest_opset, operators, versions
+from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS
+from onnx_migrate.standard.runtime_operators import RUNTIME_OPERATORS
+from onnx_migrate.standard.schema import newest_opset, operators, versions
 
 NEWEST_SUPPORTED = 28
 """The newest opset that the registry has been written for; an older onnx knows a part of its steps."""

@@ -15,7 +15,7 @@ from onnx_migrate.engine.steps.lowering_registry import lowerings
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.schema import operators, versions
+from onnx_migrate.standard.schema import operators, versions
 from tests.harness import model, run
 from tests.lowering import same_bits
 from tests.passes.steps.forests import one_node

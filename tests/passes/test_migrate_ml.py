@@ -14,7 +14,7 @@ from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.schema import operators, versions
+from onnx_migrate.standard.schema import operators, versions
 from tests.harness import model, run, same
 
 ML = "ai.onnx.ml"

@@ -12,7 +12,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.comparison import compare
-from onnx_migrate.spec.opsets import onnx_opset
+from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.verdicts import Kind
 from tests.harness import ONNX_NEWEST, ORT_NEWEST
 from tests.real.wheels import models

@@ -11,7 +11,7 @@ import onnx_migrate
 from onnx_migrate.model.interface import Port
 from onnx_migrate.options import Options
 from onnx_migrate.report.request import Request, tool_versions
-from onnx_migrate.spec.targets import resolve
+from onnx_migrate.standard.targets import resolve
 from tests.harness import model
 
 PORTS = (Port("x", "tensor(float)", (1, 3, "H", 32)), Port("u", "tensor(float)", None))

@@ -12,15 +12,15 @@ from onnx_migrate.passes.resize import forms
 from onnx_migrate.passes.resize.spec import ResizeSpec, read_resize
 
 from onnx_migrate import files
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.migration import migrate
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.targets import resolve
+from onnx_migrate.standard.targets import resolve
 from tests.harness import ORT_NEWEST, loads, model, needs_negative_axes, require_opset, run, same
 from tests.resize.shaped import apply_resize_passes, feed, resizes, run_time
 

@@ -12,8 +12,8 @@ from onnx_migrate.passes.resize.resize_intent import intended
 from onnx_migrate.passes.resize.spec import read_resize
 
 from onnx_migrate import migrate
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.report import Report
 from onnx_migrate.rewrite.change_log import Exactness, Note

@@ -11,8 +11,8 @@ from onnx_migrate.passes.resize import ResizeForm, ResizeIntent, pairs
 from onnx_migrate.passes.resize.pairs import ResizeOrigin
 from onnx_migrate.passes.resize.traversal import ResizeNode, ResizeTraversal
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog

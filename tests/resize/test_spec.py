@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx_migrate.passes.resize.spec import ResizeSpec, read_resize
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.node_view import NodeView
 from tests.lowering import lower

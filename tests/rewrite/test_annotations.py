@@ -10,7 +10,7 @@ from onnx_migrate import files
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.validity.ir_features import features
 from onnx_migrate.rewrite.annotations import differ_in_header_alone, drop_annotation
-from onnx_migrate.spec.ir_versions import IrFeature
+from onnx_migrate.standard.ir_versions import IrFeature
 from tests.harness import model
 
 TEXT = """<ir_version: 12, opset_import: ["": 17, "f": 1]> g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}> {

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.analysis.scope import scopes
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.report.tensor_text import values_text
 from onnx_migrate.rewrite.constant_summary import constant_summaries

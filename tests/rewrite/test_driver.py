@@ -10,8 +10,8 @@ import onnx
 import onnx.parser
 import pytest
 
-from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
+from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.rewrite.driver import Driver, Visitor

@@ -6,10 +6,10 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.analysis.scope import scopes
-from onnx_migrate.analysis.shape_arithmetic import OPERATORS
-from onnx_migrate.analysis.value_facts import Producers, ValueFacts
 from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.scope import scopes
+from onnx_migrate.facts.shape_arithmetic import OPERATORS
+from onnx_migrate.facts.value_facts import Producers, ValueFacts
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from tests.harness import model

@@ -6,8 +6,8 @@ import onnx.parser
 import pytest
 from onnx import TensorProto
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.node_view import NodeView
 

@@ -7,8 +7,8 @@ import onnx.parser
 import pytest
 from onnx import TensorProto, numpy_helper
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter

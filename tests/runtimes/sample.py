@@ -16,8 +16,8 @@ from onnx.defs import get_all_schemas_with_history
 
 import onnx_migrate
 from onnx_migrate.model.graphs import subgraphs
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import is_onnx
 from tests.conformance.cases import cases
 from tests.support.paths import FIXTURES
 

@@ -1,4 +1,4 @@
-"""Measures what releases of runtimes run, for the rows of their tables (onnx_migrate/spec/targets/tables).
+"""Measures what releases of runtimes run, for the rows of their tables (onnx_migrate/standard/targets/tables).
 
     python -m tests.runtimes.survey                        # all that is in measured.json, again
     python -m tests.runtimes.survey openvino==2023.1.0 tract==0.23.9

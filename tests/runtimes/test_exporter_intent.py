@@ -15,7 +15,7 @@ import onnxruntime as ort
 import pytest
 
 from onnx_migrate import migrate
-from onnx_migrate.spec.targets import resolve, shipped
+from onnx_migrate.standard.targets import resolve, shipped
 from tests.runtimes.releases import Unavailable, run
 from tests.runtimes.sample import write_io
 from tests.support.paths import FIXTURES

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.spec.targets import resolve
+from onnx_migrate.standard.targets import resolve
 from tests.runtimes.releases import Unavailable, run
 from tests.runtimes.sample import write_io
 

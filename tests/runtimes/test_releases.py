@@ -14,7 +14,7 @@ import onnxruntime as ort
 import pytest
 
 from onnx_migrate.cli.app import run as command
-from onnx_migrate.spec.targets import resolve, shipped
+from onnx_migrate.standard.targets import resolve, shipped
 from tests.fixtures.test_torch_exports import NAMES, case
 from tests.runtimes.releases import Ran, Unavailable, run
 from tests.runtimes.sample import write_io

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from onnx_migrate.spec.targets import resolve
+from onnx_migrate.standard.targets import resolve
 from tests.runtimes.sample import Sampled
 from tests.runtimes.survey import CONVERTERS, MEASURED, best, lacking, part, right_at
 

@@ -42,8 +42,8 @@ def load(path, example, outputs):
 @pytest.fixture
 def faulty(tmp_path_factory, monkeypatch):
     """Make "faulty" a runtime that is installed, and return where; its driver is in foreign.DRIVERS."""
-    from onnx_migrate.verify.elsewhere import places, rounding
     from onnx_migrate.verify.evaluators import foreign
+    from onnx_migrate.verify.other_runtimes import places, rounding
 
     folder = tmp_path_factory.mktemp("drivers")
     (folder / "serve.py").write_bytes((foreign.DRIVERS / "serve.py").read_bytes())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from onnx_migrate.spec.targets import Targets
-from onnx_migrate.spec.targets.read import parse_table
-from onnx_migrate.spec.targets.target import Target
+from onnx_migrate.standard.targets import Targets
+from onnx_migrate.standard.targets.read import parse_table
+from onnx_migrate.standard.targets.target import Target
 
 
 def targets_of(*texts: str) -> Targets:

@@ -31,7 +31,7 @@ MODULES = (
     *(f"onnx_migrate.{name}" for name in (
         "cli.app", "cli.output.failure", "cli.commands.migrate", "migration", "batching.work", "report.text",
         "passes.steps", "passes.simplify", "passes.onnxsim_child",
-        "verify.equivalence.check", "verify.load_check", "verify.dynamic.proof", "verify.elsewhere.proof",
+        "verify.equivalence.check", "verify.load_check", "verify.dynamic.proof", "verify.other_runtimes.proof",
     )),
 )  # fmt: skip
 
@@ -120,7 +120,7 @@ def _keep(connection: socket.socket, state: tuple[Any, ...]) -> None:
     head, streams, _, _ = socket.recv_fds(connection, 8, 3)
     request = pickle.loads(connection.recv(int.from_bytes(head, "little"), socket.MSG_WAITALL))
     args = request["args"]
-    if args[0] == "-c":  # a worker: see BOOT in onnx_migrate/isolate/child.py
+    if args[0] == "-c":  # a worker: see BOOT in onnx_migrate/process/child.py
         added = args[5:]
         args[2] = str(os.getpid())  # its parent, with which it ends
     else:

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onnx_migrate.isolate.child import BOOT
+from onnx_migrate.process.child import BOOT
 from tests.support.paths import ROOT
 
 __all__ = ["NUMBER", "Server", "WarmPopen", "install"]

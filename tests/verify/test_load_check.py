@@ -8,8 +8,8 @@ import onnx
 import onnxruntime
 import pytest
 
-from onnx_migrate import isolate
-from onnx_migrate.isolate import Limits
+from onnx_migrate import process
+from onnx_migrate.process import Limits
 from onnx_migrate.verify import Kind, LoadFailure, Runnable, Settings, load_check
 from onnx_migrate.verify.load_check import check_loads, load_failure
 from tests.hostile.growth import doubled_shapes_in_a_function
@@ -72,13 +72,13 @@ def test_a_fault_of_the_optimiser():
 @pytest.mark.parametrize(
     ("ending", "failure", "doubt"),
     [
-        (isolate.Crashed("SIGSEGV", stage="result: loading"), True, ""),
-        (isolate.Crashed("SIGSEGV", stage="original: loading"), False, "is not known: the process crashed"),
-        (isolate.TimedOut(3.0, stage="result: loading"), False, "is not known: not done after 3 s"),
+        (process.Crashed("SIGSEGV", stage="result: loading"), True, ""),
+        (process.Crashed("SIGSEGV", stage="original: loading"), False, "is not known: the process crashed"),
+        (process.TimedOut(3.0, stage="result: loading"), False, "is not known: not done after 3 s"),
     ],
 )
 def test_a_process_that_ends(ending, failure, doubt, monkeypatch):
-    monkeypatch.setattr(load_check.isolate, "run", lambda *_, **__: ending)
+    monkeypatch.setattr(load_check.process, "run", lambda *_, **__: ending)
     found, unknown = check_loads(runnable(RELU), runnable(RELU), Settings())
     assert (found is not None) == failure
     assert (doubt in unknown) if doubt else unknown == ""
@@ -98,12 +98,12 @@ def test_the_check_runs_where_the_original_does_not():
 
 
 def test_the_check_runs_where_time_is_over(monkeypatch):
-    real = isolate.run
+    real = process.run
 
     def run(function, *args, **options):
-        return real(function, *args, **options) if function == load_check.LOADS else isolate.TimedOut(0.1)
+        return real(function, *args, **options) if function == load_check.LOADS else process.TimedOut(0.1)
 
-    monkeypatch.setattr(isolate, "run", run)
+    monkeypatch.setattr(process, "run", run)
     found = verdict(runnable(RELU), runnable(BROKEN), limits=Limits(seconds=60))
     assert found.kind is Kind.DIFFERS
     assert "does not load" in found.reason
@@ -120,8 +120,8 @@ def test_loading_takes_no_more_than_its_share_of_the_memory():
     assert failure is None
     assert "whether the result loads is not known: out of memory (limit 1." in doubt
 
-    ending = isolate.run(
+    ending = process.run(
         "onnx_migrate.verify.load_check:load_within_reason", large, large, limits=Limits(memory=8 << 30)
     )
-    assert isinstance(ending, isolate.Returned), ending
+    assert isinstance(ending, process.Returned), ending
     assert ending.value == (None, "whether the result loads is not known: loading takes more than 1.1 GB")

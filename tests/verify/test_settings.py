@@ -12,7 +12,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from onnx_migrate import UsageError, compare, isolate, migrate
+from onnx_migrate import UsageError, compare, migrate, process
 from onnx_migrate.verify.settings import interruption, libraries_of
 from tests.support.paths import ROOT
 from tests.support.small_model import small
@@ -130,10 +130,10 @@ def test_models_with_custom_operators_are_verified() -> None:
     assert report.verification.grade == "bit-identical"
 
 
-TIMED_OUT = isolate.TimedOut(2.5, stage="original: running")
-NO_MEMORY = isolate.OutOfMemory(2**31, stage="result: loading")
-CRASHED = isolate.Crashed("SIGSEGV")
-RAISED = isolate.Raised("KeyError", "'x'", stage="result: loading")
+TIMED_OUT = process.TimedOut(2.5, stage="original: running")
+NO_MEMORY = process.OutOfMemory(2**31, stage="result: loading")
+CRASHED = process.Crashed("SIGSEGV")
+RAISED = process.Raised("KeyError", "'x'", stage="result: loading")
 
 
 @pytest.mark.parametrize(

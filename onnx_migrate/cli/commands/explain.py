@@ -143,7 +143,7 @@ def _model(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 
 def _read(words: tuple[str, ...]) -> str:
     """Return what was asked: the words, what comes from standard input, or the text of a file."""
-    from onnx_migrate.spec.error_texts.pasted import decoded
+    from onnx_migrate.standard.error_texts.pasted import decoded
 
     if words == ("-",):
         return decoded(_stdin())

@@ -75,9 +75,9 @@ def inspect(
     from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.errors import InvalidModel, MigrateError, UsageError
     from onnx_migrate.inspection import inspect as look
-    from onnx_migrate.opening.transfers import transfers_within
     from onnx_migrate.report.failure import Failure
     from onnx_migrate.report.json_form import json_of
+    from onnx_migrate.safe_open.transfers import transfers_within
 
     if runtime and context.get_parameter_source("opset") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--for determines the opset; leave --opset out")

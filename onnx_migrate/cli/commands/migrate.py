@@ -29,7 +29,7 @@ from onnx_migrate.cli.output.streams import (
 )
 from onnx_migrate.cli.process_limits import limited
 from onnx_migrate.cli.standard_streams import reporting
-from onnx_migrate.opening.transfers import transfers_within
+from onnx_migrate.safe_open.transfers import transfers_within
 
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError

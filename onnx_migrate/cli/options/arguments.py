@@ -72,7 +72,7 @@ def _runtime(options: dict[str, Any]) -> tuple[str, ...]:
             )
         return ()
     if runtime:
-        from onnx_migrate.spec.targets import resolve
+        from onnx_migrate.standard.targets import resolve
 
         _check(resolve, runtime)
     return runtime
@@ -82,7 +82,7 @@ def _prove_in(options: dict[str, Any]) -> tuple[str, ...]:
     """Return the runtimes to prove the result in. Raises click.UsageError where one is not there."""
     texts = tuple(options["prove_in"])
     if texts:
-        from onnx_migrate.verify.elsewhere import asked_for
+        from onnx_migrate.verify.other_runtimes import asked_for
 
         _check(asked_for, texts)
     return texts

@@ -14,7 +14,7 @@ import rich_click as click
 from click.core import ParameterSource
 
 from onnx_migrate.cli.options.config_values import line_of, options_of
-from onnx_migrate.opening import read_at_most
+from onnx_migrate.safe_open import read_at_most
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -83,8 +83,8 @@ def _runtimes(
     _context: click.Context, _parameter: click.Parameter, typed: str
 ) -> list[str] | list[CompletionItem]:
     """Return the runtimes of `--for`, their other names if those fit, and after == the releases at which their tables change."""
-    from onnx_migrate.spec.targets import known_names, shipped
-    from onnx_migrate.spec.targets.shipped import spellings
+    from onnx_migrate.standard.targets import known_names, shipped
+    from onnx_migrate.standard.targets.shipped import spellings
 
     if typed.startswith((".", "/")):
         return [CompletionItem(typed, type="file")]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from onnx_migrate.explanation import Answer, Explanation, Group, ModelVerdict, Unknown
     from onnx_migrate.explanation.operators import OperatorSteps, StepLine
     from onnx_migrate.explanation.runtime_rows import RuntimeRelease
-    from onnx_migrate.spec.targets import Table
+    from onnx_migrate.standard.targets import Table
 
 __all__ = ["answer_lines", "overview_lines", "unknown_lines", "verdict_lines"]
 

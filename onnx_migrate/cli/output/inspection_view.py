@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from onnx_migrate.cli.output.advice_view import print_advice, print_outlooks
+from onnx_migrate.cli.output.compatibility_view import print_advice, print_outlooks
 from onnx_migrate.messages import count_of, markup_of, size_text
 from onnx_migrate.report.data import INEXACT
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from onnx_migrate.cli.stop_signals import check_stopped
 
 if TYPE_CHECKING:
-    from onnx_migrate.isolate.progress import Progress as Event
+    from onnx_migrate.process.progress import Progress as Event
 
 __all__ = ["Progress"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from onnx_migrate.cli.output.streams import STREAM
 from onnx_migrate.messages import remark
-from onnx_migrate.opening.paths import exists, real_path
+from onnx_migrate.safe_open.paths import exists, real_path
 
 __all__ = ["SideFile", "check_path_conflicts", "published"]
 
@@ -75,7 +75,7 @@ def published(contents: Mapping[SideFile, Iterable[bytes]]) -> Iterator[None]:
     """
     from onnx_migrate.errors import saving
     from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
-    from onnx_migrate.isolate.signals import STOPS, blocked
+    from onnx_migrate.process.signals import STOPS, blocked
 
     with ExitStack() as files:
         written = []

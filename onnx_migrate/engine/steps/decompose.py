@@ -14,7 +14,6 @@ from functools import cache
 
 import onnx
 
-from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.engine.steps.lost_types import casts_to, has_lost_types
 from onnx_migrate.engine.steps.lower import OLDEST, Lower, LoweringRefusal
@@ -22,13 +21,14 @@ from onnx_migrate.engine.steps.lowering_registry import Lowering, lowering_from
 from onnx_migrate.engine.steps.node_steps import apply_adapter, node_name
 from onnx_migrate.engine.steps.registry import next_step
 from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
+from onnx_migrate.facts.scope import Scope
 from onnx_migrate.model.graphs import called
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.spec.element_types import type_name
-from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
-from onnx_migrate.spec.runtime_operators import RUNTIME_OPERATORS
-from onnx_migrate.spec.schema import is_onnx, signature_at, versions
+from onnx_migrate.standard.element_types import type_name
+from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS
+from onnx_migrate.standard.runtime_operators import RUNTIME_OPERATORS
+from onnx_migrate.standard.schema import is_onnx, signature_at, versions
 
 __all__ = ["Decompose", "Unfit"]
 

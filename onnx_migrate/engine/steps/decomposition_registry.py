@@ -14,7 +14,7 @@ from functools import cache
 from onnx_migrate.engine.steps.lowering_registry import LoweringAdapter
 from onnx_migrate.engine.steps.step_table import import_package, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = [
     "Decomposition",

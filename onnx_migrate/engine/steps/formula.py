@@ -22,7 +22,7 @@ from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.expressions import FLOATS, HALVES, INTEGERS, Array, Result, Value
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.rewrite.op import Op
-from onnx_migrate.spec.schema import schema_cache
+from onnx_migrate.standard.schema import schema_cache
 
 __all__ = [
     "EQUIVALENT",

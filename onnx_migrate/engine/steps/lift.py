@@ -7,16 +7,16 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.engine.steps.node_steps import apply_adapter, is_of_domain, node_name, true_version
 from onnx_migrate.engine.steps.registry import next_step
 from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.scope import Scope
 from onnx_migrate.model.graphs import FunctionKey, called, function_key
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import same_domain
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import same_domain
 
 __all__ = ["Lift"]
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowering_from
+from onnx_migrate.facts.scope import Scope
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.spec.element_types import FIRST_OPSET, type_name, type_text, wider_types
-from onnx_migrate.spec.schema import schema_cache, signature_at, versions
-from onnx_migrate.spec.type_constraints import Constraints, Formal, constraints
+from onnx_migrate.standard.element_types import FIRST_OPSET, type_name, type_text, wider_types
+from onnx_migrate.standard.schema import schema_cache, signature_at, versions
+from onnx_migrate.standard.type_constraints import Constraints, Formal, constraints
 
 __all__ = ["WideCasts", "casts_to", "fit_types", "has_lost_types", "lost_types"]
 

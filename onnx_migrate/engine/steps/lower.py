@@ -7,20 +7,20 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.analysis.shape_arithmetic import OPERATORS
-from onnx_migrate.analysis.value_facts import Producers, ValueFacts
 from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decomposition_of
 from onnx_migrate.engine.steps.lost_types import fit_types, has_lost_types
 from onnx_migrate.engine.steps.lowering_registry import Lowering, lowering_from
 from onnx_migrate.engine.steps.node_steps import apply_adapter, is_of_domain, node_name, true_version
 from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.shape_arithmetic import OPERATORS
+from onnx_migrate.facts.value_facts import Producers, ValueFacts
 from onnx_migrate.model.graphs import FunctionKey, called, function_key
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import signature_at
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import signature_at
 
 __all__ = ["OLDEST", "Lower", "LoweringRefusal"]
 

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 import onnx
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.lower import Lower, LoweringRefusal
 from onnx_migrate.engine.steps.widened_constants import widen_constants
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.graphs import FunctionKey, function_key, nested_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.inline_functions import inline_functions
-from onnx_migrate.spec.opsets import onnx_opset, set_onnx_opset
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.opsets import onnx_opset, set_onnx_opset
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["NEEDS_CALLER", "Lowered", "body_opsets", "inline_refused", "lower_model"]
 

@@ -16,7 +16,7 @@ import onnx
 from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.spec.schema import is_onnx, versions
+from onnx_migrate.standard.schema import is_onnx, versions
 
 __all__ = [
     "LostTypes",

@@ -8,14 +8,14 @@ from typing import TypeVar
 
 import onnx
 
-from onnx_migrate.analysis.node_inference import inference_refusal
-from onnx_migrate.analysis.scope import Scope
 from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
+from onnx_migrate.facts.node_inference import inference_refusal
+from onnx_migrate.facts.scope import Scope
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.allowed_values import value_violation
-from onnx_migrate.spec.ranks import number_violation, rank_violation
-from onnx_migrate.spec.schema import (
+from onnx_migrate.standard.allowed_values import value_violation
+from onnx_migrate.standard.ranks import number_violation, rank_violation
+from onnx_migrate.standard.schema import (
     Signature,
     is_onnx,
     schema_violation,

@@ -16,7 +16,7 @@ import onnx
 from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.schema import is_onnx, schema_cache, versions
+from onnx_migrate.standard.schema import is_onnx, schema_cache, versions
 
 __all__ = ["Adapter", "Step", "adapter", "compatible", "next_step", "steps", "unsupported"]
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import onnx
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.opening.paths import submodules
-from onnx_migrate.spec.schema import forget_schemas
+from onnx_migrate.safe_open.paths import submodules
+from onnx_migrate.standard.schema import forget_schemas
 
 __all__ = [
     "ENTRY_POINT_GROUP",

@@ -23,8 +23,8 @@ from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import numbers
 from onnx_migrate.model.weights import INLINE_LIMIT
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.element_types import FIRST_OPSET, type_name
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["widen_constants"]
 

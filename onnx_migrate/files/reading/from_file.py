@@ -14,8 +14,8 @@ from onnx_migrate.files.reading.parse import EMPTY, parse
 from onnx_migrate.files.wire.file_buffer import FileBuffer, FileCut
 from onnx_migrate.model.payloads import FilePayload, file_stamp
 from onnx_migrate.model.weights import MEMORY, Weights
-from onnx_migrate.opening import Folder, NotRegularError, OutsideError, open_beneath
-from onnx_migrate.opening.paths import real_path
+from onnx_migrate.safe_open import Folder, NotRegularError, OutsideError, open_beneath
+from onnx_migrate.safe_open.paths import real_path
 
 __all__ = ["from_file"]
 

@@ -16,7 +16,7 @@ from onnx_migrate.files.wire.protobuf import (
     Malformed,
     decode_varint,
 )
-from onnx_migrate.isolate import Limits
+from onnx_migrate.process import Limits
 
 __all__ = ["read_model"]
 

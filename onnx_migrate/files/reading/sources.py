@@ -10,7 +10,7 @@ import onnx
 
 from onnx_migrate.errors import LoadError, UsageError
 from onnx_migrate.files.reading.model_stream import read_model
-from onnx_migrate.opening import own_pipe
+from onnx_migrate.safe_open import own_pipe
 
 __all__ = ["Source", "content_of"]
 

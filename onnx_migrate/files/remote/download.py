@@ -18,8 +18,8 @@ from onnx import TensorProto
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.file_signatures import HEAD, may_be_model, not_a_model
 from onnx_migrate.files.wire.protobuf import Malformed
-from onnx_migrate.isolate.temporary import TemporaryFolder
-from onnx_migrate.opening.transfers import StoppedError, Transfer
+from onnx_migrate.process.temporary import TemporaryFolder
+from onnx_migrate.safe_open.transfers import StoppedError, Transfer
 from onnx_migrate.url import (
     basename,
     is_url,

@@ -26,7 +26,7 @@ from onnx_migrate.errors import SaveError
 from onnx_migrate.files.equality import file_digest
 from onnx_migrate.files.remote.download import SLOW
 from onnx_migrate.model.tensors import tensors
-from onnx_migrate.opening.transfers import StoppedError, Transfer
+from onnx_migrate.safe_open.transfers import StoppedError, Transfer
 from onnx_migrate.url import basename, is_web, one_line_reason, open_file_system, same_place
 
 __all__ = ["IN_PLACE", "check_url", "upload"]

@@ -14,7 +14,7 @@ from onnx import AttributeProto
 
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.validity.fault import Problem
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["attribute_fault"]
 

@@ -13,7 +13,7 @@ from onnx_migrate.errors import Where
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import FunctionKey, bodies, called, function_key, function_path, nested_nodes
 from onnx_migrate.model.validity.fault import Fault, where_of
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["function_faults", "import_faults"]
 

@@ -13,8 +13,8 @@ from onnx import AttributeProto, NodeProto
 
 from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import LocatedBody, bodies, function_path, initializer_names, node_label
-from onnx_migrate.spec.ir_versions import DTYPE_FEATURES, OLDEST_IR, IrFeature, minimal_ir_version
-from onnx_migrate.spec.schema import is_onnx, schema_cache, signature, versions
+from onnx_migrate.standard.ir_versions import DTYPE_FEATURES, OLDEST_IR, IrFeature, minimal_ir_version
+from onnx_migrate.standard.schema import is_onnx, schema_cache, signature, versions
 
 __all__ = ["Found", "features", "required_ir"]
 

@@ -17,9 +17,9 @@ from onnx import AttributeProto, NodeProto, TensorProto
 from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import Body, function_path, output_names, subgraph_path, subgraphs
 from onnx_migrate.model.validity.fault import Fault, where_of
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import is_onnx, signature_at
-from onnx_migrate.spec.type_constraints import judge
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import is_onnx, signature_at
+from onnx_migrate.standard.type_constraints import judge
 
 __all__ = ["type_faults"]
 

@@ -12,7 +12,7 @@ import onnx
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import initializer_names, nested_nodes
 from onnx_migrate.model.validity.tensors import Array, array_of, unordered
-from onnx_migrate.spec.ir_versions import IrFeature
+from onnx_migrate.standard.ir_versions import IrFeature
 
 __all__ = ["tolerated"]
 

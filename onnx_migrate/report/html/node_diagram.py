@@ -16,7 +16,7 @@ from onnx_migrate.report.changed_nodes import (
     shown_helpers,
 )
 from onnx_migrate.rewrite.change_log import Change
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["Attribute", "Box", "Drawing", "Slot", "Texts", "draw", "draw_blocked"]
 

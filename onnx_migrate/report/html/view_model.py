@@ -16,7 +16,7 @@ from onnx_migrate.report.html.node_diagram import Drawing, draw_blocked
 from onnx_migrate.report.html.verification_view import VerificationView, shape_text
 from onnx_migrate.report.operator_table import OperatorRow
 from onnx_migrate.report.request import tool_versions
-from onnx_migrate.spec.targets import Target
+from onnx_migrate.standard.targets import Target
 from onnx_migrate.verdicts import DynamicProof, RuntimeProof, Trial
 
 __all__ = ["Fact", "ModelPage", "Note", "Port", "Row", "WhyNot", "anchor"]

@@ -8,7 +8,7 @@ import onnx
 from onnx import AttributeProto, TensorProto, numpy_helper
 
 from onnx_migrate.model.graphs import producers
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.compare.comparison import bit_difference
 
 __all__ = ["NodeSettings"]

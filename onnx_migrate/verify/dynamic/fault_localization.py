@@ -11,8 +11,8 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, numpy_helper
 
-from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import all_nodes, initializer_types, names_read, nested_nodes
+from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Blocker
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.compare.comparison import compare

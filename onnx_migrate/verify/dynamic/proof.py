@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from onnx_migrate import isolate
+from onnx_migrate import process
 from onnx_migrate.errors import UsageError
-from onnx_migrate.isolate import mark
 from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Blocker, DynamicProof
 from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps
 from onnx_migrate.verify.dynamic.batch_items import independent_batches, require_independent_items
@@ -49,10 +49,10 @@ def prove_dynamic(
     start = time.perf_counter()
     ending = settings.call(PROVE, result, dict(symbols), frozenset(batch), settings.seed)
     seconds = time.perf_counter() - start
-    if isinstance(ending, isolate.Returned):
+    if isinstance(ending, process.Returned):
         proof: DynamicProof = ending.value
         return replace(proof, seconds=seconds)
-    if isinstance(ending, isolate.Raised) and ending.error is not None:
+    if isinstance(ending, process.Raised) and ending.error is not None:
         raise ending.error
     return DynamicProof(False, interruption(ending), seconds=seconds, determined=is_crash_of_result(ending))
 

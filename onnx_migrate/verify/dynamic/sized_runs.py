@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnx_migrate.isolate import captured_output, mark
 from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.process import captured_output, mark
 from onnx_migrate.verdicts import Trial
 from onnx_migrate.verify.compare.arrays import largest_difference
 from onnx_migrate.verify.compare.comparison import Observed, compare

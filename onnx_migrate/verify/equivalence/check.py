@@ -11,11 +11,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.analysis.running_cost import why_not_run
 from onnx_migrate.errors import UsageError
-from onnx_migrate.isolate.limits import memory_limit
+from onnx_migrate.facts.running_cost import why_not_run
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Segment
+from onnx_migrate.process.limits import memory_limit
 from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.equivalence.common_values import values_to_record
 from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original

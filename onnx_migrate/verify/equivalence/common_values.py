@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.analysis.onnx_inference import without_fragile_ops
+from onnx_migrate.facts.onnx_inference import without_fragile_ops
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.equivalence.upstream_values import values_upstream
 from onnx_migrate.verify.model_traits import dependents, is_random

@@ -6,8 +6,8 @@ import time
 
 import onnx
 
-from onnx_migrate.analysis.onnx_inference import without_fragile_ops
-from onnx_migrate.isolate import mark
+from onnx_migrate.facts.onnx_inference import without_fragile_ops
+from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.compare.arrays import flatten
 from onnx_migrate.verify.compare.comparison import compare

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.isolate import mark
+from onnx_migrate.process import mark
 from onnx_migrate.verify.compare.informative import is_informative, uninformative_outputs
 from onnx_migrate.verify.evaluators import EvaluationError, Evaluator
 from onnx_migrate.verify.inputs.generate import Corrections, generate_feed
@@ -22,7 +22,7 @@ from onnx_migrate.verify.run_count import begin_run
 __all__ = ["EXPENSIVE", "SIZES_STAGE", "FeedSearch", "Values"]
 
 SIZES_STAGE = "original: running, sizes"
-"""The stage in which sizes are tried, for `isolate.mark`; the index of the choice of sizes follows."""
+"""The stage in which sizes are tried, for `process.mark`; the index of the choice of sizes follows."""
 
 _DISTRIBUTIONS = ("normal", "wide")
 _FURTHER_DISTRIBUTIONS = ("uniform", "pixels", "small")

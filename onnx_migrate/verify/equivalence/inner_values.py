@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.isolate import mark
+from onnx_migrate.process import mark
 from onnx_migrate.verify.compare.arrays import Array, is_float
 from onnx_migrate.verify.compare.comparison import bit_difference
 from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, masked_values, spread

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnx_migrate.isolate import mark
+from onnx_migrate.process import mark
 from onnx_migrate.verdicts import FeedNote
 from onnx_migrate.verify.compare.arrays import flatten, is_float
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from onnx_migrate.isolate import mark
+from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Distance
 from onnx_migrate.verify.compare.arrays import flatten, largest_difference, scale_of
 from onnx_migrate.verify.compare.comparison import bit_difference

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from onnx_migrate import isolate
-from onnx_migrate.isolate import Limits, Worker
+from onnx_migrate import process
 from onnx_migrate.model.model import Segment
+from onnx_migrate.process import Limits, Worker
 from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.equivalence.check import Task
 from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE
@@ -53,7 +53,7 @@ def verify(
     task = Task(segment, settings.for_child, strict, by_value)
     ending = settings.call(CHECK, task)
     for _ in range(_CRASHES):
-        if not isinstance(ending, isolate.Crashed) or not ending.stage.startswith(SIZES_STAGE):
+        if not isinstance(ending, process.Crashed) or not ending.stage.startswith(SIZES_STAGE):
             break
         choices = size_choices(segment.original.proto())
         following = choice_after_crash(choices, int(ending.stage.removeprefix(SIZES_STAGE)))
@@ -61,19 +61,19 @@ def verify(
             break
         task = replace(task, first_choice=following)
         ending = settings.call(CHECK, task)
-    if not isinstance(ending, (isolate.Returned, isolate.Raised)) and ending.stage == DISTANCE_STAGE:
+    if not isinstance(ending, (process.Returned, process.Raised)) and ending.stage == DISTANCE_STAGE:
         task = replace(task, segment=replace(segment, other=None))
         ending = settings.call(CHECK, task)
     seconds = time.perf_counter() - start
-    if isinstance(ending, isolate.Returned):
+    if isinstance(ending, process.Returned):
         verdict: Verdict = ending.value
         return replace(verdict, seconds=seconds)
-    if isinstance(ending, isolate.Raised) and ending.error is not None:
+    if isinstance(ending, process.Raised) and ending.error is not None:
         raise ending.error
     if is_crash_of_result(ending):
         return Verdict(Kind.DIFFERS, interruption(ending), seconds=seconds)
     loading = check_loads(segment.original, segment.result, settings)
     # Another result, as one without simplification, may take less memory.
-    comparable = isinstance(ending, isolate.OutOfMemory) and ending.stage.startswith("result")
+    comparable = isinstance(ending, process.OutOfMemory) and ending.stage.startswith("result")
     verdict = Verdict(Kind.UNVERIFIED, interruption(ending), seconds=seconds, comparable=comparable)
     return with_load_failure(verdict, *loading)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 
-from onnx_migrate.opening.paths import submodules
+from onnx_migrate.safe_open.paths import submodules
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator
 from onnx_migrate.verify.evaluators.onnxruntime import LEVELS, OPTIMIZED, UNOPTIMIZED
 from onnx_migrate.verify.evaluators.reference import REFERENCE

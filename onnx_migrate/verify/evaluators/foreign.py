@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate import files
-from onnx_migrate.isolate import Limits, OutOfMemory, Program
-from onnx_migrate.isolate.endings import names_lack_of_memory
-from onnx_migrate.isolate.temporary import TemporaryFolder
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
+from onnx_migrate.process import Limits, OutOfMemory, Program
+from onnx_migrate.process.endings import names_lack_of_memory
+from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, one_line
 from onnx_migrate.verify.evaluators.onnxruntime import without_source_locations
 from onnx_migrate.verify.evaluators.runnable import Runnable

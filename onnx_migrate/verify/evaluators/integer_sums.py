@@ -15,10 +15,10 @@ from typing import NamedTuple
 import onnx
 from onnx import TensorProto, helper
 
-from onnx_migrate.analysis.value_types import TypeTable
+from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import FunctionKey, LocatedBody, all_nodes, bodies, function_key
 from onnx_migrate.model.names import Names
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators.interface import EvaluationError
 from onnx_migrate.verify.evaluators.runnable import Runnable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onnx_migrate.isolate.endings import names_lack_of_memory
+from onnx_migrate.process.endings import names_lack_of_memory
 
 __all__ = ["EvaluationError", "Evaluator", "one_line", "raise_if_out_of_memory"]
 

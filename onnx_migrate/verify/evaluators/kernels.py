@@ -8,8 +8,8 @@ from functools import cache
 import onnx
 
 from onnx_migrate.model.graphs import all_nodes
-from onnx_migrate.spec.opsets import onnx_opset
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["computed_by_body"]
 

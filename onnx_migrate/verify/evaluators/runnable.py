@@ -11,7 +11,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.analysis.shapes import drop_value_info
+from onnx_migrate.facts.shapes import drop_value_info
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
 from onnx_migrate.model.weights import Weights
 

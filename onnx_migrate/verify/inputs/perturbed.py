@@ -13,7 +13,7 @@ import onnx
 from onnx import AttributeProto, TensorProto, numpy_helper
 
 from onnx_migrate.model.tensors import byte_size
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators import Runnable
 
 __all__ = ["perturbed_by_ulp", "with_weights_moved"]

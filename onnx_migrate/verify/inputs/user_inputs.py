@@ -14,7 +14,7 @@ from onnx import TensorProto, ValueInfoProto, numpy_helper
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.opening.paths import listed
+from onnx_migrate.safe_open.paths import listed
 from onnx_migrate.verify.inputs.input_files import read_npz, read_tensor, require_readable
 
 __all__ = ["Feed", "Feeds", "InputData", "check_feed", "data_files"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnx_migrate.analysis.scope import Scope
+from onnx_migrate.facts.scope import Scope
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .domain import Assignments, Dim, Sizes, Value

@@ -13,8 +13,8 @@ from itertools import count
 
 import onnx
 
-from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.graphs import (
     FunctionKey,
     called,
@@ -30,7 +30,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 from .control_flow.branches import BranchConflict, branch_of_length, branch_taken, inlining_of
 from .control_flow.loop_bodies import iteration_of

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 import onnx
 
-from onnx_migrate.analysis.shape_arithmetic import attributes_of
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .domain import Array, Assignments, Dim, Value

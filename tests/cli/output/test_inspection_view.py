@@ -10,7 +10,7 @@ from rich.console import Console
 
 from onnx_migrate.cli.output.inspection_view import print_inspection, print_overview
 from onnx_migrate.inspection import Inspection, inspect
-from onnx_migrate.spec.ir_versions import minimal_ir_version
+from onnx_migrate.standard.ir_versions import minimal_ir_version
 
 
 def inspected(nodes: str, result: str = "y", opset: int = 9) -> Inspection:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from onnx_migrate.cli.output.progress import Progress
-from onnx_migrate.isolate.progress import Progress as Event
+from onnx_migrate.process.progress import Progress as Event
 
 
 class Terminal(io.StringIO):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.engine.steps.decomposition_registry import decomposition, decomposition_of, decompositions
-from onnx_migrate.spec.schema import versions
+from onnx_migrate.standard.schema import versions
 
 
 def test_every_decomposition_says_what_changes_and_why_that_is_equal() -> None:

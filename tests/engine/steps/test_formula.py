@@ -12,13 +12,13 @@ import onnx
 import pytest
 from onnx import TensorProto, defs
 
-from onnx_migrate.analysis.scope import scopes
-from onnx_migrate.analysis.value_facts import Producers, ValueFacts
 from onnx_migrate.engine.steps import decompose
 from onnx_migrate.engine.steps import formula as registry
 from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decompositions
 from onnx_migrate.engine.steps.formula import EXACT, Formula, Op, Value, formula, formulas
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import scopes
+from onnx_migrate.facts.value_facts import Producers, ValueFacts
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from tests.harness import model, run

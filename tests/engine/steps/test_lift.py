@@ -9,11 +9,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.steps import lift as lift_module
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.registry import Step
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.rewrite.driver import Driver

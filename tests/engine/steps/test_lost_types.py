@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from onnx import TensorProto
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.steps.lost_types import casts_to, lost_types
 from onnx_migrate.engine.steps.lowering_registry import lowering_from
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import Exactness
 from tests.harness import model

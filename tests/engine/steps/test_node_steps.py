@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import helper
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.engine.steps.node_steps import apply_adapter, is_of_domain, node_name
 from onnx_migrate.errors import CannotMigrate, InvalidModel, Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import model

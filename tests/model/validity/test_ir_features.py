@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_migrate.model.validity.ir_features import Found, features, required_ir
-from onnx_migrate.spec.ir_versions import IrFeature, minimal_ir_version
+from onnx_migrate.standard.ir_versions import IrFeature, minimal_ir_version
 from tests.harness import model
 
 PLAIN = '<ir_version: 3, opset_import: ["": 8]> g (float[2] x) => (float[2] y) { y = Relu (x) }'

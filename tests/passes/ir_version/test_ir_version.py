@@ -7,7 +7,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.errors import IllegalModel, UsageError
-from onnx_migrate.spec.ir_versions import NEWEST_IR
+from onnx_migrate.standard.ir_versions import NEWEST_IR
 from tests.harness import loads, model
 
 LISTED = """<ir_version: 3, opset_import: ["": 8]> g (float[2] x, float[2] w) => (float[2] y)
@@ -81,7 +81,7 @@ def test_a_later_pass_may_not_write_what_is_newer() -> None:
 
 def test_a_runtime_lowers_the_ir_version() -> None:
     from onnx_migrate.engine.pass_infra import make_pass
-    from onnx_migrate.spec.targets import resolve
+    from onnx_migrate.standard.targets import resolve
 
     source = model(NEW)
     source.graph.node[0].metadata_props.add(key="a", value="b")

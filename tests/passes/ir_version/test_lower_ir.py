@@ -13,7 +13,7 @@ import onnx_migrate
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.validity.ir_features import required_ir
 from onnx_migrate.report.codes import CODES
-from onnx_migrate.spec.ir_versions import NEWEST_IR, IrFeature
+from onnx_migrate.standard.ir_versions import NEWEST_IR, IrFeature
 from tests.harness import loads, model, random_feeds, run, same
 
 TEXT = """<ir_version: {ir}, opset_import: ["": {opset}]> g (float[2,3] x) => (float[2,3] y)

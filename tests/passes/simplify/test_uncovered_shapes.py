@@ -11,7 +11,7 @@ from onnx_migrate.errors import PassError
 from onnx_migrate.files import load
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.resize import lengths_differ
+from onnx_migrate.standard.resize import lengths_differ
 from tests.harness import model, random_feeds, run, same
 
 TEXT = """<ir_version: 8, opset_import: ["":17]> g (float[2,3] x) => (float[2,3] y) <bool c = {1}> {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from onnx_migrate.spec.ir_versions import minimal_ir_version
+from onnx_migrate.standard.ir_versions import minimal_ir_version
 from tests import harness
 
 __all__ = ["SAMPLES", "Sample", "samples"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx_migrate.passes.steps.reading import readers, rename_reads
 
-from onnx_migrate.analysis.scope import Scope, scopes
+from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.model import Model
 from tests.harness import model
 

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.spec.experimental_ops import EXPERIMENTAL_OPERATORS
+from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS
 from tests.harness import check, lift, make_variant, model, random_feeds, run, same
 
 NCHW = "2,3,5,7"

@@ -17,7 +17,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-TABLES = ROOT / "onnx_migrate" / "spec" / "targets" / "tables"
+TABLES = ROOT / "onnx_migrate" / "standard" / "targets" / "tables"
 
 Table = dict[str, Any]
 

@@ -14,8 +14,8 @@ import onnx
 import pytest
 
 from onnx_migrate import MigrateError, migrate
-from onnx_migrate.spec.targets import Targets, shipped
-from onnx_migrate.spec.targets.target import Target
+from onnx_migrate.standard.targets import Targets, shipped
+from onnx_migrate.standard.targets.target import Target
 from tests.fixtures.test_torch_exports import NAMES, case
 from tests.harness import random_feeds, run
 from tests.passes.targets.importer import complaints, tables, taken

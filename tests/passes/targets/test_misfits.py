@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from onnx_migrate.passes.targets.misfits import misfits_of, where_to_find
 
-from onnx_migrate.analysis.scope import scopes
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.model import Model
 from tests.harness import model
 from tests.support.targets import targets_of

@@ -8,7 +8,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.engine.pass_infra import builtin_passes
-from onnx_migrate.spec.targets import PREDICATES
+from onnx_migrate.standard.targets import PREDICATES
 from tests.harness import model, random_feeds, require_opset, run, same
 from tests.support.targets import targets_of
 

@@ -9,7 +9,7 @@ from onnx_migrate import files, migrate
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.spec.targets import Targets, resolve
+from onnx_migrate.standard.targets import Targets, resolve
 from tests.harness import model, needs_negative_axes, random_feeds, require_opset, run, same
 from tests.resize.shaped import resizes
 from tests.support.targets import targets_of

@@ -7,7 +7,7 @@ import importlib
 import onnx
 import pytest
 
-from onnx_migrate import isolate
+from onnx_migrate import process
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Runnable, prove_dynamic
 from onnx_migrate.verify.dynamic.proof import PROVE
@@ -134,7 +134,7 @@ def test_a_model_that_does_not_load_or_ends_the_process_does_not_hold(monkeypatc
     assert not proof.holds
     assert "the model does not load" in proof.reason
     monkeypatch.setattr(
-        isolate, "run", lambda *_, **__: isolate.TimedOut(5.0, stage="result: running at N=2")
+        process, "run", lambda *_, **__: process.TimedOut(5.0, stage="result: running at N=2")
     )
     proof = prove_dynamic(Runnable(), {"N": 1})
     assert not proof.holds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate import isolate
+from onnx_migrate import process
 from onnx_migrate.verdicts import Distance, Verdict
 from onnx_migrate.verify import Feed, Feeds, Kind, Tolerance
 from onnx_migrate.verify.equivalence.findings import Findings
@@ -136,14 +136,14 @@ def test_as_text(distance: Distance, text: str) -> None:
 
 
 def test_a_crash_while_measuring_says_nothing_of_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    endings = [isolate.Crashed("SIGSEGV", stage=DISTANCE_STAGE), isolate.Returned(Verdict(Kind.VERIFIED))]
+    endings = [process.Crashed("SIGSEGV", stage=DISTANCE_STAGE), process.Returned(Verdict(Kind.VERIFIED))]
     given = []
 
-    def run(_: str, task: object, **__: object) -> isolate.Ending:
+    def run(_: str, task: object, **__: object) -> process.Ending:
         given.append(task.segment.other)  # type: ignore[attr-defined]
         return endings.pop(0)
 
-    monkeypatch.setattr(isolate, "run", run)
+    monkeypatch.setattr(process, "run", run)
 
     assert verdict(DOUBLE, DOUBLE, other=OTHER).kind is Kind.VERIFIED
     assert given == [OTHER, None]

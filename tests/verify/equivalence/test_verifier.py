@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from onnx_migrate import isolate
+from onnx_migrate import process
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Feed, Feeds, Kind
 from onnx_migrate.verify.equivalence.check import check as check_in_child
@@ -29,13 +29,13 @@ def test_wrong_input_data_is_an_error_of_usage_from_the_child_process_too():
     ("stage", "kind"), [("result: running, onnxruntime:off", "differs"), ("original: running", "unverified")]
 )
 def test_a_crash_counts_against_the_model_that_ran(monkeypatch, stage, kind):
-    monkeypatch.setattr(isolate, "run", lambda *_, **__: isolate.Crashed("SIGSEGV", stage=stage))
+    monkeypatch.setattr(process, "run", lambda *_, **__: process.Crashed("SIGSEGV", stage=stage))
     found = verdict(runnable(RELU), runnable(RELU), isolated=True)
     assert (found.kind, found.reason) == (kind, f"the process crashed (SIGSEGV), in the step '{stage}'")
 
 
 def test_running_out_of_time_is_unverified():
-    found = verdict(runnable(RELU), runnable(RELU), limits=isolate.Limits(seconds=0.01), isolated=True)
+    found = verdict(runnable(RELU), runnable(RELU), limits=process.Limits(seconds=0.01), isolated=True)
     assert found.kind is Kind.UNVERIFIED
     assert "not done after" in found.reason
     assert "--timeout" in found.reason
@@ -43,7 +43,7 @@ def test_running_out_of_time_is_unverified():
 
 @pytest.mark.parametrize("sent", ["SIGTERM", "SIGINT", "SIGKILL"])
 def test_a_signal_from_outside_says_nothing_of_the_model(monkeypatch, sent):
-    monkeypatch.setattr(isolate, "run", lambda *_, **__: isolate.Crashed(sent, stage="result: running"))
+    monkeypatch.setattr(process, "run", lambda *_, **__: process.Crashed(sent, stage="result: running"))
     found = verdict(runnable(RELU), runnable(RELU), isolated=True)
     assert found.kind is Kind.UNVERIFIED
     assert f"the process was ended from outside ({sent})" in found.reason
@@ -78,7 +78,7 @@ def test_a_lack_of_memory_says_nothing_of_the_numbers(one, other, step, strict):
         *given,
         exact=given[1] if strict else None,
         strict=strict,
-        limits=isolate.Limits(60.0, 400 << 20),
+        limits=process.Limits(60.0, 400 << 20),
         isolated=True,
     )
     assert found.kind is Kind.UNVERIFIED

@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.isolate import Limits
 from onnx_migrate.model.weights import Weights
+from onnx_migrate.process import Limits
 from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.evaluators import EvaluationError, foreign
 from onnx_migrate.verify.evaluators.foreign import TITLES, Foreign, ForeignProcess, NotInstalled, Place

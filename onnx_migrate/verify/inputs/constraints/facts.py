@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
-from onnx_migrate.analysis.onnx_inference import InferenceError, infer_shapes, skeleton
-from onnx_migrate.analysis.shape_arithmetic import LARGEST, compute
+from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
+from onnx_migrate.facts.shape_arithmetic import LARGEST, compute
 from onnx_migrate.model.graphs import nested_bodies, nested_nodes
 from onnx_migrate.verify.compare.arrays import Array
 

@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 import onnx
 
-from onnx_migrate.analysis.scope import Scope, scopes
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.graphs import output_names, subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

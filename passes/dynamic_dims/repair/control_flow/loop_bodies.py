@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx
 
 from ..domain import Dim, Value
 from ..domain.value import join

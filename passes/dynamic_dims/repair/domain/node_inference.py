@@ -13,11 +13,11 @@ import numpy as np
 import onnx
 from onnx import defs
 
-from onnx_migrate.analysis.node_inference import infer_node_outputs
-from onnx_migrate.analysis.onnx_inference import InferenceError
-from onnx_migrate.analysis.shape_arithmetic import Array, attributes_of, compute
-from onnx_migrate.spec.resize import run_length
-from onnx_migrate.spec.schema import is_onnx
+from onnx_migrate.facts.node_inference import infer_node_outputs
+from onnx_migrate.facts.onnx_inference import InferenceError
+from onnx_migrate.facts.shape_arithmetic import Array, attributes_of, compute
+from onnx_migrate.standard.resize import run_length
+from onnx_migrate.standard.schema import is_onnx
 
 from .dims import Assignments, Dim, Dims
 from .value import Value

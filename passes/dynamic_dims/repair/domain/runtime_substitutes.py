@@ -14,7 +14,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
-from onnx_migrate.analysis.shape_arithmetic import attributes_of
+from onnx_migrate.facts.shape_arithmetic import attributes_of
 
 from .dims import Assignments
 from .value import Value

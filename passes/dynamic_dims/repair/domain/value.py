@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.analysis.scope import Scope
-from onnx_migrate.analysis.shape_arithmetic import LARGEST, Array
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.shape_arithmetic import LARGEST, Array
 from onnx_migrate.model.weights import Weights
 
 from .dims import Assignments, Dim, Dims

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx
 
-from onnx_migrate.spec.resize import exact_length, resized_axes, sizes_are_lengths
+from onnx_migrate.standard.resize import exact_length, resized_axes, sizes_are_lengths
 
 from ..domain import Array, Dim, Dims, Value
 from ..node_context import NodeContext

@@ -6,8 +6,8 @@ import pytest
 from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim, Value, merged_axis
 from onnx_migrate.passes.dynamic_dims.repair.graph_state import GraphState, Length, UnknownLength
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import model

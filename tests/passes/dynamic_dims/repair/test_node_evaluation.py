@@ -9,8 +9,8 @@ from onnx_migrate.passes.dynamic_dims.repair.hypotheses import Hypotheses
 from onnx_migrate.passes.dynamic_dims.repair.node_context import BatchMixed, NodeContext, UnrepairableNode
 from onnx_migrate.passes.dynamic_dims.repair.node_evaluation import evaluate, removed_batch
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import model

@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx_migrate.passes.dynamic_dims.repair.operand_edits import emit_range
 
-from onnx_migrate.analysis.scope import scopes
 from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import model, run

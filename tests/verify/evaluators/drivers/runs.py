@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.isolate import Limits
+from onnx_migrate.process import Limits
 from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
 from onnx_migrate.verify.evaluators.foreign import Foreign, ForeignProcess, NotInstalled, Place

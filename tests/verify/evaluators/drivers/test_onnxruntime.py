@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.isolate import Limits
+from onnx_migrate.process import Limits
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.drivers import onnxruntime
 from onnx_migrate.verify.evaluators.foreign import Foreign, Place

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onnx_migrate.isolate import Limits
+from onnx_migrate.process import Limits
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.drivers import onnxruntime_web
 from onnx_migrate.verify.evaluators.foreign import Foreign, Place

@@ -10,7 +10,7 @@ import os
 import numpy as np
 import pytest
 
-from onnx_migrate.isolate import Limits
+from onnx_migrate.process import Limits
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.foreign import Foreign, Place
 from tests.verify.evaluators.drivers.runs import fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onnx_migrate.isolate import Crashed, Limits, Program
+from onnx_migrate.process import Crashed, Limits, Program
 from onnx_migrate.verify.evaluators.drivers.serve import main
 
 _DRIVER = """

@@ -16,7 +16,7 @@ from onnx_migrate.passes.dynamic_dims.repair.domain.value import (
     value_of_tensor,
 )
 
-from onnx_migrate.analysis.shape_arithmetic import LARGEST
+from onnx_migrate.facts.shape_arithmetic import LARGEST
 from onnx_migrate.model.weights import Weights
 
 ASSIGNMENTS = Assignments.of({"N": 1}, {"N"}, 64)

@@ -1,0 +1,267 @@
+"""Checks whether a release of a runtime runs a model, as it is or migrated; releases with the same wants share one lowering."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import groupby
+from typing import Any
+
+from onnx_migrate.engine.incompatibility import Incompatibility
+from onnx_migrate.engine.pass_infra import Pass
+from onnx_migrate.engine.pipeline_run import paused_garbage_collection
+from onnx_migrate.engine.validity import check_original
+from onnx_migrate.errors import MigrateError
+from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.options import default_pipeline
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.targets import Table, Target, Targets, milestones
+from onnx_migrate.standard.targets.releases import key
+
+__all__ = [
+    "Compatibility",
+    "CompatibilityChecker",
+    "RuntimeCompatibility",
+    "Support",
+    "outlooks",
+    "with_nearest_release",
+]
+
+
+class Support(str, Enum):
+    """Whether a runtime runs a model, by what is known of that."""
+
+    AS_IS = "as it is"
+    AFTER = "after migration"
+    UNSURE = "perhaps"
+    """The runtime tries models of newer opsets than it is known to run, and this one cannot be brought lower."""
+    NO = "no"
+
+    @property
+    def rank(self) -> int:
+        """A number that is higher for what is better."""
+        return {Support.AS_IS: 3, Support.AFTER: 2, Support.UNSURE: 1, Support.NO: 0}[self]
+
+
+@dataclass(frozen=True)
+class Compatibility:
+    """Whether a release of a runtime runs a model, and what keeps it from that.
+
+    `objections` are why it does not take the model as it is. If a migration can help, `opset` and `ir_version` are those of its
+    result, and `changes` the operators that change, as in "Clip-6 → Clip-13", with the number of nodes. If it cannot, `obstacles`
+    are the reasons: what the migration refuses, or what the runtime computes wrongly in its result too. `warnings` hold for the
+    result, and `helps` are what would help where the answer is no.
+    """
+
+    target: Target
+    standing: Support
+    objections: tuple[Incompatibility, ...] = ()
+    opset: int | None = None
+    ir_version: int | None = None
+    changes: tuple[tuple[str, int], ...] = ()
+    obstacles: tuple[Incompatibility, ...] = ()
+    warnings: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
+    refusal: MigrateError | None = None
+
+
+@dataclass(frozen=True)
+class RuntimeCompatibility:
+    """Compatibility with the newest known release of a runtime, and the support in each.
+
+    `releases` are those at which the runtime's table changes, oldest first; the support in one holds until the next.
+    """
+
+    advice: Compatibility
+    releases: tuple[tuple[str, Support], ...]
+
+    def since(self, least: Support) -> str:
+        """Return the releases with which the model stands at least so well, as in "8.4 to 9.0, 10.0 and on"; "" for none."""
+        spans = []
+        for good, group in groupby(self.releases, lambda entry: entry[1].rank >= least.rank):
+            names = [name for name, _ in group]
+            if good:
+                last = names[-1] == self.releases[-1][0]
+                spans.append((names[0], names[-1], last))
+        if spans and len(self.releases) == 1:
+            return "yes"
+        return ", ".join(
+            f"{first} and on" if last else first if first == final else f"{first} to {final}"
+            for first, final, last in spans
+        )
+
+
+def outlooks(advisor: CompatibilityChecker, tables: Iterable[Table]) -> tuple[RuntimeCompatibility, ...]:
+    """Return the outlook for each of these runtimes."""
+    return tuple(_outlook(advisor, milestones(table)) for table in tables)
+
+
+def with_nearest_release(advisor: CompatibilityChecker, advice: Compatibility) -> Compatibility:
+    """Return advice that names the first later release with which the model stands better, where the answer is no."""
+    target = advice.target
+    if advice.standing.rank >= Support.AFTER.rank:
+        return advice
+    later = [item for item in milestones(target.table) if key(item.number) > key(target.number)]
+    for item in later:
+        found = advisor.advise(item)
+        if found.standing.rank >= Support.AFTER.rank:
+            return replace(advice, helps=(*advice.helps, f"{item} takes it {found.standing.value}"))
+    return advice
+
+
+def _outlook(advisor: CompatibilityChecker, targets: tuple[Target, ...]) -> RuntimeCompatibility:
+    found = [advisor.advise(target) for target in targets]
+    return RuntimeCompatibility(
+        found[-1], tuple((advice.target.release, advice.standing) for advice in found)
+    )
+
+
+_WRONG = "runtime-fault"
+"""The code of notes on nodes that a runtime computes wrongly."""
+_TRIED = "runtime-opset"
+"""The code of notes on a model of a newer opset than a runtime is known to run."""
+
+
+@dataclass(frozen=True)
+class _Migrated:
+    """A model after the passes that do not depend on the runtime alone, with their log; or the error that ended them."""
+
+    model: Model
+    log: ChangeLog
+    error: MigrateError | None = None
+
+
+@dataclass
+class CompatibilityChecker:
+    """Gives advice on one model. Each distinct way to an opset is taken once, on a copy of the structure.
+
+    What the passes for a runtime say and do to the result is found for each; no weight is read, but small constants.
+    """
+
+    model: Model
+    _migrated: dict[tuple[Pass, ...], _Migrated] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._fault: MigrateError | None = None
+        try:
+            check_original(self.model)
+        except MigrateError as error:
+            self._fault = error
+        self._sorted = self.model.copy()
+        if self._fault is None:
+            sort_model(self._sorted.proto)
+        self._operators = sorted({(node.domain, node.op_type) for node in all_nodes(self.model.proto)})
+
+    def advise(self, target: Target) -> Compatibility:
+        """Return how the model stands with one release of a runtime."""
+        if self._fault is not None:
+            return Compatibility(
+                target, Support.NO, obstacles=(_as_objection(self._fault),), refusal=self._fault
+            )
+        with paused_garbage_collection():
+            passes = default_pipeline(runtime=Targets((target,)), simplify=False).passes
+            cut = next((at for at, item in enumerate(passes) if item.for_targets), len(passes))
+            objections = self._objections(target, passes[:cut], passes[cut:])
+            if not objections:
+                return Compatibility(target, Support.AS_IS, opset=_opset(self.model), ir_version=self._ir)
+            return self._after(target, passes[:cut], passes[cut:], objections)
+
+    @property
+    def _ir(self) -> int:
+        return int(self.model.proto.ir_version)
+
+    def _objections(
+        self, target: Target, way: Sequence[Pass], fittings: Sequence[Pass]
+    ) -> tuple[Incompatibility, ...]:
+        found = [item for fitting in fittings for item in fitting.objections(self._sorted)]
+        for item in filter(self._may_change, way):
+            found += [replace(o, reason=f"{target} {o.reason}") for o in item.preferences(self._sorted)]
+        return tuple(found)
+
+    def _may_change(self, item: Pass) -> bool:
+        """Return whether a pass may change or note anything in the model, by what it declares."""
+        operators = {operator for _, operator in self._operators}
+        is_producer = item.producer in ("", self.model.proto.producer_name)
+        return is_producer and (not item.operators or not item.operators.isdisjoint(operators))
+
+    def _after(
+        self,
+        target: Target,
+        way: tuple[Pass, ...],
+        fittings: Sequence[Pass],
+        objections: tuple[Incompatibility, ...],
+    ) -> Compatibility:
+        """Return the advice for a model that the target does not take as it is."""
+        migrated = self._way(way)
+        error, model, log = migrated.error, migrated.model, migrated.log
+        if error is None:
+            model, log = model.copy(), ChangeLog(list(log.changes), list(log.notes), dict(log.facts))
+            try:
+                for item in fittings:
+                    model = item.run(model, log)
+            except MigrateError as raised:
+                error = raised
+        if error is not None:
+            helps = (error.hint,) if error.hint else ()
+            return Compatibility(
+                target, Support.NO, objections, obstacles=(_as_objection(error),), helps=helps, refusal=error
+            )
+        wrong = tuple(
+            Incompatibility(note.message, nodes=1, wrong=True) for note in log.notes if note.code == _WRONG
+        )
+        tried = any(note.code == _TRIED for note in log.notes)
+        return Compatibility(
+            target,
+            Support.NO if wrong else Support.UNSURE if tried else Support.AFTER,
+            objections,
+            _opset(model),
+            int(model.proto.ir_version),
+            tuple(Counter(change.operators for change in log.changes).most_common()),
+            wrong,
+            tuple(note.message for note in log.notes if note.severity == "warning" and note.code != _WRONG),
+        )
+
+    def _way(self, passes: tuple[Pass, ...]) -> _Migrated:
+        """Return the model after passes, without what has no effect on this model, so that runtimes share the rest.
+
+        What brings it to an opset at all need not look for the nearest one.
+        """
+        passes = tuple(self._without_bounds(item) for item in passes if self._may_change(item))
+        strict = tuple(item.strict() for item in passes)
+        found = self._run(strict)
+        return found if found.error is None or strict == passes else self._run(passes)
+
+    def _without_bounds(self, item: Pass) -> Pass:
+        """Return a pass without targets that bound the version of no operator of the model, any other as it is."""
+        given: Any = item
+        targets: Targets | None = getattr(item, "targets", None)
+        if targets is None or any(targets.newest_version(*key) for key in self._operators):
+            return item
+        bare: Pass = replace(given, targets=None)
+        return bare
+
+    def _run(self, passes: tuple[Pass, ...]) -> _Migrated:
+        """Return the model after passes, from the cache where they were run before."""
+        known = self._migrated.get(passes)
+        if known is None:
+            model, log, error = self.model.copy(), ChangeLog(), None
+            try:
+                for item in passes:
+                    model = item.run(model, log)
+            except MigrateError as raised:
+                error = raised
+            known = self._migrated[passes] = _Migrated(model, log, error)
+        return known
+
+
+def _opset(model: Model) -> int | None:
+    return onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version)
+
+
+def _as_objection(error: MigrateError) -> Incompatibility:
+    return Incompatibility(error.reason, error.where, int(error.where is not None))

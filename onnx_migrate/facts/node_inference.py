@@ -1,0 +1,197 @@
+"""onnx's shape inference of one node, and the types of the outputs of nodes that a rewrite has written.
+
+It runs in another process: it aborts the process for some nodes that are not valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+import onnx
+from onnx import AttributeProto, TensorProto, defs, helper
+
+from onnx_migrate.facts.onnx_inference import InferenceError
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.value_types import ValueType, value_type_of
+from onnx_migrate.process import Raised, Returned, call_in_fork
+from onnx_migrate.standard.schema import schema_generation
+
+__all__ = ["infer_node_outputs", "inference_refusal", "record_outputs"]
+
+_SECONDS, _MEMORY = 20.0, 1 << 29
+"""What one node may take: thousands of times what it does."""
+
+_ASKS_FIRST = tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 18)
+"""Whether the installed onnx must be asked whether an operator has an inference function."""
+
+_SMALL = 64
+"""Elements of a constant input up to which its values are given to the inference."""
+
+_KEPT, _KEPT_BYTES = 4096, 4096
+"""How many answers are remembered, and up to how many bytes of attributes."""
+
+
+class _Question(NamedTuple):
+    """All that the types of a node's outputs follow from: a rewrite writes the same few nodes again and again."""
+
+    operator: str
+    domain: str
+    opset: int
+    attributes: tuple[bytes, ...]
+    inputs: tuple[tuple[ValueType, bytes] | None, ...]
+    """Of each input its type, and its value as a TensorProto where that is known and small; None for one that is left out."""
+    outputs: tuple[bool, ...]
+    """Whether each output is there."""
+
+
+_Answer = tuple[ValueType | None, ...] | str
+"""The type of each output, None where onnx infers none; or why it refuses the node."""
+
+
+def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int) -> None:
+    """Enter the types of a node's outputs that are not known yet into the scope's types; what does not follow stays out.
+
+    `opset` is the version of the node's domain whose form the node has. Nodes with sub-graphs are left out.
+    """
+    missing = {name for name in node.output if name and scope.value_type(name).shape is None}
+    if not missing or any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
+        return
+    found = _inferred(scope, node, opset)
+    if isinstance(found, str):
+        return
+    for name, type_ in zip(node.output, found, strict=True):
+        if (
+            name in missing
+            and type_ is not None
+            and (type_.shape is not None or scope.value_type(name).dtype is None)
+        ):
+            scope.record_type(name, type_)
+
+
+def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | None:
+    """Return what onnx's inference of a node says where it refuses the node, None where it does not.
+
+    `opset` is the version of the node's domain whose form the node has.
+    """
+    found = _inferred(scope, node, opset)
+    return f"is refused by onnx's inference: {found}" if isinstance(found, str) else None
+
+
+def _inferred(scope: Scope, node: onnx.NodeProto, opset: int) -> _Answer:
+    question = _Question(
+        node.op_type,
+        node.domain,
+        opset,
+        tuple([attribute.SerializeToString() for attribute in node.attribute]),
+        tuple([(_known(scope, name), _constant(scope, name)) if name else None for name in node.input]),
+        tuple([bool(name) for name in node.output]),
+    )
+    is_small = sum(map(len, question.attributes)) <= _KEPT_BYTES
+    return (_answer if is_small else _answer.__wrapped__)(question)
+
+
+@lru_cache(maxsize=_KEPT)
+def _answer(question: _Question) -> _Answer:
+    inputs = {f"i{place}": known for place, known in enumerate(question.inputs) if known is not None}
+    outputs = [f"o{place}" if there else "" for place, there in enumerate(question.outputs)]
+    node = onnx.NodeProto(
+        op_type=question.operator,
+        domain=question.domain,
+        input=[f"i{place}" if known else "" for place, known in enumerate(question.inputs)],
+        output=outputs,
+        attribute=[AttributeProto.FromString(attribute) for attribute in question.attributes],
+    )
+    try:
+        found = infer_node_outputs(
+            defs.get_schema(question.operator, question.opset, question.domain),
+            node,
+            {name: _type(type_) for name, (type_, _) in inputs.items()},
+            {name: TensorProto.FromString(value) for name, (_, value) in inputs.items() if value},
+            {question.domain: question.opset},
+            onnx.IR_VERSION,
+        )
+    except defs.SchemaError:
+        return (None,) * len(outputs)
+    except InferenceError as error:
+        return str(error)
+    return tuple([value_type_of(found[name]) if name in found else None for name in outputs])
+
+
+def _known(scope: Scope, name: str) -> ValueType:
+    known = scope.value_type(name)
+    if known.shape is None and (array := scope.constant(name)) is not None:
+        return ValueType(int(helper.np_dtype_to_tensor_dtype(array.dtype)), tuple(array.shape))
+    return known
+
+
+def _type(known: ValueType) -> onnx.TypeProto:
+    if known.dtype is None:
+        return onnx.TypeProto()
+    if known.shape is None or not known.symbols:
+        return helper.make_tensor_type_proto(known.dtype, known.shape)
+    dims = [
+        size if size is not None else name or None
+        for size, name in zip(known.shape, known.symbols, strict=True)
+    ]
+    return helper.make_tensor_type_proto(known.dtype, dims)
+
+
+def _constant(scope: Scope, name: str) -> bytes:
+    """Return the value of a small constant as a TensorProto, b"" for any other."""
+    array = scope.constant(name)
+    if array is None or array.size > _SMALL:
+        return b""
+    return onnx.numpy_helper.from_array(array, name="").SerializeToString()
+
+
+def infer_node_outputs(
+    schema: Any,
+    node: onnx.NodeProto,
+    types: Mapping[str, onnx.TypeProto],
+    data: Mapping[str, onnx.TensorProto],
+    imports: Mapping[str, int],
+    ir_version: int,
+) -> dict[str, onnx.TypeProto]:
+    """Return the types of a node's outputs, as `onnx.shape_inference.infer_node_outputs` does.
+
+    `schema` is of the operator as which the node is inferred, and `data` has the values of inputs that are known. The names of
+    inputs that are left out are ignored. Raises InferenceError.
+    """
+    ending = call_in_fork(
+        f"{__name__}:_infer",
+        (schema.name, schema.since_version, schema.domain),
+        node.SerializeToString(),
+        {name: type_.SerializeToString() for name, type_ in types.items() if name},
+        {name: tensor.SerializeToString() for name, tensor in data.items() if name in node.input},
+        dict(imports),
+        ir_version,
+        seconds=_SECONDS,
+        memory=_MEMORY,
+        state=schema_generation(),
+    )
+    if isinstance(ending, Returned):
+        return {name: onnx.TypeProto.FromString(type_) for name, type_ in ending.value.items()}
+    raise InferenceError(" ".join((ending.message if isinstance(ending, Raised) else str(ending)).split()))
+
+
+@cache
+def _schema(operator: str, version: int, domain: str) -> Any:
+    return defs.get_schema(operator, version, domain)
+
+
+def _infer(
+    operator: tuple[str, int, str],
+    node: bytes,
+    types: dict[str, bytes],
+    data: dict[str, bytes],
+    imports: dict[str, int],
+    ir_version: int,
+) -> dict[str, bytes]:
+    """What runs in the other process."""
+    schema = _schema(*operator)
+    if _ASKS_FIRST and not schema.has_type_and_shape_inference_function:
+        return {}
+    found: dict[str, bytes] = schema._infer_node_outputs(node, types, data, {}, imports, ir_version)
+    return found

@@ -1,0 +1,255 @@
+"""onnx's shape inference of a whole model with data propagation, at a cost that is linear in the size of the graph.
+
+It runs in a process of its own, within limits: on some models it aborts the process, or takes all memory (see `LONG`). A
+migration asks for it a dozen times, of models that hardly differ. Where it took too much once, it would each time, so what
+was given up is remembered, for the report too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+from onnx import TensorProto, shape_inference
+
+from onnx_migrate.model.graphs import initializer_names, nested_bodies, nested_nodes
+from onnx_migrate.model.interface import list_initializers, listed_initializers
+from onnx_migrate.model.tensors import mark_external, tensors
+from onnx_migrate.model.weights import INLINE_LIMIT
+from onnx_migrate.process import Ending, Raised, Returned, call_in_fork
+from onnx_migrate.standard.schema import schema_generation
+
+__all__ = [
+    "GivenUp",
+    "InferenceError",
+    "cannot_infer",
+    "cannot_propagate",
+    "give_up",
+    "infer_shapes",
+    "remembering",
+    "skeleton",
+    "without_fragile_ops",
+]
+
+LONG = 1 << 16
+"""Elements of a vector above which it cannot be a shape, so that data propagation need not follow its values."""
+
+_LENGTH_PREFIX = "a vector of "
+"""The prefix of the symbols that replace the lengths of long vectors; the length follows it."""
+
+_SECONDS, _SECONDS_PER_BYTE = 20.0, 1e-5
+"""The time that an inference may take. It takes 0.1 µs for each byte of a model of many small nodes."""
+
+_MEMORY, _MEMORY_PER_BYTE = 1 << 29, 64
+"""The memory that an inference may take. It takes 10 bytes for each byte of a model of many small nodes."""
+
+FRAGILE = frozenset({"DictVectorizer", "LabelEncoder"})
+"""Operators of ai.onnx.ml whose inference functions crash the process if the input's type is unknown (onnx 1.23)."""
+
+_DEQUANTIZES = tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 17)
+"""Whether the same holds for DequantizeLinear-19 and newer, as in onnx 1.16."""
+
+
+class InferenceError(Exception):
+    """onnx's inference failed, as for a domain that is not imported; the message is onnx's, on one line."""
+
+
+def skeleton(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy in which every tensor of more than INLINE_LIMIT bytes of raw data has its type and shape alone.
+
+    The structure of a `Model` holds no large payloads except those that passes have added, which are removed here.
+    Such a tensor refers to a file that does not exist.
+    """
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    for tensor in tensors(copy):
+        if tensor.data_location == TensorProto.EXTERNAL or len(tensor.raw_data) <= INLINE_LIMIT:
+            continue
+        tensor.ClearField("raw_data")
+        mark_external(tensor, "skeleton", 0, 0)
+    return copy
+
+
+def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy of a skeleton (see `skeleton`) with inferred types and shapes.
+
+    Raises InferenceError; also where inference takes too much, which the report says (see `remembering`).
+
+    Data propagation follows every vector as if it were a shape and allocates a message for each element
+    (DataPropagationContextImpl in onnx/shape_inference/implementation.h): a vector of 10 million numbers takes half a
+    gigabyte at each node that reads it. So initializers and inputs of more than LONG elements are replaced by inputs
+    whose length is a symbol, and the symbols by the lengths afterwards.
+    The outputs of FRAGILE operators stay unknown, unless they read an input of the model. Initializers that the inputs of a
+    model of IR version 3 or less do not list are listed for the inference, which does not see them otherwise: it takes a
+    Slice for one with steps of 1 then.
+    """
+    hidden = [tensor for tensor in proto.graph.initializer if len(tensor.dims) == 1 and tensor.dims[0] > LONG]
+    long = bool(hidden) or any(map(_is_long, proto.graph.input))
+    given = without_fragile_ops(_with_symbolic_lengths(proto, hidden) if long else proto)
+    inferred = _inferred(_with_listed_initializers(given).SerializeToString())
+    if len(inferred.graph.input) > len(given.graph.input):
+        del inferred.graph.input[len(given.graph.input) :]
+    if long:
+        _restore_lengths(inferred.graph)
+        del inferred.graph.input[:]
+        inferred.graph.input.extend(proto.graph.input)
+        inferred.graph.initializer.extend(hidden)
+    return inferred
+
+
+def _inferred(model: bytes) -> onnx.ModelProto:
+    """Infer in another process; without data propagation where that takes too much. Raises InferenceError."""
+    seconds, memory = _SECONDS + len(model) * _SECONDS_PER_BYTE, _MEMORY + len(model) * _MEMORY_PER_BYTE
+    reason = cannot_infer()
+    for propagate in (True, False):
+        if reason or (propagate and cannot_propagate()):
+            continue
+        ending = call_in_fork(
+            f"{__name__}:_infer", model, propagate, seconds=seconds, memory=memory, state=schema_generation()
+        )
+        if isinstance(ending, Returned):
+            return onnx.ModelProto.FromString(ending.value)
+        if isinstance(ending, Raised):
+            reason = " ".join(ending.message.split())
+        else:
+            reason = give_up(ending, propagate=propagate)
+            if propagate:
+                reason = ""
+    raise InferenceError(reason)
+
+
+def _infer(model: bytes, propagate: bool) -> bytes:
+    """What runs in the other process; as `onnx.shape_inference.infer_shapes`, which also parses the result."""
+    native: Any = shape_inference
+    inferred: bytes = native.C.infer_shapes(model, False, False, propagate)
+    return inferred
+
+
+def _with_listed_initializers(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model whose inputs list its initializers behind the others, where its IR version requires that."""
+    if proto.ir_version >= 4 or len(listed_initializers(proto.graph)) == len(initializer_names(proto.graph)):
+        return proto
+    given = onnx.ModelProto()
+    given.CopyFrom(proto)
+    list_initializers(given.graph)
+    return given
+
+
+def _is_long(value: onnx.ValueInfoProto) -> bool:
+    dims = value.type.tensor_type.shape.dim
+    return len(dims) == 1 and dims[0].dim_value > LONG
+
+
+def _with_symbolic_lengths(proto: onnx.ModelProto, hidden: list[onnx.TensorProto]) -> onnx.ModelProto:
+    names = {tensor.name for tensor in hidden}
+    given = onnx.ModelProto()
+    given.CopyFrom(proto)
+    tensors = [tensor for tensor in given.graph.initializer if tensor.name not in names]
+    inputs = [value for value in given.graph.input if value.name not in names]
+    del given.graph.initializer[:], given.graph.input[:]
+    given.graph.initializer.extend(tensors)
+    given.graph.input.extend(inputs)
+    for value in filter(_is_long, given.graph.input):
+        dim = value.type.tensor_type.shape.dim[0]
+        dim.dim_param = f"{_LENGTH_PREFIX}{dim.dim_value}"
+    for tensor in hidden:
+        name = f"{_LENGTH_PREFIX}{tensor.dims[0]}"
+        given.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, [name]))
+    return given
+
+
+def _restore_lengths(graph: onnx.GraphProto) -> None:
+    """Replace the symbols of lengths by the lengths, in place."""
+    for _, body in nested_bodies(graph):
+        for value in (*body.value_info, *body.output):
+            for dim in value.type.tensor_type.shape.dim:
+                if dim.dim_param.startswith(_LENGTH_PREFIX):
+                    dim.dim_value = int(dim.dim_param.removeprefix(_LENGTH_PREFIX))
+
+
+def without_fragile_ops(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model that onnx's inference does not crash on: itself, or a copy without FRAGILE operators.
+
+    In the copy those whose inputs are not typed inputs of the model have a name that onnx does not know, so that
+    inference skips them. With onnx 1.16 so have DequantizeLinear nodes that read what follows from a node of another domain.
+    """
+    owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
+    domains = {entry.domain for owner in owners for entry in owner.opset_import}
+    if "ai.onnx.ml" not in domains and not (_DEQUANTIZES and domains - {"", "ai.onnx"}):
+        return proto
+    given = onnx.ModelProto()
+    given.CopyFrom(proto)
+    _rename(given.graph.node, {value.name for value in given.graph.input if value.type.WhichOneof("value")})
+    for function in given.functions:
+        _rename(function.node, set())
+    return given
+
+
+def _rename(nodes: Sequence[onnx.NodeProto], typed: Set[str]) -> None:
+    unknown: set[str] = set()
+    for node in nested_nodes(nodes):
+        of_others = node.domain not in ("", "ai.onnx", "ai.onnx.ml")
+        fragile = node.op_type in FRAGILE and node.domain == "ai.onnx.ml" and not set(node.input) <= typed
+        if fragile or of_others or unknown.intersection(node.input[:1]):
+            unknown.update(node.output)
+            fragile |= _DEQUANTIZES and node.op_type == "DequantizeLinear"
+        if fragile:
+            node.op_type += "_of_unknown_type"
+
+
+@dataclass
+class GivenUp:
+    """What was given up within a block, as texts for the report, each once."""
+
+    reasons: list[str] = field(default_factory=list)
+    without_propagation: bool = False
+    without_inference: str = ""
+
+
+_given_up: ContextVar[GivenUp | None] = ContextVar("given_up", default=None)
+
+
+@contextmanager
+def remembering() -> Iterator[GivenUp]:
+    """Remember what is given up within the block; a block inside another adds to the outer one's."""
+    outer = _given_up.get()
+    if outer is not None:
+        yield outer
+        return
+    token = _given_up.set(GivenUp())
+    try:
+        found = _given_up.get()
+        assert found is not None
+        yield found
+    finally:
+        _given_up.reset(token)
+
+
+def cannot_propagate() -> bool:
+    """Return whether data propagation was given up in this block."""
+    found = _given_up.get()
+    return found is not None and found.without_propagation
+
+
+def cannot_infer() -> str:
+    """Return why inference was given up in this block, "" where it was not."""
+    found = _given_up.get()
+    return "" if found is None else found.without_inference
+
+
+def give_up(ending: Ending, *, propagate: bool) -> str:
+    """Remember how an inference ended that did not return, with or without data propagation; return that as a text."""
+    what = "shape inference with data propagation" if propagate else "shape inference"
+    reason = f"onnx's {what} was given up: {ending}"
+    found = _given_up.get()
+    if found is not None:
+        if propagate:
+            found.without_propagation = True
+        else:
+            found.without_inference = reason
+        found.reasons.append(reason)
+    return reason

@@ -1,0 +1,130 @@
+"""Declared shapes of values, and the shapes that onnx infers from the declarations of the inputs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+import onnx
+
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
+from onnx_migrate.model.graphs import directly_inside
+from onnx_migrate.standard.schema import is_onnx
+
+__all__ = [
+    "Dims",
+    "dims_of",
+    "dims_text",
+    "drop_value_info",
+    "inferred_element_types",
+    "inferred_outputs",
+    "inferred_shapes",
+    "set_dims",
+]
+
+Dims = tuple[int | str | None, ...]
+
+
+def drop_value_info(graph: onnx.GraphProto) -> int:
+    """Remove the declared shapes of inner values and of sub-graphs' inputs and outputs; return how many there were.
+
+    Two kinds of shapes stay, which no size of a model's inputs changes: those of scalars, and those of a Loop's
+    iteration number and condition. Without the former ONNX Runtime 1.31 fails: "Loop subgraph input 0 has unknown
+    shape" (LoopImpl::Initialize in onnxruntime/core/providers/cpu/controlflow/loop.cc).
+    """
+    count = len(graph.value_info)
+    graph.ClearField("value_info")
+    for _, node, _, _, inner in directly_inside(graph):
+        count += drop_value_info(inner)
+        fixed = node.op_type == "Loop" and is_onnx(node.domain)
+        for value in (*inner.input[2 if fixed else 0 :], *inner.output[1 if fixed else 0 :]):
+            if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.shape.dim:
+                value.type.tensor_type.ClearField("shape")
+                count += 1
+    return count
+
+
+def inferred_outputs(
+    proto: onnx.ModelProto, sizes: Mapping[str, int] | None = None
+) -> dict[str, Dims | None]:
+    """Return the dims of each output, inferred from the inputs alone: an int, a symbol, or None for unknown.
+
+    `sizes` are numbers for symbols of the inputs. In place of the dims there is None if the rank is unknown. Raises
+    CannotMigrate, code `not-inferred`, with onnx's message, if its inference fails.
+    """
+    return {value.name: dims_of(value) for value in _inferred(proto, sizes).output}
+
+
+def inferred_shapes(proto: onnx.ModelProto, names: Set[str]) -> dict[str, Dims | None]:
+    """Return the dims of these values of the main graph, inferred as `inferred_outputs` does."""
+    graph = _inferred(proto, None)
+    values = (*graph.value_info, *graph.input, *graph.output)
+    return {value.name: dims_of(value) for value in values if value.name in names}
+
+
+def inferred_element_types(proto: onnx.ModelProto) -> dict[str, int]:
+    """Return the element type of each output that is a tensor, inferred as `inferred_outputs` does; 0 if unknown."""
+    return {
+        value.name: value.type.tensor_type.elem_type
+        for value in _inferred(proto, None).output
+        if value.type.WhichOneof("value") == "tensor_type"
+    }
+
+
+def _inferred(proto: onnx.ModelProto, sizes: Mapping[str, int] | None) -> onnx.GraphProto:
+    copy = skeleton(proto)
+    drop_value_info(copy.graph)
+    for value in copy.graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            if sizes and dim.dim_param in sizes:
+                dim.dim_value = sizes[dim.dim_param]
+    # Of an initializer that is an output too, inference takes the output's type: without a shape, a Slice has default axes.
+    stored = {tensor.name: tensor.dims for tensor in copy.graph.initializer}
+    for value in copy.graph.output:
+        if value.name in stored:
+            set_dims(value, tuple(stored[value.name]))
+        elif value.type.WhichOneof("value") == "tensor_type":
+            value.type.tensor_type.ClearField("shape")
+    try:
+        return infer_shapes(copy).graph
+    except InferenceError as error:
+        raise CannotMigrate(
+            f"onnx cannot infer shapes from the model's inputs: {error}", code="not-inferred"
+        ) from error
+
+
+def dims_of(value: onnx.ValueInfoProto) -> Dims | None:
+    """Return the declared dims of a tensor; None if no shape is declared or the value is no tensor."""
+    if value.type.WhichOneof("value") != "tensor_type" or not value.type.tensor_type.HasField("shape"):
+        return None
+    found: list[int | str | None] = []
+    for dim in value.type.tensor_type.shape.dim:
+        if dim.HasField("dim_value"):
+            found.append(dim.dim_value)
+        else:
+            # onnx names dims that it cannot infer unk__0, unk__1 and so on (SymbolTable in onnx/defs/shape_inference.h).
+            known = dim.dim_param and not dim.dim_param.startswith("unk__")
+            found.append(dim.dim_param if known else None)
+    return tuple(found)
+
+
+def set_dims(value: onnx.ValueInfoProto, dims: Dims) -> None:
+    """Declare the dims of a tensor, in place; the denotations of axes are kept, up to the new rank."""
+    shape = value.type.tensor_type.shape
+    shape.SetInParent()
+    while len(shape.dim) > len(dims):
+        del shape.dim[-1]
+    while len(shape.dim) < len(dims):
+        shape.dim.add()
+    for dim, size in zip(shape.dim, dims, strict=True):
+        if isinstance(size, int):
+            dim.dim_value = size
+        elif size:
+            dim.dim_param = size
+        else:
+            dim.ClearField("value")
+
+
+def dims_text(dims: Dims | None) -> str:
+    """Return dims as text, as in "[N, 3, ?]"; "no shape" for None."""
+    return "no shape" if dims is None else f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"

@@ -1,0 +1,294 @@
+"""What is known of the values of one body beyond onnx's inference of the model: what follows from constants and known dims.
+
+Values are computed element by element, as far as they are known, and shapes from them, as that of a Reshape to a computed
+shape. What a rewrite writes is entered as it is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.facts.node_inference import record_outputs
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.shape_arithmetic import Array, PartialArray, attributes_of, propagate
+from onnx_migrate.facts.value_types import MOST_AXES, ValueType
+from onnx_migrate.model.graphs import producers
+from onnx_migrate.standard.schema import is_onnx
+
+__all__ = ["Producers", "ValueFacts"]
+
+_FOLLOWED = frozenset(
+    {
+        "Add", "Cast", "Ceil", "Concat", "Div", "Floor", "Gather", "Identity", "Less", "Max", "Min", "Mul", "ReduceMin",
+        "Slice", "Squeeze", "Sub", "Unsqueeze",
+    }
+)  # fmt: skip
+"""The operators whose outputs are computed: those that exporters write between Shape and the scales or sizes of a
+Resize. A value behind any other one is not known, and stays computed at run time."""
+
+_LARGEST_RANK, _LARGEST_DIM = 2, 64
+"""Of a shape, scales or sizes. Larger values are not read."""
+
+
+_SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
+"""Operators with the index of the input that holds the shape of their output."""
+_LABELS = {
+    "values_floats": TensorProto.FLOAT,
+    "values_int64s": TensorProto.INT64,
+    "values_strings": TensorProto.STRING,
+}
+"""Attributes of LabelEncoder that list what it gives out, with its element type."""
+
+_DEEP = 50
+"""Nodes in a chain that are followed by recursion, which Python limits; longer ones are put in order first."""
+
+
+class Producers:
+    """Maps values to the nodes that produce them, in a body and those around it, as the nodes were at the first query."""
+
+    def __init__(self) -> None:
+        self._tables: dict[int, dict[str, onnx.NodeProto]] = {}
+        self._readers: dict[int, dict[str, list[onnx.NodeProto]]] = {}
+
+    def readers(self, scope: Scope, name: str) -> list[onnx.NodeProto]:
+        """Return the nodes of a body that read `name`, without those of sub-graphs, as they were at the first query."""
+        table = self._readers.get(id(scope.body))
+        if table is None:
+            table = self._readers[id(scope.body)] = {}
+            for node in scope.body.node:
+                for value in set(node.input) - {""}:
+                    table.setdefault(value, []).append(node)
+        return table.get(name, [])
+
+    def find(self, scope: Scope, name: str) -> onnx.NodeProto | None:
+        """Return the node that produces `name`, None for inputs and initializers."""
+        at: Scope | None = scope
+        while at is not None:
+            table = self._tables.get(id(at.body))
+            if table is None:
+                table = self._tables[id(at.body)] = producers(at.body)
+            if name in table:
+                return table[name]
+            at = at.parent
+        return None
+
+
+class ValueFacts:
+    """What is known of the values of one body; each value is computed once, in the arithmetic of the runtimes."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        producers: Producers,
+        *,
+        followed: frozenset[str] = _FOLLOWED,
+        outer: ValueFacts | None = None,
+    ) -> None:
+        """Create an empty store; `followed` are the operators to compute, `outer` knows the values around the body."""
+        self.scope = scope
+        self.producers = producers
+        self.followed = followed
+        self.outer = outer
+        self._found: dict[str, PartialArray | None] = {}
+        self._depth = 0
+        self._found_all = False
+        self._written: dict[str, onnx.NodeProto] = {}
+        self._elements: dict[str, tuple[str, ...]] = {}
+
+    def find_all(self, opset: int | None = None) -> None:
+        """Compute the values of all nodes of the body, so that they stay known while a rewrite changes the nodes.
+
+        Shapes that follow from them are entered into the types, by the forms of this `opset` of ai.onnx if one is given.
+        """
+        for node in self.scope.body.node:
+            if opset:
+                self.refine(node, opset)
+            if len(node.output) == 1 and (node.op_type == "Shape" or node.op_type in self.followed):
+                self.partial(node.output[0])
+        self._found_all = True
+
+    def add(self, node: onnx.NodeProto) -> None:
+        """Compute the value of a node that a rewrite has written."""
+        self._written.update((name, node) for name in node.output if name)
+        if len(node.output) == 1 and (node.op_type == "Shape" or node.op_type in self.followed):
+            found = self._computed(node)
+            if found is not None:
+                self._found[node.output[0]] = found
+
+    def refine(self, node: onnx.NodeProto, opset: int) -> None:
+        """Enter the shapes of a node's outputs of unknown rank, if they follow from its inputs and from what is known of these.
+
+        `opset` is the version of ai.onnx whose form the node has. Of nodes of other domains only LabelEncoder is looked at, which
+        the inference of the whole model leaves out (onnx_inference.py).
+        """
+        if node.domain == "ai.onnx.ml" and node.op_type == "LabelEncoder":
+            _refine_label_encoder(self.scope, node)
+            return
+        if not is_onnx(node.domain) or not any(
+            name and self.scope.value_type(name).shape is None and not self.scope.value_type(name).container
+            for name in node.output
+        ):
+            return
+        at = _SHAPED.get(node.op_type)
+        if at is not None and len(node.input) > at:
+            shape = self._dims(node, node.input[at])
+            if shape is not None:
+                dtype = self.scope.value_type(node.output[0]).dtype
+                if dtype is None and at:
+                    dtype = self.scope.value_type(node.input[0]).dtype
+                self.scope.record_type(node.output[0], ValueType(dtype, shape))
+                return
+        record_outputs(self.scope, node, opset)
+
+    def _dims(self, node: onnx.NodeProto, name: str) -> tuple[int | None, ...] | None:
+        """Return the dims that a shape gives, None for each that is not known; None where not even the rank is."""
+        found = self.partial(name)
+        if found is not None and found.values.ndim == 1:
+            dims = [
+                int(size) if known and (size > 0 or node.op_type == "ConstantOfShape") else None
+                for size, known in zip(found.values, found.known, strict=True)
+            ]
+        else:
+            length = self.scope.value_type(name).shape
+            if length is None or len(length) != 1 or length[0] is None or length[0] > MOST_AXES:
+                return None
+            dims = [None] * length[0]
+        if node.op_type == "Expand":
+            own = self.scope.value_type(node.input[0]).shape
+            if own is None:
+                return None
+            # A dim that is larger than 1 is the one of the result; what is 1 or open depends on the other operand.
+            longer = max(len(own), len(dims))
+            one, other = [1] * (longer - len(own)) + list(own), [1] * (longer - len(dims)) + list(dims)
+            pairs = zip(one, other, strict=True)
+            return tuple(
+                a if a and a > 1 else b if b and b > 1 else 1 if a == b == 1 else None for a, b in pairs
+            )
+        return tuple(dims)
+
+    def producer(self, name: str) -> onnx.NodeProto | None:
+        """Return the node that produces a value, or produced it before a rewrite moved that to another name."""
+        at: ValueFacts | None = self
+        while at is not None:
+            if name in at._written:
+                return at._written[name]
+            at = at.outer
+        return self.producers.find(self.scope, name)
+
+    def elements(self, name: str) -> tuple[str, ...] | None:
+        """Return the values that a sequence or optional holds if a rewrite has recorded them."""
+        if name not in self._elements and self.outer is not None:
+            return self.outer.elements(name)
+        return self._elements.get(name)
+
+    def record_elements(self, name: str, elements: tuple[str, ...]) -> None:
+        """Record the values that a sequence or optional holds, which a rewrite takes out of the body."""
+        self._elements[name] = elements
+
+    def value(self, name: str) -> Array | None:
+        """Return a value of which all elements are known, else None."""
+        found = self.partial(name)
+        return None if found is None else found.complete
+
+    def partial(self, name: str) -> PartialArray | None:
+        """Return what is known of a value, None when not even its shape and element type are."""
+        if name not in self._found:
+            if self.outer is not None and name in self.outer:
+                return self.outer.partial(name)
+            if self._depth >= _DEEP:
+                for earlier in self._behind(name):
+                    self.partial(earlier)
+            self._found[name] = None  # ends the recursion on a cycle
+            self._depth += 1
+            try:
+                self._found[name] = self._find(name)
+            finally:
+                self._depth -= 1
+        return self._found[name]
+
+    def _behind(self, name: str) -> list[str]:
+        """Return the values of this body that a value is computed from and that are not known yet, each after its own."""
+        order: list[str] = []
+        seen, waiting = {name}, [(name, False)]
+        while waiting:
+            value, visited = waiting.pop()
+            if visited:
+                order.append(value)
+                continue
+            waiting.append((value, True))
+            node = None if self._found_all else self.producers.find(self.scope, value)
+            if node is not None and node.op_type in self.followed:
+                new = [
+                    item
+                    for item in dict.fromkeys(node.input)
+                    if item and item not in seen and item not in self
+                ]
+                seen.update(new)
+                waiting += [(item, False) for item in new]
+        return order[:-1]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._found or (self.outer is not None and name in self.outer)
+
+    def _find(self, name: str) -> PartialArray | None:
+        shape = self.scope.value_type(name).shape
+        if shape is not None and (
+            len(shape) > _LARGEST_RANK or any(size is not None and size > _LARGEST_DIM for size in shape)
+        ):
+            return None
+        constant = self.scope.constant(name)
+        if constant is not None:
+            return PartialArray.of(constant)
+        node = None if self._found_all else self.producers.find(self.scope, name)
+        return self._computed(node) if node is not None else None
+
+    def _computed(self, node: onnx.NodeProto) -> PartialArray | None:
+        if not is_onnx(node.domain) or len(node.output) != 1:
+            return None
+        if any(attribute.ref_attr_name for attribute in node.attribute):
+            return None
+        attributes = attributes_of(node)
+        if node.op_type == "Shape":
+            return self._shape(node, attributes)
+        if node.op_type == "Size" and "Size" in self.followed:
+            shape = self._shape(node, {})
+            sizes = None if shape is None else shape.complete
+            return None if sizes is None else PartialArray.of(np.array(np.prod(sizes), np.int64))
+        if node.op_type not in self.followed:
+            return None
+        given = [self.partial(value) if value else None for value in node.input]
+        if any(part is None and value for part, value in zip(given, node.input, strict=True)):
+            return None
+        return propagate(node.op_type, attributes, given)
+
+    def _shape(self, node: onnx.NodeProto, attributes: dict[str, Any]) -> PartialArray | None:
+        shape = self.scope.value_type(node.input[0]).shape if node.input else None
+        if shape is None:
+            return None
+        start, end = attributes.get("start", 0), attributes.get("end")
+        if not isinstance(start, int) or not (end is None or isinstance(end, int)):
+            return None  # the node is refused where its schema is asked
+        shape = shape[start:end]
+        values = np.array([size or 0 for size in shape], np.int64)
+        return PartialArray(values, np.array([size is not None for size in shape], bool))
+
+
+def _refine_label_encoder(scope: Scope, node: onnx.NodeProto) -> None:
+    """Enter the shape of the input, and the element type of the values that the attributes list."""
+    if not node.input or not node.output or scope.value_type(node.output[0]).dtype is not None:
+        return
+    known = scope.value_type(node.input[0])
+    dtype: int | None = next((_LABELS[a.name] for a in node.attribute if a.name in _LABELS), None)
+    for attribute in node.attribute:
+        if attribute.name == "values_tensor":
+            dtype = attribute.t.data_type
+        elif (
+            attribute.name == "classes_strings" and known.dtype is not None
+        ):  # of version 1, which maps both ways
+            dtype = TensorProto.INT64 if known.dtype == TensorProto.STRING else TensorProto.STRING
+    scope.record_type(node.output[0], replace(known, dtype=dtype))

@@ -1,0 +1,255 @@
+"""Types and shapes of all values of a model, inferred by onnx before the model is rewritten."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import onnx
+from onnx import AttributeProto
+
+from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
+from onnx_migrate.model.graphs import (
+    BodyKey,
+    FunctionKey,
+    bodies,
+    called,
+    function_key,
+    initializer_types,
+    nested_bodies,
+    nested_nodes,
+)
+from onnx_migrate.standard.experimental_ops import substitute_for_inference
+from onnx_migrate.standard.opsets import onnx_opset
+
+__all__ = ["MOST_AXES", "TypeTable", "ValueType", "value_type_of"]
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """The known part of a tensor's type: element type (a TensorProto.DataType) and shape; None where it is unknown.
+
+    A dim is an int, or None if it is symbolic or unknown; the shape is None if the rank is unknown.
+    """
+
+    dtype: int | None = None
+    shape: tuple[int | None, ...] | None = None
+    container: str = ""
+    """Of a sequence or an optional, the type as schemas write it, such as "seq(tensor(float))"; the rest is unknown."""
+    symbols: tuple[str, ...] = ()
+    """The name of each symbolic dim, "" for all others; empty where no dim has a name."""
+
+    @property
+    def rank(self) -> int | None:
+        """The number of axes, None if unknown."""
+        return None if self.shape is None else len(self.shape)
+
+    def meet(self, other: ValueType) -> ValueType:
+        """Return what is known of a value that may be of either type."""
+        if self.container or other.container:
+            return self if self == other else UNKNOWN
+        dtype = self.dtype if self.dtype == other.dtype else None
+        if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
+            return ValueType(dtype, None)
+        dims = tuple(a if a == b else None for a, b in zip(self.shape, other.shape, strict=True))
+        symbols = (self.symbols or ("",) * len(dims), other.symbols or ("",) * len(dims))
+        return ValueType(
+            dtype, dims, symbols=_named(a if a == b else "" for a, b in zip(*symbols, strict=True))
+        )
+
+
+UNKNOWN = ValueType()
+
+MOST_AXES = 256
+"""Axes above which a shape is not kept, as no runtime has such a tensor: ONNX Runtime and NumPy take 64."""
+
+
+class TypeTable:
+    """The types of a model's values at the time when the table was created.
+
+    Inference runs once, at the first lookup. Bodies of local functions are inferred for the types of each call; where
+    two calls disagree, what they have in common is known.
+    """
+
+    def __init__(self, proto: onnx.ModelProto) -> None:
+        self._proto: onnx.ModelProto | None = skeleton(proto)
+        _substitute_removed_operators(self._proto)
+        self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
+        self._tables: dict[tuple[FunctionKey | None, BodyKey], dict[str, ValueType]] = {}
+
+    def lookup(self, function: FunctionKey | None, body: BodyKey, name: str) -> ValueType:
+        """Return the type of a value that is visible in `body` of the main graph (None) or of a function."""
+        if self._proto is not None:
+            proto, self._proto = self._proto, None
+            self._infer(proto)
+        for end in range(len(body), -1, -3):
+            table = self._tables.get((function, body[:end]))
+            if table is not None and name in table:
+                return table[name]
+        return UNKNOWN
+
+    def record(self, function: FunctionKey | None, body: BodyKey, name: str, known: ValueType) -> None:
+        """Enter the type of a value that a rewrite has added to a body."""
+        self.lookup(function, body, name)  # what inference finds must not overwrite the entry
+        self._tables.setdefault((function, body), {})[name] = known
+
+    def _infer(self, proto: onnx.ModelProto) -> None:
+        self._functions = {function_key(function): function for function in proto.functions}
+        self._ir_version = proto.ir_version
+        inferred = _infer_shapes(proto)
+        self._collect(None, inferred.graph)
+        seen: set[tuple[FunctionKey, bytes]] = set()
+        queue = list(self._calls(inferred.graph))
+        while queue:
+            key, given, attributes = queue.pop()
+            signature = (
+                key,
+                b"".join(value.SerializeToString() + b"\0" for value in given) + repr(attributes).encode(),
+            )
+            if signature in seen:
+                continue
+            seen.add(signature)
+            graph = _infer_shapes(self._instance(key, given, attributes)).graph
+            self._collect(key, graph)
+            queue.extend(self._calls(graph))
+
+    def _collect(self, function: FunctionKey | None, main: onnx.GraphProto) -> None:
+        seen: dict[bytes, ValueType] = {}
+        for position, graph in _graphs(main):
+            found: dict[str, ValueType] = {}
+            for value in _declared(graph):
+                key = value.type.SerializeToString()  # many values share a type, and parsing it costs more
+                if key not in seen:
+                    seen[key] = value_type_of(value.type)
+                found[value.name] = seen[key]
+            for name, dtype, dims in initializer_types(graph):
+                found[name] = ValueType(dtype, dims)
+            table = self._tables.setdefault((function, position), {})
+            for name, known in found.items():
+                table[name] = table[name].meet(known) if name in table else known
+
+    def _calls(
+        self, main: onnx.GraphProto
+    ) -> Iterator[tuple[FunctionKey, list[onnx.TypeProto], list[AttributeProto]]]:
+        if not self._functions:
+            return
+        visible: dict[BodyKey, ChainMap[str, onnx.TypeProto]] = {}
+        for position, graph in _graphs(main):
+            own = {value.name: value.type for value in _declared(graph)}
+            for name, dtype, dims in initializer_types(graph):
+                own[name] = onnx.helper.make_tensor_type_proto(dtype, dims)
+            outer = visible[position[:-3]] if position else ChainMap[str, onnx.TypeProto]()
+            types = visible[position] = outer.new_child(own)
+            for node in graph.node:
+                key = called(node)
+                if key in self._functions:
+                    given = [types.get(name, onnx.TypeProto()) for name in node.input]
+                    yield key, given, list(node.attribute)
+
+    def _instance(
+        self, key: FunctionKey, given: list[onnx.TypeProto], attributes: list[AttributeProto]
+    ) -> onnx.ModelProto:
+        """Return a model whose main graph is a function's body, with the types and attributes of one call."""
+        function = self._functions[key]
+        model = onnx.ModelProto(ir_version=self._ir_version)
+        model.opset_import.extend(function.opset_import)
+        model.functions.extend(self._callees(key))
+        model.graph.name = function.name
+        for name, type_ in zip(function.input, given, strict=False):
+            model.graph.input.add(name=name).type.CopyFrom(type_)
+        model.graph.node.extend(function.node)
+        bound = {attribute.name: attribute for attribute in (*function.attribute_proto, *attributes)}
+        _bind(model.graph.node, bound)
+        for name in function.output:
+            model.graph.output.add(name=name)
+        return model
+
+    def _callees(self, key: FunctionKey) -> list[onnx.FunctionProto]:
+        found: dict[FunctionKey, onnx.FunctionProto] = {}
+        queue = [key]
+        while queue:
+            for node in self._functions[queue.pop()].node:
+                callee = called(node)
+                if callee in self._functions and callee not in found:
+                    found[callee] = self._functions[callee]
+                    queue.append(callee)
+        return list(found.values())
+
+
+def _substitute_removed_operators(proto: onnx.ModelProto) -> None:
+    """Replace removed operators in all bodies, so that onnx can infer the types of what reads their outputs."""
+    for located in bodies(proto):
+        opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
+        if opset is not None:
+            substitute_for_inference(located.body.node, opset)
+
+
+def _infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
+    try:
+        return infer_shapes(proto)
+    except InferenceError:
+        # All types are unknown then; an adapter that needs one raises CannotMigrate for its node.
+        return proto
+
+
+def _graphs(main: onnx.GraphProto) -> Iterator[tuple[BodyKey, onnx.GraphProto]]:
+    """Yield a graph and its sub-graphs with their keys."""
+    for position, body in nested_bodies(main):
+        if isinstance(body, onnx.GraphProto):
+            yield position, body
+
+
+def _declared(graph: onnx.GraphProto) -> Iterable[onnx.ValueInfoProto]:
+    yield from graph.input
+    yield from graph.output
+    yield from graph.value_info
+
+
+def value_type_of(type_: onnx.TypeProto) -> ValueType:
+    """Return what is known of a value's type; nothing for a map or a sparse tensor, no shape of more than MOST_AXES axes."""
+    if type_.WhichOneof("value") != "tensor_type":
+        return ValueType(container=_text(type_))
+    tensor = type_.tensor_type
+    shape = None
+    if tensor.HasField("shape"):
+        if len(tensor.shape.dim) > MOST_AXES:
+            return ValueType(tensor.elem_type or None)
+        shape = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
+    return ValueType(
+        tensor.elem_type or None, shape, symbols=_named(dim.dim_param for dim in tensor.shape.dim)
+    )
+
+
+def _named(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of dims, nothing where none has one."""
+    given = tuple(names)
+    return given if any(given) else ()
+
+
+def _text(type_: onnx.TypeProto) -> str:
+    """Return a type as schemas write it, "" for one that is not known in full or is no tensor, sequence or optional."""
+    kind = type_.WhichOneof("value")
+    if kind == "tensor_type":
+        dtype = type_.tensor_type.elem_type
+        known = dtype and dtype in onnx.TensorProto.DataType.values()
+        return f"tensor({onnx.TensorProto.DataType.Name(dtype).lower()})" if known else ""
+    if kind in ("sequence_type", "optional_type"):
+        inner = _text(getattr(type_, kind).elem_type)
+        name = "seq" if kind == "sequence_type" else "optional"
+        return f"{name}({inner})" if inner else ""
+    return ""
+
+
+def _bind(nodes: Sequence[onnx.NodeProto], bound: dict[str, AttributeProto]) -> None:
+    """Replace references to a function's attributes by their values, in place, in sub-graphs too; remove unbound ones."""
+    for node in nested_nodes(nodes):
+        for index in range(len(node.attribute) - 1, -1, -1):
+            attribute = node.attribute[index]
+            if attribute.ref_attr_name:
+                name, value = attribute.name, bound.get(attribute.ref_attr_name)
+                if value is None:
+                    del node.attribute[index]
+                else:
+                    attribute.CopyFrom(value)
+                    attribute.name = name

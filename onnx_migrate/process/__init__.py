@@ -1,0 +1,33 @@
+"""Work in child processes, where native code may crash, hang or take all memory and nothing else suffers."""
+
+from __future__ import annotations
+
+from onnx_migrate.process.cancellation import CancelToken, check_cancelled, stoppable
+from onnx_migrate.process.child import Listener, mark, say
+from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut
+from onnx_migrate.process.forked import call_in_fork
+from onnx_migrate.process.limits import Limits
+from onnx_migrate.process.native_output import captured_output
+from onnx_migrate.process.program import Program
+from onnx_migrate.process.worker import Worker, run
+
+__all__ = [
+    "CancelToken",
+    "Crashed",
+    "Ending",
+    "Limits",
+    "Listener",
+    "OutOfMemory",
+    "Program",
+    "Raised",
+    "Returned",
+    "TimedOut",
+    "Worker",
+    "call_in_fork",
+    "captured_output",
+    "check_cancelled",
+    "mark",
+    "run",
+    "say",
+    "stoppable",
+]

@@ -1,0 +1,177 @@
+"""The child process's side: receives calls from its parent, one after the other, and returns how they ended.
+
+Requests come through stdin and messages go out through what was stdout, both as pickles. What the calls print, on
+either stream, goes to the log that the parent made stderr. The child never outlives its parent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+import queue
+import signal
+import struct
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+from onnx_migrate.errors import MigrateError
+from onnx_migrate.process.endings import Ending, OutOfMemory, Raised, Returned, names_lack_of_memory
+from onnx_migrate.process.limits import limit_memory
+
+__all__ = [
+    "BOOT",
+    "ENDED",
+    "READY",
+    "SAID",
+    "STAGE",
+    "Function",
+    "Listener",
+    "call",
+    "forget_parent",
+    "mark",
+    "pack",
+    "say",
+    "serve",
+]
+
+BOOT = "import sys; sys.path[:] = sys.argv[4:]; from onnx_migrate.process.child import serve; serve(*sys.argv[1:4])"
+"""What the interpreter of a child runs: the parent's process id, the memory limit, modules to import and sys.path follow.
+
+`__main__` of the parent is not imported, so scripts need no guard."""
+
+READY, STAGE, SAID, ENDED = "ready", "stage", "said", "ended"
+"""The kinds of messages to the parent: a pair of one of these, and nothing, the stage's name, a text or the `Ending`."""
+
+Function = str | Callable[..., Any]
+"""A function that pickles, or "package.module:name"."""
+
+Listener = Callable[[str], None]
+"""What receives the texts that a called function says."""
+
+_LENGTH = struct.Struct("<Q")
+
+_LONGEST_CAUSE = 300
+"""How many characters of a library's message are told of what lacked memory."""
+
+_current = threading.local()
+
+
+def mark(stage: str) -> None:
+    """Record what a called function is about to do, for messages in case it ends there; costs a small write."""
+    _current.stage = stage
+    send: Callable[[str, object], None] | None = getattr(_current, "send", None)
+    if send is not None:
+        send(STAGE, stage)
+
+
+def say(text: str) -> None:
+    """Pass a text to the listener of the call, if there is one: how far a called function has come."""
+    listen: Listener | None = getattr(_current, "listen", None)
+    if listen is not None:
+        listen(text)
+
+
+def forget_parent() -> None:
+    """Send nothing to a parent any more: in a fork of a child, whose messages would be taken for the child's."""
+    _current.__dict__.clear()
+
+
+def call(
+    function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], listen: Listener | None = None
+) -> Ending:
+    """Call a function in this process and return how it ended; `listen` gets what it says on the way."""
+    _current.stage, _current.listen = "", listen
+    try:
+        if isinstance(function, str):
+            module, _, name = function.partition(":")
+            function = getattr(importlib.import_module(module), name)
+            assert callable(function)
+        return Returned(function(*args, **kwargs))
+    except MemoryError as error:
+        return OutOfMemory(None, stage=_current.stage, cause=_one_line(error))
+    except Exception as error:
+        return _raised(error)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:_LONGEST_CAUSE]
+
+
+def _raised(error: Exception) -> Ending:
+    if names_lack_of_memory(str(error)):
+        return OutOfMemory(None, log=str(error), stage=_current.stage, cause=_one_line(error))
+    own = error if isinstance(error, MigrateError) else None
+    return Raised(type(error).__name__, str(error), traceback.format_exc(), _current.stage, own)
+
+
+def pack(request: tuple[Function, tuple[Any, ...], Mapping[str, Any]]) -> bytes:
+    """Return a call as the bytes that `serve` reads. Raises what pickle raises."""
+    data = pickle.dumps(request, pickle.HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(data)) + data
+
+
+def serve(parent: str, memory: str, modules: str) -> None:
+    """Take calls until the parent ends this process; `memory` is its limit in bytes, "" for none.
+
+    `modules`, separated by commas, are imported first, so that the call which needs them need not wait for that.
+    """
+    _die_with(int(parent))
+    requests = os.fdopen(os.dup(0), "rb")
+    messages = os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    if memory:
+        limit_memory(int(memory))
+    waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
+
+    def send(kind: str, value: object) -> None:
+        messages.write(pickle.dumps((kind, value), pickle.HIGHEST_PROTOCOL))
+        messages.flush()
+
+    _current.send = send
+    send(READY, None)
+    for module in filter(None, modules.split(",")):
+        with contextlib.suppress(Exception):  # the call that needs it raises it again
+            importlib.import_module(module)
+    while True:
+        data = waiting.get()
+        _current.stage = ""
+        try:
+            function, args, kwargs = pickle.loads(data)  # from the parent, which only this user can be
+            ending = call(function, args, kwargs, lambda text: send(SAID, text))
+        except Exception as error:
+            ending = _raised(error)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        try:
+            send(ENDED, ending)
+        except MemoryError:
+            send(ENDED, OutOfMemory(None, stage=_current.stage))
+        except Exception as error:  # the value does not pickle
+            send(ENDED, _raised(error))
+
+
+def _receive(requests: BinaryIO, waiting: queue.SimpleQueue[bytes]) -> None:
+    """Pass requests on; the end of the stream is the end of the parent, also on systems without PR_SET_PDEATHSIG."""
+    while True:
+        head = requests.read(_LENGTH.size)
+        if len(head) < _LENGTH.size:
+            os._exit(1)
+        waiting.put(requests.read(_LENGTH.unpack(head)[0]))
+
+
+def _die_with(parent: int) -> None:
+    """Let Linux kill this process when the thread that started it ends: also while native code holds the GIL."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)

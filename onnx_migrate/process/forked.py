@@ -1,0 +1,243 @@
+"""Short calls of native code in a copy of this process, which is made once and then takes one call after the other.
+
+A `Worker` is a fresh interpreter and takes half a second to start: too long for onnx's shape inference, which a migration
+calls a dozen times for some milliseconds each. A fork takes one or two, has imported what this process has, and shares its
+memory. It is made on Linux alone, whose libc keeps the allocator usable in a fork of a process with threads; elsewhere a
+Worker takes the calls.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import os
+import pickle
+import select
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from os import readv, write
+from typing import NoReturn
+
+from onnx_migrate.process.child import call, forget_parent
+from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, TimedOut
+from onnx_migrate.process.limits import data_size, limit_memory, memory_limit
+from onnx_migrate.process.signals import STOPS, blocked
+from onnx_migrate.process.worker import Worker
+
+__all__ = ["call_in_fork"]
+
+_MOST_AT_ONCE = 1 << 20
+"""Bytes of one read or write, and of the pipes' buffers where the system allows that."""
+
+_LENGTH = 8
+"""Bytes that say how long a message is."""
+
+
+def call_in_fork(function: str, *args: object, seconds: float, memory: int, state: object = None) -> Ending:
+    """Call `function` ("package.module:name") in a copy of this process and return how it ended.
+
+    `memory` is in bytes, in addition to what the process has now. Arguments and the returned value must pickle; values that a
+    module changed after the copy was made are not seen: another `state` than that of the call before, as where schemas were
+    registered since, gets a new copy. So does the next call after one that did not end well.
+    An exception of this process, as KeyboardInterrupt, ends the copy and propagates.
+    """
+    global _copy, _state
+    with _lock:
+        if _copy is not None and _state != state:
+            _copy.close()
+            _copy = None
+        _state = state
+        if _copy is None or not _copy.usable():
+            _copy = _Fork() if sys.platform == "linux" else _Fresh()
+        ended: Ending | None = None
+        try:
+            ended = _copy.call(function, args, seconds, memory)
+        finally:
+            if ended is None or isinstance(ended, (Crashed, TimedOut, OutOfMemory)):
+                _copy.close()
+                _copy = None
+        return ended
+
+
+class _Fresh:
+    """A Worker for the calls, where a fork is not safe; `memory` is not limited further than it was at the first call."""
+
+    def __init__(self) -> None:
+        self._thread = threading.get_ident()
+        self._worker: Worker | None = None
+
+    def usable(self) -> bool:
+        return self._worker is None or (self._worker.alive and self._thread == threading.get_ident())
+
+    def call(self, function: str, args: tuple[object, ...], seconds: float, memory: int) -> Ending:
+        self._worker = self._worker or Worker(memory, modules=["onnx"])
+        return self._worker.call(function, *args, seconds=seconds)
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+
+
+class _Fork:
+    """A copy of this process that waits for calls; it ends when this process does."""
+
+    def __init__(self) -> None:
+        requests, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        self._parent = os.getpid()
+        with warnings.catch_warnings(), blocked(*STOPS):  # no handler of this process runs in the copy
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # Python 3.12 warns of every fork with threads
+            self._process = os.fork()
+            if not self._process:
+                _serve(requests, answers)
+        os.close(requests)
+        os.close(answers)
+        for pipe in (self._requests, self._answers):
+            _enlarge(pipe)
+
+    def usable(self) -> bool:
+        """Return whether the copy runs, and is this process's and not that of the one that this was forked from."""
+        with contextlib.suppress(ChildProcessError):
+            return self._parent == os.getpid() and os.waitpid(self._process, os.WNOHANG) == (0, 0)
+        return False
+
+    def call(self, function: str, args: tuple[object, ...], seconds: float, memory: int) -> Ending:
+        deadline = time.monotonic() + seconds
+        request = pickle.dumps((function, args, seconds, memory), pickle.HIGHEST_PROTOCOL)
+        try:
+            _write(self._requests, request)
+            answer = _read(self._answers, lambda: _wait(self._answers, deadline))
+        except TimeoutError:
+            return TimedOut(seconds)
+        except (EOFError, OSError):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process, signal.SIGTERM)  # where a pipe failed; else it has ended
+            _, status = os.waitpid(self._process, 0)
+            code = os.waitstatus_to_exitcode(status)
+            if -code == signal.SIGALRM:
+                return TimedOut(seconds)
+            if -code == signal.SIGKILL:
+                return OutOfMemory(memory)
+            return Crashed(signal.Signals(-code).name if code < 0 else f"exit code {code}")
+        ending: Ending = pickle.loads(answer)  # from our own copy alone
+        return OutOfMemory(memory, ending.log) if isinstance(ending, OutOfMemory) else ending
+
+    def close(self) -> None:
+        """End the copy, whatever it does."""
+        if self._parent != os.getpid():
+            return
+        for pipe in (self._requests, self._answers):
+            with contextlib.suppress(OSError):
+                os.close(pipe)
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            if os.waitpid(self._process, os.WNOHANG) == (0, 0):
+                os.kill(self._process, signal.SIGKILL)
+                os.waitpid(self._process, 0)
+
+
+def _serve(requests: int, answers: int) -> NoReturn:
+    """Take calls until the parent closes its end."""
+    try:
+        signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # a terminal sends it to all; the parent ends this process
+        for number in (signal.SIGTERM, signal.SIGALRM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _keep_only(requests, answers)
+        forget_parent()
+        gc.disable()
+        most = memory_limit()
+        while True:
+            function, args, seconds, memory = pickle.loads(_read(requests, lambda: None))
+            signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # also where the parent has gone
+            limit_memory(min(filter(None, (most, data_size() + memory))))
+            ending = call(function, args, {})
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            try:
+                data = pickle.dumps(ending, pickle.HIGHEST_PROTOCOL)
+            except MemoryError:
+                data = pickle.dumps(OutOfMemory(memory))
+            except Exception as error:  # the value does not pickle
+                data = pickle.dumps(Raised(type(error).__name__, str(error)))
+            _write(answers, data)
+    finally:
+        os._exit(0)
+
+
+def _keep_only(*pipes: int) -> None:
+    """Close all other files, so that no pipe of the parent stays open here when the parent closes it."""
+    with open(os.devnull, "r+b", buffering=0) as nothing:
+        for standard in {0, 1, 2}.difference(pipes):
+            os.dup2(nothing.fileno(), standard)
+    for file in _open_files():
+        if file > 2 and file not in pipes:
+            with contextlib.suppress(OSError):  # the folder that was listed is closed already
+                os.close(file)
+
+
+def _open_files() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc/self/fd")]
+    except OSError:  # not mounted; the limit of open files may be a billion
+        return list(range(3, min(os.sysconf("SC_OPEN_MAX"), 65536)))
+
+
+def _read(pipe: int, wait: Callable[[], None]) -> bytearray:
+    """Return the next message. Raises EOFError where there is none, and what `wait` raises, which is called before each read."""
+
+    def filled(count: int) -> bytearray:
+        data = bytearray(count)
+        rest = memoryview(data)
+        while rest:
+            wait()
+            got = readv(pipe, [rest[:_MOST_AT_ONCE]])
+            if not got:
+                raise EOFError
+            rest = rest[got:]
+        return data
+
+    return filled(int.from_bytes(filled(_LENGTH), "little"))
+
+
+def _write(pipe: int, data: bytes) -> None:
+    for part in (len(data).to_bytes(_LENGTH, "little"), data):
+        rest = memoryview(part)
+        while rest:
+            rest = rest[write(pipe, rest[:_MOST_AT_ONCE]) :]
+
+
+def _wait(pipe: int, deadline: float) -> None:
+    """Wait until a pipe can be read. Raises TimeoutError."""
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        raise TimeoutError
+
+
+def _enlarge(pipe: int) -> None:
+    with contextlib.suppress(
+        ImportError, AttributeError, OSError
+    ):  # Python 3.10 and Linux have it; some users may not
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _MOST_AT_ONCE)
+
+
+_lock = threading.Lock()
+_copy: _Fork | _Fresh | None = None
+_state: object = None
+
+
+@atexit.register
+def _end() -> None:
+    if _copy is not None:
+        _copy.close()

@@ -1,0 +1,118 @@
+"""A child process under watch: a folder and a log of its own, a time limit for each request, and how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+
+from onnx_migrate.process.cancellation import when_cancelled
+from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, TimedOut, names_lack_of_memory
+from onnx_migrate.process.temporary import TemporaryFolder
+
+__all__ = ["Supervised"]
+
+_LOG_TAIL = 4000
+"""How many bytes of what the child printed are kept for messages."""
+
+_CLOSING = 5.0
+"""Seconds that a child which closed its streams may take to end before it is killed."""
+
+
+class Supervised:
+    """A running child in a session of its own; must be closed by the thread that made it.
+
+    Its temporary files and its log of standard error lie in `folder`, which is removed with it. `memory` is its limit in
+    bytes, for messages only. Raises OSError where the command cannot be run.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        memory: int | None,
+        *,
+        in_folder: bool = False,
+    ) -> None:
+        self._memory = memory
+        self._timed_out = False
+        self._temporary = TemporaryFolder()
+        self.folder = self._temporary.path
+        self._log = self.folder / "log"
+        try:
+            with self._log.open("ab") as log:
+                self._process = subprocess.Popen(
+                    list(command),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    start_new_session=True,
+                    cwd=self.folder if in_folder else None,
+                    env={**environment, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.folder))},
+                )
+        except OSError:
+            self._temporary.remove()
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def kill(self) -> None:
+        """End the child and what it started, whatever they do; may be called by any thread."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS refuses where all have ended
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def close(self) -> None:
+        """End the child and remove its folder."""
+        self.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):  # a request that was not read is given up
+                stream.close()  # type: ignore[union-attr]
+        self._temporary.remove()
+
+    @contextlib.contextmanager
+    def _killed_after(self, seconds: float | None) -> Iterator[None]:
+        """Kill the child if the block takes longer, None is no limit, or the call is cancelled. Raises Stopped then."""
+        timer = threading.Timer(seconds or 0.0, self._expire)
+        timer.daemon = True
+        if seconds is not None:
+            timer.start()
+        try:
+            with when_cancelled(self.kill):
+                yield
+        finally:
+            timer.cancel()
+
+    def _expire(self) -> None:
+        self._timed_out = True
+        self.kill()
+
+    def _log_size(self) -> int:
+        return self._log.stat().st_size
+
+    def _tail(self, printed: int) -> str:
+        """Return the end of what was printed after the first `printed` bytes of the log."""
+        with self._log.open("rb") as file:
+            file.seek(max(printed, file.seek(0, os.SEEK_END) - _LOG_TAIL))
+            return file.read().decode("utf-8", "replace")
+
+    def _ended(self, seconds: float | None, printed: int, stage: str = "") -> Ending:
+        """Return how a child that has closed its streams ended; `seconds` was the limit of the request."""
+        try:
+            code = self._process.wait(_CLOSING)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            code = self._process.wait()
+        log = self._tail(printed)
+        if self._timed_out:
+            return TimedOut(seconds or 0.0, log, stage)
+        if -code == getattr(signal, "SIGKILL", 9) or names_lack_of_memory(log):
+            return OutOfMemory(self._memory, log, stage)
+        return Crashed(signal.Signals(-code).name if code < 0 else f"exit code {code}", log, stage)

@@ -1,0 +1,112 @@
+"""Opens a file in a folder by a location that comes from elsewhere, so that no swap of a link or a folder leads out of it.
+
+A path that was checked may lead elsewhere when it is opened. So symbolic links are resolved to a path without any, and that
+is opened from the folder's descriptor component by component, none of which may be a link then (openat(2) with O_NOFOLLOW):
+what is opened is in the folder whatever happens meanwhile. openat2(2) with RESOLVE_BENEATH would refuse absolute links that stay
+inside the folder, which are allowed here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onnx_migrate.safe_open.paths import real_path
+from onnx_migrate.safe_open.regular import NotRegularError, open_regular
+
+__all__ = ["Folder", "OutsideError", "open_beneath"]
+
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
+"""With O_PATH a folder need not be readable, as for opening a file by its path."""
+
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+_SWAPPED = "it is a link that leads to itself, or was replaced while it was opened"
+
+
+class OutsideError(Exception):
+    """A location leads out of the folders that it may lead into."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder by its path, and which one that was: its device and inode, None where that is not known."""
+
+    path: str
+    identity: tuple[int, int] | None = None
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> Folder:
+        """Return the folder that is at `path` now. Raises OSError."""
+        real = real_path(path)
+        status = os.stat(real)
+        return cls(real, (status.st_dev, status.st_ino))
+
+    def open_file(self, name: str) -> int:
+        """Open the regular file `name` in this folder, or what it links to, and return its descriptor. Raises OSError."""
+        if not _BY_DESCRIPTOR:
+            return open_regular(os.path.join(self.path, name))
+        at = self.open()
+        try:
+            return open_regular(name, dir_fd=at)
+        finally:
+            os.close(at)
+
+    def open(self) -> int:
+        """Return a descriptor of the folder, to open files from. Raises OSError if it is gone or was replaced."""
+        fd = os.open(self.path, _FOLDER)
+        status = os.fstat(fd)
+        if self.identity is not None and (status.st_dev, status.st_ino) != self.identity:
+            os.close(fd)
+            raise OSError(errno.ESTALE, "its folder was replaced after the model was opened", self.path)
+        return fd
+
+
+def open_beneath(folders: Sequence[Folder], location: str) -> int:
+    """Open the regular file at `location`, relative to the first folder, and return its descriptor.
+
+    Symbolic links are followed as long as they lead into one of the folders in the end; a hard link is the folder's own
+    file. Raises OutsideError, OSError, and ValueError for a NUL in the name.
+    """
+    if os.path.isabs(location):
+        raise OutsideError
+    real = real_path(os.path.join(folders[0].path, location))
+    for folder in folders:
+        if f"{real}{os.sep}".startswith(f"{folder.path.rstrip(os.sep)}{os.sep}"):
+            parts = os.path.relpath(real, folder.path).split(os.sep)
+            return _open(folder, parts, real)
+    raise OutsideError
+
+
+def _open(folder: Folder, parts: list[str], real: str) -> int:
+    """Open a file by the names on its way from a folder, none of which is a link."""
+    if not _BY_DESCRIPTOR:
+        return _open_by_path(real)
+    at = folder.open()
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
+            os.close(at)
+            at = inner
+        return open_regular(parts[-1], dir_fd=at, follow=False)
+    except NotRegularError:
+        raise
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise OSError(error.errno, _SWAPPED, real) from error
+        raise
+    finally:
+        os.close(at)
+
+
+def _open_by_path(real: str) -> int:
+    """Open a path without links where the system cannot open from a folder; what was swapped meanwhile is refused."""
+    fd = open_regular(real)
+    opened, there = os.fstat(fd), os.lstat(real)
+    same = (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)
+    if not same or real_path(real) != real:
+        os.close(fd)
+        raise OSError(errno.ELOOP, _SWAPPED, real)
+    return fd

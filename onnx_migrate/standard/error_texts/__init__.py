@@ -1,0 +1,11 @@
+"""What other tools say when they refuse a model, as data: error texts with placeholders, meaning and remedy.
+
+The texts lie in `tables/`, one TOML file for each group of tools. `find` recognises them in whatever was pasted.
+"""
+
+from onnx_migrate.standard.error_texts.find import Found, find
+from onnx_migrate.standard.error_texts.pasted import plain, words_of
+from onnx_migrate.standard.error_texts.read import error_texts
+from onnx_migrate.standard.error_texts.rows import Check, ErrorText, Mend, Sentence
+
+__all__ = ["Check", "ErrorText", "Found", "Mend", "Sentence", "error_texts", "find", "plain", "words_of"]

@@ -1,0 +1,80 @@
+"""Recognises error texts in whatever was pasted: one sentence, a traceback, or a log of many megabytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from onnx_migrate.standard.error_texts.pasted import lower, plain
+from onnx_migrate.standard.error_texts.patterns import Pattern
+from onnx_migrate.standard.error_texts.rows import ErrorText
+
+__all__ = ["Found", "find"]
+
+
+_Hit = tuple[int, int, ErrorText, dict[str, str], Pattern]
+
+
+_MOST = 100
+"""Different findings of one error text."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An error text that was recognised, with what its placeholders stand for at each place where they differ."""
+
+    entry: ErrorText
+    captures: tuple[dict[str, str], ...]
+    start: int
+    """Where it stands first, in the text made `plain`."""
+    said: str
+    """The words that were recognised there, as the entry writes them."""
+
+
+def find(text: str, entries: Iterable[ErrorText]) -> tuple[Found, ...]:
+    """Return the error texts that stand in a text: errors before warnings, in the order of the text.
+
+    Of two that stand at the same place the longer one counts, and what says little only where nothing else was found.
+    """
+    whole = plain(text)
+    lowered = lower(whole)
+    hits = [
+        (start, end, entry, captured, pattern)
+        for entry in entries
+        for pattern in entry.patterns
+        for start, end, captured in pattern.find(whole, lowered)
+    ]
+    if any(not hit[2].general for hit in hits):
+        hits = [hit for hit in hits if not hit[2].general]
+    grouped: dict[str, list[_Hit]] = {}
+    for hit in _outermost(hits):
+        grouped.setdefault(hit[2].name, []).append(hit)
+    found = [
+        Found(
+            group[0][2],
+            tuple(_distinct(hit[3] for hit in group)),
+            group[0][0],
+            group[0][4].filled(group[0][3]),
+        )
+        for group in grouped.values()
+    ]
+    return tuple(sorted(found, key=lambda item: (item.entry.severity != "error", item.start)))
+
+
+def _outermost(hits: list[_Hit]) -> Iterator[_Hit]:
+    """Yield, in the order of the text, the hits that lie in no other, and of equal ones the one with most values."""
+    end = -1
+    for hit in sorted(hits, key=lambda hit: (hit[0], -hit[1], -len(hit[3]))):
+        if hit[1] > end:
+            end = hit[1]
+            yield hit
+
+
+def _distinct(captures: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the captures that say something, each once, those with most values first; of none, an empty one."""
+    seen: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
+    for captured in captures:
+        given = {name: value.rstrip(".,:;") for name, value in captured.items() if value}
+        seen.setdefault(frozenset(given.items()), given)
+    kept = sorted(seen, key=len, reverse=True)[:_MOST]
+    return [seen[key] for at, key in enumerate(kept) if not any(key < other for other in kept[:at])]

@@ -1,0 +1,66 @@
+"""Opset imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx
+
+from onnx_migrate.standard.schema import is_onnx
+
+__all__ = [
+    "imported",
+    "onnx_opset",
+    "remove_repeated_imports",
+    "set_onnx_opset",
+]
+
+
+def onnx_opset(imports: Iterable[onnx.OperatorSetIdProto], *, ir_version: int) -> int | None:
+    """Return the version of ai.onnx that a model or function imports; None if it imports only other domains.
+
+    Where "" and "ai.onnx" are both imported, the last entry holds, as in ONNX Runtime (Model::Model in
+    core/graph/model.cc enters each into one map). A model of IR version 1 or 2 has no imports and is of opset 1
+    (onnx/docs/Versioning.md).
+    """
+    entries = list(imports)
+    found = [int(entry.version) for entry in entries if is_onnx(entry.domain)]
+    if found:
+        return found[-1]
+    return 1 if not entries and ir_version < 3 else None
+
+
+def imported(imports: Iterable[onnx.OperatorSetIdProto], domain: str) -> int | None:
+    """Return the imported version of a domain other than ai.onnx, of several the last; None if it is not imported."""
+    found = [int(entry.version) for entry in imports if entry.domain == domain]
+    return found[-1] if found else None
+
+
+def set_onnx_opset(owner: onnx.ModelProto | onnx.FunctionProto, version: int) -> None:
+    """Set the version of ai.onnx that `owner` imports, in place; the spelling of the domain, "" or "ai.onnx", stays."""
+    entries = [entry for entry in owner.opset_import if is_onnx(entry.domain)]
+    for entry in entries or [owner.opset_import.add()]:
+        entry.version = version
+
+
+def remove_repeated_imports(owner: onnx.ModelProto | onnx.FunctionProto) -> list[tuple[str, list[int]]]:
+    """Keep the last import of each domain, which is the one that holds, in place; "" and "ai.onnx" are one domain.
+
+    Returns the domains that were imported more than once, with the versions in their order.
+    """
+    versions: dict[str, list[int]] = {}
+    for entry in owner.opset_import:
+        versions.setdefault("" if is_onnx(entry.domain) else entry.domain, []).append(int(entry.version))
+    repeated = {domain: found for domain, found in versions.items() if len(found) > 1}
+    if not repeated:
+        return []
+    waiting = {domain: len(found) for domain, found in repeated.items()}
+    kept = []
+    for entry in owner.opset_import:
+        domain = "" if is_onnx(entry.domain) else entry.domain
+        waiting[domain] = waiting.get(domain, 1) - 1
+        if not waiting[domain]:
+            kept.append(entry)
+    del owner.opset_import[:]
+    owner.opset_import.extend(kept)
+    return list(repeated.items())

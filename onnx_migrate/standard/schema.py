@@ -1,0 +1,296 @@
+"""Signatures of all operators at all versions: from onnx.defs of the installed onnx, in tables that are fast to read.
+
+The experimental operators that onnx has removed (see `experimental_ops`), and those that ONNX Runtime has in ai.onnx
+beside the standard (see `runtime_operators`), are included."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import _lru_cache_wrapper, cache
+from typing import Any, TypeVar
+
+import onnx
+from onnx import defs
+
+from onnx_migrate.messages import count_of
+from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS, ExperimentalOperator
+from onnx_migrate.standard.runtime_operators import RUNTIME_OPERATORS, RuntimeOperator
+
+__all__ = [
+    "Signature",
+    "declare_operator",
+    "declared_operators",
+    "forget_schemas",
+    "is_onnx",
+    "newest_opset",
+    "same_domain",
+    "schema_cache",
+    "schema_generation",
+    "schema_violation",
+    "signature",
+    "signature_at",
+    "versions",
+]
+
+T = TypeVar("T")
+
+_declared: dict[tuple[str, str], set[int]] = {}
+_caches: list[_lru_cache_wrapper[Any]] = []
+_generation = 0
+
+
+def declare_operator(operator: str, *since_versions: int, domain: str) -> None:
+    """Declare in which versions of its domain a custom operator was introduced and changed, where it has no schema.
+
+    Its nodes may then have inputs, outputs and attributes of any number. An operator with a schema (onnx.defs.register_schema)
+    needs no declaration, and is checked by that. Raises ValueError for ai.onnx and ai.onnx.ml, and without a version.
+    """
+    if domain in ("", "ai.onnx", "ai.onnx.ml"):
+        raise ValueError(f"{operator} of {domain or 'ai.onnx'} is the standard's, and cannot be declared")
+    if not since_versions or min(since_versions) < 1:
+        raise ValueError(f"{operator} of {domain} needs the versions in which it was introduced and changed")
+    _declared.setdefault((domain, operator), set()).update(since_versions)
+    forget_schemas()
+
+
+def declared_operators() -> dict[tuple[str, str], tuple[int, ...]]:
+    """Return the versions of each operator that was declared, by domain and name."""
+    return {key: tuple(sorted(found)) for key, found in _declared.items()}
+
+
+def schema_cache(function: Callable[..., T]) -> _lru_cache_wrapper[T]:
+    """Cache a function whose answers depend on the operators that are known; a decorator."""
+    cached = cache(function)
+    _caches.append(cached)
+    return cached
+
+
+def forget_schemas() -> None:
+    """Drop all answers that depend on the operators that are known, as there are others now."""
+    global _generation
+    _generation += 1
+    for cached in _caches:
+        cached.cache_clear()
+
+
+def schema_generation() -> int:
+    """Return a number that is another one after each `forget_schemas`."""
+    return _generation
+
+
+_MAX_ARITY = 2**31 - 1
+
+
+def is_onnx(domain: str) -> bool:
+    """Return whether `domain` is ai.onnx, which is usually written "" (OperatorSetIdProto in onnx.proto)."""
+    return domain in ("", "ai.onnx")
+
+
+def same_domain(one: str, other: str) -> bool:
+    """Return whether two names are those of one domain: ai.onnx has two."""
+    return one == other or (is_onnx(one) and is_onnx(other))
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One version of an operator: arity, required inputs, attributes and their types (AttributeProto.AttributeType)."""
+
+    name: str
+    domain: str
+    since_version: int
+    deprecated: bool
+    min_inputs: int
+    max_inputs: int
+    min_outputs: int
+    max_outputs: int
+    required_inputs: frozenset[int]
+    attributes: dict[str, int]
+    required_attributes: frozenset[str]
+    unchecked: bool = False
+    """Whether attributes of any name are allowed."""
+
+
+_CONSTANT_FORMS = 11
+"""The version from which on Constant has its value in one of several attributes, all of them optional in its schema."""
+
+_WITHDRAWN = ("", "GroupNormalization", 18)
+"""Its documentation says that it is deprecated; its schema says so since onnx 1.18."""
+
+
+@schema_cache
+def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signature, ...]]]:
+    found: dict[tuple[str, str], list[Signature]] = {}
+    for schema in defs.get_all_schemas_with_history():
+        required = frozenset(
+            index
+            for index, formal in enumerate(schema.inputs)
+            if formal.option == defs.OpSchema.FormalParameterOption.Single
+        )
+        form = Signature(
+            schema.name,
+            schema.domain,
+            schema.since_version,
+            schema.deprecated or (schema.domain, schema.name, schema.since_version) == _WITHDRAWN,
+            schema.min_input,
+            schema.max_input,
+            schema.min_output,
+            schema.max_output,
+            required,
+            {name: _kind(attribute.type) for name, attribute in schema.attributes.items()},
+            frozenset(name for name, attribute in schema.attributes.items() if attribute.required),
+        )
+        found.setdefault((schema.domain, schema.name), []).append(form)
+    for operator in EXPERIMENTAL_OPERATORS:
+        forms = found.setdefault(("", operator.name), [])
+        if all(form.since_version > 1 for form in forms):
+            forms.extend(
+                _removed(operator, returns=any(form.since_version == operator.removed_in for form in forms))
+            )
+    for (domain, name), declared in declared_operators().items():
+        forms = found.setdefault((domain, name), [])
+        known = {form.since_version for form in forms}
+        forms.extend(_of_custom(domain, name, version) for version in declared if version not in known)
+    for own in RUNTIME_OPERATORS:
+        found.setdefault(("", own.name), []).extend(_of_runtime(own))
+    table = {}
+    for key, forms in found.items():
+        forms.sort(key=lambda form: form.since_version)
+        table[key] = (tuple(form.since_version for form in forms), tuple(forms))
+    return table
+
+
+def _removed(operator: ExperimentalOperator, *, returns: bool) -> list[Signature]:
+    """Return the signature of an experimental operator, and a deprecated one at the opset that removed it.
+
+    The second is left out if that opset `returns` the name as a standard operator.
+    """
+    low, high = operator.inputs
+    given = frozenset(range(low))
+    form = Signature(
+        operator.name, "", 1, False, low, high, 1, operator.outputs, given, operator.attributes, frozenset(),
+        operator.unchecked,
+    )  # fmt: skip
+    return [form] if returns else [form, replace(form, since_version=operator.removed_in, deprecated=True)]
+
+
+def _of_runtime(operator: RuntimeOperator) -> list[Signature]:
+    """Return the signatures of an operator of ONNX Runtime: of version 1, and again where a step may rewrite it."""
+    (low, high), (few, many) = operator.inputs, operator.outputs
+    required = frozenset(operator.attributes) if operator.required else frozenset()
+    given = frozenset(range(low))
+    form = Signature(operator.name, "", 1, False, low, high, few, many, given, operator.attributes, required)
+    return [form, replace(form, since_version=operator.step_at)] if operator.step_at else [form]
+
+
+def _of_custom(domain: str, name: str, version: int) -> Signature:
+    """Return the signature of an operator of which only the versions are known."""
+    any_number = (0, _MAX_ARITY)
+    return Signature(
+        name, domain, version, False, *any_number, *any_number, frozenset(), {}, frozenset(), unchecked=True
+    )
+
+
+def _kind(kind: Any) -> int:
+    """Return an attribute type of onnx.defs, an enum of its C++ module, as an AttributeProto.AttributeType."""
+    return int(kind.value)
+
+
+def _key(domain: str, operator: str) -> tuple[str, str]:
+    return ("" if domain == "ai.onnx" else domain, operator)
+
+
+def versions(domain: str, operator: str) -> tuple[int, ...]:
+    """Return every since_version of an operator, ascending; empty if the installed onnx does not know it."""
+    entry = _signatures().get(_key(domain, operator))
+    return entry[0] if entry else ()
+
+
+def signature(domain: str, operator: str, since_version: int) -> Signature:
+    """Return the signature of an operator that was introduced or changed in `since_version`.
+
+    Raises KeyError for an unknown operator and ValueError for another version.
+    """
+    numbers, forms = _signatures()[_key(domain, operator)]
+    return forms[numbers.index(since_version)]
+
+
+@schema_cache
+def signature_at(domain: str, operator: str, opset: int) -> Signature | None:
+    """Return the signature that an opset has of an operator; None if it is unknown or newer than the opset."""
+    entry = _signatures().get(_key(domain, operator))
+    if entry is None:
+        return None
+    index = bisect_right(entry[0], opset) - 1
+    return entry[1][index] if index >= 0 else None
+
+
+def operators() -> list[tuple[str, str]]:
+    """Return every (domain, operator) that has a signature, sorted."""
+    return sorted(_signatures())
+
+
+def newest_opset(domain: str = "") -> int:
+    """Return the newest opset of a domain, by default ai.onnx, in the installed onnx; 0 for an unknown domain."""
+    if is_onnx(domain):
+        return int(defs.onnx_opset_version())
+    return max(
+        (version for key, (known, _) in _signatures().items() if key[0] == domain for version in known),
+        default=0,
+    )
+
+
+def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
+    """Return how a node violates an operator's signature, as a message without subject; None if it is valid.
+
+    Checks deprecation, arity, required inputs, and the names, types and presence of attributes: the checks of
+    `onnx.checker.check_node` (OpSchema::Verify in onnx/defs/schema.cc), without the cost of a serialisation per node.
+    """
+    if form.deprecated:
+        return f"{form.name} was removed from the standard in version {form.since_version}"
+    inputs = list(node.input)
+    count = len(inputs)
+    while count and not inputs[count - 1]:
+        count -= 1
+    if not form.min_inputs <= count <= form.max_inputs:
+        taken = _span(form.min_inputs, form.max_inputs)
+        return f"has {count_of(count, 'input')}, but {form.name}-{form.since_version} takes {taken}"
+    if "" in inputs:
+        for index in form.required_inputs:
+            if index < len(inputs) and not inputs[index]:
+                return f"omits input {index}, which {form.name}-{form.since_version} requires"
+    outputs = len(node.output)
+    if not form.min_outputs <= outputs <= form.max_outputs:
+        own = _span(form.min_outputs, form.max_outputs)
+        return f"has {count_of(outputs, 'output')}, but {form.name}-{form.since_version} has {own}"
+    if form.unchecked:
+        return None
+    known, required = form.attributes, form.required_attributes
+    present = 0
+    for attribute in node.attribute:
+        name = attribute.name
+        kind = known.get(name)
+        if kind is None:
+            return f"has an attribute {name!r}, which {form.name}-{form.since_version} does not have"
+        stated = attribute.type
+        if stated != kind and stated:
+            wanted = onnx.AttributeProto.AttributeType.Name(kind)
+            given = onnx.AttributeProto.AttributeType.Name(stated)
+            return (
+                f"has attribute {name!r} of type {given}, but {form.name}-{form.since_version} takes {wanted}"
+            )
+        if name in required:
+            present += 1
+    if present < len(required):
+        missing = sorted(required - {attribute.name for attribute in node.attribute})
+        return f"lacks attribute {', '.join(map(repr, missing))}, which {form.name}-{form.since_version} requires"
+    if form.since_version >= _CONSTANT_FORMS and form.name == "Constant" and len(node.attribute) != 1:
+        return f"has {count_of(len(node.attribute), 'attribute')}, and a Constant has exactly one, which is its value"
+    return None
+
+
+def _span(low: int, high: int) -> str:
+    if high >= _MAX_ARITY:
+        return f"{low} or more"
+    return str(low) if low == high else f"{low} to {high}"

@@ -1,0 +1,38 @@
+"""Runtimes that models are brought to, as data: what each release of a runtime takes.
+
+One file per runtime lies in `tables/`; a user's own target is a file of the same form. `resolve` turns what a user asks for,
+such as "tensorrt==8.6" or "./mychip.toml", into `Targets`. docs/targets.md describes the form of the files.
+"""
+
+from onnx_migrate.standard.targets.combined import Targets
+from onnx_migrate.standard.targets.read import read_table
+from onnx_migrate.standard.targets.requests import resolve
+from onnx_migrate.standard.targets.rows import (
+    FORMS,
+    PREDICATES,
+    FaultRow,
+    Lower,
+    OperatorRow,
+    ReleaseRow,
+    Table,
+)
+from onnx_migrate.standard.targets.shipped import known_names, shipped, tables
+from onnx_migrate.standard.targets.target import Target, milestones
+
+__all__ = [
+    "FORMS",
+    "PREDICATES",
+    "FaultRow",
+    "Lower",
+    "OperatorRow",
+    "ReleaseRow",
+    "Table",
+    "Target",
+    "Targets",
+    "known_names",
+    "milestones",
+    "read_table",
+    "resolve",
+    "shipped",
+    "tables",
+]

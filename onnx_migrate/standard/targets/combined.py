@@ -1,0 +1,154 @@
+"""Several targets at once: what all of them take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from onnx_migrate.errors import UsageError
+from onnx_migrate.standard.targets.rows import FaultRow, Lower, OperatorRow
+from onnx_migrate.standard.targets.target import Target
+
+__all__ = ["Targets"]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The targets of a migration, of which there is at least one; what is said of them holds for all.
+
+    Raises UsageError if nothing can suit them all, naming two that contradict each other.
+    """
+
+    members: tuple[Target, ...]
+
+    def __post_init__(self) -> None:
+        newest, oldest = self.newest_taker, self.oldest_taker
+        if newest and oldest and (newest.opset or 0) < (oldest.oldest or 0):
+            raise UsageError(
+                f"no opset suits both: {newest} takes models up to opset {newest.opset}, and {oldest} from opset"
+                f" {oldest.oldest} on",
+                code="no-common-opset",
+                hint="make a model for each",
+            )
+        forms = {member.row.resize_form: member for member in self.members}
+        if "scales" in forms and "sizes" in forms:
+            raise UsageError(
+                f"no Resize suits both: {forms['scales']} takes scales, and {forms['sizes']} sizes",
+                code="no-common-opset",
+                hint="make a model for each",
+            )
+
+    def __iter__(self) -> Iterator[Target]:
+        return iter(self.members)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __str__(self) -> str:
+        *others, last = map(str, self.members)
+        return f"{', '.join(others)} and {last}" if others else last
+
+    @property
+    def requests(self) -> tuple[str, ...]:
+        """What the user wrote."""
+        return tuple(member.request for member in self.members)
+
+    @property
+    def newest_taker(self) -> Target | None:
+        """The target that takes the least of new opsets; None if no cap is known of any."""
+        capped = [member for member in self.members if member.opset is not None]
+        return min(capped, key=lambda member: member.opset or 0, default=None)
+
+    @property
+    def oldest_taker(self) -> Target | None:
+        """The target that takes the least of old opsets; None if no bound is known of any."""
+        bound = [member for member in self.members if member.oldest is not None]
+        return max(bound, key=lambda member: member.oldest or 0, default=None)
+
+    @property
+    def opset(self) -> int | None:
+        """The newest opset that all take, None if no cap is known."""
+        return self.newest_taker.opset if self.newest_taker else None
+
+    @property
+    def oldest(self) -> int | None:
+        """The oldest opset that all take, None if no bound is known."""
+        return self.oldest_taker.oldest if self.oldest_taker else None
+
+    @property
+    def ir_version(self) -> int | None:
+        """The newest IR version that all load, None if none is known that one does not load."""
+        return min((m.ir_version for m in self.members if m.ir_version is not None), default=None)
+
+    @property
+    def lower(self) -> Lower:
+        """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
+        strict = self.refusing if self.opset is not None else next((m for m in self if m.lower is True), None)
+        return True if strict is not None and strict.opset == self.opset else "nearest"
+
+    @property
+    def refusing(self) -> Target | None:
+        """The target that refuses what is newer than the least opset, None if all try newer ones."""
+        capped = [m for m in self.members if m.lower is True and m.opset is not None]
+        return min(capped, key=lambda member: member.opset or 0, default=None)
+
+    @property
+    def resize_form(self) -> Literal["auto", "scales", "sizes"]:
+        """The inputs of Resize that all take."""
+        return next((m.row.resize_form for m in self.members if m.row.resize_form != "auto"), "auto")
+
+    @property
+    def resize_axes(self) -> bool:
+        """Whether all support the attribute `axes` of Resize."""
+        return all(member.row.resize_axes for member in self.members)
+
+    @property
+    def resize_intent(self) -> tuple[Target, ...]:
+        """Those that compute for a linear Resize of PyTorch's up to opset 10 what the PyTorch model computed."""
+        return tuple(member for member in self.members if member.row.resize_intent)
+
+    @cached_property
+    def write(self) -> frozenset[str]:
+        """The forms that one of them wants, of `FORMS`."""
+        return frozenset().union(*(member.row.write for member in self.members))
+
+    @property
+    def without_functions(self) -> tuple[Target, ...]:
+        """The targets that take no local functions."""
+        return tuple(member for member in self.members if not member.row.functions)
+
+    @property
+    def measured(self) -> bool:
+        """Whether the rows of all were measured."""
+        return all(member.measured for member in self.members)
+
+    def lacks(self, domain: str, operator: str) -> tuple[Target, ...]:
+        """Return the targets that do not have an operator."""
+        return tuple(member for member in self.members if not member.has(domain, operator))
+
+    def newest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:
+        """Return the newest version of an operator that all take and whose bound that is, None if none is known."""
+        found = [(member.newest_version(domain, operator), member) for member in self.members]
+        bounds = [(version, member) for version, member in found if version is not None]
+        return min(bounds, key=lambda item: item[0], default=None)
+
+    @cached_property
+    def bounds_versions(self) -> bool:
+        """Whether the newest version of some operator is bound."""
+        return any(row.newest is not None for member in self.members for row in member.table.operators)
+
+    def limits(self, domain: str, operator: str) -> tuple[tuple[Target, OperatorRow], ...]:
+        """Return the rows on attribute values and element types of an operator, with their targets."""
+        return tuple(
+            (member, row)
+            for member in self.members
+            for row in member.rows_of(domain, operator)
+            if row.attributes or row.types
+        )
+
+    @property
+    def faults(self) -> tuple[tuple[Target, FaultRow], ...]:
+        """What one of them computes wrongly."""
+        return tuple((member, fault) for member in self.members for fault in member.faults)

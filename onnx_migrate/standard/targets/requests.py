@@ -1,0 +1,134 @@
+"""Turns what a user asks for, such as "tensorrt==8.6" or "./mychip.toml", into targets."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import replace
+
+from onnx_migrate.errors import UsageError
+from onnx_migrate.standard.targets.combined import Targets
+from onnx_migrate.standard.targets.read import read_table
+from onnx_migrate.standard.targets.releases import installed, is_later, is_number, key, plain
+from onnx_migrate.standard.targets.rows import Bundle, ReleaseRow, Table
+from onnx_migrate.standard.targets.target import Target
+from onnx_migrate.standard.targets.wording import understand
+
+__all__ = ["resolve"]
+
+
+def resolve(texts: str | Iterable[str] | Targets) -> Targets:
+    """Return the targets for texts such as "onnxruntime==1.14", "tensorrt" and "./mychip.toml==2.0"; targets as they are.
+
+    Without a release, it is that of the installed package. Raises UsageError for an unknown runtime, a release that is older
+    than its table, a release that must be named and is not, a file that is wrong, and targets that no model can suit.
+    """
+    if isinstance(texts, Targets):
+        return texts
+    given = (texts,) if isinstance(texts, str) else tuple(texts)
+    if not given:
+        raise UsageError("no runtime is named", hint="name one, as in onnxruntime==1.14")
+    found: dict[tuple[str, str, str], Target] = {}
+    for text in given:
+        target = _target(text)
+        found.setdefault((target.name, target.table.file, target.release), target)
+    return Targets(tuple(found.values()))
+
+
+def _target(text: str) -> Target:
+    path, release = _path(text)
+    if path:
+        return _at(read_table(path), release, text)
+    meant = understand(text)
+    if meant.product is not None:
+        own, later = _bundled(meant.product, meant.release, text)
+        target = _at(meant.table, own, text)
+        return replace(target, later=target.later or later)
+    return _at(meant.table, meant.release, text, guess=not meant.among_words)
+
+
+def _path(text: str) -> tuple[str, str]:
+    """Return the path and the release of a user's own target, "" and "" for a name."""
+    path, _, release = text.rpartition("==")
+    if path.strip().endswith(".toml"):
+        return path.strip(), release.strip()
+    own = text.strip()
+    return (own, "") if own.endswith(".toml") or os.sep in own else ("", "")
+
+
+def _at(table: Table, release: str, request: str, *, guess: bool = True) -> Target:
+    """Return the target for a release of a runtime; "" is the installed one, unless that must not be guessed."""
+    rows = table.releases
+    if not rows[0].since:
+        return Target(table, rows[0], release, release if is_number(release) else "", request)
+    if not release:
+        own = installed(table.packages) if guess else None
+        if own or table.default:
+            found = _at(table, own or table.default, request)
+            return replace(found, installed=bool(own), assumed=not own)
+    if not release:
+        missing = (
+            f"{table.title} is not installed, so its" if table.packages and guess else f"the {table.title}"
+        )
+        raise UsageError(
+            f"{missing} release must be named",
+            code="release-needed",
+            hint=f"as in {_example(table)}; known from {_span(table)}",
+        )
+    for row in rows:
+        if plain(release) in map(plain, row.names):
+            return Target(table, row, release, row.since, request)
+    if not is_number(release):
+        raise UsageError(
+            f"{table.title} has no release {release!r}",
+            code="no-such-release",
+            hint=f"write it as in {_example(table)}; known from {_span(table)}",
+        )
+    index = bisect_right([key(row.since) for row in rows], key(release)) - 1
+    if index < 0:
+        raise UsageError(
+            f"it is not known what {table.title} {release} takes: the first release known is {_label(rows[0])}",
+            code="no-such-release",
+            hint=f"known from {_span(table)}; for another, name the opset with --opset, or write a file of your own",
+        )
+    later = is_later(release, table.newest or rows[-1].since)
+    return Target(table, rows[index], release, release, request, later)
+
+
+def _bundled(bundle: Bundle, release: str, text: str) -> tuple[str, bool]:
+    """Return the runtime's release in a release of a product, and whether that is newer than all known."""
+    known = list(bundle.releases)
+    span = f"known are {', '.join(known)}"
+    release = release or bundle.default
+    if not release:
+        raise UsageError(
+            f"the release of {bundle.title} must be named",
+            code="release-needed",
+            hint=f"as in {bundle.names[0]}=={known[-1]}; {span}",
+        )
+    for name, own in bundle.releases.items():
+        if plain(name) == plain(release):
+            return own, False
+    numbers = sorted((name for name in known if is_number(name)), key=key)
+    index = bisect_right([key(name) for name in numbers], key(release)) if is_number(release) else 0
+    if not index:
+        raise UsageError(
+            f"{text!r}: {bundle.title} {release} is not known", code="no-such-release", hint=span
+        )
+    return bundle.releases[numbers[index - 1]], is_later(release, numbers[-1])
+
+
+def _example(table: Table) -> str:
+    own = table.file if table.file.endswith(".toml") and os.sep in table.file else table.name
+    return f"{own}=={table.releases[-1].since}"
+
+
+def _span(table: Table) -> str:
+    first, last = _label(table.releases[0]), table.newest or _label(table.releases[-1])
+    return first if first == last else f"{first} to {last}"
+
+
+def _label(row: ReleaseRow) -> str:
+    """Return how the first release of a row is called, by its name if it has one."""
+    return f"{row.since} ({row.names[0]})" if row.names else row.since

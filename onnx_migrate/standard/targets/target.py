@@ -1,0 +1,138 @@
+"""One runtime at one release, and the releases of a runtime at which its table says something new."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+from onnx_migrate.standard.targets.releases import key
+from onnx_migrate.standard.targets.rows import FaultRow, Lower, OperatorRow, ReleaseRow, Table
+
+__all__ = ["Target", "milestones"]
+
+_DEFINED = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft")
+"""The domains whose operators ONNX or ONNX Runtime defines: an operator of another may be a plugin."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a release of a runtime takes."""
+
+    table: Table
+    row: ReleaseRow
+    release: str = ""
+    """The release as it was asked for, or the installed one; "" for a runtime without releases."""
+    number: str = ""
+    """The release by which rows are chosen."""
+    request: str = ""
+    """What the user wrote."""
+    later: bool = False
+    """Whether the release is newer than all that the table was checked against, so that its last row stands for it."""
+    assumed: bool = False
+    """Whether no release was named, and none is installed, so that the table's default stands for it."""
+    installed: bool = False
+    """Whether no release was named, so that the installed one stands for it."""
+
+    @property
+    def name(self) -> str:
+        """The name that `--for` takes."""
+        return self.table.name
+
+    @property
+    def opset(self) -> int | None:
+        """The newest opset that it takes, None if no cap is known."""
+        return self.row.opset
+
+    @property
+    def oldest(self) -> int | None:
+        """The oldest opset that it takes, None if no bound is known."""
+        return self.row.oldest
+
+    @property
+    def ir_version(self) -> int | None:
+        """The newest IR version that it loads, None if none is known."""
+        return self.row.ir_version
+
+    @property
+    def measured(self) -> bool:
+        """Whether the row was measured by running the release; else it was only read."""
+        return self.row.measured
+
+    @property
+    def lower(self) -> Lower:
+        """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
+        return True if self.table.newer == "refused" else "nearest"
+
+    def __str__(self) -> str:
+        return f"{self.table.title} {self.release}".rstrip()
+
+    @property
+    def pinned(self) -> str:
+        """The request with the release that was found for it, so that it means the same elsewhere."""
+        named = not (self.installed or self.assumed)
+        return self.request if named else f"{self.request}=={self.release}"
+
+    @property
+    def qualified(self) -> str:
+        """The title and the release, and that what is said of it was only read, if so."""
+        return str(self) if self.measured else f"{self} (read, not measured)"
+
+    def has(self, domain: str, operator: str) -> bool:
+        """Return whether it has an operator, of whatever version. Domain "ai.onnx" is ""."""
+        rows = self.rows_of(domain, operator)
+        if any(row.lacking for row in rows):
+            return False
+        if rows or not self.table.listed:
+            return True
+        return self.table.custom_operators and domain not in _DEFINED
+
+    def newest_version(self, domain: str, operator: str) -> int | None:
+        """Return the newest version of an operator that it takes, None if no bound is known."""
+        versions = (row.newest for row in self.rows_of(domain, operator))
+        return min((version for version in versions if version is not None), default=None)
+
+    def rows_of(self, domain: str, operator: str) -> tuple[OperatorRow, ...]:
+        """Return the rows on an operator that hold for this release."""
+        return self._operators.get(("" if domain == "ai.onnx" else domain, operator), ())
+
+    @cached_property
+    def faults(self) -> tuple[FaultRow, ...]:
+        """What this release computes wrongly."""
+        return tuple(fault for fault in self.table.faults if self._holds(fault.since, fault.until))
+
+    def source_of(self, row: OperatorRow | FaultRow) -> str:
+        """Return where a row is from."""
+        return row.source or self.row.source
+
+    @cached_property
+    def _operators(self) -> dict[tuple[str, str], tuple[OperatorRow, ...]]:
+        found: dict[tuple[str, str], tuple[OperatorRow, ...]] = {}
+        for row in self.table.operators:
+            if self._holds(row.since, row.until):
+                for name in row.names:
+                    found[row.domain, name] = (*found.get((row.domain, name), ()), row)
+        return found
+
+    def _holds(self, since: str, until: str) -> bool:
+        number = key(self.number)
+        return (not since or key(since) <= number) and (not until or number < key(until))
+
+
+def milestones(table: Table) -> tuple[Target, ...]:
+    """Return a target for each release at which a row of the table begins or ends, oldest first, and for the newest known.
+
+    What is said of one holds for all releases before the next. A runtime without releases is one target.
+    """
+    rows = table.releases
+    if not rows[0].since:
+        return (Target(table, rows[0], request=table.name),)
+    starts = [key(row.since) for row in rows]
+    named = {row.since for row in rows} | {table.newest}
+    named |= {release for row in table.operators for release in (row.since, row.until)}
+    named |= {release for fault in table.faults for release in (fault.since, fault.until)}
+    numbers = {key(release): release for release in sorted(named) if release and key(release) >= starts[0]}
+    return tuple(
+        Target(table, rows[bisect_right(starts, number) - 1], release, release, f"{table.name}=={release}")
+        for number, release in sorted(numbers.items())
+    )

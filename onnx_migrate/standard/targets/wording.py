@@ -1,0 +1,99 @@
+"""Finds the runtime and the release in what a user wrote, as in "tensorrt==8.6" and "Jetson with TensorRT 8.2"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from onnx_migrate.errors import UsageError
+from onnx_migrate.standard.targets.releases import plain
+from onnx_migrate.standard.targets.rows import Bundle, Table
+from onnx_migrate.standard.targets.shipped import find, known_names, spellings
+
+__all__ = ["Meant", "understand"]
+
+_GLUE = re.compile(
+    r"(.*?[^\s=@:_-])\s*[\s=@:_-]\s*(?:(?:build|release|version|v)\.?\s*)?(\d[\w.]*)|(.*?[a-z])(\d+(?:\.\d+)+)",
+    re.I,
+)
+"""A name and a release, as in "TensorRT 8.2", "tensorrt=8.2", "win10-19041", "windows10 build 19041" and "trt8.2"."""
+
+
+@dataclass(frozen=True)
+class Meant:
+    """What a request names: a table, the product if it is one, and the release, "" if none is named."""
+
+    table: Table
+    product: Bundle | None
+    release: str = ""
+    among_words: bool = False
+    """Whether there were other words, so that what was understood must not be completed by a guess."""
+
+
+def understand(text: str) -> Meant:
+    """Return what a request names. Raises UsageError for an unknown runtime, and for a sentence that names several."""
+    own = text.strip()
+    name, given, release = (part.strip() for part in own.partition("=="))
+    if given and not release:
+        raise UsageError(
+            f"{text!r} names no release", code="release-needed", hint="write it as in onnxruntime==1.14"
+        )
+    if given:
+        return _of(name, release) or _raise(text, name)
+    return _of(own) or _glued(own) or _in_sentence(text) or _raise(text, own)
+
+
+def _of(name: str, release: str = "") -> Meant | None:
+    known = find(name)
+    return Meant(*known, release) if known else None
+
+
+def _glued(text: str) -> Meant | None:
+    """Return what a name and a release without == between them mean."""
+    found = _GLUE.fullmatch(text)
+    return _of(found[1] or found[3], found[2] or found[4]) if found else None
+
+
+def _in_sentence(text: str) -> Meant | None:
+    """Return what the runtime among other words means; the one with a release, if there are several names of it."""
+    words = re.findall(r"[^\s,;()]+", text)
+    found: list[Meant] = []
+    start = 0
+    while start < len(words):
+        for end in range(len(words), start, -1):
+            span = " ".join(words[start:end])
+            known = _of(span) or _glued(span)
+            if known is not None:
+                found.append(known)
+                start = end
+                break
+        else:
+            if words[start][0].isdigit():
+                return (
+                    None  # a number that belongs to nothing that is known: better no answer than half of one
+                )
+            start += 1
+    found = [meant for meant in found if meant.release] or found
+    if len({meant.table.name for meant in found}) > 1:
+        raise UsageError(
+            f"{text!r} names {' and '.join(dict.fromkeys(meant.table.title for meant in found))}",
+            code="no-such-runtime",
+            hint="give each an option of its own: --for onnxruntime==1.14 --for tensorrt==8.6",
+        )
+    return Meant(found[-1].table, found[-1].product, found[-1].release, True) if found else None
+
+
+def _raise(text: str, name: str) -> Meant:
+    names = spellings()
+    words = [plain(name), *(plain(word) for word in re.findall(r"[a-z]{3,}", name, re.I))]
+    close = [names[item] for word in words for item in get_close_matches(word, list(names), 3, 0.75)]
+    meant = f"did you mean {' or '.join(list(dict.fromkeys(close))[:3])}?"
+    raise UsageError(
+        f"{text!r} is not a known runtime",
+        code="no-such-runtime",
+        hint=meant
+        if close
+        else f"known are {', '.join(known_names())}; with a release, as in onnxruntime==1.14, or the path of a file of your"
+        " own, ./mychip.toml",
+    )

@@ -1,0 +1,111 @@
+"""Turns what a user asks for, such as "tract" or "onnxruntime==1.9@FOLDER", into a runtime that is there."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from onnx_migrate.errors import UsageError
+from onnx_migrate.process import Limits
+from onnx_migrate.verify.evaluators.foreign import TITLES, ForeignProcess, NotInstalled, Place
+
+__all__ = ["Asked", "asked_for", "place_of"]
+
+_ALIASES = {"cv2": "opencv", "openvino-runtime": "openvino", "pnnx": "ncnn", "ort": "onnxruntime", "ort-web": "onnxruntime-web",
+            "onnxruntime-node": "onnxruntime-web", "rknn-toolkit2": "rknn"}  # fmt: skip
+
+_PATIENCE = 120.0
+"""Seconds in which a runtime must have been imported."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A runtime that a result is to be proved in: the request, where it is, and its name and version."""
+
+    text: str
+    place: Place
+    runtime: str
+
+
+def asked_for(texts: str | Iterable[str]) -> tuple[Asked, ...]:
+    """Return the runtimes that one or several texts ask for, each once (`place_of`)."""
+    given = (texts,) if isinstance(texts, str) else tuple(texts)
+    return tuple(place_of(text) for text in dict.fromkeys(text.strip() for text in given))
+
+
+@cache
+def place_of(text: str) -> Asked:
+    """Return the runtime that NAME[==VERSION][@FOLDER] asks for, which was started once to see that it is there.
+
+    FOLDER is a virtual environment, a folder that `pip install --target` wrote, or, for onnxruntime-web, one with
+    node_modules; without it, the runtime is installed beside this package. Raises UsageError where the runtime is
+    not known, not installed, or of another version.
+    """
+    head, _, folder = text.strip().partition("@")
+    name, _, version = (part.strip() for part in head.partition("=="))
+    name = _ALIASES.get(name.lower(), name.lower())
+    if name not in TITLES:
+        close = get_close_matches(name, TITLES, 1, 0.6)
+        meant = f"did you mean {close[0]}? " if close else ""
+        raise UsageError(
+            f"nothing can be run in {text!r} here",
+            code="no-such-evaluator",
+            hint=f"{meant}models can be run in {', '.join(TITLES)}",
+        )
+    place = _in_folder(name, folder) if folder else Place.here(name)
+    try:
+        with ForeignProcess(place, Limits(_PATIENCE)) as process:
+            runtime = process.runtime
+    except NotInstalled as error:
+        raise UsageError(
+            f"{TITLES[name]} is not installed{f' in {folder}' if folder else ''}: {error}",
+            code="runtime-not-installed",
+            hint=_command(name, version, folder),
+        ) from error
+    if version and not _is(runtime, version):
+        raise UsageError(
+            f"{text!r} asks for another version than the one that is there, {runtime}",
+            code="runtime-not-installed",
+            hint=_command(name, version, folder or "FOLDER")
+            + ("" if folder else f", then name it as {name}=={version}@FOLDER"),
+        )
+    return Asked(text.strip(), place, runtime)
+
+
+def _in_folder(name: str, folder: str) -> Place:
+    path = Path(folder).expanduser().absolute()
+    if not path.is_dir():
+        raise UsageError(
+            f"there is no folder {folder}", code="runtime-not-installed", hint=_command(name, "", folder)
+        )
+    for python in (path / "bin" / "python", path / "Scripts" / "python.exe"):
+        if python.is_file():
+            return Place(name, str(python))
+    return Place(name, sys.executable, (str(path), *(entry or os.curdir for entry in sys.path)))
+
+
+def _command(name: str, version: str, folder: str) -> str:
+    """Return how a runtime is installed."""
+    if name == "onnxruntime-web":
+        return f"npm install {f'--prefix {folder} ' if folder else ''}onnxruntime-web{f'@{version}' if version else ''}"
+    if not folder:
+        return f'pip install "onnx-migrate[{name}]"'
+    package = _PACKAGES.get(name, name) + (f"=={version}" if version else "")
+    return f"python -m venv {folder} && {folder}/bin/pip install {package}"
+
+
+_PACKAGES = {"opencv": "opencv-python-headless", "mnn": "MNN", "ncnn": "ncnn pnnx", "rknn": "rknn-toolkit2"}
+
+
+def _is(runtime: str, version: str) -> bool:
+    """Return whether a name with a version, as in "ONNX Runtime 1.9.0", is of this version or one of its patches."""
+    found = re.search(r"\d+(?:\.\d+)*", runtime.rpartition(" ")[2])
+    have = found[0].split(".") if found else []
+    wanted = version.split(".")
+    return have[: len(wanted)] == wanted

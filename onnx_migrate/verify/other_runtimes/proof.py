@@ -1,0 +1,208 @@
+"""Runs original and result in other runtimes, and judges by what the original computes in ONNX Runtime."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from onnx_migrate import files, process
+from onnx_migrate.model.model import Model
+from onnx_migrate.process import Limits
+from onnx_migrate.process.temporary import TemporaryFolder
+from onnx_migrate.verdicts import Comparison
+from onnx_migrate.verdicts.runtime_proof import RuntimeProof, Side, outcome_of
+from onnx_migrate.verify.compare.noise import Noise
+from onnx_migrate.verify.compare.tolerance import Tolerance, coarsest_eps, is_quantized
+from onnx_migrate.verify.equivalence.original_run import run_original
+from onnx_migrate.verify.evaluators import EvaluationError, Runnable, without_static_shapes
+from onnx_migrate.verify.evaluators.foreign import Foreign, NotInstalled
+from onnx_migrate.verify.model_traits import is_random
+from onnx_migrate.verify.other_runtimes.places import Asked
+from onnx_migrate.verify.other_runtimes.rounding import in_form_of, tolerance_of
+from onnx_migrate.verify.random_part import with_fixed_numbers
+from onnx_migrate.verify.settings import Settings, interruption
+
+__all__ = ["EXPECTED_VALUES", "Expected", "expected_values", "prove_in", "prove_models"]
+
+EXPECTED_VALUES = "onnx_migrate.verify.other_runtimes.proof:expected_values"
+"""What runs in the child process."""
+
+_LOSES_AXES = {"opencv", "ncnn", "rknn"}
+"""Runtimes that drop or add axes of length 1: OpenCV has no scalars and vectors, ncnn and RKNN have a batch of their own."""
+
+_FIXED = "run with fixed numbers in place of random ones"
+
+_Runs = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the original computes in ONNX Runtime, without optimisation, on each feed that it runs on.
+
+    With how far rounding moves it, and the coarsest eps in the model.
+    """
+
+    feeds: tuple[Mapping[str, Any], ...]
+    outputs: tuple[Mapping[str, Any], ...]
+    noise: Noise
+    eps: float
+    quantized: bool
+
+
+def prove_models(
+    asked: Sequence[Asked],
+    original: Model,
+    result: Model,
+    settings: Settings,
+    intended: Model | None = None,
+) -> tuple[RuntimeProof, ...]:
+    """Run original and result in each runtime, each as one file with its weights (`prove_in`).
+
+    Random operators are replaced by fixed ones in all models, as other runtimes draw other numbers. Raises UsageError for
+    inputs that do not fit the original.
+    """
+    models = {"original": original, "result": result}
+    if intended is not None and intended is not original:
+        models["intended"] = intended
+    random = any(is_random(model.proto) for model in models.values())
+    with TemporaryFolder() as folder:
+        written = {}
+        for name, model in models.items():
+            written[name] = Path(folder, name, "model.onnx")
+            written[name].parent.mkdir()
+            files.save(_fixed(model) if random else model, written[name])
+        runnables = {name: Runnable(path) for name, path in written.items()}
+        proofs = prove_in(
+            asked, runnables["original"], runnables["result"], settings, runnables.get("intended")
+        )
+    return tuple(replace(item, notes=(*item.notes, _FIXED)) for item in proofs) if random else proofs
+
+
+def _fixed(model: Model) -> Model:
+    structure = model.proto.SerializeToString(deterministic=True)
+    fixed = with_fixed_numbers(Runnable(structure=structure, weights=model.weights))
+    return replace(model, proto=fixed.proto(), weights=model.weights.copy())
+
+
+def prove_in(
+    asked: Sequence[Asked],
+    original: Runnable,
+    result: Runnable,
+    settings: Settings,
+    intended: Runnable | None = None,
+) -> tuple[RuntimeProof, ...]:
+    """Run both models in each runtime and return what came of it.
+
+    The models are files, each with its weights. `intended` is the model whose numbers the result shall have, where a
+    pass changed them on purpose; else the original. Each runtime gets processes of its own, with the limits for each load
+    and each run. Raises UsageError for inputs that do not fit the original.
+    """
+    say = settings.listen or (lambda _: None)
+    say("inputs")
+    alone = replace(settings, listen=None, worker=None)
+    ending = alone.call(EXPECTED_VALUES, intended or original, result, settings.for_child)
+    if isinstance(ending, process.Raised) and ending.error is not None:
+        raise ending.error
+    found = ending.value if isinstance(ending, process.Returned) else interruption(ending)
+    proofs = []
+    for item in asked:
+        say(item.runtime)
+        start = time.perf_counter()
+        if isinstance(found, Expected):
+            try:
+                proof = _prove(item, original, result, found, settings)
+            except MemoryError as error:
+                lack = process.OutOfMemory(settings.limits.memory, stage=item.runtime, cause=str(error))
+                proof = RuntimeProof(item.text, item.runtime, "unknown", Side("run", interruption(lack)))
+        else:
+            proof = RuntimeProof(item.text, item.runtime, "unknown", Side("run", str(found)))
+        proofs.append(replace(proof, seconds=time.perf_counter() - start))
+    return tuple(proofs)
+
+
+def expected_values(original: Runnable, result: Runnable, settings: Settings) -> Expected | str:
+    """Run the original without optimisation; return what it computes, or why it does not run.
+
+    Raises UsageError for inputs that do not fit it.
+    """
+    try:
+        try:
+            run = run_original(original, result, settings)
+        except EvaluationError as error:
+            if not error.loading or error.limit:
+                raise
+            run = run_original(without_static_shapes(original), result, settings)
+    except EvaluationError as error:
+        return f"the original does not {error.failed_to} in ONNX Runtime, so that there is nothing to compare with: {error}"
+    names = [output.name for output in original.model.graph.output]
+    return Expected(
+        tuple(run.inputs(run.first)),
+        tuple({name: values[name] for name in names} for values in run.runs[run.first]),
+        run.noise,
+        coarsest_eps(original.model),
+        is_quantized(original.model),
+    )
+
+
+def _prove(
+    asked: Asked, original: Runnable, result: Runnable, expected: Expected, settings: Settings
+) -> RuntimeProof:
+    tolerance = tolerance_of(
+        asked.place.name, expected.eps, quantized=expected.quantized, given=settings.tolerance
+    )
+    result_side, result_runs, notes = _side(asked, result, expected, tolerance, settings.limits)
+    original_side, original_runs, _ = _side(asked, original, expected, tolerance, settings.limits)
+    alike = bool(result_runs) and bool(original_runs)
+    if alike and not result_side.right and not original_side.right:
+        pairs = zip(original_runs, result_runs, strict=True)
+        alike = all(
+            entry.agrees
+            for index, (one, other) in enumerate(pairs)
+            for entry in _compared(expected.noise, one, other, index, tolerance)
+        )
+    outcome = outcome_of(result_side, original_side, alike=alike)
+    return RuntimeProof(asked.text, asked.runtime, outcome, result_side, original_side, tuple(notes))
+
+
+def _side(
+    asked: Asked, model: Runnable, expected: Expected, tolerance: Tolerance, limits: Limits
+) -> tuple[Side, _Runs, list[str]]:
+    """Run a model on every feed; return how it compares, what it computed, and in which forms of the runtime's own."""
+    runs: _Runs = []
+    notes: dict[str, None] = {}
+    try:
+        with Foreign(model, asked.place, limits) as evaluator:
+            for feed, wanted in zip(expected.feeds, expected.outputs, strict=True):
+                values, forms = in_form_of(
+                    evaluator.run(feed), wanted, loses_axes=asked.place.name in _LOSES_AXES
+                )
+                runs.append(values)
+                notes.update(dict.fromkeys(forms))
+    except EvaluationError as error:
+        return Side(error.failed_to, str(error)), [], []
+    except NotInstalled as error:  # it was there a moment ago
+        return Side("load", str(error)), [], []
+    worst: dict[str, Comparison] = {}
+    for index, (wanted, values) in enumerate(zip(expected.outputs, runs, strict=True)):
+        for entry in _compared(expected.noise, wanted, values, index, tolerance):
+            known = worst.get(entry.output)
+            worst[entry.output] = entry if known is None else _worse(known, entry)
+    return Side(comparisons=tuple(worst.values())), runs, list(notes)
+
+
+def _compared(
+    noise: Noise, original: Mapping[str, Any], result: Mapping[str, Any], index: int, tolerance: Tolerance
+) -> list[Comparison]:
+    return [
+        entry
+        for name, value in original.items()
+        for entry in noise.compare(name, value, result.get(name), index, tolerance)
+    ]
+
+
+def _worse(one: Comparison, other: Comparison) -> Comparison:
+    """Return the comparison of an output that differs more, by what is allowed."""
+    return Side(comparisons=(one, other)).worst or one

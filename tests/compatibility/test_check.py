@@ -1,0 +1,278 @@
+"""What is said of a model and a runtime, as plain values."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import onnx_migrate.inspection  # noqa: F401 (declares what is printed of these values)
+from onnx_migrate import default_pipeline, files
+from onnx_migrate.compatibility.check import (
+    Compatibility,
+    CompatibilityChecker,
+    RuntimeCompatibility,
+    Support,
+    outlooks,
+    with_nearest_release,
+)
+from onnx_migrate.engine.incompatibility import Incompatibility
+from onnx_migrate.errors import CannotMigrate, MigrateError, Where
+from onnx_migrate.model.weights import Weights
+from onnx_migrate.report.json_form import json_of
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.targets import Target, Targets, milestones, resolve, shipped, tables
+from tests.harness import model
+from tests.support.paths import FIXTURES
+from tests.support.targets import targets_of
+
+(TARGET,) = targets_of('[[release]]\nopset = 13\nsource = "its manual"')
+
+
+def test_standings_are_in_order() -> None:
+    assert [item.rank for item in Support] == [3, 2, 1, 0]
+
+
+def test_as_json() -> None:
+    refusal = CannotMigrate("there is no such thing", code="target-lacks")
+    objection = Incompatibility("no such thing", Where("graph", "n", "Thing"), 2)
+    advice = Compatibility(
+        TARGET, Support.NO, (objection,), obstacles=(objection,), helps=("another",), refusal=refusal
+    )
+    found = json.loads(json.dumps(json_of(advice)))
+
+    assert (found["standing"], found["code"], found["helps"]) == ("no", "target-lacks", ["another"])
+    assert found["runtime"]["measured"] is False
+    assert found["obstacles"] == [
+        {
+            "reason": "no such thing",
+            "scope": "graph",
+            "node": "n",
+            "operator": "Thing",
+            "nodes": 2,
+            "wrong": False,
+        }
+    ]
+
+
+TEXT = """<ir_version: 8, opset_import: ["": 17]>
+g (float[2,3] x) => (float[2,3] y) <float[3] s = {1., 1., 1.}> { [n] y = LayerNormalization <axis = 1> (x, s) }"""
+
+
+def advisor(text: str = TEXT) -> CompatibilityChecker:
+    return CompatibilityChecker(files.load(model(text)))
+
+
+def test_the_releases_of_tensorrt_that_have_layer_normalization() -> None:
+    (found,) = outlooks(advisor(), [shipped("tensorrt")])
+
+    assert found.since(Support.AS_IS) == "8.6 and on"
+    standings = dict(found.releases)
+    assert standings["8.5"] is Support.AFTER
+    assert found.advice.standing is Support.AS_IS
+
+
+@pytest.mark.parametrize(
+    ("standings", "least", "expected"),
+    [
+        ("NAAI", "AS_IS", "4 and on"), ("NAAI", "AFTER", "2 and on"), ("NNNN", "AFTER", ""), ("IIII", "AFTER", "1 and on"),
+        ("IINI", "AS_IS", "1 to 2, 4 and on"), ("INAN", "AS_IS", "1"), ("NIIN", "AFTER", "2 to 3"), ("I", "AS_IS", "yes"),
+        ("N", "AS_IS", ""),
+    ],
+)  # fmt: skip
+def test_spans_of_releases(standings: str, least: str, expected: str) -> None:
+    kinds = {"N": Support.NO, "A": Support.AFTER, "I": Support.AS_IS}
+    advice = advisor().advise(*resolve(["onnxruntime==1.14"]))
+    releases = tuple((str(at), kinds[letter]) for at, letter in enumerate(standings, 1))
+
+    assert RuntimeCompatibility(advice, releases).since(Support[least]) == expected
+
+
+def test_the_nearest_release_is_named_where_the_answer_is_no() -> None:
+    text = """<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (int64[1,n] y) { y = NonZero (x) }"""
+    found = advisor(text)
+    (target,) = resolve(["tensorrt==8.4"])
+    advice = with_nearest_release(found, found.advise(target))
+
+    assert advice.standing is Support.NO
+    assert advice.helps[-1] == "TensorRT 8.5 takes it as it is"
+    (target,) = resolve(["tensorrt==8.5"])
+    assert with_nearest_release(found, found.advise(target)) == found.advise(target)
+
+
+def long(count: int) -> CompatibilityChecker:
+    """A model of `count` nodes of operators that many runtimes take in another form, or not at all."""
+    proto = model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2,3] x) => (float[2,3] y) { y = Relu (x) }'
+    )
+    name = "x"
+    del proto.graph.node[:]
+    kinds = ("Clip", "Softmax", "HardSwish", "Unsqueeze", "Squeeze")
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.array([0]), "axis"))
+    for at in range(count):
+        kind = kinds[at % len(kinds)]
+        inputs = [name, "axis"] if kind in ("Unsqueeze", "Squeeze") else [name]
+        name = "y" if at == count - 1 else f"v{at}"
+        proto.graph.node.append(onnx.helper.make_node(kind, inputs, [name]))
+    return CompatibilityChecker(files.load(proto))
+
+
+def seconds(count: int) -> float:
+    given = long(count)
+    start = time.process_time()
+    outlooks(given, tables())
+    return time.process_time() - start
+
+
+@pytest.mark.slow
+def test_all_runtimes_take_seconds_and_the_time_is_linear() -> None:
+    seconds(5)
+    short, whole = min(seconds(250) for _ in range(3)), min(seconds(1000) for _ in range(2))
+
+    assert whole < 12
+    assert whole < 7 * short
+
+
+SOURCE = """<ir_version: 8, opset_import: ["": 17]>
+g (float[2,3] x) => (float[2,3] y) <float[3] s = {1., 1., 1.}> {
+  [a] a = LayerNormalization (x, s) [b] b = LayerNormalization (a, s) [c] y = Relu (b)
+}"""
+LISTED = """operators = "listed"
+newer = "refused"
+[[operator]]
+names = ["Relu", "Add", "Sub", "Mul", "Div", "Sqrt", "ReduceMean", "Pow", "Cast", "Reciprocal", "Constant"]
+"""
+
+
+def advised(text: str, source: onnx.ModelProto | None = None) -> Compatibility:
+    (target,) = targets_of(text)
+    return CompatibilityChecker(files.load(source or model(SOURCE))).advise(target)
+
+
+@pytest.mark.parametrize(
+    ("text", "standing", "reasons"),
+    [
+        ("[[release]]\nopset = 17\nir = 8", Support.AS_IS, []),
+        ("[[release]]", Support.AS_IS, []),
+        ("[[release]]\nopset = 16\nir = 8", Support.AFTER, ["opset 17: "]),
+        ("[[release]]\nopset = 17\nir = 7", Support.AFTER, ["IR version 8: "]),
+        ("[[release]]\nopset = 20\noldest = 18", Support.AFTER, ["opset 17: "]),
+        (f"{LISTED}[[release]]\nopset = 17", Support.AFTER, ["LayerNormalization"]),
+        (f"{LISTED.replace('ReduceMean', 'Abs')}[[release]]\nopset = 17", Support.NO, ["LayerNormalization"]),
+        ('[[release]]\nopset = 17\n[[operator]]\nnames = ["Relu"]\nnewest = 13', Support.AFTER, ["Relu up to"]),
+        ('[[release]]\nopset = 17\n[[operator]]\nnames = ["Relu"]\ntypes = ["float16"]', Support.NO, ["float16"]),
+        ('[[release]]\nopset = 18\n[[fault]]\noperator = "Relu"\ntext = "is wrong"', Support.NO, ["is wrong"]),
+    ],
+    ids=["fits", "no cap", "opset", "IR", "oldest", "lacks", "hopeless", "version", "type", "fault"],
+)  # fmt: skip
+def test_what_stands_in_the_way(text: str, standing: Support, reasons: list[str]) -> None:
+    found = advised(text)
+
+    assert found.standing is standing, found
+    assert len(found.objections) == len(reasons)
+    for objection, reason in zip(found.objections, reasons, strict=True):
+        assert reason in objection.reason
+    assert bool(found.obstacles) == (standing is Support.NO)
+
+
+def test_nodes_that_are_lacking_are_counted_and_the_first_is_named() -> None:
+    (found,) = advised(f"{LISTED}[[release]]\nopset = 17").objections
+
+    assert (found.where and found.where.node, found.nodes) == ("a", 2)
+
+
+def test_what_a_migration_changes() -> None:
+    found = advised("[[release]]\nopset = 13\nir = 7")
+
+    assert (found.standing, found.opset, found.ir_version) == (Support.AFTER, 13, 7)
+    assert any(name.startswith("LayerNormalization-17") and count == 2 for name, count in found.changes)
+
+
+def test_a_runtime_that_tries_newer_models_is_perhaps_one() -> None:
+    source = model(
+        '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (float[n] y) { z = Unique (x) y = Relu (z) }'
+    )
+    found = advised('newer = "tried"\n[[release]]\nopset = 9', source)
+
+    assert found.standing is Support.UNSURE
+    assert found.opset == 11
+    assert any("known to run models only up to opset 9" in text for text in found.warnings)
+
+
+def test_an_invalid_model_runs_nowhere() -> None:
+    source = model(SOURCE)
+    source.graph.node[2].input[0] = "nowhere"
+    found = advised("[[release]]\nopset = 17", source)
+
+    assert found.standing is Support.NO
+    assert found.refusal is not None
+
+
+def outcome(source: Path, target: Target) -> tuple[bool, set[str]]:
+    """Return whether the migration for a target succeeds, and the codes of its notes."""
+    log = ChangeLog()
+    try:
+        default_pipeline(runtime=Targets((target,)), simplify=False).run(files.load(source), log)
+    except MigrateError:
+        return False, set()
+    return True, {note.code for note in log.notes}
+
+
+SOURCES = ("classifier_opset12", "transformer_opset12", "resize_bilinear_opset9", "control_flow_opset13")
+ALL = [target for table in tables() for target in milestones(table)[-1:]]
+SOME = [
+    *ALL[::4],
+    *resolve(["tensorrt==7.0", "tensorrt==8.2", "opencv==4.5", "onnxruntime==1.3", "windowsml==18362"]),
+]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_advice_is_what_a_migration_does(name: str) -> None:
+    source = FIXTURES / f"{name}.onnx"
+    advisor = CompatibilityChecker(files.load(source))
+    for target in SOME:
+        advice, (done, codes) = advisor.advise(target), outcome(source, target)
+        if advice.standing is not Support.AS_IS:
+            assert (advice.refusal is None) == done, (str(target), advice.refusal)
+        if done and "runtime-opset" in codes and advice.standing is not Support.AS_IS:
+            assert advice.standing is Support.UNSURE, str(target)
+
+
+def test_the_order_of_questions_changes_no_answer() -> None:
+    source = FIXTURES / "transformer_opset12.onnx"
+    one, other = CompatibilityChecker(files.load(source)), CompatibilityChecker(files.load(source))
+    forward = [one.advise(target) for target in SOME]
+    backward = [other.advise(target) for target in reversed(SOME)]
+
+    assert [json_of(item) for item in forward] == [json_of(item) for item in reversed(backward)]
+    assert one.model.proto == onnx.load(source)
+
+
+def test_ways_are_shared() -> None:
+    advisor = CompatibilityChecker(files.load(model(SOURCE)))
+    for target in resolve(["onnxruntime==1.9", "rknn-toolkit==1.7.5", "onnxruntime==1.10", "opencv==4.7"]):
+        advisor.advise(target)
+
+    assert len(advisor._migrated) == 2  # to opsets 15 and 12
+
+
+def test_no_large_weight_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = model(SOURCE)
+    tensor = onnx.TensorProto(name="large", dims=[1 << 16], data_type=1, raw_data=b"\0" * (1 << 18))
+    source.graph.initializer.append(tensor)
+    onnx.save(source, tmp_path / "source.onnx")
+    plain = Weights.array
+
+    def small_only(weights: Weights, tensor: onnx.TensorProto) -> Any:
+        assert tensor.data_location != onnx.TensorProto.EXTERNAL, f"{tensor.name} was read"
+        return plain(weights, tensor)
+
+    monkeypatch.setattr(Weights, "array", small_only)
+    advisor = CompatibilityChecker(files.load(tmp_path / "source.onnx"))
+    for target in ALL:
+        advisor.advise(target)

@@ -1,0 +1,102 @@
+"""A token stops what a call does: a child at once, other work at the next look."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from onnx_migrate import process
+from onnx_migrate.errors import Cancelled, MigrateError
+from onnx_migrate.process import Limits, Returned, Worker
+from onnx_migrate.process.cancellation import Stopped, check_cancelled, stoppable, when_cancelled
+
+
+def later(token: threading.Event, seconds: float = 0.3) -> None:
+    threading.Timer(seconds, token.set).start()
+
+
+def test_a_child_that_runs_is_killed(module: str) -> None:
+    token, start = threading.Event(), time.perf_counter()
+    later(token)
+
+    with Worker() as worker:
+        with pytest.raises(Cancelled) as caught, stoppable(token):
+            worker.call(f"{module}:hang", seconds=60)
+        assert not worker.alive
+
+    assert caught.value.code == "cancelled"
+    assert time.perf_counter() - start < 10
+
+
+def test_no_other_child_is_started(module: str) -> None:
+    token = threading.Event()
+    token.set()
+    with pytest.raises(Cancelled), stoppable(token):
+        process.run(f"{module}:double", 2, limits=Limits(seconds=60))
+
+
+def test_what_recovers_from_errors_does_not_recover_from_the_end() -> None:
+    token = threading.Event()
+
+    def stubborn() -> None:
+        try:
+            token.set()
+            check_cancelled()
+        except (Exception, MigrateError):
+            pytest.fail("recovered")
+
+    with pytest.raises(Cancelled), stoppable(token):
+        stubborn()
+
+
+def test_a_token_that_is_not_set_changes_nothing(module: str) -> None:
+    for token in (None, threading.Event()):
+        with stoppable(token):
+            assert process.run(f"{module}:double", 2) == Returned(4)
+    assert threading.active_count() < 20
+
+
+def test_a_token_is_of_its_block_and_of_its_thread() -> None:
+    token, seen = threading.Event(), []
+    token.set()
+
+    def other() -> None:
+        check_cancelled()
+        seen.append("went on")
+
+    def start_and_join() -> None:
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+
+    with pytest.raises(Cancelled), stoppable(token):
+        start_and_join()
+    check_cancelled()
+
+    assert seen == ["went on"]
+
+
+def test_a_call_within_a_call_ends_by_the_token_of_the_outer_one() -> None:
+    token = threading.Event()
+    token.set()
+    with pytest.raises(Cancelled), stoppable(token), stoppable(None):
+        check_cancelled()
+
+
+def test_the_error_that_is_carried_is_the_one_that_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError), stoppable(None):
+        raise Stopped(ZeroDivisionError("mine"))
+
+
+def test_the_act_is_called_once_and_the_watcher_ends() -> None:
+    token, acts = threading.Event(), []
+    later(token, 0.1)
+    before = threading.active_count()
+
+    with pytest.raises(Cancelled), stoppable(token), when_cancelled(lambda: acts.append(1)):
+        time.sleep(0.5)
+
+    assert acts == [1]
+    assert threading.active_count() <= before

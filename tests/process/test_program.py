@@ -1,0 +1,72 @@
+"""A program of another's: its answers, and each way it can end instead."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+from onnx_migrate.process import Crashed, Limits, OutOfMemory, TimedOut
+from onnx_migrate.process.program import Program
+from tests.process.processes import alive, eventually
+
+_ECHO = "import sys, json\nfor line in sys.stdin:\n    print(json.dumps({'got': json.loads(line)['say']}), flush=True)\n"
+
+
+def program(code: str, **limits: float) -> Program:
+    return Program([sys.executable, "-c", code], Limits(**{"memory": None, **limits}))
+
+
+def test_it_answers_one_request_after_the_other():
+    with program(_ECHO) as running:
+        assert running.ask({"say": 1}) == {"got": 1}
+        assert running.ask({"say": "two"}) == {"got": "two"}
+
+
+def test_it_may_speak_first():
+    with program("print('{\"name\": 1}', flush=True); input()") as running:
+        assert running.ask(None) == {"name": 1}
+
+
+def test_a_crash_names_its_signal_and_keeps_the_last_words():
+    code = "import os, signal\ninput(); os.write(2, b'last words')\nos.kill(os.getpid(), signal.SIGSEGV)"
+    with program(code) as running:
+        assert running.ask({}) == Crashed("SIGSEGV", "last words")
+
+
+def test_half_an_answer_is_none():
+    with program("input(); print('{\"got', end='', flush=True)") as running:
+        assert running.ask({}) == Crashed("exit code 0")
+
+
+def test_it_is_killed_with_what_it_started_when_it_takes_too_long(tmp_path):
+    code = (
+        "import subprocess, sys, pathlib\n"
+        f"inner = subprocess.Popen(['sleep', '60']); pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(inner.pid))\n"
+        "input(); inner.wait()"
+    )
+    start = time.perf_counter()
+    with program(code, seconds=0.5) as running:
+        assert isinstance(running.ask({}), TimedOut)
+    assert time.perf_counter() - start < 10
+    assert eventually(lambda: not alive(int((tmp_path / "pid").read_text())))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits another process")
+def test_its_memory_is_limited():
+    code = "import sys\ninput()\nx = bytearray(2**30)\nprint('{}', flush=True)"
+    with program(code, memory=2**28) as running:
+        assert isinstance(running.ask({}), OutOfMemory)
+
+
+def test_its_folder_goes_with_it():
+    with program(_ECHO) as running:
+        folder = running.folder
+        assert folder.is_dir()
+    assert not folder.exists()
+
+
+def test_what_cannot_be_started_is_an_error_of_the_system():
+    with pytest.raises(FileNotFoundError):
+        Program(["no-such-program-here"], Limits())

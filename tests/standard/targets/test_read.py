@@ -1,0 +1,135 @@
+"""The files of targets, and what is said of one that is wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from onnx_migrate.errors import UsageError
+from onnx_migrate.standard.targets import FORMS, known_names, resolve, shipped
+from onnx_migrate.standard.targets.read import parse_table, read_table
+from tests.support.paths import ROOT
+
+PAGE = ROOT / "docs" / "targets.md"
+
+
+def example(at: int = 0) -> str:
+    return re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)[at]
+
+
+def test_the_example_of_the_page_has_every_key(tmp_path: Path) -> None:
+    path = tmp_path / "mychip.toml"
+    path.write_text(example() + example(1), encoding="utf-8")
+
+    table = read_table(path)
+    one, two = resolve([f"{path}==gold"]), resolve([f"{path}==2.2"])
+
+    assert (table.name, table.title, table.listed, table.file) == ("mychip", "MyChip SDK", True, str(path))
+    assert table.bundles[0].releases["2024.1"] == "2.0"
+    assert (one.opset, one.oldest, one.ir_version, one.resize_form, one.resize_axes, one.measured) == (
+        13, 9, 8, "scales", False, True,
+    )  # fmt: skip
+    assert one.write == frozenset(FORMS)
+    assert (two.opset, two.oldest, two.ir_version, two.resize_form, two.write, two.measured) == (
+        17, None, None, "auto", frozenset(), False,
+    )  # fmt: skip
+    assert [bool(t.lacks("", "LayerNormalization")) for t in (one, resolve([f"{path}==2.0"]), two)] == [
+        True,
+        False,
+        True,
+    ]
+    assert two.newest_version("", "Clip") == (12, two.members[0])
+    ((_, row),) = two.limits("", "Clip")
+    assert row.types == ("float", "float16")
+    ((_, row),) = two.limits("", "Resize")
+    assert row.attributes["mode"] == ("nearest", "linear")
+    assert not two.lacks("com.microsoft", "Gelu")
+    assert two.lacks("", "Gelu")
+    assert [fault.operator for _, fault in one.faults] == ["AveragePool"]
+    assert two.faults == ()
+
+
+def test_the_page_has_every_key_that_a_file_can_have() -> None:
+    source = (ROOT / "onnx_migrate" / "standard" / "targets" / "read.py").read_text(encoding="utf-8")
+    keys = set(re.findall(r'fields\.(?:text|choice|number|flag|texts|mapping)\(\s*"(\w+)"', source))
+    keys |= set(re.findall(r'_number_of\(fields, "(\w+)"\)', source)) | {"attributes"}
+    files = example() + example(1)
+
+    assert len(keys) > 30
+    assert {key for key in keys if not re.search(rf"^{key} =", files, re.M)} == {"lacking"}
+    assert "lacking = true" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", known_names())
+def test_tables_that_are_shipped_are_named_as_their_files(name: str) -> None:
+    table = shipped(name)
+
+    assert (table.name, table.file) == (name, f"{name}.toml")
+    assert all(row.source for row in table.releases), "every row says where it is from"
+
+
+ROW = "[[release]]\nopset = 13\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("= 1", "not TOML"),
+        ("", "the key name is missing"),
+        ("name = 'My Chip'\n" + ROW, "name must be of lower case letters"),
+        ("name = 'a'", "there is no [[release]]"),
+        ("name = 'a'\nrelase = 1\n" + ROW, "unknown key 'relase' (did you mean release?)"),
+        ("name = 'a'\nnewer = 'maybe'\n" + ROW, "newer must be one of refused, tried, not 'maybe'"),
+        ("name = 'a'\noperators = 'all'\n" + ROW, "operators must be one of listed, any, not 'all'"),
+        ("name = 'a'\n" + ROW + ROW, "[[release]] 2: of several rows each needs `from`"),
+        (
+            "name = 'a'\n[[release]]\nfrom = '1.10'\n[[release]]\nfrom = '1.9'",
+            "[[release]] 2: of several rows each needs `from`, and the oldest comes first",
+        ),
+        ("name = 'a'\n[[release]]\nfrom = 1.2", "[[release]] 1 (from 1.2): from must be a text, not 1.2"),
+        ("name = 'a'\n[[release]]\nfrom = 'v2'", "[[release]] 1 (from v2): from must be a release such as"),
+        ("name = 'a'\n[[release]]\nopset = '13'", "[[release]] 1: opset must be a whole number above 0, not '13'"),
+        ("name = 'a'\n[[release]]\nopset = 9\noldest = 10", "[[release]] 1: opset 9 is older than oldest 10"),
+        ("name = 'a'\n[[release]]\nwrite = ['axes']", "[[release]] 1: write has an unknown value 'axes'"),
+        ("name = 'a'\n[[release]]\nresize_form = 'roi'", "resize_form must be one of auto, scales, sizes"),
+        ("name = 'a'\n" + ROW + "[[operator]]\n", "[[operator]] 1: the key names is missing"),
+        (
+            "name = 'a'\n" + ROW + "[[operator]]\nnames = ['Add']\n[[operator]]\nnames = ['Clip']\nversion = 3",
+            "[[operator]] 2 (Clip): unknown key 'version'",
+        ),
+        (
+            "name = 'a'\n" + ROW + "[[operator]]\nnames = ['Add']\ntypes = ['float']",
+            "[[operator]] 1 (Add): types has an unknown value 'float' (did you mean float",
+        ),
+        (
+            "name = 'a'\n" + ROW + "[[operator]]\nnames = ['Add']\nattributes = { axis = 1 }",
+            "[[operator]] 1 (Add): attributes.axis must be a list of values, not 1",
+        ),
+        (
+            "name = 'a'\n" + ROW + "[[operator]]\nnames = ['Add']\nlacking = true\nnewest = 3",
+            "[[operator]] 1 (Add): a row with lacking says nothing of newest",
+        ),
+        (
+            "name = 'a'\n" + ROW + "[[fault]]\noperator = 'Add'\ntext = 'adds'\nwhen = 'sometimes'",
+            "[[fault]] 1 (Add): when must be one of",
+        ),
+        ("name = 'a'\n" + ROW + "[[fault]]\noperator = 'Add'", "[[fault]] 1 (Add): the key text is missing"),
+        (
+            "name = 'a'\n" + ROW + "[[bundle]]\nnames = ['b']\nreleases = { '1' = 2 }",
+            "[[bundle]] 1: releases must give a release such as '8.6' for '1', not 2",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_with_file_row_and_key(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)) as error:
+        parse_table(text.encode(), "chip.toml")
+    assert error.value.code == "bad-target-file"
+    assert error.value.reason.startswith("chip.toml: ")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file") as error:
+        read_table(tmp_path / "gone.toml")
+    assert error.value.code == "bad-target-file"
