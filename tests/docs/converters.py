@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from onnx_migrate.standard.targets import shipped
-from tests.runtimes.survey import CONVERTERS, best
+from tests.campaigns.runtimes.survey import CONVERTERS, best
 
 __all__ = ["converters"]
 
@@ -23,7 +23,7 @@ The row of the table has the newest opset at which at most two in 100 fewer are 
 older opset and not at a newer one is mostly an operator that came in between: it comes apart on the way down, and `--for` takes
 it apart at any opset. An operator is *lacking* that was refused in every model.
 
-`python -m tests.runtimes.survey tract==0.23.9` measures a release: an hour for all that can be installed with pip.
+`python -m tests.campaigns.runtimes.survey tract==0.23.9` measures a release: an hour for all that can be installed with pip.
 RKNN-Toolkit2 needs PyTorch, so it is run in an environment of its own, named with `--python`.
 """
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from onnx_migrate.standard.targets import shipped, tables
+from tests.campaigns.runtimes.forms import FORMS
+from tests.campaigns.runtimes.survey import CONVERTERS, MEASURED, best
 from tests.docs.converters import converters
 from tests.docs.runtime_sections import contents, ordered, section
-from tests.runtimes.forms import FORMS
-from tests.runtimes.survey import CONVERTERS, MEASURED, best
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "runtimes.md"
@@ -70,7 +70,7 @@ the release (OpenVINO) or the ONNX release at the time it was built (OpenCV): a 
 but the release cannot support it on purpose. Operators that these models do not contain are not measured. The figures of
 OpenCV 4 vary by up to three, because its Gemm is not deterministic.
 
-`python -m tests.runtimes.survey openvino==2023.1.0` measures a release, in a minute or two, and
+`python -m tests.campaigns.runtimes.survey openvino==2023.1.0` measures a release, in a minute or two, and
 `python -m tests.docs.runtimes_page` writes this page.
 
 | release | wheel | opset | right | lost | newest opset of its ONNX | lost first at newer opsets |

@@ -23,8 +23,8 @@ from onnx_migrate.facts.onnx_inference import (
 from onnx_migrate.model.tensors import mark_external
 from onnx_migrate.model.weights import INLINE_LIMIT
 from onnx_migrate.process import OutOfMemory
+from tests.campaigns.hostile import growth
 from tests.harness import model
-from tests.hostile import growth
 from tests.support.versions import ONNX
 
 

@@ -2,7 +2,7 @@ import onnx
 import pytest
 
 from onnx_migrate.facts.running_cost import why_not_run
-from tests.hostile import growth, sizes
+from tests.campaigns.hostile import growth, sizes
 
 GIGABYTE = 1 << 30
 

@@ -272,7 +272,7 @@ def test_what_a_label_encoder_gives_out(attributes: str, dtype: int) -> None:
 def test_a_shape_of_more_axes_than_any_tensor_has_is_not_kept() -> None:
     """The length of the shape is 2^40: a list of that length would take all memory."""
     from onnx_migrate.migration import migrate
-    from tests.hostile.growth import doubled_shapes
+    from tests.campaigns.hostile.growth import doubled_shapes
 
     result = migrate(doubled_shapes(), simplify=False, verify="off")
     assert [note.code for note in result.report.notes].count("inference-limit") <= 1

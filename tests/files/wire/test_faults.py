@@ -11,8 +11,8 @@ from onnx_migrate import files
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files import load
 from onnx_migrate.files.wire.faults import bad_text, is_too_deep
+from tests.campaigns.hostile import shape
 from tests.files.feature_models import weight
-from tests.hostile import shape
 from tests.verify.harness import net
 
 

@@ -9,8 +9,8 @@ from onnx_migrate.errors import CannotMigrate, LoadError
 from onnx_migrate.files import load
 from onnx_migrate.model.validity.size_limits import MOST_LEVELS, MOST_NODES, check_growth, require_size
 from onnx_migrate.rewrite.inline_functions import inline_calls
-from tests.hostile.building import model, node
-from tests.hostile.growth import doubling
+from tests.campaigns.hostile.building import model, node
+from tests.campaigns.hostile.growth import doubling
 from tests.support.small_model import small
 
 

@@ -23,7 +23,7 @@ from onnx_migrate.verify.evaluators.foreign import ForeignProcess
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
 from onnx_migrate.verify.other_runtimes.places import Asked, place_of
 from onnx_migrate.verify.other_runtimes.rounding import in_form_of
-from tests.conformance.cases import cases
+from tests.campaigns.conformance.cases import cases
 from tests.support.paths import FIXTURES
 
 __all__ = ["measure"]

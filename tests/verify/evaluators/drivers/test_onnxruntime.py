@@ -29,7 +29,7 @@ def test_an_error_reads_without_source_locations():
 @pytest.mark.runtimes
 @pytest.mark.parametrize("version", ["1.6.0", "1.9.0", "1.17.3"])
 def test_an_old_release_runs_in_a_python_of_its_own(version):
-    from tests.runtimes import releases
+    from tests.campaigns.runtimes import releases
 
     try:
         python, folders = releases._installed("onnxruntime", version)

@@ -1,0 +1,21 @@
+"""What the fuzzer found stays mended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.campaigns.fuzz.finds import FINDS, find
+from tests.campaigns.fuzz.oracle import check
+
+
+@pytest.mark.parametrize("path", FINDS, ids=lambda path: path.stem)
+def test_what_was_found_is_mended(path: Path) -> None:
+    case, result = find(path)
+    outcome = check(case)
+    if outcome.result in ("too-new", "no-such-opset") and outcome.result not in result:
+        pytest.skip(f"onnx {onnx.__version__} does not know the opset of this model, or that it is to have")
+    assert outcome.finds == ()
+    assert outcome.result in result.split(" or ")
