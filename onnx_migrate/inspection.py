@@ -33,7 +33,8 @@ from onnx_migrate.facts.onnx_inference import remembering
 from onnx_migrate.files.reading import from_file
 from onnx_migrate.model.graphs import Body, bodies, called, function_key, node_label, stored_weights
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.tensors import byte_size, tensors
+from onnx_migrate.model.payloads import byte_size
+from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import MEMORY, Weights
 from onnx_migrate.options import Opset, default_pipeline
 from onnx_migrate.report import ModelSummary, Report

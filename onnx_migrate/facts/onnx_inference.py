@@ -18,8 +18,8 @@ from onnx import TensorProto, shape_inference
 
 from onnx_migrate.model.graphs import initializer_names, nested_bodies, nested_nodes
 from onnx_migrate.model.interface import list_initializers, listed_initializers
-from onnx_migrate.model.tensors import mark_external, tensors
-from onnx_migrate.model.weights import INLINE_LIMIT
+from onnx_migrate.model.tensors import tensors
+from onnx_migrate.model.weights import INLINE_LIMIT, mark_external
 from onnx_migrate.process import Ending, Raised, Returned, call_in_fork
 from onnx_migrate.standard.schema import schema_generation
 

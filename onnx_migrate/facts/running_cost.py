@@ -11,7 +11,7 @@ from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
 from onnx_migrate.model.graphs import nested_bodies, node_label, producers, subgraphs
-from onnx_migrate.model.tensors import byte_size
+from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["MOST_TURNS", "why_not_run"]

@@ -30,8 +30,8 @@ from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
 from onnx_migrate.files.reading import from_file
 from onnx_migrate.messages import remark
 from onnx_migrate.model.payloads import FilePayload, FileStamp, file_stamp
-from onnx_migrate.model.tensors import location_of, tensors
-from onnx_migrate.model.weights import Weights
+from onnx_migrate.model.tensors import tensors
+from onnx_migrate.model.weights import Weights, location_of
 from onnx_migrate.process.signals import STOPS, blocked
 from onnx_migrate.safe_open.paths import exists, listed
 from onnx_migrate.url import same_place

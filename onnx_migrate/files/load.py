@@ -8,17 +8,14 @@ import time
 from pathlib import Path
 
 import onnx
-from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.protos import structure_of
-from onnx_migrate.files.reading import Source, content_of, from_file, parse_bytes, require_graph, require_text
+from onnx_migrate.files.reading import Source, content_of, from_path, parse_bytes, require_graph, require_text
 from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.payloads import FilePayload
-from onnx_migrate.model.tensors import location_of, tensors
+from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import Weights
-from onnx_migrate.safe_open.paths import real_path
 
 __all__ = ["load", "structure_digest"]
 
@@ -40,42 +37,30 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
     `bad-external-data`.
     """
     start = time.perf_counter()
-    downloaded = None
-    origin: dict[str, None] = {}
     given, name = content_of(source)
+    weights, downloaded = Weights(), None
+    origin: list[str] = []
     if isinstance(given, onnx.ModelProto):
-        weights = Weights()
         proto = structure_of(given, weights)
         require_graph(proto, name, source=lambda: b"")
         require_text(proto, proto.SerializeToString(), name)
     elif isinstance(given, (bytes, bytearray, memoryview)):
-        weights = Weights()
         proto = parse_bytes(memoryview(given), name, weights)
     else:
         local = ensure_local(given)
-        path = Path(os.path.abspath(local))
+        name, path = str(local), os.path.abspath(local)
+        proto, weights = from_path(Path(path), name)
         downloaded = local if isinstance(local, DownloadedModel) else None
-        name, weights = str(local), Weights(path.parent, source=path)
-        proto = from_file(path, name, weights)
-        target = _target_elsewhere(path, name)
-        if target is not None and _has_no_external_data(proto, path.name):
-            # ONNX Runtime refuses data behind a link that leads out of the folder, as those of Hugging Face's cache do.
-            weights = Weights(target.parent, source=target)
-            proto = from_file(target, name, weights)
-        origin[str(downloaded or path)] = None
-        if downloaded:
-            downloaded.download_external_data(tensors(proto))
-    for tensor in tensors(proto):
-        if tensor.data_location == TensorProto.EXTERNAL:
-            if allow_missing_data and weights.is_absent(tensor):
-                continue
-            try:
-                payload = weights.payload(tensor)
-            except LoadError as error:
-                reason = downloaded.with_url(error.reason) if downloaded else error.reason
-                raise LoadError(f"{name}: {reason}", code=error.code, hint=error.hint) from error
-            if isinstance(payload, FilePayload) and payload.path != weights.source:
-                origin[downloaded.url_of(payload.path) if downloaded else str(payload.path)] = None
+        origin.append(str(downloaded or path))
+    found = list(tensors(proto))
+    if downloaded:
+        downloaded.download_external_data(found)
+    try:
+        beside = weights.files_of(found, allow_missing=allow_missing_data)
+    except LoadError as error:
+        reason = downloaded.with_url(error.reason) if downloaded else error.reason
+        raise LoadError(f"{name}: {reason}", code=error.code, hint=error.hint) from error
+    origin += [downloaded.url_of(file) if downloaded else str(file) for file in beside]
     if len(origin) == 1:
         weights.digest = structure_digest(proto)
     seconds = time.perf_counter() - start
@@ -88,21 +73,6 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         stamp=weights.stamp,
         load_seconds=seconds,
     )
-
-
-def _target_elsewhere(path: Path, name: str) -> Path | None:
-    """Return where a link leads, if that is in another folder; None otherwise. Raises LoadError."""
-    try:
-        target, folder = real_path(path), real_path(path.parent)
-    except OSError as error:
-        raise LoadError(f"{name}: cannot be read: {error.strerror}", code="cannot-read") from error
-    return None if os.path.dirname(target) == folder else Path(target)
-
-
-def _has_no_external_data(proto: onnx.ModelProto, own: str) -> bool:
-    """Return whether all payloads of a structure are in the model's file, whose name is `own`."""
-    external = (tensor for tensor in tensors(proto) if tensor.data_location == TensorProto.EXTERNAL)
-    return all(location_of(tensor) == own for tensor in external)
 
 
 def structure_digest(proto: onnx.ModelProto) -> bytes:

@@ -9,28 +9,17 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import TensorProto
 
-from onnx_migrate.files.wire.protobuf import (
-    BYTES,
-    FIXED32,
-    FIXED64,
-    GROUP,
-    GROUP_END,
-    VARINT,
-    encode_varint,
-    header,
-)
+from onnx_migrate.files.wire.protobuf import encode_unknown, header
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.payloads import TensorPayload
+from onnx_migrate.model.payloads import TensorPayload, has_type
 from onnx_migrate.model.tensor_fields import DATA_FIELDS, MODEL, TENSOR, MessageType
-from onnx_migrate.model.tensors import byte_size, data_field, has_type, tensors
+from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import INLINE_LIMIT, Weights
 
 __all__ = ["inline", "structure_of"]
 
 _REPLACED = frozenset({"raw_data", "float_data", "double_data", "external_data", "data_location"})
 """The fields of a tensor that a reference replaces."""
-
-_TYPED_DATA = tuple(name for name in DATA_FIELDS if name != "raw_data")
 
 
 def structure_of(proto: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
@@ -54,7 +43,7 @@ def _copy(source: Message, target: Message, message_type: MessageType, weights: 
     else:
         for field, value in source.ListFields():
             _copy_field(field, value, target, message_type, weights)
-    unknown = _serialise(UnknownFieldSet(source))
+    unknown = encode_unknown(UnknownFieldSet(source))
     if unknown:
         target.MergeFromString(unknown)
 
@@ -93,9 +82,9 @@ def _copy_tensor(source: TensorProto, target: TensorProto, weights: Weights) -> 
             getattr(target, field.name).MergeFrom(value)
         elif source.HasField(field.name):
             _copy_field(field, value, target, TENSOR, weights)
-    length = _payload_length(source)
-    if length > INLINE_LIMIT:
-        weights.keep(target, TensorPayload(source, length))
+    payload = TensorPayload.of(source)
+    if payload.length > INLINE_LIMIT:
+        weights.keep(target, payload)
     else:
         target.raw_data = source.raw_data
 
@@ -103,7 +92,7 @@ def _copy_tensor(source: TensorProto, target: TensorProto, weights: Weights) -> 
 def _has_payload(message: Any, message_type: MessageType) -> bool:
     """Return whether a tensor in `message`, a message of `message_type`, must not be copied as it is."""
     if message_type is TENSOR:
-        return _payload_length(message) > INLINE_LIMIT or _awaits_external_data(message)
+        return TensorPayload.of(message).length > INLINE_LIMIT or _awaits_external_data(message)
     for field in message_type.tensor_fields.values():
         if field.repeated:
             for item in getattr(message, field.name):
@@ -117,39 +106,6 @@ def _has_payload(message: Any, message_type: MessageType) -> bool:
 def _awaits_external_data(tensor: TensorProto) -> bool:
     """Return whether a tensor that holds its data is marked EXTERNAL, to be written as external data by onnx.save."""
     return tensor.data_location == TensorProto.EXTERNAL and tensor.HasField("raw_data")
-
-
-def _payload_length(tensor: TensorProto) -> int:
-    """Return how many bytes of raw data the tensor holds that a TensorPayload can refer to; 0 if there are none."""
-    if tensor.data_type in (TensorProto.UNDEFINED, TensorProto.STRING):
-        return 0
-    lists = [len(getattr(tensor, name)) for name in _TYPED_DATA]
-    if tensor.HasField("raw_data"):
-        if any(lists):
-            return 0
-        # From dims and type, as reading raw_data to take its length would copy it. `TensorPayload.read` compares the two.
-        length = byte_size(tensor.dims, tensor.data_type)
-        return len(tensor.raw_data) if length is None else length
-    name = data_field(tensor)
-    if name is None or tensor.data_location == TensorProto.EXTERNAL or sum(map(bool, lists)) > 1:
-        return 0
-    return len(getattr(tensor, name)) * (4 if name == "float_data" else 8)
-
-
-def _serialise(unknown: Any) -> bytes:
-    """Return the wire bytes of a set of unknown fields, in order."""
-    out = bytearray()
-    for field in unknown:
-        out += encode_varint(field.field_number << 3 | field.wire_type)
-        if field.wire_type == VARINT:
-            out += encode_varint(field.data)
-        elif field.wire_type == BYTES:
-            out += encode_varint(len(field.data)) + field.data
-        elif field.wire_type == GROUP:
-            out += _serialise(field.data) + encode_varint(field.field_number << 3 | GROUP_END)
-        else:
-            out += field.data.to_bytes({FIXED32: 4, FIXED64: 8}[field.wire_type], "little")
-    return bytes(out)
 
 
 def inline(model: Model) -> onnx.ModelProto:

@@ -23,8 +23,7 @@ from onnx_migrate.files.wire.assemble import ExternalLocation, assemble
 from onnx_migrate.files.wire.rebuild import Piece, total_size
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import FilePayload, Payload, file_stamp
-from onnx_migrate.model.tensors import location_of
-from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY
+from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, location_of
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.safe_open.paths import real_path
 from onnx_migrate.url import basename, is_url, resolve_file_url, same_place

@@ -1,9 +1,10 @@
-"""Where the bytes of a large tensor are: in a file, in a buffer, or in the caller's protobuf."""
+"""Where the bytes of a tensor are: in a file, in a buffer, or in a field of a protobuf; and how many they are."""
 
 from __future__ import annotations
 
 import io
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +12,48 @@ from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.tensors import data_field, packed_bytes
+from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.safe_open import NotRegularError, open_regular
 
-__all__ = ["BufferPayload", "FilePayload", "FileStamp", "Payload", "TensorPayload", "file_stamp"]
+__all__ = [
+    "BufferPayload",
+    "FilePayload",
+    "FileStamp",
+    "Payload",
+    "TensorPayload",
+    "byte_size",
+    "data_field",
+    "file_stamp",
+    "has_type",
+    "packed_bytes",
+]
+
+_TYPES_OF_FIELD: dict[str, tuple[int, ...]] = {
+    "float_data": (TensorProto.FLOAT, TensorProto.COMPLEX64),
+    "double_data": (TensorProto.DOUBLE, TensorProto.COMPLEX128),
+}
+"""The element types whose raw data equals the bytes of a packed field (onnx.proto, comments of these fields); the other
+packed fields are varints on the wire."""
+
+_BITS = dict.fromkeys((2, 3, 9, 17, 18, 19, 20, 24), 8) | dict.fromkeys((4, 5, 10, 16), 16)
+_BITS |= {
+    1: 32,
+    6: 32,
+    12: 32,
+    7: 64,
+    11: 64,
+    13: 64,
+    14: 64,
+    15: 128,
+    21: 4,
+    22: 4,
+    23: 4,
+    25: 2,
+    26: 2,
+    27: 6,
+    28: 6,
+}
+"""Bits of one element by TensorProto.DataType (onnx.proto); numbers, since an older onnx lacks the newer names."""
 
 FileStamp = tuple[int, int, int, int]
 """Device, inode, size and modification time (ns): they differ when a file was replaced or changed."""
@@ -106,6 +145,23 @@ class TensorPayload:
     tensor: TensorProto
     length: int
 
+    @classmethod
+    def of(cls, tensor: TensorProto) -> TensorPayload:
+        """Return the payload of a tensor that may hold its data: a length of 0 stands for none that can be referred to."""
+        if tensor.data_type in (TensorProto.UNDEFINED, TensorProto.STRING):
+            return cls(tensor, 0)
+        lists = [len(getattr(tensor, name)) for name in DATA_FIELDS if name != "raw_data"]
+        if tensor.HasField("raw_data"):
+            if any(lists):
+                return cls(tensor, 0)
+            # From dims and type, as reading raw_data to take its length would copy it. `read` compares the two.
+            length = byte_size(tensor.dims, tensor.data_type)
+            return cls(tensor, len(tensor.raw_data) if length is None else length)
+        name = data_field(tensor)
+        if name is None or tensor.data_location == TensorProto.EXTERNAL or sum(map(bool, lists)) > 1:
+            return cls(tensor, 0)
+        return cls(tensor, len(getattr(tensor, name)) * (4 if name == "float_data" else 8))
+
     @property
     def field(self) -> str:
         """The field of the tensor that holds the bytes."""
@@ -144,3 +200,57 @@ class TensorPayload:
 
 
 Payload = FilePayload | BufferPayload | TensorPayload
+
+
+# The bytes of a tensor in memory
+
+
+def byte_size(dims: Sequence[int], data_type: int) -> int | None:
+    """Return the bytes of raw data of a dense tensor, or None if the type or a dim is unknown.
+
+    Elements of less than 8 bits are packed, and the last byte is padded (onnx.proto, `raw_data`).
+    """
+    if data_type not in _BITS or any(dim < 0 for dim in dims):
+        return None
+    elements = 1
+    for dim in dims:
+        elements *= dim
+    return (elements * _BITS[data_type] + 7) // 8
+
+
+def has_type(name: str, data_type: int) -> bool:
+    """Return whether the bytes of data field `name` are the raw data of a tensor of `data_type`."""
+    return name == "raw_data" or data_type in _TYPES_OF_FIELD[name]
+
+
+def data_field(tensor: TensorProto) -> str | None:
+    """Return the name of the field of a tensor in memory whose bytes are its raw data; None if there is none."""
+    if tensor.HasField("raw_data"):
+        return "raw_data"
+    for name in _TYPES_OF_FIELD:
+        if len(getattr(tensor, name)) and has_type(name, tensor.data_type):
+            return name
+    return None
+
+
+def packed_bytes(tensor: TensorProto, name: str) -> bytes:
+    """Return the bytes of packed field `name`, little-endian.
+
+    They are taken from the serialised tensor: a conversion to Python floats would quieten signalling NaNs.
+    """
+    number = TensorProto.DESCRIPTOR.fields_by_name[name].number
+    before = TensorProto()
+    for descriptor in TensorProto.DESCRIPTOR.fields:
+        if descriptor.number >= number:
+            continue
+        value = getattr(tensor, descriptor.name)
+        if hasattr(value, "extend"):
+            getattr(before, descriptor.name).extend(value)
+        elif tensor.HasField(descriptor.name):
+            if descriptor.message_type is None:
+                setattr(before, descriptor.name, value)
+            else:
+                getattr(before, descriptor.name).CopyFrom(value)
+    length = len(getattr(tensor, name)) * (4 if name == "float_data" else 8)
+    start = before.ByteSize() + 1 + (length.bit_length() + 6) // 7  # a tag of one byte, then the length
+    return bytes(memoryview(tensor.SerializeToString())[start : start + length])

@@ -9,6 +9,7 @@ file, that file is the location, so the structure is itself a valid model with e
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,14 @@ from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.payloads import FilePayload, FileStamp, Payload, file_stamp
+from onnx_migrate.model.payloads import FilePayload, FileStamp, Payload, byte_size, file_stamp
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.tensors import byte_size, location_of, mark_external
 from onnx_migrate.safe_open import Folder, NotRegularError, OutsideError, open_beneath
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["INLINE_LIMIT", "MEMORY", "Weights"]
+__all__ = ["INLINE_LIMIT", "MEMORY", "Weights", "location_of", "mark_external"]
 
 INLINE_LIMIT = 4096
 """Payloads of up to this many bytes stay in the structure, so that small constants are available without a file."""
@@ -79,6 +79,20 @@ class Weights:
         except LoadError as error:
             return error.code != "missing-data"
         return True
+
+    def files_of(self, tensors: Iterable[TensorProto], *, allow_missing: bool = False) -> list[Path]:
+        """Return the files besides `source` that hold those of the tensors that are marked EXTERNAL, each once.
+
+        With `allow_missing`, absent tensors are passed over. Raises LoadError as `payload` does.
+        """
+        found: dict[Path, None] = {}
+        for tensor in tensors:
+            if tensor.data_location != TensorProto.EXTERNAL or (allow_missing and self.is_absent(tensor)):
+                continue
+            payload = self.payload(tensor)
+            if isinstance(payload, FilePayload) and payload.path != self.source:
+                found[payload.path] = None
+        return list(found)
 
     def payload(self, tensor: TensorProto) -> Payload:
         """Return the payload of a tensor marked EXTERNAL.
@@ -203,3 +217,16 @@ def _count(tensor: TensorProto, entries: dict[str, str], key: str) -> int | None
             code="bad-external-data",
         )
     return int(value)
+
+
+def mark_external(tensor: TensorProto, location: str, offset: int, length: int) -> None:
+    """Mark `tensor` EXTERNAL and add the entries for `length` bytes of `location` from `offset`, in place."""
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, value
+
+
+def location_of(tensor: TensorProto) -> str:
+    """Return the location that a tensor marked EXTERNAL names, an empty string if it names none."""
+    return next((entry.value for entry in tensor.external_data if entry.key == "location"), "")

@@ -12,7 +12,7 @@ import onnx
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.graphs import weight_tensors
 from onnx_migrate.model.interface import Interface, Port
-from onnx_migrate.model.tensors import byte_size
+from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.report.json_form import Seconds
 from onnx_migrate.report.operator_table import OperatorRow, operator_table
 from onnx_migrate.report.request import Request

@@ -11,7 +11,7 @@ from onnx_migrate import process
 from onnx_migrate.errors import LoadError
 from onnx_migrate.messages import size_text
 from onnx_migrate.model.graphs import all_nodes, weight_tensors
-from onnx_migrate.model.tensors import byte_size
+from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.process import mark
 from onnx_migrate.process.limits import less_memory
 from onnx_migrate.verdicts import Kind, LoadFailure, Verdict

@@ -14,8 +14,8 @@ from onnx import AttributeProto, TensorProto
 from onnx_migrate.files.equality import same_bytes
 from onnx_migrate.model.graphs import bodies, names_read
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.tensors import location_of, numbers
-from onnx_migrate.model.weights import MEMORY
+from onnx_migrate.model.tensors import numbers
+from onnx_migrate.model.weights import MEMORY, location_of
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.compare.comparison import bit_difference
 

@@ -10,8 +10,7 @@ from onnx import GraphProto, TensorProto, numpy_helper
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.graphs import bodies
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.payloads import BufferPayload
-from onnx_migrate.model.tensors import byte_size
+from onnx_migrate.model.payloads import BufferPayload, byte_size
 from onnx_migrate.model.weights import INLINE_LIMIT
 
 __all__ = ["make_dense"]

@@ -20,8 +20,7 @@ from onnx_migrate.facts.onnx_inference import (
     remembering,
     skeleton,
 )
-from onnx_migrate.model.tensors import mark_external
-from onnx_migrate.model.weights import INLINE_LIMIT
+from onnx_migrate.model.weights import INLINE_LIMIT, mark_external
 from onnx_migrate.process import OutOfMemory
 from tests.campaigns.hostile import growth
 from tests.harness import model

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.model.tensors import byte_size
+from onnx_migrate.model.payloads import byte_size
 
 LARGE = 3000
 """Elements of a tensor that is over the inline limit in every type of 2 bytes and more."""

@@ -160,7 +160,7 @@ MEASURE = """
 import resource, sys, time
 import onnx
 from onnx_migrate.files import save
-from onnx_migrate.files.load import from_file, load
+from onnx_migrate.files.load import load
 base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.process_time()
 model = load(sys.argv[1])

@@ -7,16 +7,9 @@ import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-from onnx_migrate.model.tensors import (
-    byte_size,
-    data_field,
-    has_type,
-    location_of,
-    mark_external,
-    numbers,
-    packed_bytes,
-    tensors,
-)
+from onnx_migrate.model.payloads import byte_size, data_field, has_type, packed_bytes
+from onnx_migrate.model.tensors import numbers, tensors
+from onnx_migrate.model.weights import location_of, mark_external
 
 
 def tensor(name: str) -> TensorProto:

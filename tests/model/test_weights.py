@@ -11,8 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.model.payloads import BufferPayload
-from onnx_migrate.model.tensors import mark_external
-from onnx_migrate.model.weights import MEMORY, Weights
+from onnx_migrate.model.weights import MEMORY, Weights, mark_external
 
 VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -8,19 +8,40 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import onnx
+from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.reading.parse import EMPTY, parse
 from onnx_migrate.files.wire.file_buffer import FileBuffer, FileCut
 from onnx_migrate.model.payloads import FilePayload, file_stamp
-from onnx_migrate.model.weights import MEMORY, Weights
+from onnx_migrate.model.tensors import tensors
+from onnx_migrate.model.weights import MEMORY, Weights, location_of
 from onnx_migrate.safe_open import Folder, NotRegularError, OutsideError, open_beneath
 from onnx_migrate.safe_open.paths import real_path
 
-__all__ = ["from_file"]
+__all__ = ["from_file", "from_path"]
 
 _READ_WHOLE = 1 << 24
 """Up to so many bytes a file is read at once, which is the faster way to parse it."""
+
+
+def from_path(path: Path, name: str) -> tuple[onnx.ModelProto, Weights]:
+    """Return the structure of the model at `path`, which may be a link, and its weights. Raises LoadError.
+
+    A model whose payloads are all inside is read where a link leads: ONNX Runtime refuses data behind a link that leads out
+    of the folder, as those of Hugging Face's cache do.
+    """
+    weights = Weights(path.parent, source=path)
+    proto = from_file(path, name, weights)
+    try:
+        target, folder = real_path(path), real_path(path.parent)
+    except OSError as error:
+        raise LoadError(f"{name}: cannot be read: {error.strerror}", code="cannot-read") from error
+    external = (tensor for tensor in tensors(proto) if tensor.data_location == TensorProto.EXTERNAL)
+    if os.path.dirname(target) == folder or any(location_of(tensor) != path.name for tensor in external):
+        return proto, weights
+    weights = Weights(Path(target).parent, source=Path(target))
+    return from_file(Path(target), name, weights), weights
 
 
 def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:

@@ -12,9 +12,9 @@ from onnx import TensorProto
 
 from onnx_migrate.files.wire.protobuf import BYTES, encode_varint, header, parse_fields
 from onnx_migrate.files.wire.rebuild import Piece, rebuild
-from onnx_migrate.model.payloads import Payload
+from onnx_migrate.model.payloads import Payload, has_type
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.tensors import has_type, mark_external
+from onnx_migrate.model.weights import mark_external
 
 __all__ = ["ExternalLocation", "assemble"]
 

@@ -5,7 +5,7 @@ Knows nothing of ONNX. Source: https://protobuf.dev/programming-guides/encoding/
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Protocol, overload
 
 __all__ = [
     "BYTES",
@@ -21,6 +21,7 @@ __all__ = [
     "Malformed",
     "TooManyFields",
     "decode_varint",
+    "encode_unknown",
     "encode_varint",
     "header",
     "parse_fields",
@@ -168,3 +169,19 @@ def encode_varint(value: int) -> bytes:
 def header(number: int, length: int) -> bytes:
     """Return the tag and the length that precede a length-delimited field's `length` bytes."""
     return encode_varint(number << 3 | BYTES) + encode_varint(length)
+
+
+def encode_unknown(fields: Any) -> bytes:
+    """Return the wire bytes of a protobuf `UnknownFieldSet`, in order."""
+    out = bytearray()
+    for field in fields:
+        out += encode_varint(field.field_number << 3 | field.wire_type)
+        if field.wire_type == VARINT:
+            out += encode_varint(field.data)
+        elif field.wire_type == BYTES:
+            out += encode_varint(len(field.data)) + field.data
+        elif field.wire_type == GROUP:
+            out += encode_unknown(field.data) + encode_varint(field.field_number << 3 | GROUP_END)
+        else:
+            out += field.data.to_bytes({FIXED32: 4, FIXED64: 8}[field.wire_type], "little")
+    return bytes(out)

@@ -8,9 +8,9 @@ from onnx import TensorProto
 
 from onnx_migrate.files.wire.protobuf import BYTES, VARINT, Buffer, TooManyFields, decode_varint, parse_fields
 from onnx_migrate.files.wire.rebuild import Piece, rebuild
+from onnx_migrate.model.payloads import has_type
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.tensors import has_type, mark_external
-from onnx_migrate.model.weights import INLINE_LIMIT
+from onnx_migrate.model.weights import INLINE_LIMIT, mark_external
 
 __all__ = ["split"]
 

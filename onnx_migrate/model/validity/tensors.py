@@ -15,8 +15,8 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.messages import count_of
+from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.tensors import byte_size
 from onnx_migrate.model.validity.fault import Problem
 
 __all__ = [

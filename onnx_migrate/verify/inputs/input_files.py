@@ -16,8 +16,8 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.tensors import byte_size
 from onnx_migrate.process import Limits
 from onnx_migrate.safe_open import open_regular, read_at_most
 

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, numpy_helper
 
-from onnx_migrate.model.tensors import byte_size
+from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators import Runnable
 

@@ -378,13 +378,13 @@ def test_a_command_reads_its_model_once(
     cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
     loading = importlib.import_module("onnx_migrate.files.load")
-    read, from_file = [], loading.from_file
+    read, from_path = [], loading.from_path
 
-    def counted(path: Path, *arguments: Any) -> onnx.ModelProto:
+    def counted(path: Path, *arguments: Any) -> Any:
         read.append(path.name)
-        return from_file(path, *arguments)
+        return from_path(path, *arguments)
 
-    monkeypatch.setattr(loading, "from_file", counted)
+    monkeypatch.setattr(loading, "from_path", counted)
     (folder / "out.onnx").write_bytes(b"what an earlier run wrote")
 
     assert cli(*options, *FAST).code == ("--check" in options)

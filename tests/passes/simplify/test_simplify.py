@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import PassError
 from onnx_migrate.files import inline, load
-from onnx_migrate.model.tensors import mark_external
+from onnx_migrate.model.weights import mark_external
 from onnx_migrate.process import Limits
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run, same
