@@ -33,8 +33,9 @@ class Change:
 
     `version_*` are the since_versions of the operator's schema, `emitted` the operators of the helper nodes written
     beside the node. The nodes are kept serialised, a tenth of the memory of messages of their own;
-    `serialised_after` is None when other nodes replaced the node. `serialised_helpers` are the helper nodes in the
-    result, `serialised_constants` the constants that all these nodes read (see `constant_summaries`).
+    `serialised_after` is None when other nodes replaced the node, also where one of several has its name and place.
+    `serialised_helpers` are the helper nodes in the result, `serialised_constants` the constants that all these nodes
+    read (see `constant_summaries`).
     """
 
     pass_name: str

@@ -143,7 +143,9 @@ class Driver:
         where = rewriters[0].where
         to_version = result_version if result_version != version else None
         version_before = _since_version(domain, operator, version)
-        helpers = [item for item in new.nodes[first:] if item is not node]
+        written = new.nodes[first:]
+        several = done.replaced and len(written) > 1
+        helpers = written if several else [item for item in written if item is not node]
         onnx_version = result_version if is_onnx(domain) else rewriters[-1].onnx_opset
         self.visitor.log.changes.append(
             Change(
@@ -151,12 +153,12 @@ class Driver:
                 where=Where(where.scope, where.node, where.operator, version_before, to_version),
                 serialised_before=before,
                 version_before=version_before,
-                serialised_after=None if done.removed else after,
+                serialised_after=None if done.removed or several else after,
                 version_after=_since_version(
                     node.domain, node.op_type, onnx_version if is_onnx(node.domain) else result_version
                 ),
                 opset=onnx_version,
-                emitted=tuple(done.emitted),
+                emitted=tuple(map(_operator, helpers)) if several else tuple(done.emitted),
                 reason="; ".join(dict.fromkeys(done.reasons)),
                 exactness=_GRADES[done.grade],
                 serialised_helpers=tuple([item.SerializeToString(deterministic=True) for item in helpers]),
@@ -216,7 +218,8 @@ class _Work:
         """The operators of the nodes that were written beside it."""
         self.reasons: list[str] = []
         """Why the node itself was rewritten; those of the nodes beside it, or of what it became, follow from that."""
-        replaced = False
+        self.replaced = False
+        """Whether a formula made the node one of another operator."""
         for rewriter in rewriters:
             self.noted |= bool(rewriter.reasons)
             self.emitted.extend(map(_operator, rewriter.preceding))
@@ -225,9 +228,9 @@ class _Work:
                 self.grade = max(self.grade, _GRADES.index(rewriter.exactness))
             if rewriter.node is node:
                 self.removed |= rewriter.removed
-                if not replaced:
+                if not self.replaced:
                     self.reasons.extend(rewriter.reasons or (rewriter.default_reason,))
-                replaced |= rewriter.replaced
+                self.replaced |= rewriter.replaced
 
 
 def _since_version(domain: str, operator: str, opset: int) -> int:
