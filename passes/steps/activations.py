@@ -24,8 +24,6 @@ compatible("ThresholdedRelu", 10, reason="the operator was experimental and beca
 def swiglu(op: Op, a: Value, b: Value) -> Value:
     """SwiGLU begins with opset 28: it is Swish(A) * B.
 
-    What changes: Swish with the same `alpha` computes the gate, and the node becomes a Mul.
-
     Why equal: it is the function body of SwiGLU.
     """
     return op.Swish(a, alpha=op.attribute("alpha")) * b
@@ -35,11 +33,7 @@ def swiglu(op: Op, a: Value, b: Value) -> Value:
 def swish(op: Op, x: Value, *, alpha: float) -> Value:
     """Swish begins with opset 24: it is X * Sigmoid(alpha * X).
 
-    What changes: the node becomes a Mul; an `alpha` of 1 is not multiplied.
-
     Why equal: it is the function body of Swish, which is what runtimes run.
-
-    Limits: the element type must be known unless `alpha` is 1.
     """
     return x * op.Sigmoid(x if alpha == 1 else alpha * x)
 
@@ -48,14 +42,10 @@ def swish(op: Op, x: Value, *, alpha: float) -> Value:
 def gelu(op: Op, x: Value, *, approximate: str) -> Value:
     """Gelu begins with opset 20: it is 0.5 * X * (1 + Erf(X / sqrt(2))), or the formula with Tanh.
 
-    What changes: Mul, Erf (or Tanh), Add and Mul in its place. The formula with Erf stays in float16; the other one, and both
-    in bfloat16, are computed in float32 between Casts, since their constants are no half floats.
-
-    Why equal: both formulas are those of the standard's text, multiplied in the order of ONNX Runtime's kernel: no bit
-    differed in 200,000 values of float32, with either formula. For float16 it has no kernel and computes the standard's function
-    body, whose nodes these are.
-
-    Limits: the element type must be known.
+    Why equal: in bfloat16, and with Tanh in float16, it is computed in float32, since the constants are no half floats. Both
+    formulas are those of the standard's text, multiplied in the order of ONNX Runtime's kernel: no bit differed in 200,000
+    values of float32, with either formula. For float16 it has no kernel and computes the standard's function body, whose
+    nodes these are.
     """
     if approximate not in ("none", "tanh"):
         op.refuse(f"attribute approximate is {approximate!r}, not 'none' or 'tanh'", code="invalid-node")
@@ -76,8 +66,6 @@ def gelu(op: Op, x: Value, *, approximate: str) -> Value:
 def mish(op: Op, x: Value) -> Value:
     """Mish begins with opset 18: it is X * Tanh(Softplus(X)).
 
-    What changes: Softplus and Tanh in front of the node, which becomes a Mul.
-
     Why equal: it is the function body of Mish, which is what runtimes run.
     """
     return x * op.Tanh(op.Softplus(x))
@@ -87,8 +75,6 @@ def mish(op: Op, x: Value) -> Value:
 def hard_swish(op: Op, x: Value) -> Value:
     """HardSwish begins with opset 14: it is X * HardSigmoid(X) with an alpha of 1/6.
 
-    What changes: HardSigmoid in front of the node, which becomes a Mul.
-
     Why equal: it is the function body of HardSwish, which is what runtimes run.
     """
     return x * op.HardSigmoid(x, alpha=1 / 6, beta=0.5)
@@ -97,8 +83,6 @@ def hard_swish(op: Op, x: Value) -> Value:
 @formula("Celu", since=28, types=LostTypes.OWN)
 def celu_28(op: Op, x: Value, *, alpha: float) -> Value:
     """Celu takes float32 alone: of other types it becomes alpha * Elu(X / alpha).
-
-    What changes: Div, Elu and Mul, unless the type is float32 or unknown.
 
     Why equal: it is the function body of version 28.
     """
@@ -110,8 +94,6 @@ def celu_28(op: Op, x: Value, *, alpha: float) -> Value:
 @formula("Celu", since=12, exactness=EQUIVALENT)
 def celu(op: Op, x: Value, *, alpha: float) -> Value:
     """Celu begins with opset 12: it is alpha * Elu(X / alpha).
-
-    What changes: Div and Elu in front of the node, which becomes a Mul.
 
     Why equal: it is the function body of Celu. ONNX Runtime's kernel multiplies otherwise: 2.4e-7 seen, and -0 for +0.
 
@@ -130,11 +112,7 @@ def _scaled_elu(op: Op, x: Value, alpha: float) -> Value:
 def relu(op: Op, x: Value) -> Value:
     """Relu takes floats alone: of integers it becomes Max(X, 0).
 
-    What changes: nothing for floats.
-
     Why equal: the text, max(0, x). Bit for bit.
-
-    Limits: the element type must be known.
     """
     return op.Relu(x) if x.is_float else op.Max(x, 0)
 
@@ -143,11 +121,7 @@ def relu(op: Op, x: Value) -> Value:
 def thresholded_relu(op: Op, x: Value, *, alpha: float) -> Value:
     """ThresholdedRelu begins with opset 10: 0 is selected where X is not greater than `alpha`.
 
-    What changes: Greater, Not and Where.
-
     Why equal: the text; NaN is not greater than anything and gives 0 in both. Bit for bit in ONNX Runtime.
-
-    Limits: the element type must be known.
     """
     return op.select(~(x > alpha), 0, x)
 
@@ -156,11 +130,9 @@ def thresholded_relu(op: Op, x: Value, *, alpha: float) -> Value:
 def shrink(op: Op, x: Value, *, bias: float, lambd: float) -> Value:
     """Shrink begins with opset 9: X moved by `bias` towards 0, where it is further from it than `lambd`, else 0.
 
-    What changes: Less, Greater, Add, Sub and two selections.
-
     Why equal: the text. Bit for bit in ONNX Runtime.
 
-    Limits: the element type must be known; integers are refused, for which runtimes differ in the rounding of `bias`.
+    Limits: integers are refused, for which runtimes differ in the rounding of `bias`.
     """
     if x.need_dtype() not in FLOATS:
         op.refuse("Shrink of integers has no form below opset 9", code="no-equal")
@@ -173,11 +145,7 @@ def shrink(op: Op, x: Value, *, bias: float, lambd: float) -> Value:
 def hard_sigmoid(op: Op, x: Value, *, alpha: float, beta: float) -> Value:
     """It is alpha * X + beta, limited to 0 … 1.
 
-    What changes: Mul, Add and Clip.
-
     Why equal: the text. A runtime may fuse the product and the sum, and then rounds once: 6e-8 seen.
-
-    Limits: the element type must be known.
     """
     return op.Clip(x * alpha + beta, 0, 1)
 
@@ -186,12 +154,8 @@ def hard_sigmoid(op: Op, x: Value, *, alpha: float, beta: float) -> Value:
 def softplus(op: Op, x: Value) -> Value:
     """It is max(X, 0) + log(1 + exp(-|X|)).
 
-    What changes: Relu, Abs, Neg, Exp, Add, Log and Add.
-
     Why equal: log(1 + exp(X)) with exp(X) taken out of the logarithm where X is positive, so that nothing overflows. Measured:
     1.2e-7 of the largest number or 1.
-
-    Limits: the element type must be known.
     """
     rest = op.Log(op.Exp(-abs(x)) + 1)
     return op.Relu(x) + rest
@@ -201,11 +165,7 @@ def softplus(op: Op, x: Value) -> Value:
 def elu(op: Op, x: Value, *, alpha: float) -> Value:
     """It is max(X, 0) + alpha * (exp(min(X, 0)) - 1).
 
-    What changes: Relu, Neg, Exp, Sub, Mul and Add.
-
     Why equal: the text, with both branches added, of which one is 0. exp(X) - 1 loses digits near 0: 6e-8 of alpha seen.
-
-    Limits: the element type must be known.
     """
     return op.Relu(x) + _below_zero(op, x, alpha)
 
@@ -214,11 +174,7 @@ def elu(op: Op, x: Value, *, alpha: float) -> Value:
 def selu(op: Op, x: Value, *, alpha: float, gamma: float) -> Value:
     """It is gamma * (max(X, 0) + alpha * (exp(min(X, 0)) - 1)).
 
-    What changes: Relu, Neg, Exp, Sub, two Muls and Add.
-
     Why equal: the text, with both branches added, of which one is 0. 1.2e-7 seen.
-
-    Limits: the element type must be known.
     """
     return (op.Relu(x) + _below_zero(op, x, alpha)) * gamma
 
@@ -232,11 +188,7 @@ def _below_zero(op: Op, x: Value, alpha: float) -> Value:
 def leaky_relu(op: Op, x: Value, *, alpha: float) -> Value:
     """It is max(X, 0) - alpha * max(-X, 0).
 
-    What changes: two Relus, Neg, Mul and Sub.
-
     Why equal: one of both terms is 0, so that only the sign of a 0 can differ.
-
-    Limits: the element type must be known.
     """
     below = op.Relu(-x) * alpha
     return op.Relu(x) - below
@@ -245,8 +197,6 @@ def leaky_relu(op: Op, x: Value, *, alpha: float) -> Value:
 @formula("PRelu", since=1, exactness=EQUIVALENT)
 def prelu(op: Op, x: Value, slope: Value) -> Value:
     """It is max(X, 0) - slope * max(-X, 0).
-
-    What changes: two Relus, Neg, Mul and Sub.
 
     Why equal: one of both terms is 0, so that only the sign of a 0 can differ.
 
@@ -260,11 +210,7 @@ def prelu(op: Op, x: Value, slope: Value) -> Value:
 def softsign(op: Op, x: Value) -> Value:
     """It is X / (1 + |X|).
 
-    What changes: Abs, Add and Div.
-
     Why equal: the text; 6e-8 seen. Infinite X gives NaN in both.
-
-    Limits: the element type must be known.
     """
     return x / (abs(x) + 1)
 
@@ -273,11 +219,7 @@ def softsign(op: Op, x: Value) -> Value:
 def sigmoid(op: Op, x: Value) -> Value:
     """It is 1 / (1 + exp(-X)).
 
-    What changes: Neg, Exp, Add and Div.
-
     Why equal: the text. exp(-X) overflows to infinity for X below -88, where the result is 0 as it should be. 1.2e-7 seen.
-
-    Limits: the element type must be known.
     """
     return 1 / (op.Exp(-x) + 1)
 
@@ -286,11 +228,7 @@ def sigmoid(op: Op, x: Value) -> Value:
 def tanh(op: Op, x: Value) -> Value:
     """It is 2 * Sigmoid(2 * X) - 1.
 
-    What changes: Mul, Sigmoid, Mul and Sub.
-
     Why equal: an identity of the two functions. It loses digits near 0: 2.4e-7 seen, of results up to 1.
-
-    Limits: the element type must be known.
     """
     return op.Sigmoid(x * 2) * 2 - 1
 
@@ -299,12 +237,8 @@ def tanh(op: Op, x: Value) -> Value:
 def erf(op: Op, x: Value) -> Value:
     """It is approximated by a polynomial and an exponential, to 5e-7.
 
-    What changes: Abs, Mul, Add, Div and the terms of a polynomial of fifth degree in 1 / (1 + 0.3275911 |X|), times exp(-X²).
-
     Why equal: formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions, whose error is at most 1.5e-7. In
     float32 5e-7 seen.
-
-    Limits: the element type must be known.
     """
     size = abs(x)
     t = 1 / (size * np.float32(0.3275911) + 1)

@@ -44,7 +44,7 @@ def pow_12_down(op: Op, base: Value, exponent: Value) -> Value:
 
     Why equal: ONNX Runtime computes powers of other types in double. Bit for bit over all pairs of types and special values.
 
-    Limits: both element types must be known. A runtime that computes powers of int64 as integers differs beyond 2^53.
+    Limits: a runtime that computes powers of int64 as integers differs beyond 2^53.
     """
     kind, other = base.need_dtype(), exponent.need_dtype()
     if kind in FLOATS and kind == other:
@@ -65,8 +65,6 @@ def mod_28_down(op: Op, a: Value, b: Value, *, fmod: int) -> Value:
     the sign of B.
 
     Why equal: the special cases of the text. Bit for bit equal to numpy.mod over all pairs of special values.
-
-    Limits: the element type must be known unless `fmod` is 1.
     """
     if fmod == 1 or not a.is_float:
         return op.itself(a, b)
@@ -89,8 +87,7 @@ def mod(op: Op, a: Value, b: Value, *, fmod: int) -> Value:
 
     Why equal: the text; integers are divided towards 0. Bit for bit in ONNX Runtime.
 
-    Limits: floats are refused: A - (A / B) * B is rounded, and the rest of a float division is exact. The element type
-    must be known.
+    Limits: floats are refused: A - (A / B) * B is rounded, and the rest of a float division is exact.
     """
     dtype = a.need_dtype()
     if dtype not in INTEGERS:
@@ -113,8 +110,6 @@ def round_11_down(op: Op, x: Value) -> Value:
     and the sign is put back: that of -0 by its reciprocal. Half floats are computed in float32 between Casts.
 
     Why equal: each operation is exact. Bit for bit in ONNX Runtime.
-
-    Limits: the element type must be known.
     """
     dtype = x.need_dtype()
     kind = _T.DOUBLE if dtype == _T.DOUBLE else _T.FLOAT
@@ -136,8 +131,6 @@ def round_11_down(op: Op, x: Value) -> Value:
 def total(op: Op, *values: Value) -> Value:
     """It is a chain of Adds.
 
-    What changes: Add for each input but one.
-
     Why equal: ONNX Runtime adds the inputs in their order. Bit for bit.
     """
     return reduce(add, values)
@@ -147,11 +140,7 @@ def total(op: Op, *values: Value) -> Value:
 def mean(op: Op, *values: Value) -> Value:
     """It is the sum of the inputs, divided by their number.
 
-    What changes: Add for each input but one, and Div.
-
     Why equal: the text. 1.2e-7 seen.
-
-    Limits: the element type must be known.
     """
     return values[0] if len(values) == 1 else reduce(add, values) / len(values)
 
@@ -160,12 +149,8 @@ def mean(op: Op, *values: Value) -> Value:
 def extreme(op: Op, *values: Value) -> Value:
     """Elements are selected by a comparison.
 
-    What changes: Less or Greater, Not, and a selection for each input but one. A NaN of the first input is kept by the
-    comparison, which does not hold for it.
-
-    Why equal: the text. Bit for bit, but for a NaN of another input than the first, which counts as missing.
-
-    Limits: the element type must be known.
+    Why equal: the text. The comparison keeps a NaN of the first input, and one of another counts as missing; else bit for
+    bit.
     """
     chosen = values[0]
     for value in values[1:]:
@@ -178,11 +163,7 @@ def extreme(op: Op, *values: Value) -> Value:
 def negation(op: Op, x: Value) -> Value:
     """It is the product with -1.
 
-    What changes: Mul.
-
     Why equal: bit for bit.
-
-    Limits: the element type must be known.
     """
     return x * -1
 
@@ -191,11 +172,7 @@ def negation(op: Op, x: Value) -> Value:
 def absolute(op: Op, x: Value) -> Value:
     """It is the larger of X and -X.
 
-    What changes: Neg and Max.
-
     Why equal: the text; only the sign of a 0 can differ, and of an unsigned integer nothing is written.
-
-    Limits: the element type must be known.
     """
     return x if x.numpy_type.kind in "ub" else op.Max(x, -x)
 
@@ -204,11 +181,7 @@ def absolute(op: Op, x: Value) -> Value:
 def difference(op: Op, a: Value, b: Value) -> Value:
     """It is the sum with the product of the other input and -1.
 
-    What changes: Mul and Add.
-
     Why equal: a - b = a + (-b). Bit for bit; integers wrap around alike.
-
-    Limits: the element type must be known.
     """
     kind = b.numpy_type
     minus_one = -1 if kind.kind != "u" else 2 ** (8 * kind.itemsize) - 1  # has the same effect on products
@@ -220,11 +193,7 @@ def difference(op: Op, a: Value, b: Value) -> Value:
 def reciprocal(op: Op, x: Value) -> Value:
     """It is 1 / X.
 
-    What changes: Div.
-
     Why equal: the text. Bit for bit.
-
-    Limits: the element type must be known.
     """
     return 1 / x
 
@@ -233,11 +202,7 @@ def reciprocal(op: Op, x: Value) -> Value:
 def root(op: Op, x: Value) -> Value:
     """It is the power of 0.5.
 
-    What changes: Pow.
-
     Why equal: the text; a power may be rounded otherwise, and is 0 for a -0. 1.2e-7 seen.
-
-    Limits: the element type must be known.
     """
     return x**0.5
 
@@ -245,8 +210,6 @@ def root(op: Op, x: Value) -> Value:
 @formula("Ceil", since=1)
 def ceil(op: Op, x: Value) -> Value:
     """It is -floor(-X).
-
-    What changes: Neg, Floor and Neg.
 
     Why equal: an identity of both. Bit for bit.
     """
@@ -257,8 +220,6 @@ def ceil(op: Op, x: Value) -> Value:
 def floor(op: Op, x: Value) -> Value:
     """It is -ceil(-X).
 
-    What changes: Neg, Ceil and Neg.
-
     Why equal: an identity of both. Bit for bit.
     """
     return -op.Ceil(-x)
@@ -267,8 +228,6 @@ def floor(op: Op, x: Value) -> Value:
 @formula("Tan", since=7, exactness=EQUIVALENT)
 def tangent(op: Op, x: Value) -> Value:
     """It is sin(X) / cos(X).
-
-    What changes: Sin, Cos and Div.
 
     Why equal: the definition. 2e-7 of the result seen.
     """
@@ -279,11 +238,7 @@ def tangent(op: Op, x: Value) -> Value:
 def hyperbolic(op: Op, x: Value) -> Value:
     """It is half the difference, or the sum, of exp(X) and exp(-X).
 
-    What changes: Exp, Neg, Exp, Sub or Add, and Mul.
-
     Why equal: the definitions. Sinh loses digits near 0: 1.2e-7 seen, of results around 0. Both overflow above 88.7.
-
-    Limits: the element type must be known.
     """
     grows, falls = op.Exp(x), op.Exp(-x)
     return (grows - falls if op.operator == "Sinh" else grows + falls) * 0.5
@@ -293,11 +248,7 @@ def hyperbolic(op: Op, x: Value) -> Value:
 def inverse_hyperbolic(op: Op, x: Value) -> Value:
     """It is the logarithm of |X| + sqrt(X² + 1), with the sign of X, or of X + sqrt(X² - 1).
 
-    What changes: Mul, Add, Sqrt, Add and Log; of Asinh Abs, Div and Mul too.
-
     Why equal: the definitions. Asinh loses digits near 0: 1.2e-7 seen, of results around 0. X² overflows above 1.8e19.
-
-    Limits: the element type must be known.
     """
     of_sine = op.operator == "Asinh"
     size = abs(x) if of_sine else x
@@ -309,11 +260,7 @@ def inverse_hyperbolic(op: Op, x: Value) -> Value:
 def inverse_hyperbolic_tangent(op: Op, x: Value) -> Value:
     """It is half the logarithm of (1 + X) / (1 - X).
 
-    What changes: Add, Sub, Div, Log and Mul.
-
     Why equal: the definition. It loses digits near 0: 1.2e-7 seen, of results around 0.
-
-    Limits: the element type must be known.
     """
     return op.Log((1 + x) / (1 - x)) * 0.5
 
@@ -321,8 +268,6 @@ def inverse_hyperbolic_tangent(op: Op, x: Value) -> Value:
 @formula("Xor", since=1)
 def xor(op: Op, a: Value, b: Value) -> Value:
     """Two truth values differ where they are not equal.
-
-    What changes: Equal and Not.
 
     Why equal: the truth table. Bit for bit.
     """
@@ -333,8 +278,6 @@ def xor(op: Op, a: Value, b: Value) -> Value:
 def negated(op: Op, x: Value) -> Value:
     """A truth value is negated where it equals false.
 
-    What changes: Equal.
-
     Why equal: the truth table. Bit for bit.
     """
     return x == np.array(False)
@@ -343,8 +286,6 @@ def negated(op: Op, x: Value) -> Value:
 @formula("Or", since=1)
 def disjunction(op: Op, a: Value, b: Value) -> Value:
     """One of two truth values holds where not both are false.
-
-    What changes: Not of both, And, and Not.
 
     Why equal: the truth table. Bit for bit.
     """
@@ -355,8 +296,6 @@ def disjunction(op: Op, a: Value, b: Value) -> Value:
 def conjunction(op: Op, a: Value, b: Value) -> Value:
     """Both truth values hold where their product is not 0.
 
-    What changes: Cast to int32 of both, Mul, and Cast to bool.
-
     Why equal: the truth table. Bit for bit.
     """
     return (a.cast(_T.INT32) * b.cast(_T.INT32)).cast(_T.BOOL)
@@ -365,8 +304,6 @@ def conjunction(op: Op, a: Value, b: Value) -> Value:
 @formula("Less", "Greater", since=1)
 def order(op: Op, a: Value, b: Value) -> Value:
     """Less and Greater are each other with the inputs exchanged.
-
-    What changes: the operator, and the order of the inputs.
 
     Why equal: a < b where b > a. Bit for bit.
     """
@@ -377,11 +314,9 @@ def order(op: Op, a: Value, b: Value) -> Value:
 def arg_min(op: Op, x: Value) -> Value:
     """The place of the minimum is that of the maximum of the negated values.
 
-    What changes: Neg and ArgMax, with the same attributes.
-
     Why equal: -X is exact for floats, and its order reversed. Bit for bit.
 
-    Limits: the element type must be known; integers are refused, whose least number has no opposite.
+    Limits: integers are refused, whose least number has no opposite.
     """
     if not x.is_float:
         op.refuse("ArgMin of integers has no equal by ArgMax", code="no-equal")
@@ -392,12 +327,9 @@ def arg_min(op: Op, x: Value) -> Value:
 def quotient(op: Op, a: Value, b: Value) -> Value:
     """It is the product with the reciprocal, which is computed now where the divisor is a constant.
 
-    What changes: Mul, and Reciprocal unless the divisor is a constant of up to 4096 elements.
-
     Why equal: a / b = a * (1 / b), rounded twice: 1.2e-7 of the result seen.
 
-    Limits: the element type must be known; integers are refused. Where 1 / b is not a number that the type has, neither is the
-    result.
+    Limits: integers are refused. Where 1 / b is not a number that the type has, neither is the result.
     """
     if not a.is_float:
         op.refuse("a quotient of integers is no product", code="no-equal")

@@ -145,11 +145,9 @@ def batch_normalization(
 ) -> Value:  # fmt: skip
     """Each channel is centred by its mean, divided by its standard deviation, scaled and shifted.
 
-    What changes: Sub, Add, Sqrt, Div, Mul and Add, with mean, variance, scale and shift as columns.
-
     Why equal: the text for inference. 5e-7 of the largest number seen.
 
-    Limits: rank and element type must be known; training is refused, and so is `spatial` = 0, which opset 9 dropped.
+    Limits: training is refused, and so is `spatial` = 0, which opset 9 dropped.
     """
     if training_mode or spatial == 0 or any(op.rw.node.output[1:]):
         op.refuse(

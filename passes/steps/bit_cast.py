@@ -59,7 +59,7 @@ def bit_cast(op: Op, x: Value, *, to: int) -> Value:
     Why equal: Cast keeps the low bits of integers (the text of Cast since version 13). The arithmetic is exact.
 
     Limits: the sign and the payload of a NaN are lost, so that bits of a float are assumed to be of none. Other types are
-    refused. The element type must be known.
+    refused.
     """
     source = x.need_dtype()
     widths = _INTEGERS.get(source), _INTEGERS.get(to)

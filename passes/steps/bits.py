@@ -22,8 +22,6 @@ def bit_shift_28_down(op: Op, x: Value, y: Value, *, direction: str) -> Value:
     result is subtracted from -1. Unless Y is known to be less than the width, 0 is selected where it is not.
 
     Why equal: -1 - X inverts all bits, so that the bits that move in are those of the sign.
-
-    Limits: the element type must be known.
     """
     dtype = x.need_dtype()
     width = _WIDTHS[dtype]
@@ -51,12 +49,9 @@ def bit_shift_28_down(op: Op, x: Value, y: Value, *, direction: str) -> Value:
 def bit_shift(op: Op, x: Value, y: Value, *, direction: str) -> Value:
     """BitShift begins with opset 11: a product with a power of two, or a quotient.
 
-    What changes: the powers are gathered from a table by Y. Integers of 8 and 16 bits are cast to uint32 and back.
-
     Why equal: products of unsigned integers lose their upper bits, as shifts do. Bit for bit in ONNX Runtime.
 
-    Limits: Y must be less than 32, or than 64 for uint64: version 11 leaves open what others give. The element type must be
-    known.
+    Limits: Y must be less than 32, or than 64 for uint64: version 11 leaves open what others give.
     """
     dtype = x.need_dtype()
     wide = _T.UINT64 if dtype == _T.UINT64 else _T.UINT32
@@ -71,11 +66,7 @@ def bit_shift(op: Op, x: Value, y: Value, *, direction: str) -> Value:
 def bitwise_not(op: Op, x: Value) -> Value:
     """BitwiseNot begins with opset 18: it is -1 - X, or the largest number - X of an unsigned type.
 
-    What changes: the node becomes a Sub, of int32 between Casts for integers of 8 and 16 bits.
-
     Why equal: two's complement. Bit for bit.
-
-    Limits: the element type must be known.
     """
     dtype = x.need_dtype()
     value = x.cast(_T.INT32 if _WIDTHS[dtype] < 32 else dtype)
@@ -92,7 +83,7 @@ def bitwise(op: Op, a: Value, b: Value) -> Value:
 
     Why equal: int64 holds the bits of all types; sums that overflow lose their upper bits. Bit for bit in ONNX Runtime.
 
-    Limits: the element type must be known. The bits take 64 times the memory of int8, and 63 times that of int64.
+    Limits: the bits take 64 times the memory of int8, and 63 times that of int64.
     """
     dtype = a.need_dtype()
     width = _WIDTHS[dtype]

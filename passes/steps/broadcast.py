@@ -175,9 +175,6 @@ def _tiled(op: Op, value: Value, own: Sequence[int], shape: Sequence[int]) -> Va
 def sum_8_down(op: Op, *values: Value) -> Value:
     """Tensors of different shapes are added pair by pair.
 
-    What changes: where the shapes are not known to be equal, Sum becomes a chain of Adds, and Mean that, multiplied by the
-    reciprocal of the number of tensors.
-
     Why equal: ONNX Runtime computes in this order; measured bit for bit.
     """
     if _same_shape(values):

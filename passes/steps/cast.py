@@ -73,10 +73,6 @@ def _refuse_missing_type(rw: LoweringRewriter) -> None:
 def cast_like(op: Op, x: Value, like: Value) -> Value:
     """CastLike begins with opset 15: Cast names the element type.
 
-    What changes: `to` is the element type of the second input, which is no longer read.
-
     Why equal: it is the function body of CastLike.
-
-    Limits: the element type of the second input must be known.
     """
     return op.Cast(x, to=like.need_dtype())

@@ -40,8 +40,6 @@ def clip_12_down(op: Op, x: Value, low: Value | None, high: Value | None) -> Val
     ONNX Runtime has no kernel of version 11, become Max and Min.
 
     Why equal: the Casts are exact, and the text of Clip is Min(Max(input, min), max). Bit for bit.
-
-    Limits: the element type must be known.
     """
     dtype = x.need_dtype()
     if dtype == _T.FLOAT16:
@@ -106,8 +104,6 @@ def max_12_down(op: Op, *values: Value) -> Value:
     Less, and selected, pair by pair.
 
     Why equal: the Casts are exact. Bit for bit in ONNX Runtime.
-
-    Limits: the element type must be known.
     """
     dtype = values[0].need_dtype()
     return _extreme(op, op.operator, list(values), dtype) if dtype in INTEGERS else op.itself(*values)
@@ -138,8 +134,6 @@ def clip(
     max: float | None,  # noqa: A002
 ) -> Value:
     """The larger of X and the lower limit, and the smaller of that and the upper one.
-
-    What changes: Max and Min, for each limit that is given.
 
     Why equal: the text, for a lower limit above the upper one too. Bit for bit.
 

@@ -24,8 +24,6 @@ def or_equal_12_down(op: Op, a: Value, b: Value) -> Value:
     it becomes: not less (or greater), and neither value is NaN.
 
     Why equal: the text. Not(Less) alone would be wrong for NaN. Bit for bit in ONNX Runtime.
-
-    Limits: below opset 11 the element type must be known.
     """
     greater = op.operator == "GreaterOrEqual"
     if op.target < 11 and a.need_dtype() in FLOATS:
@@ -42,8 +40,6 @@ def equal_11_down(op: Op, a: Value, b: Value) -> Value:
 
     Why equal: the Casts map different integers to different ones (uint64 to int64 keeps the bits). Bit for bit in ONNX Runtime
     over all pairs of special values.
-
-    Limits: the element type must be known.
     """
     dtype = a.need_dtype()
     if dtype in (_T.BOOL, _T.INT32, _T.INT64):
@@ -83,8 +79,6 @@ def ordered_9_down(op: Op, a: Value, b: Value) -> Value:
 
     Why equal: the Casts are exact. x = upper * 2^32 + lower, with upper = x / 2^32 rounded towards 0, is ordered as the pair.
     Bit for bit in ONNX Runtime.
-
-    Limits: the element type must be known.
     """
     dtype = a.need_dtype()
     if dtype in FLOATS:
@@ -110,11 +104,7 @@ def _halves(value: Value) -> tuple[Value, Value]:
 def is_inf(op: Op, x: Value, *, detect_negative: int, detect_positive: int) -> Value:
     """IsInf begins with opset 10: a value beyond the largest finite one.
 
-    What changes: Greater and Less with the largest finite number of the type and its negative, of which the attributes choose.
-
     Why equal: only infinities are beyond; NaN is not. Bit for bit in ONNX Runtime.
-
-    Limits: the element type must be known.
     """
     largest = float(np.finfo(x.numpy_type).max)
     if detect_positive:
@@ -126,11 +116,7 @@ def is_inf(op: Op, x: Value, *, detect_negative: int, detect_positive: int) -> V
 def is_nan(op: Op, x: Value) -> Value:
     """IsNaN begins with opset 9: neither less than infinity nor greater than minus infinity.
 
-    What changes: Less, Greater and Or in front of the node, which becomes a Not.
-
     Why equal: of all values only NaN is neither. Bit for bit in ONNX Runtime.
-
-    Limits: the element type must be known.
     """
     return ~_not_nan(op, x)
 
@@ -143,8 +129,6 @@ def sign(op: Op, x: Value) -> Value:
     0 * Clip(x, -1, 1) is added, so that NaN stays NaN; of float16, ONNX Runtime's Sign gives 0 for NaN.
 
     Why equal: the text; a Cast to float keeps the sign. Bit for bit in ONNX Runtime.
-
-    Limits: the element type must be known.
     """
     dtype = x.need_dtype()
     compared = x if dtype in FLOATS else x.cast(_T.FLOAT if dtype in _SMALL else _T.DOUBLE)

@@ -129,8 +129,6 @@ def constant_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def constant_of_shape(op: Op, shape: Value, *, value: TensorProto | None) -> Value:
     """ConstantOfShape begins with opset 9: Expand repeats the constant.
 
-    What changes: its value becomes a constant without axes, which an Expand brings to the shape.
-
     Why equal: both give every element of the shape that value; an empty shape gives no axes.
     """
     array = np.zeros((), np.float32) if value is None else numpy_helper.to_array(value).reshape(())

@@ -56,8 +56,6 @@ def causal_conv_with_state(
 ) -> Result:
     """The cached positions are put in front of the new ones, and a Conv with a group for each channel does the rest.
 
-    What changes: Concat, Conv, for silu Sigmoid and Mul in float, and a Slice for the state.
-
     Why equal: the function body of the standard. Measured against onnx.reference: 1e-6.
 
     Limits: the element type and the number of channels must be known.

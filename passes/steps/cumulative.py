@@ -29,8 +29,7 @@ def cum_sum(op: Op, x: Value, axis: Value, *, exclusive: int, reverse: int) -> V
 
     Why equal: the text. ONNX Runtime adds in the same order: bit for bit.
 
-    Limits: the element type must be known. A tensor that is empty at run time fails in ONNX Runtime, unless its shape says
-    so.
+    Limits: a tensor that is empty at run time fails in ONNX Runtime, unless its shape says so.
     """
     first = -0.0 if x.is_float and not exclusive else 0
     return _scanned(op, "Add", x, axis, first, exclusive=exclusive, reverse=reverse)
@@ -45,8 +44,7 @@ def cum_prod(op: Op, x: Value, axis: Value, *, exclusive: int, reverse: int) -> 
 
     Why equal: the text; 1 times the first element is that element.
 
-    Limits: the element type must be known. A tensor that is empty at run time fails in ONNX Runtime, unless its shape says
-    so.
+    Limits: a tensor that is empty at run time fails in ONNX Runtime, unless its shape says so.
     """
     return _scanned(op, "Mul", x, axis, 1, exclusive=exclusive, reverse=reverse)
 

@@ -70,8 +70,6 @@ def _exchanged(op: Op, value: Value, channels: int | None, split: list[int]) -> 
 def depth_and_space(op: Op, x: Value, *, blocksize: int) -> Value:
     """It is a Reshape, a Transpose and a Reshape.
 
-    What changes: these three.
-
     Why equal: the text gives it so. Bit for bit.
 
     Limits: channels, height and width must be fixed.

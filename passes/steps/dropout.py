@@ -138,8 +138,6 @@ def dropout_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def dropout(op: Op, x: Value, ratio: Value | None, training_mode: Value | None) -> Value:
     """It does nothing in inference.
 
-    What changes: Identity.
-
     Why equal: the text, where training_mode is false. Bit for bit.
 
     Limits: a mask that is read, and training, are refused.

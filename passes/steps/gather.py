@@ -19,8 +19,6 @@ def gather_elements(op: Op, data: Value, indices: Value, *, axis: int) -> Value:
     the stride of that. Strides are computed from the data's shape. Negative indices count from the end of the axis.
 
     Why equal: out[i][j] = data[index[i][j]][j] (onnx/defs/tensor/defs.cc). Values are moved, never computed with.
-
-    Limits: the rank of the data must be known.
     """
     number = element_numbers(op, data, indices, axis)
     return op.Gather(data.reshape(-1) if data.need_rank() > 1 else data, number, axis=0)
@@ -33,8 +31,6 @@ def gather_nd_12(op: Op, data: Value, indices: Value, *, batch_dims: int) -> Val
     What changes: a counter of each batch axis becomes a further column of the indices. Without batch axes, nothing.
 
     Why equal: with batch_dims b, the indices apply to data[i] for each place i in the first b axes, which both inputs share.
-
-    Limits: the rank of the indices must be known if there are batch axes.
     """
     if batch_dims == 0:
         return op.itself(data, indices, batch_dims=None)

@@ -14,8 +14,6 @@ def gemm_11_down(op: Op, a: Value, b: Value, c: Value | None) -> Value:
     What changes: where it was left out, a constant is added: a negative zero for floats, a zero for integers.
 
     Why equal: x + -0 is x for every float, a negative zero included, which + 0 is not.
-
-    Limits: the element type must be known where C is left out.
     """
     if c is not None:
         return op.itself(a, b, c)
@@ -37,11 +35,7 @@ def gemm(
 ) -> Value:
     """It is alpha * A @ B + beta * C.
 
-    What changes: Transpose where asked for, MatMul, Mul where alpha or beta are not 1, and Add.
-
     Why equal: the text. Runtimes may add in another order. 1e-6 of the largest number seen.
-
-    Limits: the element type must be known where alpha or beta are not 1.
     """
     a = op.Transpose(a, perm=[1, 0]) if transA else a
     b = op.Transpose(b, perm=[1, 0]) if transB else b

@@ -45,7 +45,7 @@ def range_27_down(op: Op, start: Value, limit: Value, delta: Value, *, stash_typ
 
     Why equal: the text defines stash_type 1 so.
 
-    Limits: half floats with another `stash_type` than 1 are refused. The element type must be known.
+    Limits: half floats with another `stash_type` than 1 are refused.
     """
     dtype = start.need_dtype()
     if dtype not in HALVES:
@@ -68,8 +68,6 @@ def range_11_down(op: Op, start: Value, limit: Value, delta: Value) -> Value:
 
     Why equal: the text, for integers. For floats the text multiplies, but its function body and ONNX Runtime add up,
     and this gives the same bits as ONNX Runtime, which counts in double.
-
-    Limits: the element type must be known.
     """
     dtype = start.need_dtype()
     known = [value.constant for value in (start, limit, delta)]
@@ -138,12 +136,7 @@ def _added(op: Op, dtype: int, start: Value, limit: Value, delta: Value) -> Valu
 def trilu(op: Op, x: Value, k: Value | None, *, upper: int) -> Value:
     """Trilu begins with opset 14: 0 is selected outside of the triangle.
 
-    What changes: Where with a mask; a constant where `k` and the sizes of the last two axes are known, else computed from the
-    indices of rows and columns.
-
     Why equal: the text; the elements of the triangle are moved, not multiplied. Bit for bit in ONNX Runtime.
-
-    Limits: the element type must be known.
     """
     offset = np.array(0, np.int64) if k is None else k.constant
     sizes = None if x.shape is None else [size for size in x.shape[-2:] if size is not None]
@@ -163,11 +156,7 @@ def trilu(op: Op, x: Value, k: Value | None, *, upper: int) -> Value:
 def eye_like(op: Op, x: Value, *, dtype: int | None, k: int) -> Value:
     """EyeLike begins with opset 9: ones where the column is the row plus `k`.
 
-    What changes: a constant where the shape is known, else Equal of the indices of rows and columns.
-
     Why equal: the text.
-
-    Limits: the element type must be known if `dtype` does not say it.
     """
     kind = x.need_dtype() if dtype is None else dtype
     if x.static is not None and math.prod(x.static) <= _LARGEST_MASK:
@@ -185,11 +174,7 @@ def eye_like(op: Op, x: Value, *, dtype: int | None, k: int) -> Value:
 def bernoulli(op: Op, x: Value, *, dtype: int | None, seed: float | None) -> Value:
     """Bernoulli begins with opset 15: whether a uniform random number is less than the probability.
 
-    What changes: RandomUniformLike and Less, and a Cast to the element type.
-
     Why equal: it is the function body of Bernoulli. The distribution is the same; the numbers drawn are others.
-
-    Limits: the element type must be known if `dtype` does not say it.
     """
     drawn = op.RandomUniformLike(x, low=0.0, high=1.0, seed=seed)
     return op.Cast(drawn < x, to=x.need_dtype() if dtype is None else dtype)

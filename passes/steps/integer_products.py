@@ -29,11 +29,7 @@ compatible("QLinearMatMul", 21, reason="more types are allowed")
 def mat_mul_integer(op: Op, a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
     """The differences from the zero points are multiplied as int32, or as doubles below opset 9.
 
-    What changes: the node becomes Cast, Sub and MatMul.
-
     Why equal: all sums are whole numbers that int32, or a double, holds. Bit for bit in ONNX Runtime.
-
-    Limits: the rank of a zero point with several elements must be known.
     """
     dtype = _whole_type(op)
     left = _difference(op, a, None if a_zero is None else _column(op, a_zero), dtype)
@@ -104,8 +100,6 @@ def q_linear_mat_mul(
     y_zero: Value,
 ) -> Value:
     """The differences from the zero points are multiplied as integers, scaled, rounded and saturated.
-
-    What changes: the node becomes Cast, Sub, MatMul, Cast, Mul by (a_scale · b_scale) / y_scale, rounding, Add and saturation.
 
     Why equal: the standard's text. Measured equal to ONNX Runtime's kernel; a result half-way between two steps may fall on
     the other one.

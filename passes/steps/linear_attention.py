@@ -37,8 +37,6 @@ def linear_attention(
 
     Why equal: the equations of the standard's text, in float as its function body has them. Measured against onnx.reference:
     1e-6.
-
-    Limits: the element types must be known.
     """
     dtype = query.need_dtype()
     inputs = {

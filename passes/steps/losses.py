@@ -17,8 +17,6 @@ def negative_log_likelihood_loss(
     Where.
 
     Why equal: the function body of the standard, which runtimes without a kernel compute. Bit for bit in ONNX Runtime.
-
-    Limits: the element type must be known.
     """
     return _loss(op, logs, logs, target, weight, ignore_index, reduction)
 
@@ -33,8 +31,6 @@ def softmax_cross_entropy_loss(
     what `negativeloglikelihoodloss-12-down` says.
 
     Why equal: the function body of the standard, which runtimes without a kernel compute. Bit for bit in ONNX Runtime.
-
-    Limits: the element type must be known.
     """
     last = op.Transpose(scores.reshape(0, 0, -1), perm=[0, 2, 1])
     logs = op.Transpose(op.LogSoftmax(last, axis=2), perm=[0, 2, 1])

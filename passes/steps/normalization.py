@@ -100,7 +100,7 @@ def layer_normalization(
     which cancels: on data around 10,000 it is negative. Measured against ONNX Runtime's kernel: 2e-7 of the largest
     number.
 
-    Limits: the element type must be known, and the rank where `axis` is counted from the front.
+    Limits: the rank must be known where `axis` is counted from the front.
     """
     dtype = x.need_dtype()
     wide = dtype if dtype == DOUBLE else stash_type
@@ -131,7 +131,7 @@ def rms_normalization(op: Op, x: Value, scale: Value, *, axis: int, epsilon: flo
 
     Why equal: the equations of the standard's text. Measured against ONNX Runtime's kernel: 4 units in the last place.
 
-    Limits: the element type must be known, and the rank where `axis` is counted from the front.
+    Limits: the rank must be known where `axis` is counted from the front.
     """
     dtype = x.need_dtype()
     source = x.cast(dtype if dtype == DOUBLE else stash_type)
@@ -151,7 +151,7 @@ def group_normalization_21_down(
     Why equal: the standard's function body, with fewer Reshapes; runtimes without a kernel compute that. Bit for bit in ONNX
     Runtime.
 
-    Limits: the element type must be known. A tensor without elements cannot be reshaped so, nor by the body.
+    Limits: a tensor without elements cannot be reshaped so, nor by the body.
     """
     dtype = x.need_dtype()
     normalized = _normalized_rows(op, x.cast(stash_type).reshape(0, num_groups, -1), epsilon)
@@ -166,12 +166,10 @@ def group_normalization_18_down(
 ) -> Value:
     """Each group of channels is normalised, scaled and shifted as one row.
 
-    What changes: Reshape to [N, groups, all others], the equations of the standard, and Reshape back.
-
     Why equal: the standard's function body, with fewer Reshapes; runtimes without a kernel compute that. Bit for bit in ONNX
     Runtime.
 
-    Limits: the element type must be known. A tensor without elements cannot be reshaped so, nor by the body.
+    Limits: a tensor without elements cannot be reshaped so, nor by the body.
     """
     x.need_dtype()
     normalized = _normalized_rows(op, x.reshape(0, num_groups, -1), epsilon)
@@ -182,12 +180,8 @@ def group_normalization_18_down(
 def mean_variance_normalization(op: Op, x: Value, *, axes: list[int]) -> Value:
     """The mean is subtracted, and the rest divided by its standard deviation plus 1e-9.
 
-    What changes: the node becomes ReduceMean, Sub, Pow, ReduceMean, Sqrt, Add and Div. The variance is the mean of the squared
-    deviations, which does not cancel as the difference of two means does.
-
-    Why equal: the equations of the standard's text. Measured against ONNX Runtime's kernel: 2e-7 of the largest number.
-
-    Limits: the element type must be known.
+    Why equal: the variance is the mean of the squared deviations, which does not cancel as the difference of two means does;
+    the equations of the standard's text. Measured against ONNX Runtime's kernel: 2e-7 of the largest number.
     """
     x.need_dtype()
     if x.rank is not None and not all(-x.rank <= axis < x.rank for axis in axes):
@@ -201,12 +195,8 @@ def mean_variance_normalization(op: Op, x: Value, *, axes: list[int]) -> Value:
 def instance_normalization(op: Op, x: Value, scale: Value, bias: Value, *, epsilon: float) -> Value:
     """Each channel of each item is centred, divided by its standard deviation, scaled and shifted.
 
-    What changes: ReduceMean, Sub, Mul, ReduceMean, Add, Sqrt, Div, Mul and Add.
-
     Why equal: the text. The variance is the mean of the squared deviations, which does not cancel. 5e-7 of the largest number
     seen.
-
-    Limits: rank and element type must be known.
     """
     rank = x.need_rank()
     axes = list(range(2, rank))
@@ -225,8 +215,6 @@ def lrn(op: Op, x: Value, *, alpha: float, beta: float, bias: float, size: int) 
     Pow and Div.
 
     Why equal: the text: the sum of `size` squares, divided by `size`, is their average, with zeros outside. 1e-6 seen.
-
-    Limits: the element type must be known.
     """
     pads = [(size - 1) // 2, 0, size // 2, 0]
     rows = op.Unsqueeze((x * x).reshape(0, 0, -1), [1])

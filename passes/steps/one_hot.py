@@ -18,8 +18,6 @@ def one_hot_11(op: Op, indices: Value, depth: Value, values: Value, *, axis: int
 
     Why equal: below version 11 an index outside of [0, depth) gives a row of off values (onnx/defs/tensor/old.cc). Indices
     below -depth stay negative.
-
-    Limits: the rank of the indices must be known for an axis below -1.
     """
     front = {"axis": axis + indices.need_rank() + 1} if axis < -1 else {}
     known = indices.constant
@@ -41,8 +39,6 @@ def one_hot(op: Op, indices: Value, depth: Value, values: Value, *, axis: int) -
     """There is no OneHot: the indices are compared with 0, 1, 2 … and Gather takes the values.
 
     Why equal: an element is the on value where its place on the new axis is the index. Values are moved, never computed with.
-
-    Limits: the rank of the indices must be known.
     """
     rank = indices.need_rank()
     axis %= rank + 1

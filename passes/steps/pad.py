@@ -121,7 +121,7 @@ def pad_11_down(op: Op, x: Value, pads: Value, value: Value | None, *, mode: str
 
     Why equal: the changelog of version 11 moves pads and value and adds types. What is written out moves elements only.
 
-    Limits: the element type must be known; what is written out needs the rank, and opset 8 where lengths are not fixed.
+    Limits: what is written out needs the rank, and opset 8 where lengths are not fixed.
     """
     dtype = x.need_dtype()
     known = pads.constant

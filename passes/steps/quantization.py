@@ -128,8 +128,6 @@ def dequantize_linear_21(op: Op, x: Value, scale: Value, zero_point: Value | Non
 def dequantize_linear_19(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
     """Half float scales are cast to float, and the result back.
 
-    What changes: Casts around the node.
-
     Why equal: ONNX Runtime's kernel computes in float and rounds once. Bit for bit.
 
     Limits: values of 8 bit floats are refused.
@@ -167,8 +165,6 @@ def dequantize_linear_13(op: Op, x: Value, scale: Value, zero_point: Value | Non
 @formula("DequantizeLinear", since=10, types=LostTypes.OWN)
 def dequantize_linear(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
     """The node is written out: subtract the zero point, multiply by the scale.
-
-    What changes: the node becomes Cast, Sub, Cast and Mul.
 
     Why equal: as for version 21. Bit for bit.
     """
@@ -234,8 +230,6 @@ def quantize_linear_newest_down(node: onnx.NodeProto, rw: LoweringRewriter) -> N
 def quantize_linear_23(op: Op, x: Value, scale: Value, zero_point: Value | None, *, precision: int) -> Value:
     """Data and scale are cast to one type: that of `precision`, or of the scale.
 
-    What changes: Casts before the node, where a type is another one. `precision` is dropped.
-
     Why equal: the text of version 23 defines the precision of the division so, and version 21 divides in the type of both.
 
     Limits: a scale of integers with data of floats is refused, as are results of float4e2m1.
@@ -278,8 +272,6 @@ def quantize_linear_21(op: Op, x: Value, scale: Value, zero_point: Value | None)
 @formula("QuantizeLinear", since=19, types=LostTypes.OWN)
 def quantize_linear_19_down(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
     """Half floats are cast to float, and `saturate`, which is about 8 bit floats, is dropped.
-
-    What changes: Casts before the node.
 
     Why equal: ONNX Runtime's kernel divides in float. Bit for bit, but for infinities of half floats, which it turns into the
     lower end of the type.
@@ -340,8 +332,6 @@ def _zero_like(op: Op, scale: Value, dtype: int) -> Value:
 @formula("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(op: Op, x: Value) -> tuple[Value, Value, Value]:
     """Scale and zero point are computed from the smallest and the largest number; QuantizeLinear rounds both.
-
-    What changes: the node becomes ReduceMin, ReduceMax, Min, Max, Sub, Div and two QuantizeLinears.
 
     Why equal: the equations of the standard's text; for a tensor of zeros the scale is 1, as in ONNX Runtime's kernel, where
     the function body divides 0 by 0. Bit for bit, but for tensors with a NaN, of which runtimes differ.

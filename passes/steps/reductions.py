@@ -187,8 +187,6 @@ def _sum(op: Op, value: Value, axes: Value | None, keepdims: int) -> Value:
 def reduce_l1(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
     """It is the sum of the absolute values.
 
-    What changes: Abs and ReduceSum.
-
     Why equal: the text. Runtimes may add in another order.
 
     Limits: axes that are computed need opset 13; noop_with_empty_axes is refused unless axes are known.
@@ -199,8 +197,6 @@ def reduce_l1(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
 @formula("ReduceSumSquare", since=1, exactness=EQUIVALENT)
 def reduce_sum_square(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
     """It is the sum of the squares.
-
-    What changes: Mul and ReduceSum.
 
     Why equal: the text. Runtimes may add in another order.
 
@@ -213,8 +209,6 @@ def reduce_sum_square(op: Op, x: Value, axes: Value | None, *, keepdims: int) ->
 def reduce_l2(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
     """It is the root of the sum of the squares.
 
-    What changes: Mul, ReduceSum and Sqrt.
-
     Why equal: the text. Runtimes may add in another order.
 
     Limits: axes that are computed need opset 13; noop_with_empty_axes is refused unless axes are known.
@@ -226,8 +220,6 @@ def reduce_l2(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
 def reduce_log_sum(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
     """It is the logarithm of the sum.
 
-    What changes: ReduceSum and Log.
-
     Why equal: the text. Runtimes may add in another order.
 
     Limits: axes that are computed need opset 13; noop_with_empty_axes is refused unless axes are known.
@@ -238,8 +230,6 @@ def reduce_log_sum(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Va
 @formula("ReduceLogSumExp", since=1, exactness=EQUIVALENT)
 def reduce_log_sum_exp(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
     """It is the logarithm of the sum of the exponentials, with the maximum taken out, so that nothing overflows.
-
-    What changes: ReduceMax, Sub, Exp, ReduceSum, Log and Add.
 
     Why equal: log(sum(exp(X))) = M + log(sum(exp(X - M))), as ONNX Runtime computes it: 2.4e-7 seen.
 
@@ -260,8 +250,6 @@ def reduce_log_sum_exp(op: Op, x: Value, axes: Value | None, *, keepdims: int) -
 @formula("ReduceMean", since=1, exactness=EQUIVALENT)
 def reduce_mean(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
     """It is the sum, divided by the number of elements.
-
-    What changes: ReduceSum and Div.
 
     Why equal: the text. Runtimes may add in another order.
 
@@ -287,11 +275,7 @@ def reduce_mean(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value
 def global_average_pool(op: Op, x: Value) -> Value:
     """It is the mean over the axes behind the channels.
 
-    What changes: ReduceMean.
-
     Why equal: the text. Runtimes may add in another order.
-
-    Limits: the rank must be known.
     """
     return op.ReduceMean(x, _spatial(x))
 
@@ -300,11 +284,7 @@ def global_average_pool(op: Op, x: Value) -> Value:
 def global_max_pool(op: Op, x: Value) -> Value:
     """It is the maximum over the axes behind the channels.
 
-    What changes: ReduceMax.
-
     Why equal: the text.
-
-    Limits: the rank must be known.
     """
     return op.ReduceMax(x, _spatial(x))
 
@@ -313,11 +293,7 @@ def global_max_pool(op: Op, x: Value) -> Value:
 def global_lp_pool(op: Op, x: Value, *, p: int) -> Value:
     """It is the p-norm over the axes behind the channels.
 
-    What changes: ReduceL1 or ReduceL2; for other p Abs, Pow, ReduceSum and Pow.
-
     Why equal: the text. Runtimes may add in another order.
-
-    Limits: the rank must be known, and for other p than 1 and 2 the element type.
     """
     axes = _spatial(x)
     if p in (1, 2):
@@ -329,11 +305,7 @@ def global_lp_pool(op: Op, x: Value, *, p: int) -> Value:
 def lp_normalization(op: Op, x: Value, *, axis: int, p: int) -> Value:
     """The data is divided by its norm along an axis; where that is 0, all of it is 0 and stays.
 
-    What changes: ReduceL1 or ReduceL2, a 1 in place of a norm of 0 (Cast, Not, Cast and Add), and Div.
-
     Why equal: the text, and ONNX Runtime's kernel for the norm of 0. 1.2e-7 seen.
-
-    Limits: the element type must be known, and below opset 11 the rank for a negative axis.
     """
     if axis < 0 and (op.version < 11 or x.rank is not None):
         axis += x.need_rank()

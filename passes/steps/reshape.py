@@ -109,7 +109,7 @@ def flatten_9_down(op: Op, x: Value, *, axis: int) -> Value:
 
     Why equal: both keep the elements in their order.
 
-    Limits: the element type must be known, and where lengths are not fixed, the tensor is assumed not to be empty.
+    Limits: where lengths are not fixed, the tensor is assumed not to be empty.
     """
     if x.need_dtype() in (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE):
         return op.itself(x)

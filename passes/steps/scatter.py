@@ -37,11 +37,7 @@ impossible(
 def scatter_18(op: Op, data: Value, indices: Value, updates: Value, *, reduction: str) -> Value:
     """`reduction` cannot be max or min: the elements are gathered, compared with the updates and scattered back.
 
-    What changes: where the indices are known to differ, max and min become GatherElements or GatherND, Max or Min, and the
-    node without a reduction. Else the updates are sorted by the element they belong to, and a Loop reduces the first, second,
-    third … update of every element; known indices give those rounds without a Loop if they are few.
-
-    Why equal: in one round no element is updated twice, and the updates of each are taken in their order.
+    What changes: max and min are written as add and mul are below opset 16, and are as equal.
 
     Limits: the ranks of data and indices must be known for rounds. ONNX Runtime drops a NaN of the data here; Max and Min
     keep it.
@@ -165,8 +161,6 @@ def tensor_scatter(
     circular.
 
     Why equal: the text of the standard; elements are moved. Bit for bit.
-
-    Limits: the rank of the cache must be known.
     """
     rank = cache.need_rank()
     axis %= rank

@@ -32,8 +32,6 @@ def shape_15_down(op: Op, x: Value, *, start: int, end: int | None) -> Value:
 def shape(op: Op, x: Value) -> Value:
     """It is a constant where all lengths are fixed.
 
-    What changes: a Constant.
-
     Why equal: the text. Bit for bit.
 
     Limits: the shape must be fixed; below opset 9 a Constant holds floats only.
@@ -52,8 +50,6 @@ def shape(op: Op, x: Value) -> Value:
 def size(op: Op, x: Value) -> Value:
     """It is the product of the lengths.
 
-    What changes: Shape and ReduceProd.
-
     Why equal: the text. Bit for bit.
     """
     return op.ReduceProd(op.Shape(x), [0], keepdims=False)
@@ -62,8 +58,6 @@ def size(op: Op, x: Value) -> Value:
 @formula("Flatten", since=1)
 def flatten(op: Op, x: Value, *, axis: int) -> Value:
     """It is a Reshape to two axes.
-
-    What changes: Reshape, with the length of one axis written and the other one left to it.
 
     Why equal: the text. Bit for bit.
 
@@ -134,8 +128,6 @@ def _reshape_to(same: int, wanted: Sequence[int | None]) -> list[int] | None:
 @formula("Split", since=1)
 def split(op: Op, x: Value, lengths: Value | None, *, axis: int) -> list[Value | None]:
     """Each output is a Slice.
-
-    What changes: a Slice for each output.
 
     Why equal: the text. Bit for bit.
 

@@ -102,8 +102,7 @@ def where(op: Op, condition: Value, then: Value, other: Value) -> Value:
     do, since 0 times infinity is NaN. Equal bit for bit to the standard's text; ONNX Runtime's Where gives +0 for a -0
     of X, and this gives -0.
 
-    Limits: the element type must be known, and of strings the shapes. A tensor of floats whose shape is only known at run time
-    must not be empty.
+    Limits: the shapes of strings must be known. A tensor of floats whose shape is only known at run time must not be empty.
     """
     return op.select_without_where(condition, then, other)
 

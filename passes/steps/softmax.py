@@ -74,8 +74,6 @@ def softmax_13_down(op: Op, x: Value, *, axis: int) -> Value:
     normalised, Transposes before and after the node exchange it with the last.
 
     Why equal: of one last axis, version 11 normalises the same rows (onnx/defs/math/old.cc). Bit for bit in ONNX Runtime.
-
-    Limits: the rank of the input must be known unless `axis` is -1.
     """
     rank = 0 if axis == -1 else x.need_rank()
     axis %= max(rank, 1)
@@ -91,11 +89,7 @@ def softmax_13_down(op: Op, x: Value, *, axis: int) -> Value:
 def softmax(op: Op, x: Value, *, axis: int) -> Value:
     """The exponentials, with the maximum taken out, are divided by their sum.
 
-    What changes: ReduceMax, Sub, Exp, ReduceSum and Div.
-
     Why equal: the text; ONNX Runtime takes the maximum out too. 1.2e-7 seen.
-
-    Limits: the rank must be known below opset 13, where all axes from `axis` on are one.
     """
     axes = _axes(op, x, axis)
     powers = op.Exp(x - op.ReduceMax(x, axes))
@@ -106,11 +100,7 @@ def softmax(op: Op, x: Value, *, axis: int) -> Value:
 def log_softmax(op: Op, x: Value, *, axis: int) -> Value:
     """The maximum is subtracted, and then the logarithm of the sum of the exponentials.
 
-    What changes: ReduceMax, Sub, Exp, ReduceSum, Log and Sub.
-
     Why equal: the logarithm of the text of Softmax. 5e-7 seen.
-
-    Limits: the rank must be known below opset 13, where all axes from `axis` on are one.
     """
     axes = _axes(op, x, axis)
     shifted = x - op.ReduceMax(x, axes)
@@ -121,11 +111,7 @@ def log_softmax(op: Op, x: Value, *, axis: int) -> Value:
 def hardmax(op: Op, x: Value, *, axis: int) -> Value:
     """It is 1 at the place of the first maximum, and 0 elsewhere: the place is compared with 0, 1, 2 …
 
-    What changes: ArgMax, Equal and Cast; below opset 13 a Flatten before and a Reshape behind them.
-
     Why equal: the text: the first maximum counts, in ArgMax too. Bit for bit.
-
-    Limits: element type and rank must be known.
     """
     dtype, rank = x.need_dtype(), x.need_rank()
     axis %= rank

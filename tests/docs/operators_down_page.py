@@ -23,6 +23,9 @@ own ends. {unchanged} are *unchanged*: a tested claim that the node is valid in 
 A node whose element types the version before does not take computes in a wider type between Casts, where the bits stay the
 same (*types: exact*) or where float16 and bfloat16 may round differently (*types: rounded*); else it is refused.
 
+A short formula is shown as it stands in the code, where `op.Exp(x)` writes an Exp and `x + 1` an Add.
+What follows from constants and fixed dims is computed at once.
+
 `python -m tests.docs.operators_down_page` writes this page from the code; `onnx-migrate explain CODE` prints one step.
 
 - [Steps that rewrite or refuse](#steps-that-rewrite-or-refuse)

@@ -6,13 +6,12 @@ whose step down avoids operators that a newer opset has. passes/steps registers 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from onnx_migrate.engine.steps.lowering_registry import LoweringAdapter
-from onnx_migrate.engine.steps.step_table import import_package, reason_of
+from onnx_migrate.engine.steps.step_table import doc_of, import_package, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.standard.schema import is_onnx
 
@@ -43,8 +42,8 @@ class Decomposition:
 
     @property
     def doc(self) -> str:
-        """What the decomposition does and why: the docstring of the function."""
-        return inspect.getdoc(self.adapt) or ""
+        """What the decomposition does and why: the docstring of the function, and the code of a formula."""
+        return doc_of(self.adapt)
 
 
 _decompositions: dict[tuple[str, str], Decomposition] = {}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
+import re
+import textwrap
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import entry_points
@@ -19,6 +22,7 @@ __all__ = [
     "ENTRY_POINT_GROUP",
     "AnyStep",
     "StepTable",
+    "doc_of",
     "import_package",
     "import_steps",
     "load_installed",
@@ -46,7 +50,57 @@ class AnyStep:
     @property
     def doc(self) -> str:
         """What the step does and why: the adapter's docstring, or the reason given for the claim or refusal."""
-        return inspect.getdoc(self.adapt) or "" if self.adapt else self.reason or self.refusal
+        return doc_of(self.adapt) if self.adapt else self.reason or self.refusal
+
+
+_LONGEST_FORMULA = 30
+"""Lines of code up to which a formula is shown, if its docstring does not say what changes."""
+
+_ASKED = {
+    r"need_dtype|numpy_type|is_float|wide\(\)": "element types",
+    r"need_rank": "ranks",
+    r"need_static": "fixed shapes",
+    r"need_constant|need_number": "constants",
+}
+"""What the code of a step refuses a node for where it is not known, by how the code asks for it."""
+
+
+def doc_of(function: Callable[..., Any]) -> str:
+    """Return the docstring of a step's function, and what its code tells: what it asks for, and a short formula itself."""
+    formula = inspect.unwrap(function)
+    code = _code(formula)
+    asked = [what for how, what in _ASKED.items() if re.search(how, "\n".join(code))]
+    parts = [inspect.getdoc(function) or ""]
+    if asked:
+        parts.append(f"Refused where they are asked for and unknown: {', '.join(asked)}.")
+    if formula is not function and len(code) <= _LONGEST_FORMULA and "What changes:" not in parts[0]:
+        parts.append("The formula; a number takes the element type of its partner, which must be known:")
+        parts.append(textwrap.indent("\n".join(code), "    "))
+    return "\n\n".join(parts)
+
+
+def _code(step: Callable[..., Any]) -> list[str]:
+    """Return the code of a step, and the private functions beside it that it calls; nothing without its source."""
+    found: dict[Any, list[str]] = {}
+    pending = [step]
+    while pending:
+        function = pending.pop(0)
+        try:
+            source = textwrap.dedent(inspect.getsource(function))
+        except OSError:
+            return []
+        (tree,) = ast.parse(source).body
+        assert isinstance(tree, ast.FunctionDef)
+        lines, body = source.splitlines(), tree.body[1 if ast.get_docstring(tree) else 0 :]
+        own = lines[body[0].lineno - 1 :] if body else []
+        if function is step:
+            found[function] = textwrap.dedent("\n".join(own)).splitlines()
+        else:
+            found[function] = ["", *lines[: tree.body[0].lineno - 1], *own]
+        names = (item.id for item in ast.walk(tree) if isinstance(item, ast.Name) and item.id.startswith("_"))
+        called = (function.__globals__.get(name) for name in names)
+        pending += [item for item in called if inspect.isfunction(item) and item not in (*found, *pending)]
+    return [line for lines in found.values() for line in lines]
 
 
 class _Keyed(Protocol):
