@@ -44,7 +44,7 @@ ARROWS = """
 
     passes/targets -> ir_version resize
     passes/steps -> resize
-    passes/dynamic_dims/repair/control_flow -> domain rules
+    passes/dynamic_dims/repair/control_flow -> domain
     passes/dynamic_dims/repair/rules -> domain
 
     verify/other_runtimes -> equivalence evaluators compare

@@ -19,13 +19,9 @@ _ELEMENTWISE = frozenset(
         "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal",
     }
 )  # fmt: skip
-
-
 _SPATIAL = frozenset(
-    {
-        "Conv", "ConvTranspose", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "LpPool",
-    }
-)  # fmt: skip
+    {"Conv", "ConvTranspose", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "LpPool"}
+)
 
 
 def operand_conflict(context: NodeContext) -> str:
@@ -82,17 +78,17 @@ def _recurrent(context: NodeContext) -> str:
         return ""
     if x[2] is not None and x[2].varies:
         return _fixed_parameters(context, "weights", "features", 2, x[2])
-    layout = context.attributes.get("layout", 0)
-    batch = x[0 if layout else 1]
+    axis = 0 if context.attributes.get("layout", 0) else 1
+    batch = x[axis]
     for index in (5, 6):
         state = context.dims(index)
         if state is None or len(state) != 3 or batch is None:
             continue
         name = context.describe(context.node.input[index])
-        items, directions = state[0 if layout else 1], state[1 if layout else 0]
+        items, directions = state[axis], state[1 - axis]
         if directions is not None and directions.varies:
             return (
-                f"axis {1 if layout else 0} of its initial state {name} stands for the directions, but changes with"
+                f"axis {1 - axis} of its initial state {name} stands for the directions, but changes with"
                 f" {context.symbols_in(directions)}"
             )
         if items is not None and items.sizes != batch.sizes:
@@ -153,17 +149,13 @@ def broadcast_conflict(context: NodeContext) -> str:
 def batch_mixing(context: NodeContext) -> str:
     """Return over which axis a node computes across the items of a batch."""
     x = context.dims(0)
-    if x is None or not any(map(context.assignments.carries_batch, x)):
+    if x is None or not any(dim is not None and dim.of_batch for dim in x):
         return ""
-    mixed = [
-        axis
-        for axis in _mixing_axes(context, len(x))
-        if -len(x) <= axis < len(x) and context.assignments.carries_batch(x[axis])
-    ]
+    axes = [axis % len(x) for axis in _mixing_axes(context, len(x)) if -len(x) <= axis < len(x)]
+    mixed = [(axis, dim) for axis in axes if (dim := x[axis]) is not None and dim.of_batch]
     if not mixed:
         return ""
-    axis, dim = mixed[0] % len(x), x[mixed[0]]
-    batch = context.symbols_in(dim) if dim is not None else "batch"
+    axis, batch = mixed[0][0], context.symbols_in(mixed[0][1])
     return (
         f"it computes across axis {axis} of {context.node.input[0]!r}, along which the items of the batch lie ({batch}),"
         " so that the result of one item would depend on the others"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
@@ -13,9 +12,9 @@ from onnx_migrate.facts.scope import Scope
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .domain import Assignments, Dim, Sizes, Value
-from .domain.dims import linear_formula
+from .domain.values import linear_formula
 
-__all__ = ["GraphState", "Length", "LoopState", "UnknownLength"]
+__all__ = ["GraphState", "Length", "LoopState", "UnknownLength", "upstream"]
 
 
 class UnknownLength(Exception):
@@ -48,6 +47,9 @@ class GraphState:
     scope: Scope
     assignments: Assignments
     parent: GraphState | None = None
+    imports: Mapping[str, int] = field(default_factory=dict)
+    """The opset version of each domain that the body imports."""
+    ir_version: int = onnx.IR_VERSION
     values: dict[str, Value] = field(default_factory=dict)
     sources: dict[Sizes, tuple[str, int]] = field(default_factory=dict)
     """For each varying length, the first value and axis that have it."""
@@ -98,13 +100,9 @@ class GraphState:
 
     def varying_dims(self, frozen: int) -> list[Dim]:
         """Return the varying lengths that are `frozen` in the source model, in the order they were found."""
-        found = [
-            sizes
-            for graph in reversed(list(self.enclosing()))
-            for sizes in graph.sources
-            if sizes[0] == frozen
-        ]
-        return [Dim(sizes) for sizes in dict.fromkeys(found)]
+        graphs = reversed(list(self.enclosing()))
+        found = [sizes for graph in graphs for sizes in graph.sources if sizes[0] == frozen]
+        return list(map(Dim, dict.fromkeys(found)))
 
     def lengths(self, dim: Dim, prefer: Sequence[str] = ()) -> list[Length]:
         """Return formulas whose product is the length of `dim`, from the values in `prefer` if one has that length.
@@ -125,9 +123,7 @@ class GraphState:
                 if factor.varies:
                     found.extend(self.lengths(factor, prefer))
                     rest //= factor.frozen
-            found[0] = Length(
-                found[0].value, found[0].axis, found[0].multiplier * rest, found[0].divisor, found[0].offset
-            )
+            found[0] = replace(found[0], multiplier=found[0].multiplier * rest)
             return found
         for graph in self.enclosing():
             for sizes, (name, axis) in graph.sources.items():
@@ -172,17 +168,6 @@ class GraphState:
         close()
         return parts[0] if len(parts) == 1 else rw.before("Concat", parts, hint="shape", axis=0)
 
-    def emit_length(self, rw: Rewriter, dim: Dim, dtype: np.dtype[Any], prefer: Sequence[str] = ()) -> str:
-        """Write nodes before the current one that compute one length as a scalar of `dtype`; return its name.
-
-        Raises UnknownLength.
-        """
-        vector = self.emit_shape(rw, [dim], prefer)
-        scalar = rw.before("Gather", [vector, rw.constant(np.array(0, np.int64), "first")], hint="length")
-        if dtype == np.int64:
-            return scalar
-        return rw.before("Cast", [scalar], hint="length", to=int(onnx.helper.np_dtype_to_tensor_dtype(dtype)))
-
     def _emit_gather(self, rw: Rewriter, value: str, axes: tuple[int, ...]) -> str:
         for graph in self.enclosing():
             if (value, axes) in graph._gathers:
@@ -207,3 +192,14 @@ class GraphState:
                     )
             product = rw.before("Mul", [product, name], hint="length") if product else name
         return product
+
+
+def upstream(name: str, producers: Mapping[str, onnx.NodeProto]) -> Iterator[str]:
+    """Yield a value, and those of the same body that it is computed from."""
+    seen, queue = set[str](), [name]
+    while queue:
+        name = queue.pop()
+        if name not in seen:
+            seen.add(name)
+            yield name
+            queue.extend(producers[name].input if name in producers else ())

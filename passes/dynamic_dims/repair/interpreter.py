@@ -8,7 +8,9 @@ starts another one under other hypotheses on a fresh copy of the model.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import count
 
 import onnx
@@ -16,6 +18,7 @@ import onnx
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.graphs import (
+    Body,
     FunctionKey,
     called,
     fed_inputs,
@@ -34,9 +37,8 @@ from onnx_migrate.standard.schema import is_onnx
 
 from .control_flow.branches import BranchConflict, branch_of_length, branch_taken, inlining_of
 from .control_flow.loop_bodies import iteration_of
-from .coverage import Coverage
-from .domain import Assignments, Dim, Dims, Value
-from .domain.value import (
+from .domain import Assignments, Dim, Dims, Sizes, Value
+from .domain.values import (
     join,
     value_of_body_input,
     value_of_constant,
@@ -47,18 +49,58 @@ from .domain.value import (
 from .graph_state import GraphState, LoopState
 from .hypotheses import Hypotheses
 from .node_context import BatchMerged, NodeContext, UnrepairableNode
-from .node_evaluation import evaluate, record_emitted, removed_batch
+from .node_evaluation import evaluate, record_emitted
 
-__all__ = ["Interpreter"]
+__all__ = ["Coverage", "Interpreter", "Resolutions"]
 
 
-class Interpreter:
+@dataclass
+class Coverage:
+    """Counts over the nodes that one interpretation visited; a node in a function counts once for each call."""
+
+    assignments: Assignments
+    visited: int = 0
+    """The nodes visited."""
+    varying: int = 0
+    """The nodes with an output that varies with a symbol that is not a batch."""
+    by_symbol: Counter[str] = field(default_factory=Counter)
+    """The nodes with an output of which an axis changes with the symbol."""
+    _symbols: dict[Sizes, list[str]] = field(default_factory=dict, repr=False)
+
+    def count(self, outputs: Iterable[Value]) -> None:
+        """Count one node by the values of its outputs."""
+        dims = [dim for value in outputs for dim in value.dims or () if dim is not None]
+        self.varying += any(dim.sizes[0] == dim.sizes[3] != dim.sizes[1] for dim in dims)
+        found: set[str] = set()
+        for dim in dims:
+            if dim.varies:
+                if dim.sizes not in self._symbols:
+                    self._symbols[dim.sizes] = self.assignments.symbols_in(dim)
+                found.update(self._symbols[dim.sizes])
+        self.by_symbol.update(found)
+
+
+@dataclass
+class Resolutions:
+    """How the search resolved conflicts that no hypothesis resolves."""
+
+    tolerated: set[str] = field(default_factory=set)
+    """The labels of nodes that may mix the items of a batch."""
+    expanded_states: list[tuple[LoopState, int, Dim]] = field(default_factory=list)
+    """The loop-carried values whose initial values are expanded, each with the axis and the dim that it gets."""
+    kept_branches: set[str] = field(default_factory=set)
+    """The labels of Ifs that stay."""
+
+
+class Interpreter(Visitor):
     """One interpretation of a model, which is edited in place, under the hypotheses chosen so far.
 
-    `run` raises UnrepairableNode at the first node in conflict: BatchMixed unless the node's label is in
-    `tolerated`, LoopStateConflict unless the state is among `expanded_states`, whose initial values are expanded, and
-    BranchConflict unless the If's label is in `kept_branches`.
+    `run` raises UnrepairableNode at the first node in conflict: BatchMixed, LoopStateConflict and BranchConflict unless
+    `resolved` has the node.
     """
+
+    # The inputs of a Loop's or Scan's body follow from those of its node, so `rewrite` opens the body.
+    opens_subgraphs = True
 
     def __init__(
         self,
@@ -67,194 +109,167 @@ class Interpreter:
         hypotheses: Hypotheses,
         log: ChangeLog,
         pass_name: str,
-        tolerated: Set[str] = frozenset(),
-        expanded_states: Collection[tuple[LoopState, int, Dim]] = (),
-        kept_branches: Set[str] = frozenset(),
+        resolved: Resolutions,
     ) -> None:
         proto = model.proto
-        self.log = log
-        self.pass_name = pass_name
+        self.log, self.pass_name = log, pass_name
         self.coverage = Coverage(assignments)
         """How many nodes were interpreted, and how many of them depend on each symbol."""
         self.batch_removers: list[NodeContext] = []
         """The nodes that removed the batch axis, and were made Reshapes that merge it with its neighbour."""
         self.outputs: dict[str, Dims | None] = {}
         """The dims of the graph's outputs, after `run`."""
-        self._tolerated = tolerated
-        self._expanded_states = expanded_states
-        self._kept_branches = kept_branches
+        self._resolved = resolved
         self._model = model
         self._assignments = assignments
         self._hypotheses = hypotheses
-        self._ir_version = int(proto.ir_version)
         self._outputs = set(output_names(proto.graph))
         self._output_contexts: dict[str, NodeContext] = {}
-        self._imports = {entry.domain: entry.version for entry in proto.opset_import}
         self._main, *inner = scopes(proto, model.weights, result_ir_version=proto.ir_version)
         self._functions: dict[FunctionKey, tuple[onnx.FunctionProto, Scope]] = {
             function_key(function): (function, scope)
             for function, scope in zip(proto.functions, inner, strict=True)
         }
+        self._bodies: list[tuple[GraphState, Iterator[int]]] = []
+        """The bodies that are being interpreted, the innermost last, with the indices of their nodes."""
 
     def run(self) -> None:
         """Interpret and repair the main graph and what it calls. Raises UnrepairableNode."""
         graph = self._model.proto.graph
         inputs = {value.name: value_of_input(value, self._assignments) for value in fed_inputs(graph)}
-        state = self._interpret_body(graph, self._main, inputs, None, self._imports)
+        state = self._interpret_body(graph, self._main, inputs, imports=self._model.proto.opset_import)
         self.outputs = {name: state.value(name).dims for name in self._outputs}
         symbols = set(self._assignments.sizes.values())
         for name, context in sorted(self._output_contexts.items()):
             for axis, dim in enumerate(state.value(name).dims or ()):
-                if dim is not None and dim.sizes not in symbols and self._assignments.carries_batch(dim):
+                if dim is not None and dim.sizes not in symbols and dim.of_batch:
                     raise BatchMerged(
                         context,
                         f"axis {axis} of output {name!r} would be {self._assignments.text(dim)}: the batch would be"
                         " merged with another axis, and the items of a batch could not be separated",
                     )
 
-    def _interpret_body(
-        self,
-        graph: onnx.GraphProto | onnx.FunctionProto,
-        scope: Scope,
-        inputs: Mapping[str, Value],
-        parent: GraphState | None,
-        imports: Mapping[str, int],
-        loop_states: Mapping[str, LoopState] | None = None,
-    ) -> GraphState:
-        state = self._state_before(graph, scope, inputs, parent, loop_states or {})
-        Driver(_BodyVisitor(self, state, imports)).body(scope, _onnx_opset(imports))
-        return state
+    def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int:
+        """Return `opset`: every node is interpreted."""
+        return opset
 
-    def interpret(
-        self, node: onnx.NodeProto, index: int, state: GraphState, imports: Mapping[str, int]
-    ) -> Rewriter | None:
-        """Repair the node number `index` of a body and record its outputs' values; return None if nothing was edited.
+    def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter | None:
+        """Repair the next node of a body and record its outputs' values; return None if nothing was edited.
 
         Raises UnrepairableNode.
         """
-        context = self._context(node, state, imports)
-        outputs = self._interpret_node(context, index, imports)
+        state, indices = self._bodies[-1]
+        name = node.name or next((output for output in node.output if output), "")
+        where = Where(scope=scope.path, node=name, operator=node.op_type)
+        rw = Rewriter(node, scope, version, version, where)
+        inputs = [state.value(name) if name else None for name in node.input]
+        context = NodeContext(node, rw, state, inputs, self._hypotheses, where)
+        outputs = self._interpret_node(context, next(indices))
         for name, value in zip(node.output, outputs, strict=False):
             if name:
                 state.record(name, value)
         self.coverage.count(outputs)
-        if state.scope is self._main:
+        if scope is self._main:
             self._output_contexts.update({name: context for name in node.output if name in self._outputs})
-        return context.rw if context.rw.edited else None
+        return rw if rw.edited else None
 
-    def _state_before(
+    def _interpret_body(
         self,
-        graph: onnx.GraphProto | onnx.FunctionProto,
+        body: Body,
         scope: Scope,
         inputs: Mapping[str, Value],
-        parent: GraphState | None,
-        loop_states: Mapping[str, LoopState],
+        parent: GraphState | None = None,
+        *,
+        imports: Iterable[onnx.OperatorSetIdProto] = (),
+        loop_states: Mapping[str, LoopState] | None = None,
     ) -> GraphState:
-        """Return the state of a body before its first node: its inputs and initializers."""
-        known = initializer_names(graph) if isinstance(graph, onnx.GraphProto) else ()
+        """Interpret the nodes of a body; a sub-graph has the imports of `parent`."""
+        versions = parent.imports if parent else {entry.domain: entry.version for entry in imports}
+        own = initializer_names(body) if isinstance(body, onnx.GraphProto) else ()
         state = GraphState(
             scope,
             self._assignments,
             parent,
-            producers=producers(graph),
-            initializers=frozenset(known),
-            loop_states=loop_states,
+            versions,
+            self._model.proto.ir_version,
+            producers=producers(body),
+            initializers=frozenset(own),
+            loop_states=loop_states or {},
         )
-        for node in graph.node:
+        for node in body.node:
             for name in dict.fromkeys(names_read(node)) if any(subgraphs(node)) else node.input:
                 state.consumers.setdefault(name, []).append(node)
         for name, value in inputs.items():
             state.record(name, value)
-        if isinstance(graph, onnx.GraphProto):
-            for tensor in graph.initializer:
+        if isinstance(body, onnx.GraphProto):
+            for tensor in body.initializer:
                 if tensor.name not in state.values:
-                    state.values[tensor.name] = value_of_tensor(
-                        tensor, self._model.weights, self._assignments
-                    )
-            for sparse in graph.sparse_initializer:
-                state.values[sparse.values.name] = value_of_sparse(sparse, self._assignments)
+                    state.values[tensor.name] = value_of_tensor(tensor, self._model.weights)
+            for sparse in body.sparse_initializer:
+                state.values[sparse.values.name] = value_of_sparse(sparse)
+        self._bodies.append((state, count()))
+        try:
+            Driver(self).body(scope, versions.get("", versions.get("ai.onnx", 1)))
+        finally:
+            self._bodies.pop()
         return state
 
-    def _context(self, node: onnx.NodeProto, state: GraphState, imports: Mapping[str, int]) -> NodeContext:
-        version = _onnx_opset(imports)
-        name = node.name or next((output for output in node.output if output), "")
-        where = Where(scope=state.scope.path, node=name, operator=node.op_type)
-        rw = Rewriter(node, state.scope, version, version, where)
-        inputs = [state.value(name) if name else None for name in node.input]
-        return NodeContext(node, rw, state, inputs, self._hypotheses, where)
-
-    def _interpret_node(self, context: NodeContext, index: int, imports: Mapping[str, int]) -> list[Value]:
+    def _interpret_node(self, context: NodeContext, index: int) -> list[Value]:
         """Repair one node and return the values of its outputs. Raises UnrepairableNode."""
         node = context.node
         self.coverage.visited += 1
         if node.op_type == "Constant" and is_onnx(node.domain):
-            return [
-                value_of_constant(node, context.graph_state.scope, self._model.weights, self._assignments)
-            ]
+            return [value_of_constant(node, context.graph_state.scope)]
         key = called(node)
-        if key in self._functions:
-            return self._interpret_call(context, *self._functions[key])
+        if key in self._functions:  # its body is repaired for all calls, with the values of each
+            function, scope = self._functions[key]
+            pairs = zip(function.input, context.inputs, strict=False)
+            inputs = {name: value for name, value in pairs if value is not None}
+            state = self._interpret_body(function, scope, inputs, imports=function.opset_import)
+            return [state.value(name) for name in function.output]
         graphs = list(subgraphs(node))
         if graphs:
-            return self._interpret_subgraphs(context, index, graphs, imports)
-        outputs = evaluate(context, imports, self._ir_version, self._tolerated)
-        if removed_batch(context):
+            return self._interpret_subgraphs(context, index, graphs)
+        outputs = evaluate(context, self._resolved.tolerated)
+        if context.removed_batch:
             self.batch_removers.append(context)
         return outputs
 
-    def _interpret_call(
-        self, context: NodeContext, function: onnx.FunctionProto, scope: Scope
-    ) -> list[Value]:
-        """Interpret the body of a local function with the values of one call, and repair it for all calls."""
-        imports = {entry.domain: entry.version for entry in function.opset_import}
-        pairs = zip(function.input, context.inputs, strict=False)
-        inputs = {name: value for name, value in pairs if value is not None}
-        state = self._interpret_body(function, scope, inputs, None, imports)
-        return [state.value(name) for name in function.output]
-
     def _interpret_subgraphs(
-        self,
-        context: NodeContext,
-        index: int,
-        graphs: list[tuple[str, int, onnx.GraphProto]],
-        imports: Mapping[str, int],
+        self, context: NodeContext, index: int, graphs: list[tuple[str, int, onnx.GraphProto]]
     ) -> list[Value]:
         """Interpret the sub-graphs of an If, Loop, Scan or foreign node; an If's outputs join those of its branches."""
         if context.node.op_type == "If" and is_onnx(context.node.domain) and len(graphs) == 2:
-            return self._interpret_branches(context, index, graphs, imports)
-        results: list[list[Value]] = []
+            return self._interpret_branches(context, index, graphs)
+        outer = context.graph_state
         for attribute, number, graph in graphs:
-            scope = context.graph_state.scope.inner(context.node, index, attribute, number, graph)
+            scope = outer.scope.inner(context.node, index, attribute, number, graph)
             inputs = {value.name: value_of_body_input(value) for value in graph.input}
             iteration = iteration_of(context, graph)
-            loop_states: Mapping[str, LoopState] = {}
-            if iteration is not None:
-                inputs |= iteration.body_inputs(self._expanded_states)
-                loop_states = iteration.loop_states()
-                record_emitted(context, imports, self._ir_version)
-            state = self._interpret_body(graph, scope, inputs, context.graph_state, imports, loop_states)
-            results.append([state.value(name) for name in output_names(graph)])
-            if iteration is not None:
-                return iteration.outputs(results[0])
+            if iteration is None:
+                self._interpret_body(graph, scope, inputs, outer)
+                continue
+            inputs |= iteration.body_inputs(self._resolved.expanded_states)
+            loop_states = iteration.loop_states()
+            record_emitted(context)
+            state = self._interpret_body(graph, scope, inputs, outer, loop_states=loop_states)
+            return iteration.outputs([state.value(name) for name in output_names(graph)])
         return [Value() for _ in context.node.output]
 
     def _interpret_branches(
-        self,
-        context: NodeContext,
-        index: int,
-        graphs: list[tuple[str, int, onnx.GraphProto]],
-        imports: Mapping[str, int],
+        self, context: NodeContext, index: int, graphs: list[tuple[str, int, onnx.GraphProto]]
     ) -> list[Value]:
         """Interpret both branches of an If. One that a known condition never takes is left as it is if it conflicts."""
-        inlines = context.label not in self._kept_branches
+        outer = context.graph_state
+        inlines = context.label not in self._resolved.kept_branches
         taken = branch_taken(context.input(0))
         results: dict[str, list[Value]] = {}
         for attribute, number, graph in graphs:
             untouched = onnx.GraphProto()
             untouched.CopyFrom(graph)
-            scope = context.graph_state.scope.inner(context.node, index, attribute, number, graph)
+            scope = outer.scope.inner(context.node, index, attribute, number, graph)
             try:
-                state = self._interpret_body(graph, scope, {}, context.graph_state, imports)
+                state = self._interpret_body(graph, scope, {}, outer)
             except UnrepairableNode as error:
                 frozen = branch_of_length(context) if inlines else None
                 if frozen is not None:
@@ -271,27 +286,3 @@ class Interpreter:
         if inlining is not None:
             raise BranchConflict(context, inlining)
         return [join(a, b) for a, b in zip(then, other, strict=True)]
-
-
-class _BodyVisitor(Visitor):
-    """Interprets the nodes of one body in order, while the driver puts in the nodes that repair rules wrote."""
-
-    # The inputs of a Loop's or Scan's body follow from those of its node, so `interpret` opens the body.
-    opens_subgraphs = True
-
-    def __init__(self, interpreter: Interpreter, state: GraphState, imports: Mapping[str, int]) -> None:
-        self.log, self.pass_name = interpreter.log, interpreter.pass_name
-        self._interpreter, self._state, self._imports = interpreter, state, imports
-        self._indices = count()
-
-    def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int:
-        """Return `opset`: every node is interpreted."""
-        return opset
-
-    def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter | None:
-        """Interpret and repair a node. Raises UnrepairableNode."""
-        return self._interpreter.interpret(node, next(self._indices), self._state, self._imports)
-
-
-def _onnx_opset(imports: Mapping[str, int]) -> int:
-    return imports.get("", imports.get("ai.onnx", 1))

@@ -8,12 +8,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 import onnx
+from onnx import helper
 
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .domain import Array, Assignments, Dim, Value
+from .domain import SAMPLES, Array, Assignments, Dim, Value, fixed
 from .graph_state import GraphState, LoopState, UnknownLength
 from .hypotheses import Hypotheses
 
@@ -24,7 +25,6 @@ __all__ = [
     "NodeContext",
     "UnrepairableNode",
     "lengths_value",
-    "text",
 ]
 
 
@@ -90,6 +90,11 @@ class NodeContext:
         """The node's attributes."""
         return attributes_of(self.node)
 
+    @property
+    def removed_batch(self) -> bool:
+        """Whether the node removed a batch axis, and was made a Reshape that merges it with another instead."""
+        return self.where.operator in ("Squeeze", "Gather") and self.node.op_type == "Reshape"
+
     def input(self, index: int) -> Value | None:
         """Return the value of an input, None if it is left out."""
         return self.inputs[index] if index < len(self.inputs) else None
@@ -99,10 +104,19 @@ class NodeContext:
         value = self.input(index)
         return value.dims if value is not None else None
 
+    def known(self, index: int) -> tuple[Dim, ...] | None:
+        """Return the dims of an input, None if it is left out or not all of them are known."""
+        value = self.input(index)
+        return value.known if value is not None else None
+
+    def constant(self, index: int) -> Array | None:
+        """Return the elements of an input that is a constant, else None."""
+        value = self.input(index)
+        return value.constant() if value is not None else None
+
     def integers(self, index: int) -> Array | None:
         """Return the elements of an input that is a constant scalar or vector of integers, else None."""
-        value = self.input(index)
-        array = value.constant() if value is not None else None
+        array = self.constant(index)
         return array if array is not None and array.dtype.kind == "i" and array.ndim < 2 else None
 
     def entries(self, index: int) -> list[int | Dim] | None:
@@ -113,54 +127,56 @@ class NodeContext:
         rows = value.data
         if any(row.ndim > 1 or row.dtype.kind != "i" or row.shape != rows[0].shape for row in rows):
             return None
-        columns = [
-            tuple(int(size) for size in column)
-            for column in zip(*(row.reshape(-1) for row in rows), strict=True)
-        ]
-        dims = [Dim(column) for column in columns]
-        return [dim if dim.varies else dim.frozen for dim in dims]
+        columns = zip(*(row.reshape(-1).tolist() for row in rows), strict=True)
+        return [dim if dim.varies else dim.frozen for dim in map(Dim, columns)]
 
-    def set_input(self, index: int, name: str, reason: str) -> None:
-        """Connect an input to another value ("" leaves it out), for a reason that the report shows."""
+    def set_input(self, index: int, name: str, reason: str, value: Value | None = None) -> None:
+        """Connect an input to another value ("" leaves it out), of which `value` is known; reports show the reason."""
         self.rw.set_input(index, name)
-        while len(self.inputs) < len(self.node.input):
-            self.inputs.append(None)
+        self.inputs += [None] * (len(self.node.input) - len(self.inputs))
         del self.inputs[len(self.node.input) :]
         if index < len(self.inputs):
-            self.inputs[index] = self.graph_state.value(name) if name else None
+            self.inputs[index] = value or (self.graph_state.value(name) if name else None)
         self.rw.note(reason)
 
     def replace_input(self, index: int, name: str, value: Value, reason: str) -> None:
-        """Connect an input to a value that was just written and of which `value` is known."""
-        self.set_input(index, name, reason)
-        self.inputs[index] = value
+        """Connect an input to a value that was just written, from which lengths may be read."""
+        self.set_input(index, name, reason, value)
         self.graph_state.record(name, value)
 
     def write_shape(
-        self, index: int, entries: list[int | Dim], reason: str, prefer: Sequence[str] = ()
+        self, index: int, entries: Sequence[int | Dim], reason: str, prefer: Sequence[str] = ()
     ) -> None:
         """Connect an input to a vector of lengths, which are read from the values in `prefer` where these have them.
 
         Raises UnrepairableNode.
         """
+        name = self.emit_shape(entries, index, [*prefer, *filter(None, self.node.input)])
+        self.set_input(index, name, reason, lengths_value(entries))
+
+    def emit_shape(self, entries: Sequence[int | Dim], index: int, prefer: Sequence[str] = ()) -> str:
+        """Write a vector of lengths for input `index` and return its name. Raises UnrepairableNode."""
         try:
-            name = self.graph_state.emit_shape(
-                self.rw, entries, [*prefer, *(name for name in self.node.input if name)]
-            )
+            return self.graph_state.emit_shape(self.rw, entries, prefer)
         except UnknownLength:
-            self.refuse_unknown_length(index)
-        self.set_input(index, name, reason)
-        self.inputs[index] = lengths_value(entries, self.assignments)
+            self.refuse(
+                "the length it needs at other sizes cannot be computed from the shape of any earlier value",
+                index,
+            )
+
+    def emit_length(self, dim: Dim, dtype: np.dtype[Any], index: int, prefer: Sequence[str] = ()) -> str:
+        """Write a length as a scalar of `dtype` for input `index` and return its name. Raises UnrepairableNode."""
+        vector = self.emit_shape([dim], index, prefer)
+        scalar = self.rw.before(
+            "Gather", [vector, self.rw.constant(np.array(0, np.int64), "first")], hint="length"
+        )
+        if dtype == np.int64:
+            return scalar
+        return self.rw.before("Cast", [scalar], hint="length", to=int(helper.np_dtype_to_tensor_dtype(dtype)))
 
     def refuse(self, reason: str, index: int | None = None) -> NoReturn:
         """Raise UnrepairableNode for this node; `index` is the input that holds the frozen size."""
         raise UnrepairableNode(self, reason, self.rw.input(index) if index is not None else "")
-
-    def refuse_unknown_length(self, index: int) -> NoReturn:
-        """Raise UnrepairableNode because a length that an input must hold can be read from no earlier value."""
-        self.refuse(
-            "the length it needs at other sizes cannot be computed from the shape of any earlier value", index
-        )
 
     def text(self, entries: list[int | Dim]) -> str:
         """Return lengths as the report shows them: [N, 3, 224]."""
@@ -180,18 +196,11 @@ class NodeContext:
         return f"constant {name!r}" if self.graph_state.is_constant(name) else repr(name)
 
 
-def lengths_value(entries: list[int | Dim], assignments: Assignments) -> Value:
+def lengths_value(entries: Sequence[int | Dim]) -> Value:
     """Return the value of a vector of lengths."""
-    rows = [
-        np.array(
-            [entry if isinstance(entry, int) else entry.sizes[assignment] for entry in entries], np.int64
-        )
-        for assignment in range(assignments.count)
-    ]
-    data = (rows[0],) * assignments.count if all(isinstance(entry, int) for entry in entries) else tuple(rows)
-    return Value(onnx.TensorProto.INT64, (assignments.fixed(len(entries)),), data)
-
-
-def text(array: Array) -> str:
-    """Return the elements of an array as the report shows them."""
-    return str(array.tolist())
+    dims = [fixed(entry) if isinstance(entry, int) else entry for entry in entries]
+    rows = [np.array([dim.sizes[assignment] for dim in dims], np.int64) for assignment in range(SAMPLES)]
+    varies = any(isinstance(entry, Dim) for entry in entries)
+    return Value(
+        onnx.TensorProto.INT64, (fixed(len(entries)),), tuple(rows) if varies else (rows[0],) * SAMPLES
+    )

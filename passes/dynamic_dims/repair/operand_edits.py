@@ -6,10 +6,10 @@ import numpy as np
 
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .domain import Dim, Value
+from .domain import Dim, fixed
 from .node_context import LoopStateConflict, NodeContext
 
-__all__ = ["emit_range", "expand_operand", "keep_one_row", "tile_operand"]
+__all__ = ["emit_range", "expand_operand", "keep_one_row", "ones_but", "tile_operand"]
 
 
 def expand_operand(context: NodeContext, index: int, axis: int, dim: Dim) -> None:
@@ -43,14 +43,11 @@ def expand_operand(context: NodeContext, index: int, axis: int, dim: Dim) -> Non
             )
         first = context.rw.constant(np.zeros(1, np.int64), "first")
         name = context.rw.before("Gather", [name, first], hint="row", axis=axis)
-    entries: list[int | Dim] = [1] * len(value.dims)
-    entries[axis] = dim
     prefer = [other for position, other in enumerate(context.node.input) if other and position != index]
-    shape = context.graph_state.emit_shape(context.rw, entries, prefer)
+    shape = context.emit_shape(ones_but(len(value.dims), axis, dim), index, prefer)
     expanded = context.rw.before("Expand", [name, shape], hint="batch")
-    dims = tuple(dim if position == axis else other for position, other in enumerate(value.dims))
     reason = f"{old!r} is expanded along axis {axis} to {context.name_of(dim)}"
-    context.replace_input(index, expanded, Value(value.dtype, dims), reason)
+    context.replace_input(index, expanded, value.with_axis(axis, dim), reason)
 
 
 def keep_one_row(context: NodeContext, index: int, axis: int) -> None:
@@ -63,11 +60,8 @@ def keep_one_row(context: NodeContext, index: int, axis: int) -> None:
     row = np.take(array, [0], axis)
     if not np.array_equal(array, np.repeat(row, array.shape[axis], axis)):
         return
-    dims = tuple(
-        context.assignments.fixed(1) if position == axis else dim for position, dim in enumerate(value.dims)
-    )
     reason = f"{name!r} has equal rows along axis {axis}: one row, which broadcasts to any length"
-    context.replace_input(index, context.rw.constant(row, "row"), Value(value.dtype, dims), reason)
+    context.replace_input(index, context.rw.constant(row, "row"), value.with_axis(axis, fixed(1)), reason)
 
 
 def tile_operand(context: NodeContext, index: int, axis: int, dim: Dim, repeats: Dim) -> None:
@@ -75,14 +69,16 @@ def tile_operand(context: NodeContext, index: int, axis: int, dim: Dim, repeats:
     value = context.input(index)
     if value is None or value.dims is None:
         return
-    entries: list[int | Dim] = [1] * len(value.dims)
-    entries[axis] = repeats
     old = context.rw.input(index)
-    shape = context.graph_state.emit_shape(context.rw, entries)
+    shape = context.emit_shape(ones_but(len(value.dims), axis, repeats), index)
     tiled = context.rw.before("Tile", [old, shape], hint="items")
-    dims = (*value.dims[:axis], dim, *value.dims[axis + 1 :])
     reason = f"{old!r} is tiled along axis {axis} to {context.name_of(dim)}"
-    context.replace_input(index, tiled, Value(value.dtype, dims), reason)
+    context.replace_input(index, tiled, value.with_axis(axis, dim), reason)
+
+
+def ones_but(rank: int, axis: int, dim: Dim) -> list[int | Dim]:
+    """Return a shape that is 1 along all axes but one."""
+    return [dim if position == axis else 1 for position in range(rank)]
 
 
 def emit_range(

@@ -1,19 +1,119 @@
 """The interpretations of a Reshape: what the axes of its output are, given those of its input and the frozen shapes.
 
-The axes longer than 1 follow from `factor_alignment`. Open is which output axis of length 1 a varying axis of frozen
-length 1 becomes, or into which neighbour it is merged: the frozen shapes are equal for all of these.
+A Reshape keeps the row-major order of the elements. So at the frozen sizes the boundaries between axes on both sides,
+read from the front, coincide wherever the products of the lengths before them are equal, and between two such
+boundaries the input's factors are the output's, grouped in another way (`align`). Open is which output axis of length 1
+a varying axis of frozen length 1 becomes, or into which neighbour it is merged: the frozen shapes are equal for all of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, product
+from math import gcd
 
-from .domain import Assignments, Dim, merged_axis
-from .factor_alignment import Alignment, Factor, Misaligned, align, merge_fixed
+from .domain import Dim, fixed, merged_axis
 
-__all__ = ["Interpretation", "interpretations"]
+__all__ = ["Alignment", "Factor", "Interpretation", "Misaligned", "align", "interpretations", "merge_fixed"]
+
+Factor = tuple[Dim, int]
+"""A factor of an axis of the input, and the index of that axis."""
+
+
+class Misaligned(Exception):
+    """The lengths of the two sides have no common factors where they would have to."""
+
+
+@dataclass
+class Alignment:
+    """The factors of each output axis, and what is open at the boundaries between axes longer than 1."""
+
+    axes: list[list[Dim]]
+    """The factors of each axis of the output; none yet for an axis of length 1."""
+    boundaries: list[tuple[list[Factor], list[int]]] = field(default_factory=list)
+    """At each boundary, the factors of length 1, and the output's axes of length 1."""
+    split: set[int] = field(default_factory=set)
+    """The output's axes that begin or end with a part of a split factor."""
+
+
+def merge_fixed(factors: Sequence[Factor]) -> list[Factor]:
+    """Merge neighbouring factors of fixed length into one: how the axis was split before does not matter."""
+    found: list[Factor] = []
+    last_fixed = -1  # the index of the last fixed factor longer than 1, -1 after a varying one
+    for dim, axis in factors:
+        if dim.varies:
+            last_fixed = -1
+        elif dim.frozen > 1:
+            if last_fixed >= 0:
+                before = found[last_fixed][0].frozen
+                del found[last_fixed:]
+                dim = fixed(before * dim.frozen)
+            last_fixed = len(found)
+        found.append((dim, axis))
+    return found
+
+
+def align(
+    factors: Sequence[Factor], frozen: Sequence[int], free: int | None, *, second_varies: bool
+) -> Alignment:
+    """Assign the factors longer than 1 to the output's axes of the lengths `frozen`, splitting them where needed.
+
+    A varying factor that is split has one varying part: the one in the axis `free`, which the model left open with
+    -1, else the first part, or the second with `second_varies`. Raises Misaligned.
+    """
+    found = Alignment([[] for _ in frozen])
+    queue = list(factors)
+
+    def ones() -> list[Factor]:
+        taken = []
+        while queue and queue[0][0].frozen == 1:
+            taken.append(queue.pop(0))
+        return taken
+
+    waiting: list[int] = []
+    for index, size in enumerate(frozen):
+        if size == 1:
+            waiting.append(index)
+            continue
+        found.boundaries.append((ones(), waiting))
+        waiting = []
+        need = size
+        while need > 1:
+            found.axes[index].extend(dim for dim, _ in ones())
+            if not queue:
+                raise Misaligned
+            dim, axis = queue.pop(0)
+            if need % dim.frozen == 0:
+                found.axes[index].append(dim)
+                need //= dim.frozen
+                continue
+            share = gcd(dim.frozen, need)
+            if share == 1:
+                raise Misaligned
+            first_varies = not second_varies if free is None else free == index
+            first, rest = _split(dim, share, first_varies=first_varies)
+            found.axes[index].append(first)
+            found.split.add(index)
+            need //= share
+            queue.insert(0, (rest, axis))
+    found.boundaries.append((ones(), waiting))
+    if queue:
+        raise Misaligned
+    return found
+
+
+def _split(dim: Dim, share: int, *, first_varies: bool) -> tuple[Dim, Dim]:
+    """Split an axis into one of the frozen length `share` and the rest; one part of a varying axis stays fixed."""
+    rest = dim.frozen // share
+    if not dim.varies:
+        return fixed(share), fixed(rest)
+    kept = rest if first_varies else share
+    if any(size % kept for size in dim.sizes):
+        raise Misaligned
+    varying = Dim(tuple(size // kept for size in dim.sizes))
+    return (varying, fixed(kept)) if first_varies else (fixed(kept), varying)
+
 
 _MAX_INTERPRETATIONS = 12
 
@@ -32,9 +132,7 @@ class Interpretation:
     order: tuple[int, ...] | None = None
 
 
-def interpretations(
-    dims: Sequence[Dim], frozen: Sequence[int], free: int | None, assignments: Assignments
-) -> list[Interpretation]:
+def interpretations(dims: Sequence[Dim], frozen: Sequence[int], free: int | None) -> list[Interpretation]:
     """Return what the axes of a Reshape's output may be, likeliest first; empty if the sides cannot be aligned.
 
     `dims` are the input's axes, `frozen` the output's lengths in the source model, `free` the axis of the output that
@@ -43,16 +141,14 @@ def interpretations(
     if 0 in frozen or any(0 in dim.sizes for dim in dims):
         return []
     flat = [(factor, axis) for axis, dim in enumerate(dims) for factor in dim.flat_factors()]
-    factors = merge_fixed(flat, assignments)
+    factors = merge_fixed(flat)
     found: list[Interpretation] = []
     # Without a -1, a varying axis that is split may become more windows, or windows of more elements.
     open_split = free is None and any(factor.varies for factor, _ in factors)
     for second_varies in (False, True) if open_split else (False,):
         try:
-            alignment = align(factors, frozen, free, assignments, second_varies=second_varies)
-            found += islice(
-                _Placer(alignment, frozen, free, assignments).interpretations(), _MAX_INTERPRETATIONS
-            )
+            alignment = align(factors, frozen, free, second_varies=second_varies)
+            found += _Placer(alignment, frozen, free).interpretations()[:_MAX_INTERPRETATIONS]
         except Misaligned:  # noqa: PERF203
             continue
     return list(dict.fromkeys(found))
@@ -65,7 +161,6 @@ class _Placer:
     alignment: Alignment
     frozen: Sequence[int]
     free: int | None
-    assignments: Assignments
 
     def interpretations(self) -> list[Interpretation]:
         """Return an interpretation for every way of placing the factors, likeliest first. Raises Misaligned."""
@@ -80,7 +175,7 @@ class _Placer:
         return list(dict.fromkeys([*found, *self._transposed()]))
 
     def _axis(self, size: int, factors: Sequence[Dim]) -> Dim:
-        return merged_axis(factors, self.assignments.count) if factors else self.assignments.fixed(size)
+        return merged_axis(factors) if factors else fixed(size)
 
     def _transposed(self) -> Iterator[Interpretation]:
         """Yield the ways in which the one such factor moves past longer axes, as [1, n] becomes [n, 1]."""
@@ -114,23 +209,17 @@ class _Placer:
             return [each, *(placement for placement in merged if placement[0][1] == self.free)]
         if len(varying) == len(ones):
             return [[(dim, one, False) for (dim, _), one in zip(varying, ones, strict=True)]]
-        if len(varying) > 1:
-            if not ones:
-                return self._merged([dim for dim, _ in varying], boundary)
-            return self._several(varying, ones)
-        dim, axis = varying[0]
         if not ones:
-            return self._merged([dim], boundary)
-        order = sorted(ones, key=lambda one: (one != self.free, one != axis, one))
-        return [[(dim, one, False)] for one in order] + self._merged([dim], boundary)
-
-    def _several(self, varying: list[Factor], ones: list[int]) -> list[Placement]:
-        """Place several factors into more axes of length 1: at the same indices as in the input, else the first ones."""
+            return self._merged([dim for dim, _ in varying], boundary)
         if len(varying) > len(ones):
             raise Misaligned
-        same = all(axis in ones for _, axis in varying)
-        chosen = [axis for _, axis in varying] if same else ones[: len(varying)]
-        return [[(dim, one, False) for (dim, _), one in zip(varying, chosen, strict=True)]]
+        if len(varying) > 1:  # at the same indices as in the input, else the first ones
+            same = all(axis in ones for _, axis in varying)
+            chosen = [axis for _, axis in varying] if same else ones[: len(varying)]
+            return [[(dim, one, False) for (dim, _), one in zip(varying, chosen, strict=True)]]
+        dim, axis = varying[0]
+        order = sorted(ones, key=lambda one: (one != self.free, one != axis, one))
+        return [[(dim, one, False)] for one in order] + self._merged([dim], boundary)
 
     def _merged(self, dims: list[Dim], boundary: int) -> list[Placement]:
         """Merge factors into the axis after the boundary or the one before it, likeliest first.

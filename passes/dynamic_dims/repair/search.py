@@ -22,7 +22,7 @@ Three conflicts are not refusals: a loop-carried value that varies after one ite
 shows whether that changes its outputs (BatchMixed).
 
 Imports inside this package point one way: search -> interpreter -> node_evaluation, control_flow -> rules, conflicts ->
-operand_edits, reshape_alignment -> node_context -> graph_state, hypotheses -> domain.
+rule_table, operand_edits, reshape_alignment -> node_context -> graph_state, hypotheses -> domain.
 """
 
 from __future__ import annotations
@@ -40,10 +40,9 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .control_flow.branches import BranchConflict, inlined
-from .domain import Assignments, Dim
-from .graph_state import LoopState
+from .domain import Assignments
 from .hypotheses import Hypotheses, upstream_labels
-from .interpreter import Interpreter
+from .interpreter import Interpreter, Resolutions
 from .node_context import BatchMerged, BatchMixed, LoopStateConflict, NodeContext, UnrepairableNode
 
 __all__ = ["RepairResult", "repair"]
@@ -116,27 +115,21 @@ class _Attempt:
 
     def result(self, frozen: Mapping[str, int], batch: Set[str]) -> RepairResult:
         """Return the result of the repair."""
-        coverage = self.interpreter.coverage
+        coverage, sizes = self.interpreter.coverage, self.assignments.sizes
         use = {symbol: (coverage.by_symbol[symbol], coverage.visited) for symbol in frozen}
+        of_batch = {sizes[symbol]: symbol for symbol in sorted(batch) if symbol in sizes}
+        outputs = {name: dims for name, dims in self.interpreter.outputs.items() if dims is not None}
+        axes = {
+            name: {
+                axis: of_batch[dim.sizes] for axis, dim in enumerate(dims) if dim and dim.sizes in of_batch
+            }
+            for name, dims in outputs.items()
+        }
         symbols = {
             name: [None if dim is None else self.assignments.symbols_in(dim) for dim in dims]
-            for name, dims in self.interpreter.outputs.items()
-            if dims is not None
+            for name, dims in outputs.items()
         }
-        return RepairResult(self.model, self._batch_axes(batch), symbols, use)
-
-    def _batch_axes(self, batch: Set[str]) -> dict[str, dict[int, str]]:
-        sizes = self.assignments.sizes
-        symbols = {sizes[symbol]: symbol for symbol in sorted(batch) if symbol in sizes}
-        return {
-            name: {
-                axis: symbols[dim.sizes]
-                for axis, dim in enumerate(dims)
-                if dim is not None and dim.sizes in symbols
-            }
-            for name, dims in self.interpreter.outputs.items()
-            if dims is not None
-        }
+        return RepairResult(self.model, axes, symbols, use)
 
 
 def _open_symbols(proto: onnx.ModelProto, frozen: Mapping[str, int]) -> list[str]:
@@ -168,16 +161,12 @@ def _search(model: Model, assignments: Assignments, log: ChangeLog, pass_name: s
     The log keeps the changes of that interpretation. Raises the UnrepairableNode before which the most nodes were interpreted.
     """
     hypotheses, conflicts = Hypotheses(), _Conflicts()
-    tolerated: set[str] = set()
-    expanded_states: list[tuple[LoopState, int, Dim]] = []
-    kept_branches: set[str] = set()
+    resolved = Resolutions()
     # What to report of a node downstream of one that removed the batch: the removal, which causes the conflict.
     removed_batch: dict[str, UnrepairableNode] = {}
     for _ in range(_MAX_ATTEMPTS):
         attempt = model.copy()
-        interpreter = Interpreter(
-            attempt, assignments, hypotheses, log, pass_name, tolerated, expanded_states, kept_branches
-        )
+        interpreter = Interpreter(attempt, assignments, hypotheses, log, pass_name, resolved)
         hypotheses.restart()
         try:
             with log.trial():
@@ -189,13 +178,14 @@ def _search(model: Model, assignments: Assignments, log: ChangeLog, pass_name: s
                         model_without = inlined(model, error.inlining, log, pass_name)
                         return _search(model_without, assignments, log, pass_name)
                 except UnrepairableNode:
-                    kept_branches.add(error.context.label)
+                    resolved.kept_branches.add(error.context.label)
                     continue
             conflicts.observe(error, interpreter.coverage.visited, hypotheses)
-            if isinstance(error, LoopStateConflict) and error.expansion not in expanded_states:
-                expanded_states.append(error.expansion)
+            if isinstance(error, LoopStateConflict) and error.expansion not in resolved.expanded_states:
+                resolved.expanded_states.append(error.expansion)
                 continue
-            upstream = upstream_labels(model.proto, error.context.label, nested=_is_nested(error.context))
+            nested = error.context.graph_state.parent is not None
+            upstream = upstream_labels(model.proto, error.context.label, nested=nested)
             remover = next((each for each in interpreter.batch_removers if each.label in upstream), None)
             if remover is not None and _is_of_merged_batch(error):
                 removed_batch.setdefault(error.context.label, _batch_removed(remover, error))
@@ -209,7 +199,7 @@ def _search(model: Model, assignments: Assignments, log: ChangeLog, pass_name: s
             if label not in conflicts.mixed:
                 raise last from None
             # It mixes items under every hypothesis; running the model shows whether that changes its outputs.
-            tolerated.add(label)
+            resolved.tolerated.add(label)
             hypotheses, conflicts = conflicts.mixed[label], _Conflicts()
             continue
         return _Attempt(attempt, assignments, interpreter)
@@ -221,13 +211,8 @@ def _is_of_merged_batch(error: UnrepairableNode) -> bool:
     """Return whether a conflict may come from a batch that is merged with another axis."""
     if isinstance(error, (BatchMixed, BatchMerged)):
         return True
-    context = error.context
-    dims = [dim for value in context.inputs if value is not None for dim in value.dims or ()]
-    return any(dim is not None and dim.factors and context.assignments.carries_batch(dim) for dim in dims)
-
-
-def _is_nested(context: NodeContext) -> bool:
-    return context.graph_state.parent is not None
+    dims = [dim for value in error.context.inputs if value is not None for dim in value.dims or ()]
+    return any(dim is not None and dim.factors and dim.of_batch for dim in dims)
 
 
 def _batch_removed(remover: NodeContext, error: UnrepairableNode) -> UnrepairableNode:

@@ -73,11 +73,11 @@ def inlining_of(context: NodeContext, then: Sequence[Value], other: Sequence[Val
     if of_length is not None:
         return None if all(map(_same_rank, then, other)) else of_length
     dims = condition.known
-    if dims is None or not any(map(context.assignments.carries_batch, dims)):
+    if dims is None or not any(dim.of_batch for dim in dims):
         return None
     shapes = []
     for a, b in zip(then, other, strict=True):
-        shape = _condition_shape(context, dims, a, b)
+        shape = _condition_shape(dims, a, b)
         if shape is None:
             return None
         shapes.append(shape or None)
@@ -88,16 +88,15 @@ def _same_rank(a: Value, b: Value) -> bool:
     return a.dims is not None and b.dims is not None and len(a.dims) == len(b.dims)
 
 
-def _condition_shape(
-    context: NodeContext, condition: tuple[Dim, ...], a: Value, b: Value
-) -> tuple[int, ...] | None:
+def _condition_shape(condition: tuple[Dim, ...], a: Value, b: Value) -> tuple[int, ...] | None:
     """Return the shape that lays a condition along the batch of two values, () where it lies there, None if none does."""
     if a.known is None or b.known is None or len(a.known) != len(b.known):
         return None
-    carries = context.assignments.carries_batch
     rank = len(a.known)
-    axes = [axis for axis in range(rank) if carries(a.known[axis]) or carries(b.known[axis])]
-    own = [axis for axis, dim in enumerate(condition) if carries(dim)]
+    axes = [
+        axis for axis, dims in enumerate(zip(a.known, b.known, strict=True)) if any(d.of_batch for d in dims)
+    ]
+    own = [axis for axis, dim in enumerate(condition) if dim.of_batch]
     if len(axes) != 1 or len(own) != 1 or any(dim.frozen != 1 for dim in condition):
         return None
     if any(dim.varies for axis, dim in enumerate(condition) if axis != own[0]):

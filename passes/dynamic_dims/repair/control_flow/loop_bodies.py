@@ -1,20 +1,25 @@
-"""Loop and Scan: what their bodies' inputs are, what their outputs are, and which values are loop-carried."""
+"""Loop and Scan: what their bodies' inputs are, what their outputs are, and which values are loop-carried.
+
+The trip count of a Loop that reads an axis step by step may be its frozen length, and is repaired.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+import numpy as np
 import onnx
+from onnx import numpy_helper
 
+from onnx_migrate.model.graphs import producers
 from onnx_migrate.standard.schema import is_onnx
 
-from ..domain import Dim, Value
-from ..domain.value import join
-from ..graph_state import LoopState
+from ..domain import Array, Dim, Value
+from ..domain.values import join
+from ..graph_state import LoopState, upstream
 from ..node_context import LoopStateConflict, NodeContext
 from ..operand_edits import expand_operand
-from ..rules.trip_count import repair_trip_count
 
 __all__ = ["Iteration", "iteration_of"]
 
@@ -93,7 +98,7 @@ def iteration_of(context: NodeContext, body: onnx.GraphProto) -> Iteration | Non
     if not is_onnx(node.domain):
         return None
     if node.op_type == "Loop":
-        return Iteration(context, body, 2, len(node.input) - 2, repair_trip_count(context, body))
+        return Iteration(context, body, 2, len(node.input) - 2, _repaired_trip_count(context, body))
     if node.op_type == "Scan" and context.rw.version >= 9:
         states = len(node.input) - context.attributes["num_scan_inputs"]
         dims = context.dims(states)
@@ -105,3 +110,97 @@ def iteration_of(context: NodeContext, body: onnx.GraphProto) -> Iteration | Non
 def _axis(context: NodeContext, name: str, index: int, rank: int) -> int:
     axes = context.attributes.get(name)
     return int(axes[index]) % rank if axes else 0
+
+
+_COMPARISONS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"})
+
+
+def _repaired_trip_count(context: NodeContext, body: onnx.GraphProto) -> Dim | None:
+    """Make a Loop that gathers from a varying axis by its counter iterate to the end of it; return that axis.
+
+    The count is the Loop's trip count, a state that the body does not change, or a constant that the body compares
+    the counter with. Returns None if there is no such axis, or several.
+    """
+    nodes = producers(body)
+    states = {value.name: context.input(index) for index, value in enumerate(body.input[2:], 2)}
+    counters = {body.input[0].name, *(name for name, value in states.items() if value and value.dims == ())}
+    along = {dim.sizes: dim for dim in _axes_read(context, body, nodes, counters)}
+    if len(along) != 1:
+        return None
+    dim = next(iter(along.values()))
+    length = context.name_of(dim)
+    for index in range(len(context.node.input)):
+        stays = index == 0 or (index > 1 and _is_invariant(body, index, nodes))
+        array = context.integers(index) if stays else None
+        if array is not None and array.size == 1 and array.item() == dim.frozen:
+            name = _emit_length(context, dim, array, index)
+            reason = f"trip count {dim.frozen} → {length}, the length of the axis that the loop reads"
+            context.set_input(index, name, reason)
+    for node in body.node:
+        if node.op_type not in _COMPARISONS or not any(
+            _depends_on(name, nodes, counters) for name in node.input
+        ):
+            continue
+        for at, name in enumerate(node.input):
+            array = _constant(context, body, nodes, name)
+            if array is not None and array.size == 1 and array.item() == dim.frozen:
+                node.input[at] = _emit_length(context, dim, array, 0)
+                context.rw.note(
+                    f"{node.op_type} with {dim.frozen} → with {length}, the length of the axis that the loop reads"
+                )
+    return dim
+
+
+def _axes_read(
+    context: NodeContext, body: onnx.GraphProto, nodes: Mapping[str, onnx.NodeProto], counters: Set[str]
+) -> Iterator[Dim]:
+    """Yield the varying axes of outer values from which the body gathers one step in each iteration."""
+    own = {value.name: index for index, value in enumerate(body.input)}
+    for node in body.node:
+        if (
+            node.op_type != "Gather"
+            or node.input[0] in nodes
+            or not _depends_on(node.input[1], nodes, counters)
+        ):
+            continue
+        index = own.get(node.input[0])
+        value = context.graph_state.value(node.input[0]) if index is None else context.input(index)
+        axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+        dim = value.dims[axis] if value is not None and value.dims else None
+        if dim is not None and dim.varies and not dim.of_batch:
+            yield dim
+
+
+def _depends_on(name: str, nodes: Mapping[str, onnx.NodeProto], counters: Set[str]) -> bool:
+    return any(other in counters for other in upstream(name, nodes))
+
+
+def _is_invariant(body: onnx.GraphProto, index: int, nodes: Mapping[str, onnx.NodeProto]) -> bool:
+    name = body.output[index - 1].name
+    producer = nodes.get(name)
+    if producer is not None and producer.op_type == "Identity":
+        name = producer.input[0]
+    return name == body.input[index].name
+
+
+def _constant(
+    context: NodeContext, body: onnx.GraphProto, nodes: Mapping[str, onnx.NodeProto], name: str
+) -> Array | None:
+    for tensor in body.initializer:
+        if tensor.name == name:
+            return numpy_helper.to_array(tensor)
+    producer = nodes.get(name)
+    if producer is None:
+        return context.rw.constant_value(name) if name not in {value.name for value in body.input} else None
+    if producer.op_type != "Constant":
+        return None
+    array = onnx.helper.get_attribute_value(producer.attribute[0])
+    return numpy_helper.to_array(array) if isinstance(array, onnx.TensorProto) else np.asarray(array)
+
+
+def _emit_length(context: NodeContext, dim: Dim, array: Array, index: int) -> str:
+    """Write a length as a constant is that it takes the place of."""
+    name = context.emit_length(dim, array.dtype, index)
+    if not array.ndim:
+        return name
+    return context.rw.before("Reshape", [name, context.rw.constant(np.array(array.shape, np.int64), "shape")])

@@ -19,8 +19,7 @@ from onnx_migrate.facts.shape_arithmetic import Array, attributes_of, compute
 from onnx_migrate.standard.resize import run_length
 from onnx_migrate.standard.schema import is_onnx
 
-from .dims import Assignments, Dim, Dims
-from .value import Value
+from .values import SAMPLES, Dim, Dims, Value
 
 __all__ = ["ShapeConflict", "infer"]
 
@@ -30,11 +29,7 @@ class ShapeConflict(Exception):
 
 
 def infer(
-    node: onnx.NodeProto,
-    inputs: Sequence[Value | None],
-    imports: Mapping[str, int],
-    ir_version: int,
-    assignments: Assignments,
+    node: onnx.NodeProto, inputs: Sequence[Value | None], imports: Mapping[str, int], ir_version: int
 ) -> list[Value]:
     """Return the values of a node's outputs; `Value()` for those of an operator that onnx has no schema of.
 
@@ -43,31 +38,35 @@ def infer(
     """
     domain = "" if is_onnx(node.domain) else node.domain
     operator = node.op_type if domain else _INFERRED_AS.get(node.op_type, node.op_type)
-    schema = _schema(domain, operator, _version(domain, imports))
+    version = imports.get(domain, 1 if domain else imports.get("ai.onnx", 1))
+    schema = _schema(domain, operator, version)
     inferred = node
     if operator != node.op_type:  # which has no attributes that matter
         inferred = onnx.NodeProto(op_type=operator, input=node.input, output=node.output)
-    unknown = [Value() for _ in node.output]
-    if schema is None or any(
-        value is not None and not value.dtype and value.types is None for value in inputs
-    ):
-        return unknown
-    invariant = not any(
-        value is not None and (value.varies or value.types or _data_varies(value)) for value in inputs
-    )
+    given = [value for value in inputs if value is not None]
+    if schema is None or any(not value.dtype and value.types is None for value in given):
+        return [Value() for _ in node.output]
+    data_varies = (value.data is not None and value.constant() is None for value in given)
+    varies = any(value.varies or value.types for value in given) or any(data_varies)
+
+    def types_at(assignment: int) -> dict[str, onnx.TypeProto]:
+        named = [(name, value) for name, value in zip(node.input, inputs, strict=True) if value is not None]
+        types = {name: value.type_in(assignment) for name, value in named}
+        tensors = {name: value.tensor_in(assignment) for name, value in named}
+        data = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+        return infer_node_outputs(schema, inferred, types, data, imports, ir_version)
+
     try:
-        found = [_infer(schema, inferred, inputs, imports, ir_version, 0)]
+        found = [types_at(0)]
     except InferenceError:
-        return unknown  # not because of the sizes
+        return [Value() for _ in node.output]  # not because of the sizes
     try:
-        others = range(1, assignments.count if not invariant else 1)
-        found += [_infer(schema, inferred, inputs, imports, ir_version, assignment) for assignment in others]
+        found = [*found, *map(types_at, range(1, SAMPLES))] if varies else found * SAMPLES
     except InferenceError as error:
         raise ShapeConflict(" ".join(str(error).removeprefix("[ShapeInferenceError]").split())) from error
-    found = found * assignments.count if invariant else found
-    outputs = [_value_of(name, found, inputs) for name in node.output]
+    outputs = [_value_of(name, found, given) for name in node.output]
     if is_onnx(node.domain):
-        _complete(node, inputs, outputs, assignments)
+        _complete(node, inputs, outputs)
     return outputs
 
 
@@ -80,26 +79,6 @@ _INFERRED_AS = {
 """Operators whose outputs onnx does not infer for a single node, in some versions, and others of the same inference."""
 
 
-def _infer(
-    schema: Any,
-    node: onnx.NodeProto,
-    inputs: Sequence[Value | None],
-    imports: Mapping[str, int],
-    ir_version: int,
-    assignment: int,
-) -> dict[str, onnx.TypeProto]:
-    """Return the type of each output that onnx infers under one assignment."""
-    types: dict[str, onnx.TypeProto] = {}
-    data: dict[str, onnx.TensorProto] = {}
-    for name, value in zip(node.input, inputs, strict=True):
-        if value is not None:
-            types[name] = value.type_in(assignment)
-            tensor = value.tensor_in(assignment)
-            if tensor is not None:
-                data[name] = tensor
-    return infer_node_outputs(schema, node, types, data, imports, ir_version)
-
-
 @cache
 def _schema(domain: str, operator: str, version: int) -> Any:
     try:
@@ -108,17 +87,7 @@ def _schema(domain: str, operator: str, version: int) -> Any:
         return None
 
 
-def _version(domain: str, imports: Mapping[str, int]) -> int:
-    if is_onnx(domain):
-        return imports.get("", imports.get("ai.onnx", 1))
-    return imports.get(domain, 1)
-
-
-def _data_varies(value: Value) -> bool:
-    return value.data is not None and value.constant() is None
-
-
-def _value_of(name: str, found: list[dict[str, onnx.TypeProto]], inputs: Sequence[Value | None]) -> Value:
+def _value_of(name: str, found: list[dict[str, onnx.TypeProto]], inputs: Sequence[Value]) -> Value:
     """Return the value of one output from its type under each assignment.
 
     A dim that has the sizes of a merged axis of an input keeps the factors of that axis.
@@ -133,13 +102,8 @@ def _value_of(name: str, found: list[dict[str, onnx.TypeProto]], inputs: Sequenc
     ranks = {len(shape.dim) for shape in shapes}
     if any(not each.tensor_type.HasField("shape") for each in types) or len(ranks) > 1:
         return Value(dtype)
-    merged = {
-        dim.sizes: dim
-        for value in inputs
-        if value is not None
-        for dim in value.dims or ()
-        if dim is not None and dim.factors
-    }
+    axes = [dim for value in inputs for dim in value.dims or () if dim is not None]
+    merged = {dim.sizes: dim for dim in axes if dim.factors}
     dims: list[Dim | None] = []
     for axis in range(ranks.pop()):
         each = [shape.dim[axis] for shape in shapes]
@@ -148,60 +112,44 @@ def _value_of(name: str, found: list[dict[str, onnx.TypeProto]], inputs: Sequenc
     return Value(dtype, tuple(dims))
 
 
-def _complete(
-    node: onnx.NodeProto, inputs: Sequence[Value | None], outputs: list[Value], assignments: Assignments
-) -> None:
+def _complete(node: onnx.NodeProto, inputs: Sequence[Value | None], outputs: list[Value]) -> None:
     """Add to the outputs that were inferred of a node of ONNX: elements, and dims that onnx does not infer."""
-    _resized(node, inputs, outputs, assignments)
-    _expanded(node, inputs, outputs)
+    x = inputs[0] if inputs else None
+    if x is not None and x.dims is not None:
+        index = {"Resize": 2, "Upsample": 1, "Expand": 1}.get(node.op_type, len(inputs))
+        second = inputs[index] if index < len(inputs) else None
+        complete = _expanded if node.op_type == "Expand" else _resized
+        outputs[0].dims = (complete(x.dims, second) if second is not None else None) or outputs[0].dims
     if node.op_type == "Split":
-        _split(node, inputs, outputs, assignments)
+        _split(node, x, outputs)
     elif len(outputs) == 1:
-        outputs[0].data = _data(node, inputs, assignments)
+        outputs[0].data = _data(node, inputs)
     for output in outputs:
         if output.data is not None and output.dims is None:
             output.dims = _dims_of_data(output.data)
 
 
-def _resized(
-    node: onnx.NodeProto, inputs: Sequence[Value | None], outputs: list[Value], assignments: Assignments
-) -> None:
-    """Set the lengths that a Resize by scales has in ONNX Runtime, which onnx infers in another precision."""
-    index = {"Resize": 2, "Upsample": 1}.get(node.op_type)
-    if index is None or len(inputs) <= index or inputs[0] is None or inputs[0].dims is None:
-        return
-    scales, dims = inputs[index], inputs[0].dims
-    if scales is None or scales.data is None or scales.data[0].shape != (len(dims),):
-        return
+def _resized(dims: Dims, scales: Value) -> Dims | None:
+    """Return the lengths that a Resize by scales has in ONNX Runtime, which onnx infers in another precision."""
+    if scales.data is None or scales.data[0].shape != (len(dims),):
+        return None
     lengths: list[Dim | None] = []
     for axis, dim in enumerate(dims):
-        if dim is None:
-            lengths.append(None)
-            continue
-        sizes = tuple(
-            run_length(dim.sizes[assignment], scales.data[assignment][axis])
-            for assignment in range(assignments.count)
-        )
-        lengths.append(dim if sizes == dim.sizes else Dim(sizes))
-    outputs[0].dims = tuple(lengths)
+        run = dim and Dim(tuple(map(run_length, dim.sizes, (each[axis] for each in scales.data))))
+        lengths.append(dim if run == dim else run)
+    return tuple(lengths)
 
 
-def _expanded(node: onnx.NodeProto, inputs: Sequence[Value | None], outputs: list[Value]) -> None:
-    """Set the dims of an Expand to an unknown shape: an axis of the input that is longer than 1 keeps its length."""
-    if node.op_type != "Expand" or len(inputs) < 2 or inputs[0] is None or inputs[1] is None:
-        return
-    dims, rank = inputs[0].dims, inputs[1].known
-    if dims is None or not rank or rank[0].varies or inputs[1].data is not None:
-        return
-    new = rank[0].frozen - len(dims)
-    if new >= 0:
-        kept = [dim if dim is not None and (dim.varies or dim.frozen > 1) else None for dim in dims]
-        outputs[0].dims = (*(None for _ in range(new)), *kept)
+def _expanded(dims: Dims, shape: Value) -> Dims | None:
+    """Return the dims of an Expand to an unknown shape: an axis of the input that is longer than 1 keeps its length."""
+    rank = shape.known
+    if not rank or rank[0].varies or shape.data is not None or rank[0].frozen < len(dims):
+        return None
+    kept = [dim if dim is not None and (dim.varies or dim.frozen > 1) else None for dim in dims]
+    return (*(None for _ in range(rank[0].frozen - len(dims))), *kept)
 
 
-def _data(
-    node: onnx.NodeProto, inputs: Sequence[Value | None], assignments: Assignments
-) -> tuple[Array, ...] | None:
+def _data(node: onnx.NodeProto, inputs: Sequence[Value | None]) -> tuple[Array, ...] | None:
     """Return the elements of a node's one output under each assignment, None if they are not known."""
     attributes = attributes_of(node)
     if node.op_type in ("Shape", "Size"):
@@ -210,8 +158,7 @@ def _data(
             return None
         cut = slice(attributes.get("start", 0), attributes.get("end"))
         shapes = [
-            np.array([dim.sizes[assignment] for dim in dims], np.int64)
-            for assignment in range(assignments.count)
+            np.array([dim.sizes[assignment] for dim in dims], np.int64) for assignment in range(SAMPLES)
         ]
         return tuple(
             shape[cut] if node.op_type == "Shape" else np.asarray(np.prod(shape)) for shape in shapes
@@ -223,30 +170,24 @@ def _data(
         return None
     if all(len({id(array) for array in data}) == 1 for data in known):
         alone = compute(node.op_type, attributes, [data[0] for data in known])
-        return None if alone is None else (alone,) * assignments.count
-    found = [
-        compute(node.op_type, attributes, [data[assignment] for data in known])
-        for assignment in range(assignments.count)
-    ]
+        return None if alone is None else (alone,) * SAMPLES
+    found = [compute(node.op_type, attributes, list(data)) for data in zip(*known, strict=True)]
     arrays = tuple(array for array in found if array is not None)
     return arrays if len(arrays) == len(found) else None
 
 
-def _split(
-    node: onnx.NodeProto, inputs: Sequence[Value | None], outputs: list[Value], assignments: Assignments
-) -> None:
-    x = inputs[0] if inputs else None
+def _split(node: onnx.NodeProto, x: Value | None, outputs: list[Value]) -> None:
     axis = attributes_of(node).get("axis", 0)
     lengths = [output.known for output in outputs]
     if x is None or x.data is None or None in lengths:
         return
-    start = [0] * assignments.count
+    start = [0] * SAMPLES
     for output, dims in zip(outputs, lengths, strict=True):
         sizes = dims[axis].sizes if dims else ()
         ends = [first + size for first, size in zip(start, sizes, strict=True)]
         output.data = tuple(
-            np.take(array, range(start[assignment], ends[assignment]), axis)
-            for assignment, array in enumerate(x.data)
+            np.take(array, range(first, end), axis)
+            for array, first, end in zip(x.data, start, ends, strict=True)
         )
         start = ends
 

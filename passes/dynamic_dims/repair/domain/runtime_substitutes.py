@@ -16,15 +16,12 @@ from onnx import TensorProto, helper
 
 from onnx_migrate.facts.shape_arithmetic import attributes_of
 
-from .dims import Assignments
-from .value import Value
+from .values import Dim, Value, fixed
 
 __all__ = ["SUBSTITUTES_OPSET", "Substitute", "substitute"]
 
 SUBSTITUTES_OPSET = 17
 """The first opset that has all operators used here; models with an older one may have nodes of ONNX Runtime's."""
-
-_Inputs = Sequence[Value | None]
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,29 @@ class Substitute:
         return [first if index in self.like else value for index, value in enumerate(rest)]
 
 
-def substitute(node: onnx.NodeProto, inputs: _Inputs, assignments: Assignments) -> Substitute | None:
+@dataclass(frozen=True)
+class _Call:
+    """A node of an operator that onnx does not know, and the values of its inputs."""
+
+    node: onnx.NodeProto
+    attributes: dict[str, Any]
+    inputs: list[Value | None]
+
+    def dims(self, index: int) -> tuple[Dim, ...] | None:
+        """Return the dims of an input, None if it is left out or not all are known."""
+        value = self.inputs[index] if index < len(self.inputs) else None
+        return value.known if value is not None else None
+
+    def like_first(self, size: int | None = None, axis: int = -1, dtype: int = 0) -> Substitute | None:
+        """Return an Identity of the first input, of which an axis has another `size`; None if its rank is not known."""
+        value = self.inputs[0] if self.inputs else None
+        if value is None or not value.dims or len(value.dims) <= axis or not size or size < 1:
+            return None
+        made = helper.make_node("Identity", self.node.input[:1], self.node.output[:1])
+        return Substitute(made, [value.with_axis(axis, fixed(size))], dtype=dtype)
+
+
+def substitute(node: onnx.NodeProto, inputs: Sequence[Value | None]) -> Substitute | None:
     """Return what stands for a node of an operator that onnx does not know, None where nothing does."""
     make = _BY_DOMAIN.get(node.domain, {}).get(node.op_type)
     if make is None or not node.output:
@@ -55,10 +74,10 @@ def substitute(node: onnx.NodeProto, inputs: _Inputs, assignments: Assignments) 
     attributes = attributes_of(node)
     if attributes.get("channels_last"):
         return None  # the standard has no operator of that layout
-    return make(node, attributes, [*inputs], assignments)
+    return make(_Call(node, attributes, [*inputs]))
 
 
-_Maker = Callable[[onnx.NodeProto, dict[str, Any], list[Value | None], Assignments], Substitute | None]
+_Maker = Callable[[_Call], Substitute | None]
 
 
 def _as(operator: str, *picked: int, like: tuple[int, ...] = (0,), dtype_of: int | None = None) -> _Maker:
@@ -68,16 +87,15 @@ def _as(operator: str, *picked: int, like: tuple[int, ...] = (0,), dtype_of: int
     elements are taken for numbers of float, since the standard's operators are not for them.
     """
 
-    def make(
-        node: onnx.NodeProto, attributes: dict[str, Any], inputs: list[Value | None], assignments: Assignments
-    ) -> Substitute | None:
-        chosen = [index for index in picked if index < len(node.input)]
+    def make(call: _Call) -> Substitute | None:
+        names, inputs = call.node.input, call.inputs
+        chosen = [index for index in picked if index < len(names)]
         if not chosen or (dtype_of is not None and dtype_of >= len(inputs)):
             return None
-        schema = onnx.defs.get_schema(operator)
-        kept = {name: value for name, value in attributes.items() if name in schema.attributes}
+        known = onnx.defs.get_schema(operator).attributes
+        kept = {name: value for name, value in call.attributes.items() if name in known}
         typed = inputs[chosen[0] if dtype_of is None else dtype_of]
-        made = helper.make_node(operator, [node.input[index] for index in chosen], node.output[:1], **kept)
+        made = helper.make_node(operator, [names[index] for index in chosen], call.node.output[:1], **kept)
         taken = [_as_float(inputs[index]) for index in chosen]
         return Substitute(made, taken, like, typed.dtype if typed is not None else 0)
 
@@ -89,108 +107,61 @@ def _as_float(value: Value | None) -> Value | None:
     return Value(TensorProto.FLOAT, value.dims) if value is not None and quantized else value
 
 
-def _identity(node: onnx.NodeProto, value: Value, dtype: int = 0) -> Substitute:
-    return Substitute(helper.make_node("Identity", node.input[:1], node.output[:1]), [value], dtype=dtype)
-
-
-def _with_last(value: Value | None, size: int, assignments: Assignments) -> Value | None:
-    """Return a value with another length of the last axis, None if its rank is not known."""
-    if value is None or not value.dims or size < 1:
-        return None
-    return Value(value.dtype, (*value.dims[:-1], assignments.fixed(size)))
-
-
-def _fused_matmul(
-    node: onnx.NodeProto, attributes: dict[str, Any], inputs: list[Value | None], assignments: Assignments
-) -> Substitute | None:
-    if attributes.get("transBatchA") or attributes.get("transBatchB"):
+def _fused_matmul(call: _Call) -> Substitute | None:
+    if call.attributes.get("transBatchA") or call.attributes.get("transBatchB"):
         return None
     sides = []
-    for name, value in zip(("transA", "transB"), inputs, strict=False):
-        if value is not None and attributes.get(name):
+    for name, value in zip(("transA", "transB"), call.inputs, strict=False):
+        if value is not None and call.attributes.get(name):
             if value.dims is None:
                 return None
-            rest, last = value.dims[:-2], value.dims[-2:]
-            value = Value(value.dtype, (*rest, *reversed(last)))
+            value = Value(value.dtype, (*value.dims[:-2], *reversed(value.dims[-2:])))
         sides.append(value)
-    made = helper.make_node("MatMul", node.input[:2], node.output[:1])
-    return Substitute(made, sides)
+    return Substitute(helper.make_node("MatMul", call.node.input[:2], call.node.output[:1]), sides)
 
 
-def _quantized_lstm(
-    node: onnx.NodeProto, attributes: dict[str, Any], inputs: list[Value | None], assignments: Assignments
-) -> Substitute | None:
+def _quantized_lstm(call: _Call) -> Substitute | None:
     """Return an LSTM; the weights, whose axes are in another order, play no part in the shapes."""
-    found = _as("LSTM", *range(min(len(node.input), 7)))(node, attributes, inputs, assignments)
+    found = _as("LSTM", *range(7))(call)
     if found is not None:
-        found.node.output.extend(node.output[1:])
+        found.node.output.extend(call.node.output[1:])
     return found
 
 
-def _quantized_concat(
-    node: onnx.NodeProto, attributes: dict[str, Any], inputs: list[Value | None], assignments: Assignments
-) -> Substitute | None:
-    return _as("Concat", *range(2, len(node.input), 3))(node, attributes, inputs, assignments)
+def _quantized_concat(call: _Call) -> Substitute | None:
+    return _as("Concat", *range(2, len(call.node.input), 3))(call)
 
 
-def _quantized_gemm(
-    node: onnx.NodeProto, attributes: dict[str, Any], inputs: list[Value | None], assignments: Assignments
-) -> Substitute | None:
-    found = _as("Gemm", 0, 3)(node, attributes, inputs, assignments)
-    requantized = len(node.input) > 7 and node.input[7]
+def _quantized_gemm(call: _Call) -> Substitute | None:
+    found = _as("Gemm", 0, 3)(call)
+    requantized = len(call.node.input) > 7 and call.node.input[7]
     return found if found is None or requantized else replace(found, dtype=TensorProto.FLOAT)
 
 
-def _attention(
-    node: onnx.NodeProto, attributes: dict[str, Any], inputs: list[Value | None], assignments: Assignments
-) -> Substitute | None:
+def _attention(call: _Call) -> Substitute | None:
     """Return the input with the features of the value projection, the last of three in one matrix."""
-    weights = inputs[1].known if len(inputs) > 1 and inputs[1] is not None else None
-    sizes = attributes.get("qkv_hidden_sizes")
+    weights, sizes = call.dims(1), call.attributes.get("qkv_hidden_sizes")
     if weights is None or len(weights) != 2:
         return None
+    scale = call.inputs[3] if call.node.op_type == "QAttention" and len(call.inputs) > 3 else None
     size = sizes[2] if sizes else weights[1].frozen // 3
-    scale = inputs[3] if node.op_type == "QAttention" and len(inputs) > 3 else None
-    value = _with_last(inputs[0], size, assignments)
-    return _identity(node, value, scale.dtype if scale is not None else 0) if value is not None else None
+    return call.like_first(size, dtype=scale.dtype if scale is not None else 0)
 
 
-def _heads(
-    node: onnx.NodeProto, attributes: dict[str, Any], inputs: list[Value | None], assignments: Assignments
-) -> Substitute | None:
+def _heads(call: _Call) -> Substitute | None:
     """Return the query with the features of the values; with all three in one tensor, without those of two."""
-    query, key, value = (inputs + [None] * 3)[:3]
-    if query is None or query.known is None or len(query.known) != 3:
+    query, value = call.dims(0), call.dims(2)
+    if query is None or len(query) != 3:
         return None
-    last = query.known[2].frozen
-    if key is None:
-        heads, kept = attributes.get("num_heads", 0), attributes.get("kv_num_heads", 0)
-        size = last // (heads + 2 * kept) * heads if heads and kept else 0
-    elif value is None or value.known is None or "kv_num_heads" in attributes:
-        size = last
-    elif len(value.known) == 4:  # the heads are split already
-        size = value.known[1].frozen * value.known[3].frozen
-    else:
-        size = value.known[2].frozen
-    result = _with_last(query, size, assignments)
-    return _identity(node, result) if result is not None else None
-
-
-def _block_quantized(
-    node: onnx.NodeProto, attributes: dict[str, Any], inputs: list[Value | None], assignments: Assignments
-) -> Substitute | None:
-    value = _with_last(inputs[0] if inputs else None, attributes.get("N", 0), assignments)
-    return _identity(node, value) if value is not None else None
-
-
-def _reorder_output(
-    node: onnx.NodeProto, attributes: dict[str, Any], inputs: list[Value | None], assignments: Assignments
-) -> Substitute | None:
-    x = inputs[0] if inputs else None
-    if x is None or not x.dims or len(x.dims) < 2 or not attributes.get("channels"):
-        return None
-    channels = assignments.fixed(attributes["channels"])
-    return _identity(node, Value(x.dtype, (x.dims[0], channels, *x.dims[2:])))
+    size = query[2].frozen
+    if len(call.inputs) < 2 or call.inputs[1] is None:
+        heads, kept = call.attributes.get("num_heads", 0), call.attributes.get("kv_num_heads", 0)
+        size = size // (heads + 2 * kept) * heads if heads and kept else 0
+    elif value is not None and "kv_num_heads" not in call.attributes:
+        size = (
+            value[1].frozen * value[3].frozen if len(value) == 4 else value[2].frozen
+        )  # of 4: heads are split
+    return call.like_first(size)
 
 
 _POOLS = ("AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool")
@@ -219,7 +190,7 @@ _MICROSOFT: dict[str, _Maker] = {
     "TransposeMatMul": _fused_matmul,
     "DynamicQuantizeMatMul": _as("MatMul", 0, 1),
     "MatMulIntegerToFloat": _as("MatMul", 0, 1, dtype_of=2),
-    "MatMulNBits": _block_quantized,
+    "MatMulNBits": lambda call: call.like_first(call.attributes.get("N")),
     "FusedGemm": _as("Gemm", 0, 1, 2),
     "QGemm": _quantized_gemm,
     "FusedConv": _as("Conv", 0, 1, 2),
@@ -234,7 +205,7 @@ _BLOCKED: dict[str, _Maker] = {
     "Conv": _as("Conv", 0, 1, 2),
     **{name: _as(name, 0) for name in _POOLS},
     "ReorderInput": _as("Identity", 0),
-    "ReorderOutput": _reorder_output,
+    "ReorderOutput": lambda call: call.like_first(call.attributes.get("channels"), 1),
 }
 """Convolutions with channels in blocks, as ONNX Runtime saves a model that it optimised for one processor."""
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from ..domain import Dim, Dims, Value
+from ..domain.values import dtype_of
 from ..node_context import NodeContext
 from ..operand_edits import expand_operand, keep_one_row, tile_operand
+from ..rule_table import rule
+from .constant_lengths import positions, positions_in_any_input
 
-__all__ = ["attention", "broadcast", "concat", "gather_elements", "grid_sample", "matmul", "normalization"]
 
-
+@rule("BatchNormalization")
 def normalization(context: NodeContext) -> None:
     """Expand the parameters of a BatchNormalization whose one channel is the batch, as in Keras models of single rows."""
     dims = context.dims(0)
@@ -20,59 +24,56 @@ def normalization(context: NodeContext) -> None:
             expand_operand(context, index, 0, channels)
 
 
+@rule("Concat")
 def concat(context: NodeContext) -> None:
     """Expand the operands of a Concat that are fixed along an axis on which the others vary alike."""
-    if not any(value is not None and value.varies for value in context.inputs):
+    shapes = [context.known(index) or () for index in range(len(context.inputs))]
+    rank = len(shapes[0])
+    if not rank or any(len(shape) != rank for shape in shapes):
         return
-    axis = context.attributes.get("axis", 1)
-    shapes = [value.known if value is not None else None for value in context.inputs]
-    if any(shape is None for shape in shapes):
-        return
-    ranks = {len(shape) for shape in shapes if shape is not None}
-    if len(ranks) > 1:
-        return
-    rank = ranks.pop()
-    for other in range(rank):
-        if other == axis % rank:
-            continue
-        varying = {shape[other] for shape in shapes if shape is not None and shape[other].varies}
-        if len(varying) == 1:
-            dim = varying.pop()
-            for index in range(len(context.inputs)):
-                expand_operand(context, index, other, dim)
+    for axis in set(range(rank)) - {context.attributes.get("axis", 1) % rank}:
+        _expand_alike(context, range(len(shapes)), axis, [shape[axis] for shape in shapes])
 
 
+@rule("Add", "Sub", "Mul", of_constants=True)
+def broadcast_positions(context: NodeContext) -> None:
+    """Compute positions for a length that varies, then broadcast."""
+    positions_in_any_input(context)
+    broadcast(context)
+
+
+@rule("Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or")
 def broadcast(context: NodeContext) -> None:
     """Make the operands of an element-wise node broadcast along axes that vary.
 
     A constant with equal rows along the axis becomes one row, which broadcasts to any length. One with different
     rows is tiled once for each item, if the batch is merged into the axis.
     """
-    shapes = [context.dims(index) for index in range(len(context.inputs))]
+    shapes = _shapes(context)
     rank = max((len(dims) for dims in shapes if dims is not None), default=0)
     for back in range(1, rank + 1):
-        along = [dims[-back] for dims in shapes if dims is not None and len(dims) >= back]
-        varying = {dim for dim in along if dim is not None and dim.varies}
+        along = {index: dims[-back] for index, dims in enumerate(shapes) if dims and len(dims) >= back}
+        varying = {dim for dim in along.values() if dim is not None and dim.varies}
         if len(varying) != 1:
             continue
         frozen = varying.pop().frozen
-        for index, dims in enumerate(shapes):
-            if dims is None or len(dims) < back or frozen == 1:
-                continue
-            own = dims[-back]
-            if own is not None and not own.varies and own.frozen == frozen:
-                keep_one_row(context, index, len(dims) - back)
+        for index, own in along.items():
+            if own is not None and not own.varies and own.frozen == frozen != 1:
+                keep_one_row(context, index, len(shapes[index] or ()) - back)
     if rank:
-        _tile_for_merged_batch(context, [context.dims(index) for index in range(len(context.inputs))], 1)
+        _tile_for_merged_batch(context, _shapes(context), 1)
 
 
+@rule("MatMul")
+@rule("FusedMatMul", domain="com.microsoft")
 def matmul(context: NodeContext) -> None:
     """Tile the stack of matrices that a MatMul multiplies each item with, if the batch is merged into a stack axis."""
-    shapes = [context.dims(index) for index in range(len(context.inputs))]
+    shapes = _shapes(context)
     if len(shapes) == 2 and all(dims is not None and len(dims) > 2 for dims in shapes):
         _tile_for_merged_batch(context, shapes, 3)
 
 
+@rule("Attention")
 def attention(context: NodeContext) -> None:
     """Tile the mask of an Attention that has one for each window, if the batch is merged with the windows."""
     query, mask = context.dims(0), context.dims(3)
@@ -80,18 +81,20 @@ def attention(context: NodeContext) -> None:
         _tile_for_merged_batch(context, [query[:1], None, None, mask[:1]], 1)
 
 
-def _tile_for_merged_batch(context: NodeContext, shapes: list[Dims | None], first: int) -> None:
+def _shapes(context: NodeContext) -> list[Dims | None]:
+    return [context.dims(index) for index in range(len(context.inputs))]
+
+
+def _tile_for_merged_batch(context: NodeContext, shapes: Sequence[Dims | None], first: int) -> None:
     """Tile fixed axes beside an axis that merges the batch with as many rows; axes count from the last, from `first`."""
     for back in range(first, max(len(dims) for dims in shapes if dims is not None) + 1):
-        along = {
-            index: dims[-back] for index, dims in enumerate(shapes) if dims is not None and len(dims) >= back
-        }
+        along = {index: dims[-back] for index, dims in enumerate(shapes) if dims and len(dims) >= back}
         merged = {dim for dim in along.values() if dim is not None and dim.factors and dim.varies}
         if len(merged) != 1:
             continue
         (dim,) = merged
         batch = dim.flat_factors()[0]
-        if batch.frozen != 1 or not context.assignments.carries_batch(batch):
+        if batch.frozen != 1 or not batch.of_batch:
             continue
         each = tuple(size * dim.frozen for size in batch.sizes)
         for index, own in along.items():
@@ -99,19 +102,28 @@ def _tile_for_merged_batch(context: NodeContext, shapes: list[Dims | None], firs
                 tile_operand(context, index, len(shapes[index] or ()) - back, dim, batch)
 
 
+@rule("GridSample")
 def grid_sample(context: NodeContext) -> None:
     """Expand the image or the grid of a GridSample along the other's batch."""
     _expand_batch(context, (0, 1), {0})
 
 
+@rule("GatherElements", of_constants=True)
 def gather_elements(context: NodeContext) -> None:
+    """Compute positions for a length that varies, then expand the indices as those of ScatterElements."""
+    positions(context, 1)
+    scatter_elements(context)
+
+
+@rule("ScatterElements")
+def scatter_elements(context: NodeContext) -> None:
     """Expand the indices (and updates) of GatherElements and ScatterElements along axes that carry the batch."""
     dims = context.dims(0)
     if dims is None:
         return
     rank = len(dims)
     along = context.attributes.get("axis", 0) % max(rank, 1)
-    _expand_batch(context, tuple(range(len(context.inputs))), set(range(rank)) - {along})
+    _expand_batch(context, range(len(context.inputs)), set(range(rank)) - {along})
     if context.node.op_type == "ScatterElements" and rank == 1:
         _inverse_permutation(context)
 
@@ -121,31 +133,83 @@ def _inverse_permutation(context: NodeContext) -> None:
 
     Exporters write it so for sequences sorted by length: zeros[order] = [0, 1, ...], for one item the constant [0].
     """
-    order, ranks = context.dims(1), context.integers(2)
+    x, order, ranks = context.input(0), context.dims(1), context.integers(2)
     dim = order[0] if order else None
-    if dim is None or not context.assignments.carries_batch(dim) or dim.frozen != 1:
-        return
-    if ranks is None or ranks.any():
+    if dim is None or not dim.of_batch or dim.frozen != 1 or ranks is None or ranks.any():
         return
     expand_operand(context, 0, 0, dim)
-    limit = context.graph_state.emit_length(context.rw, dim, ranks.dtype, context.node.input[1:2])
+    limit = context.emit_length(dim, ranks.dtype, 2, context.node.input[1:2])
     first, step = (context.rw.constant(np.array(number, ranks.dtype), "rank") for number in (0, 1))
     name = context.rw.before("Range", [first, limit, step], hint="ranks")
-    context.set_input(2, name, f"updates [0] → 0, 1, …, {context.name_of(dim)} - 1")
-    context.inputs[2] = Value(context.inputs[0].dtype if context.inputs[0] else 0, (dim,))
+    value = Value(x.dtype if x is not None else 0, (dim,))
+    context.set_input(2, name, f"updates [0] → 0, 1, …, {context.name_of(dim)} - 1", value)
 
 
-def _expand_batch(context: NodeContext, inputs: tuple[int, ...], axes: set[int]) -> None:
+def _expand_batch(context: NodeContext, inputs: Sequence[int], axes: set[int]) -> None:
     """Expand the inputs along each axis on which those that carry the batch agree."""
     for axis in axes:
-        batches: set[Dim] = set()
+        shapes = [context.dims(index) or () for index in inputs]
+        along = [shape[axis] for shape in shapes if axis < len(shape)]
+        _expand_alike(context, inputs, axis, [dim for dim in along if dim is not None and dim.of_batch])
+
+
+def _expand_alike(context: NodeContext, inputs: Iterable[int], axis: int, dims: Iterable[Dim]) -> None:
+    """Expand an axis of these inputs to the one varying length among `dims`."""
+    varying = {dim for dim in dims if dim.varies}
+    if len(varying) == 1:
+        (dim,) = varying
         for index in inputs:
-            dims = context.dims(index)
-            if dims is not None and axis < len(dims):
-                dim = dims[axis]
-                if dim is not None and context.assignments.carries_batch(dim):
-                    batches.add(dim)
-        if len(batches) == 1:
-            dim = batches.pop()
-            for index in inputs:
-                expand_operand(context, index, axis, dim)
+            expand_operand(context, index, axis, dim)
+
+
+@rule("LSTM", "GRU", "RNN")
+@rule("DynamicQuantizeLSTM", domain="com.microsoft")
+def recurrent(context: NodeContext) -> None:
+    """Expand the initial states and the sequence lengths of an LSTM, GRU or RNN along the batch.
+
+    Initial states are inputs 5 and, of an LSTM, 6; sequence lengths are input 4.
+    """
+    dims = context.dims(0)
+    if dims is None or len(dims) != 3:
+        return
+    axis = 0 if context.attributes.get("layout", 0) else 1
+    batch = dims[axis]
+    if batch is None or not batch.varies:
+        return
+    for index in (5, 6) if context.node.op_type.endswith("LSTM") else (5,):
+        expand_operand(context, index, axis, batch)
+    _read_whole_length(context, 4, dims[1 - axis])
+    expand_operand(context, 4, 0, batch)
+
+
+@rule("ReverseSequence")
+def reverse_sequence(context: NodeContext) -> None:
+    """Expand the sequence lengths of a ReverseSequence along the batch, and read them from the time axis."""
+    dims = context.dims(0)
+    if dims is None:
+        return
+    _read_whole_length(context, 1, dims[context.attributes.get("time_axis", 0)])
+    batch = dims[context.attributes.get("batch_axis", 1)]
+    if batch is not None and batch.varies:
+        expand_operand(context, 1, 0, batch)
+
+
+def _read_whole_length(context: NodeContext, index: int, time: Dim | None) -> None:
+    """Replace constant sequence lengths that equal the length of the time axis by that axis's length."""
+    array = context.constant(index)
+    if array is None or not array.size or time is None or not time.varies:
+        return
+    if (array != time.frozen).any():
+        context.refuse(
+            f"its constant sequence lengths are not the length of the time axis, {time.frozen}, and that axis changes"
+            f" with {context.symbols_in(time)}",
+            index,
+        )
+    name = context.emit_shape([time], index, context.node.input[:1])
+    if array.dtype != np.int64:
+        name = context.rw.before("Cast", [name], hint="lengths", to=dtype_of(array))
+    if array.size > 1:
+        shape = context.rw.constant(np.array(array.shape, np.int64), "items")
+        name = context.rw.before("Expand", [name, shape], hint="lengths")
+    reason = f"sequence lengths {time.frozen} → {context.name_of(time)}, the length of the time axis"
+    context.replace_input(index, name, Value(dtype_of(array), context.dims(index)), reason)

@@ -1,61 +1,66 @@
-"""Repair rules of Reshape and Flatten."""
+"""Repair rules of Reshape and Flatten, and of Squeeze, Gather and Unsqueeze, which remove a batch of one and bring it back.
+
+The last three keep the order of the elements, so they become Reshapes: the batch is merged with a neighbouring axis for as
+long as the network computes on what it takes for a single item.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from math import prod
+from typing import TypeVar
 
-from ..domain import Array, Dim, Value
-from ..node_context import NodeContext, text
+from ..domain import SAMPLES, Array, Dim, Value, fixed
+from ..node_context import NodeContext
 from ..reshape_alignment import interpretations
+from ..rule_table import rule
 
-__all__ = ["flatten", "reshape", "write_reshape"]
+__all__ = ["gather_item"]
+
+Way = TypeVar("Way")
 
 
+@rule("Reshape")
 def reshape(context: NodeContext) -> list[Value] | None:
     """Write a shape that keeps each varying axis where the frozen sizes had it; return the output's value.
 
     The smallest change is made: an entry that is right stays, 0 copies the input's axis of the same index, -1 stands
     for one entry, and the others are read from the shapes of earlier values.
     """
-    x, shape = context.input(0), context.input(1)
-    if x is None or shape is None or shape.data is None or not x.dtype:
-        return None
-    dims = x.known
-    if dims is None:
+    x, dims, shape = context.input(0), context.known(0), context.input(1)
+    if x is None or dims is None or shape is None or shape.data is None or not x.dtype:
         return None
     zeros = not context.attributes.get("allowzero")
-    assignments = range(context.assignments.count)
     as_is = [
-        _resolved(shape.data[assignment], [dim.sizes[assignment] for dim in dims], zeros)
-        for assignment in assignments
+        _resolved(each, [dim.sizes[assignment] for dim in dims], zeros)
+        for assignment, each in enumerate(shape.data)
     ]
     frozen = as_is[0]
     if frozen is None:
         return None
     given = shape.data[0].tolist()
     free = given.index(-1) if -1 in given else None
-    found = interpretations(dims, frozen, free, context.assignments)
+    found = interpretations(dims, frozen, free)
     if not found:
         if any(each is None for each in as_is):
             context.refuse(
-                f"its constant shape {text(shape.data[0])} does not have as many elements as its input"
+                f"its constant shape {given} does not have as many elements as its input"
                 f" {context.text(list(dims))} at other sizes",
                 1,
             )
         return None
-    pattern = ("Reshape", tuple(dim.sizes for dim in dims), tuple(frozen))
-    interpretation = found[context.hypotheses.choose(context.label, pattern, len(found))]
+    interpretation = _choose(context, dims, frozen, found)
     wanted = interpretation.dims
     if interpretation.order is not None:
-        return _transposed(context, shape.data[0], dims, wanted, interpretation.order, x.dtype)
+        return _transposed(context, given, dims, wanted, interpretation.order, x.dtype)
     if any(each != [dim.sizes[assignment] for dim in wanted] for assignment, each in enumerate(as_is)):
-        write_reshape(context, f"shape {text(shape.data[0])} →", shape.data[0], dims, wanted, zeros=zeros)
-    return [Value(x.dtype, wanted, _reshaped(x, wanted, context))]
+        _write_reshape(context, f"shape {given} →", given, dims, wanted, zeros=zeros)
+    return [Value(x.dtype, wanted, _reshaped(x, wanted))]
 
 
 def _transposed(
     context: NodeContext,
-    given: Array,
+    given: list[int],
     dims: tuple[Dim, ...],
     wanted: tuple[Dim, ...],
     order: tuple[int, ...],
@@ -66,7 +71,7 @@ def _transposed(
     At the frozen sizes the Transpose moves an axis of length 1 only, which a Reshape alone does as well.
     """
     first = tuple(wanted[axis] for axis in order)
-    write_reshape(context, f"shape {text(given)} →", given, dims, first, zeros=True)
+    _write_reshape(context, f"shape {given} →", given, dims, first, zeros=True)
     output = context.node.output[0]
     raw = context.rw.detach_output(0)
     context.rw.after("Transpose", [raw], [output], perm=[order.index(axis) for axis in range(len(order))])
@@ -74,10 +79,16 @@ def _transposed(
     return [Value(dtype, first)]
 
 
-def write_reshape(
+def _choose(context: NodeContext, dims: Sequence[Dim], frozen: Sequence[int], ways: Sequence[Way]) -> Way:
+    """Return the way that is assumed to make `dims` of the frozen lengths `frozen`."""
+    pattern = (context.node.op_type, tuple(dim.sizes for dim in dims), tuple(frozen))
+    return ways[context.hypotheses.choose(context.label, pattern, len(ways))]
+
+
+def _write_reshape(
     context: NodeContext,
     what: str,
-    given: Array,
+    given: list[int],
     dims: tuple[Dim, ...],
     wanted: tuple[Dim, ...],
     *,
@@ -127,25 +138,113 @@ def _resolved(shape: Array, sizes: list[int], zeros: bool) -> list[int] | None:
     return result if prod(result) == total else None
 
 
-def _reshaped(x: Value, wanted: tuple[Dim, ...], context: NodeContext) -> tuple[Array, ...] | None:
+def _reshaped(x: Value, wanted: tuple[Dim, ...]) -> tuple[Array, ...] | None:
     if x.data is None or any(dim.varies for dim in wanted):
         return None
     sizes = [dim.frozen for dim in wanted]
     if len({id(array) for array in x.data}) == 1:
-        return (x.data[0].reshape(sizes),) * context.assignments.count
+        return (x.data[0].reshape(sizes),) * SAMPLES
     return tuple(array.reshape(sizes) for array in x.data)
 
 
+@rule("Flatten")
 def flatten(context: NodeContext) -> list[Value] | None:
     """Return the value of a Flatten's output with the factors of its merged axes; the node needs no repair."""
-    x = context.input(0)
-    dims = x.known if x is not None else None
+    x, dims = context.input(0), context.known(0)
     if x is None or dims is None:
         return None
     axis = context.attributes.get("axis", 1)
     sides = []
-    for part in (dims[:axis], dims[axis:]) if axis >= 0 else (dims[: len(dims) + axis], dims[axis:]):
-        factors = [factor for dim in part if dim is not None for factor in dim.flat_factors()]
-        sides += interpretations(factors, [prod(dim.frozen for dim in factors)], 0, context.assignments)[:1]
+    for part in (dims[:axis], dims[axis:]):
+        factors = [factor for dim in part for factor in dim.flat_factors()]
+        sides += interpretations(factors, [prod(dim.frozen for dim in factors)], 0)[:1]
     flat = tuple(side.dims[0] for side in sides)
     return [Value(x.dtype, flat)] if len(flat) == 2 else None
+
+
+@rule("Squeeze")
+def squeeze(context: NodeContext) -> list[Value] | None:
+    """Merge a batch that is squeezed away with a neighbouring axis; return the output's value, None if it is no batch."""
+    dims = context.known(0)
+    if dims is None:
+        return None
+    given = context.integers(1)
+    if given is None and context.rw.input(1):
+        return None
+    axes = given.tolist() if given is not None else context.attributes.get("axes")
+    if axes is None:
+        axes = [axis for axis, dim in enumerate(dims) if dim.frozen == 1]
+    return _merge_removed(context, dims, [axis % len(dims) for axis in axes])
+
+
+def gather_item(context: NodeContext) -> list[Value] | None:
+    """Merge the batch with a neighbouring axis where a Gather takes its one item by index 0 or -1.
+
+    With the index as a vector the axis stays, and the node becomes an Identity. Returns the output's value, None if
+    the axis is no batch.
+    """
+    x, dims, index = context.input(0), context.known(0), context.integers(1)
+    if x is None or not dims or index is None or index.size != 1 or index.item() not in (0, -1):
+        return None
+    axis = context.attributes.get("axis", 0) % len(dims)
+    if dims[axis].frozen != 1 or not dims[axis].of_batch:
+        return None
+    if not index.ndim:
+        return _merge_removed(context, dims, [axis])
+    context.rw.rename("Identity")
+    context.rw.drop("axis")
+    context.set_input(
+        1, "", f"item {index.item()} of the batch of one → all items of {context.name_of(dims[axis])}"
+    )
+    return [Value(x.dtype, dims)]
+
+
+def _merge_removed(context: NodeContext, dims: Sequence[Dim], axes: Collection[int]) -> list[Value] | None:
+    """Make a node that removes `axes` a Reshape that merges the batch among them; None if there is none."""
+    removed = [dims[axis] for axis in axes]
+    if any(dim.frozen != 1 for dim in removed) or not any(dim.of_batch for dim in removed):
+        return None
+    frozen = [dim.frozen for axis, dim in enumerate(dims) if axis not in axes]
+    ways = [way.dims for way in interpretations(dims, frozen, None) if way.order is None]
+    if not ways:
+        context.refuse(
+            "it removes the batch axis, and its output has no axis into which the batch could be merged", 1
+        )
+    return _to_reshape(context, dims, _choose(context, dims, frozen, ways))
+
+
+@rule("Unsqueeze")
+def unsqueeze(context: NodeContext) -> list[Value] | None:
+    """Split the batch off a merged axis again where an Unsqueeze adds an axis; return the output's value if it does."""
+    dims, given = context.known(0), context.integers(1)
+    if not any(
+        factor.frozen == 1 and factor.of_batch
+        for dim in dims or ()
+        if dim.factors
+        for factor in dim.flat_factors()
+    ):
+        return None
+    axes = given.tolist() if given is not None else context.attributes.get("axes")
+    if dims is None or not axes:
+        return None
+    rank = len(dims) + len(axes)
+    new = {axis % rank for axis in axes}
+    rest = iter(dims)
+    as_is = tuple(fixed(1) if axis in new else next(rest) for axis in range(rank))
+    frozen = [dim.frozen for dim in as_is]
+    ways = [
+        way.dims
+        for way in interpretations(dims, frozen, None)
+        if way.order is None and any(way.dims[axis].varies for axis in new)
+    ]
+    wanted = _choose(context, dims, frozen, [*ways, as_is])
+    return None if wanted == as_is else _to_reshape(context, dims, wanted)
+
+
+def _to_reshape(context: NodeContext, dims: Sequence[Dim], wanted: tuple[Dim, ...]) -> list[Value]:
+    """Make the node a Reshape to the dims `wanted`; return its output's value."""
+    kind, x = context.node.op_type, context.input(0)
+    context.rw.rename("Reshape")
+    context.rw.drop("axes", "axis")
+    _write_reshape(context, f"{kind} → Reshape to", [], tuple(dims), wanted, zeros=True)
+    return [Value(x.dtype if x is not None else 0, wanted)]

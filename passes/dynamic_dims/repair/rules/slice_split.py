@@ -5,22 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from ..domain import Dim
-from ..node_context import NodeContext, text
-
-__all__ = ["slice_", "split"]
+from ..node_context import NodeContext
+from ..rule_table import rule
 
 _END = np.iinfo(np.int64).max
 
 
+@rule("Slice", of_constants=True)
 def slice_(context: NodeContext) -> None:
     """Make a Slice to the end of a varying axis end there at any size, and choose other ends."""
-    x = context.input(0)
-    attributes = context.attributes
-    if "starts" in attributes:
+    dims = context.dims(0)
+    if "starts" in context.attributes:
         _by_attributes(context)
         return
     starts, ends = context.integers(1), context.integers(2)
-    if x is None or x.dims is None or starts is None or ends is None:
+    if dims is None or starts is None or ends is None:
         return
     if starts.ndim != 1 or starts.shape != ends.shape:
         context.rw.refuse(
@@ -35,17 +34,17 @@ def slice_(context: NodeContext) -> None:
     for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         axis = int(axes[index]) if axes is not None else index
         step = int(steps[index]) if steps is not None else 1
-        entries.append(_end(context, x.dims[axis], start, end, step, index))
-    if entries != ends.tolist():
-        shown = ", ".join(
-            "the end" if entry == _END else str(entry) if isinstance(entry, int) else context.name_of(entry)
-            for entry in entries
-        )
-        wide = [int(entry) if isinstance(entry, int) else entry for entry in entries]
-        if ends.dtype != np.int64:
-            _narrow(context, wide)
-            return
-        context.write_shape(2, wide, f"ends {text(ends)} → [{shown}]")
+        entries.append(_end(context, dims[axis], start, end, step, index))
+    if entries == ends.tolist():
+        return
+    if ends.dtype != np.int64:
+        _narrow(context, entries)
+        return
+    shown = ", ".join(
+        "the end" if entry == _END else str(entry) if isinstance(entry, int) else context.name_of(entry)
+        for entry in entries
+    )
+    context.write_shape(2, entries, f"ends {ends.tolist()} → [{shown}]")
 
 
 def _end(context: NodeContext, dim: Dim | None, start: int, end: int, step: int, index: int) -> int | Dim:
@@ -67,39 +66,36 @@ def _end(context: NodeContext, dim: Dim | None, start: int, end: int, step: int,
 
 def _narrow(context: NodeContext, entries: list[int | Dim]) -> None:
     """Write ends that were int32, clipped to the largest int32."""
-    if any(isinstance(entry, Dim) for entry in entries):
+    numbers = [entry for entry in entries if isinstance(entry, int)]
+    if len(numbers) < len(entries):
         context.refuse("its ends are int32, and an end that is computed from a shape is int64", 2)
-    top = np.iinfo(np.int32).max
-    name = context.rw.constant(
-        np.array([min(entry, top) for entry in entries if isinstance(entry, int)], np.int32), "ends"
-    )
-    context.set_input(2, name, f"ends → {[entry for entry in entries if isinstance(entry, int)]}")
+    name = context.rw.constant(np.minimum(numbers, np.iinfo(np.int32).max).astype(np.int32), "ends")
+    context.set_input(2, name, f"ends → {numbers}")
     context.inputs[2] = None
 
 
 def _by_attributes(context: NodeContext) -> None:
     """Repair the ends of a Slice up to opset 9, where they are attributes."""
-    x = context.input(0)
-    attributes = context.attributes
+    dims, attributes = context.dims(0), context.attributes
     ends = list(attributes["ends"])
-    axes = attributes.get("axes") or list(range(len(ends)))
-    if x is None or x.dims is None:
+    axes = attributes.get("axes") or range(len(ends))
+    if dims is None:
         return
     repaired = [
         _END if dim is not None and dim.varies and dim.frozen <= end < max(dim.sizes) else end
-        for end, dim in ((end, x.dims[axis]) for end, axis in zip(ends, axes, strict=True))
+        for end, dim in zip(ends, (dims[axis] for axis in axes), strict=True)
     ]
     if repaired != ends:
         context.rw.set("ends", repaired)
         context.rw.note(f"ends {ends} → {repaired}")
 
 
+@rule("Split")
 def split(context: NodeContext) -> None:
     """Split a varying axis into as many equal parts at any size; refuse unequal parts. Raises UnrepairableNode."""
-    x = context.input(0)
-    attributes = context.attributes
+    dims, attributes = context.dims(0), context.attributes
     axis = attributes.get("axis", 0)
-    dim = x.dims[axis] if x is not None and x.dims is not None else None
+    dim = dims[axis] if dims is not None else None
     if dim is None or not dim.varies:
         return
     sizes = context.integers(1)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim
-from onnx_migrate.passes.dynamic_dims.repair.factor_alignment import Misaligned, align, merge_fixed
+from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim, fixed
+from onnx_migrate.passes.dynamic_dims.repair.reshape_alignment import Misaligned, align, merge_fixed
 
 ASSIGNMENTS = Assignments.of({"N": 1, "H": 12}, {"N"}, 64)
 N, H = Dim(ASSIGNMENTS.sizes["N"]), Dim(ASSIGNMENTS.sizes["H"])
-FIXED = ASSIGNMENTS.fixed
 
 
 def test_fixed_neighbours_are_merged_and_varying_axes_are_not() -> None:
-    factors = [(FIXED(2), 0), (FIXED(3), 1), (H, 2), (FIXED(5), 3)]
+    factors = [(fixed(2), 0), (fixed(3), 1), (H, 2), (fixed(5), 3)]
 
-    assert merge_fixed(factors, ASSIGNMENTS) == [(FIXED(6), 1), (H, 2), (FIXED(5), 3)]
+    assert merge_fixed(factors) == [(fixed(6), 1), (H, 2), (fixed(5), 3)]
 
 
 def test_a_varying_axis_of_length_one_waits_at_its_boundary() -> None:
-    found = align([(N, 0), (FIXED(8), 1)], (2, 1, 4), None, ASSIGNMENTS, second_varies=False)
+    found = align([(N, 0), (fixed(8), 1)], (2, 1, 4), None, second_varies=False)
 
-    assert found.axes == [[FIXED(2)], [], [FIXED(4)]]
+    assert found.axes == [[fixed(2)], [], [fixed(4)]]
     assert found.boundaries == [([(N, 0)], []), ([], [1]), ([], [])]
     assert found.split == {0}
 
@@ -32,11 +31,11 @@ def test_a_varying_axis_of_length_one_waits_at_its_boundary() -> None:
 def test_one_part_of_a_split_varying_axis_varies(
     frozen: tuple[int, int], second_varies: bool, free: int | None, varying: int
 ) -> None:
-    found = align([(H, 0)], frozen, free, ASSIGNMENTS, second_varies=second_varies)
+    found = align([(H, 0)], frozen, free, second_varies=second_varies)
 
     assert [dim.varies for (dim,) in found.axes] == [varying == 0, varying == 1]
 
 
 def test_lengths_without_a_common_factor_are_misaligned() -> None:
     with pytest.raises(Misaligned):
-        align([(FIXED(9), 0), (FIXED(4), 1)], (4, 9), None, ASSIGNMENTS, second_varies=False)
+        align([(fixed(9), 0), (fixed(4), 1)], (4, 9), None, second_varies=False)

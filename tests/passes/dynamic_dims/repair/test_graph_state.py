@@ -30,7 +30,7 @@ def test_a_length_is_read_from_an_axis_or_computed_from_one(state: tuple[GraphSt
     graph, _ = state
     half = Dim(tuple(size // 2 for size in H.sizes))
     more = Dim(tuple(size + 1 for size in H.sizes))
-    both = merged_axis([N, H], ASSIGNMENTS.count)
+    both = merged_axis([N, H])
 
     assert graph.lengths(H) == [Length("x", 1)]
     assert graph.lengths(half) == [Length("x", 1, divisor=2)]

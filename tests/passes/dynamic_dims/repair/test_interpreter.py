@@ -11,7 +11,7 @@ import pytest
 from tests.harness import model, run
 from tests.support.repairs import check_items, repaired, text
 
-table = importlib.import_module("onnx_migrate.passes.dynamic_dims.repair.rules.table")
+table = importlib.import_module("onnx_migrate.passes.dynamic_dims.repair.rule_table")
 
 
 def test_a_model_without_frozen_constants_is_not_changed() -> None:
@@ -75,8 +75,8 @@ def test_nodes_that_a_rule_writes_around_its_node_stay_and_a_removed_node_goes(
         context.rw.note("replaced")
         return [context.input(0)]
 
-    monkeypatch.setitem(table.RULES, "Relu", surround)
-    monkeypatch.setitem(table.RULES, "Sigmoid", replace)
+    monkeypatch.setitem(table.RULES, ("", "Relu"), surround)
+    monkeypatch.setitem(table.RULES, ("", "Sigmoid"), replace)
     source = model(text("float[1,4] x", "float[1,4] y", "a = Relu(x) y = Sigmoid(a)"))
 
     result, log = repaired(source, {"x": {0: "N"}})

@@ -24,8 +24,8 @@ def test_a_change_holds_before_after_and_reason() -> None:
 
 
 def test_the_value_of_a_vector_of_lengths() -> None:
-    value = lengths_value([2, Dim(ASSIGNMENTS.sizes["N"])], ASSIGNMENTS)
+    value = lengths_value([2, Dim(ASSIGNMENTS.sizes["N"])])
 
     assert value.data is not None
     assert [array.tolist() for array in value.data[:2]] == [[2, 1], [2, 3]]
-    assert lengths_value([2, 3], ASSIGNMENTS).constant() is not None
+    assert lengths_value([2, 3]).constant() is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim
+from onnx_migrate.passes.dynamic_dims.repair.domain import SAMPLES, Assignments, Dim, fixed
 from onnx_migrate.passes.dynamic_dims.repair.reshape_alignment import interpretations
 
 ASSIGNMENTS = Assignments.of({"N": 1, "H": 12}, {"N"}, 64)
@@ -11,11 +11,11 @@ N, H = Dim(ASSIGNMENTS.sizes["N"]), Dim(ASSIGNMENTS.sizes["H"])
 
 
 def dims(*sizes: int | Dim) -> list[Dim]:
-    return [ASSIGNMENTS.fixed(size) if isinstance(size, int) else size for size in sizes]
+    return [fixed(size) if isinstance(size, int) else size for size in sizes]
 
 
 def times(*parts: Dim) -> tuple[int, ...]:
-    sizes = [1] * ASSIGNMENTS.count
+    sizes = [1] * SAMPLES
     for part in parts:
         sizes = [a * b for a, b in zip(sizes, part.sizes, strict=True)]
     return tuple(sizes)
@@ -41,7 +41,7 @@ def times(*parts: Dim) -> tuple[int, ...]:
 def test_interpretations_come_likeliest_first(
     given: list[Dim], frozen: tuple[int, ...], free: int | None, expected: list[tuple[object, ...]]
 ) -> None:
-    found = interpretations(given, frozen, free, ASSIGNMENTS)
+    found = interpretations(given, frozen, free)
 
     plain = [tuple(dim.sizes for dim in way.dims) for way in found if way.order is None]
     wanted = [
@@ -55,17 +55,17 @@ def test_interpretations_come_likeliest_first(
 
 
 def test_a_merged_axis_is_split_into_its_factors() -> None:
-    rows, features = interpretations(dims(N, H, 4), (12, 4), None, ASSIGNMENTS)[0].dims
+    rows, features = interpretations(dims(N, H, 4), (12, 4), None)[0].dims
 
-    assert interpretations([rows, features], (1, 12, 4), None, ASSIGNMENTS)[0].dims == (
+    assert interpretations([rows, features], (1, 12, 4), None)[0].dims == (
         N,
         H,
-        ASSIGNMENTS.fixed(4),
+        fixed(4),
     )
 
 
 def test_a_batch_that_moves_past_another_axis_needs_a_transpose() -> None:
-    last = interpretations(dims(N, 5), (5, 1), None, ASSIGNMENTS)[-1]
+    last = interpretations(dims(N, 5), (5, 1), None)[-1]
 
-    assert last.dims == (ASSIGNMENTS.fixed(5), N)
+    assert last.dims == (fixed(5), N)
     assert last.order == (1, 0)

@@ -55,9 +55,9 @@ def test_a_refusal_names_the_node_and_the_constant() -> None:
 
 FLOORS = (
     {"domain"},
-    {"graph_state", "hypotheses", "coverage", "factor_alignment"},
-    {"node_context", "reshape_alignment"},
-    {"operand_edits"},
+    {"graph_state", "hypotheses", "reshape_alignment"},
+    {"node_context"},
+    {"operand_edits", "rule_table"},
     {"conflicts", "rules"},
     {"node_evaluation", "control_flow"},
     {"interpreter"},

@@ -20,10 +20,10 @@ def test_no_two_symbols_have_one_size() -> None:
 def test_a_merged_axis_holds_its_factors_in_order() -> None:
     n, fixed = Dim((1, 3, 5, 7)), Dim((6, 6, 6, 6))
 
-    assert merged_axis([n, fixed], 4).sizes == (6, 18, 30, 42)
-    assert merged_axis([n, fixed], 4).flat_factors() == [n, fixed]
-    assert merged_axis([fixed], 4) is fixed
-    assert not merged_axis([fixed, fixed], 4).factors
+    assert merged_axis([n, fixed]).sizes == (6, 18, 30, 42)
+    assert merged_axis([n, fixed]).flat_factors() == [n, fixed]
+    assert merged_axis([fixed]) is fixed
+    assert not merged_axis([fixed, fixed]).factors
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_a_merged_axis_is_shown_as_a_product() -> None:
     n, h = (Dim(assignments.sizes[symbol]) for symbol in "NH")
     longer = Dim(tuple(size + 1 for size in h.sizes))
 
-    assert assignments.text(merged_axis([n, longer], assignments.count)) == "N × (H + 1)"
+    assert assignments.text(merged_axis([n, longer])) == "N × (H + 1)"

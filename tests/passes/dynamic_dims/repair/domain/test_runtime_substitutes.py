@@ -7,7 +7,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
-from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim, Value
+from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim, Value, fixed
 from onnx_migrate.passes.dynamic_dims.repair.domain.runtime_substitutes import _BY_DOMAIN, substitute
 
 ASSIGNMENTS = Assignments.of({"N": 1}, {"N"}, 64)
@@ -49,7 +49,7 @@ CASES: dict[str, tuple[list[Given | None], dict[str, object], tuple[int, list[in
 def value_of(given: Given | None) -> Value | None:
     if given is None:
         return None
-    dims = tuple(dim if isinstance(dim, Dim) else ASSIGNMENTS.fixed(dim) for dim in given[1])
+    dims = tuple(dim if isinstance(dim, Dim) else fixed(dim) for dim in given[1])
     return Value(given[0], dims)
 
 
@@ -69,10 +69,10 @@ def test_the_output_has_these_dims(operator: str) -> None:
     node, values = of_operator(operator)
     _, _, expected = CASES[operator]
 
-    found = substitute(node, values, ASSIGNMENTS)
+    found = substitute(node, values)
 
     assert found is not None
-    outputs = found.spread(infer(found.node, found.inputs, {"": 17}, 8, ASSIGNMENTS), 1)
+    outputs = found.spread(infer(found.node, found.inputs, {"": 17}, 8), 1)
     want = value_of(expected)
     assert want is not None
     assert (outputs[0].dtype, outputs[0].dims) == (want.dtype, want.dims)
@@ -116,9 +116,6 @@ def test_another_layout_and_an_unknown_operator_are_unknown() -> None:
     node, values = of_operator("QLinearGlobalAveragePool")
     node.attribute.append(helper.make_attribute("channels_last", 1))
 
-    assert substitute(node, values, ASSIGNMENTS) is None
-    assert (
-        substitute(helper.make_node("Odd", ["x0"], ["y"], domain="com.microsoft"), values, ASSIGNMENTS)
-        is None
-    )
+    assert substitute(node, values) is None
+    assert substitute(helper.make_node("Odd", ["x0"], ["y"], domain="com.microsoft"), values) is None
     assert "Relu" not in _BY_DOMAIN[""]

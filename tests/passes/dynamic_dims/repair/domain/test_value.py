@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim, Value
-from onnx_migrate.passes.dynamic_dims.repair.domain.value import (
+from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim, Value, fixed
+from onnx_migrate.passes.dynamic_dims.repair.domain.values import (
     dtype_of,
     join,
     known_value,
@@ -24,7 +24,7 @@ N = Dim(ASSIGNMENTS.sizes["N"])
 
 
 def test_the_type_has_the_sizes_of_the_assignment() -> None:
-    value = Value(onnx.TensorProto.FLOAT, (N, None, ASSIGNMENTS.fixed(4)))
+    value = Value(onnx.TensorProto.FLOAT, (N, None, fixed(4)))
 
     dims = value.type_in(1).tensor_type.shape.dim
 
@@ -34,7 +34,7 @@ def test_the_type_has_the_sizes_of_the_assignment() -> None:
 
 def test_elements_are_constant_only_if_all_assignments_agree() -> None:
     array = np.array([2, 3], np.int32)
-    known = known_value(array, ASSIGNMENTS)
+    known = known_value(array)
     varying = Value(known.dtype, known.dims, (array, array, array, array + 1))
 
     assert dtype_of(array) == onnx.TensorProto.INT32
@@ -43,8 +43,8 @@ def test_elements_are_constant_only_if_all_assignments_agree() -> None:
 
 
 def test_a_join_knows_what_both_sides_agree_on() -> None:
-    a = Value(1, (N, ASSIGNMENTS.fixed(4)))
-    b = Value(1, (N, ASSIGNMENTS.fixed(5)))
+    a = Value(1, (N, fixed(4)))
+    b = Value(1, (N, fixed(5)))
 
     assert join(a, b).dims == (N, None)
     assert join(a, Value(1, (N,))).dims is None
@@ -56,7 +56,7 @@ def test_a_dim_with_an_unassigned_symbol_is_unknown() -> None:
 
     assert value_of_input(declared, ASSIGNMENTS).dims == (
         Dim(ASSIGNMENTS.sizes["N"]),
-        ASSIGNMENTS.fixed(3),
+        fixed(3),
         None,
     )
 
@@ -73,7 +73,7 @@ def test_declared_dims_of_a_subgraph_input_are_not_trusted() -> None:
 def test_elements_of_large_initializers_are_not_read(size: int, known: bool) -> None:
     tensor = numpy_helper.from_array(np.arange(size), "k")
 
-    value = value_of_tensor(tensor, Weights(), ASSIGNMENTS)
+    value = value_of_tensor(tensor, Weights())
 
-    assert value.dims == (ASSIGNMENTS.fixed(size),)
+    assert value.dims == (fixed(size),)
     assert (value.constant() is not None) is known

@@ -1,19 +1,20 @@
-"""Repair rule of Resize: constant sizes become those of what the result is combined with, or of the input."""
+"""Repair rules of Resize, whose constant sizes become those of other values, and of pools whose window is the whole image."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 
 import numpy as np
 import onnx
 
+from onnx_migrate.facts.shape_arithmetic import attributes_of
+from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.standard.resize import exact_length, resized_axes, sizes_are_lengths
 
-from ..domain import Array, Dim, Dims, Value
+from ..domain import Array, Dim, Dims, fixed
+from ..domain.values import known_value
 from ..node_context import NodeContext
-
-__all__ = ["resize"]
+from ..rule_table import rule
 
 _KEEP_SIZES = frozenset(
     {
@@ -28,53 +29,45 @@ _MAX_NODES = 64
 """The number of nodes after a Resize among which its partner is looked for."""
 
 
+@rule("Resize")
 def resize(context: NodeContext) -> None:
     """Replace constant sizes by lengths: of the value that the result is combined with, of the input, or by a ratio.
 
     A result that is added to another value, as in a feature pyramid, must have that value's size, also where a ratio
     would round otherwise. An axis that does not vary, as after a pool to a fixed size, gets its length from there alone.
     """
-    x, sizes = context.input(0), context.entries(3)
-    if x is None or x.dims is None:
-        return
+    own, sizes = context.dims(0), context.entries(3)
     if sizes is None:
-        sizes = _of_scales(context, x)
-    if sizes is None:
+        sizes = _of_scales(context)
+    if own is None or sizes is None:
         return
     if not sizes_are_lengths(context.attributes.get("keep_aspect_ratio_policy", b"stretch").decode()):
         return
-    rank = len(x.dims)
-    axes = resized_axes(context.attributes.get("axes", ()), rank)
+    axes = resized_axes(context.attributes.get("axes", ()), len(own))
     if len(axes) != len(sizes):
         return
-    dims = [x.dims[axis] for axis in axes]
+    dims = [own[axis] for axis in axes]
     stuck = [
         dim is not None and isinstance(size, int) and (dim.varies or dim.frozen != size)
         for dim, size in zip(dims, sizes, strict=True)
     ]
     if not any(stuck):
         return
-    partner = _partner(context, {axis: _frozen(size) for axis, size in zip(axes, sizes, strict=True)}, x.dims)
-    entries: list[int | Dim] = []
-    for axis, dim, size in zip(axes, dims, sizes, strict=True):
-        entries.append(_entry(context, axis, dim, size, partner) if isinstance(size, int) else size)
+    frozen = [size if isinstance(size, int) else size.frozen for size in sizes]
+    partner = _partner(context, dict(zip(axes, frozen, strict=True)), own)
+    entries = [
+        _entry(context, axis, dim, size, partner) if isinstance(size, int) else size
+        for axis, dim, size in zip(axes, dims, sizes, strict=True)
+    ]
     if entries == sizes:
         return
-    scales = (
-        None
-        if any(dim.varies and dim != x.dims[axis] for axis, (dim, _) in partner.items())
-        else _scales(context, dims, entries)
-    )
+    by_partner = any(dim.varies and dim != own[axis] for axis, (dim, _) in partner.items())
+    scales = None if by_partner else _scales(context, dims, entries)
     if scales is not None:
         name = context.rw.constant(scales, "scales")
-        reason = f"sizes {context.text(sizes)} → scales {scales.tolist()}"
-        context.set_input(3, "", reason)
-        context.set_input(2, name, reason)
-        context.rw.reasons.pop()
-        context.inputs[2] = Value(
-            onnx.TensorProto.FLOAT,
-            (context.assignments.fixed(len(scales)),),
-            (scales,) * context.assignments.count,
+        context.rw.set_input(3, "")
+        context.set_input(
+            2, name, f"sizes {context.text(sizes)} → scales {scales.tolist()}", known_value(scales)
         )
         return
     # Other values may have these lengths under the assignments, and differ from the partner's at odd sizes.
@@ -86,11 +79,9 @@ def resize(context: NodeContext) -> None:
     context.write_shape(3, entries, f"sizes {context.text(sizes)} → {context.text(entries)}", prefer)
 
 
-def _of_scales(context: NodeContext, x: Value) -> list[int | Dim] | None:
+def _of_scales(context: NodeContext) -> list[int | Dim] | None:
     """Return the sizes that constant scales result in, None if they scale an axis that varies."""
-    value = context.input(2)
-    scales = value.constant() if value is not None else None
-    dims = x.known
+    scales, dims = context.constant(2), context.known(0)
     if scales is None or dims is None or scales.shape != (len(dims),) or context.attributes.get("axes"):
         return None
     sizes: list[int | Dim] = []
@@ -105,10 +96,6 @@ def _of_scales(context: NodeContext, x: Value) -> list[int | Dim] | None:
     return sizes
 
 
-def _frozen(size: int | Dim) -> int:
-    return size if isinstance(size, int) else size.frozen
-
-
 def _entry(context: NodeContext, axis: int, dim: Dim | None, size: int, partner: Partner) -> int | Dim:
     if axis in partner:
         length = partner[axis][0]
@@ -117,7 +104,7 @@ def _entry(context: NodeContext, axis: int, dim: Dim | None, size: int, partner:
         return size
     if dim.frozen == size:
         return dim
-    if context.assignments.carries_batch(dim):
+    if dim.of_batch:
         context.refuse(f"it resizes axis {axis}, which is the batch, from {dim.frozen} to {size}", 3)
     same = [other for other in context.graph_state.varying_dims(size) if context.assignments.symbol(other)]
     if same:
@@ -140,13 +127,14 @@ def _scales(context: NodeContext, dims: list[Dim | None], entries: list[int | Di
     """Return the scales, if all sizes are whole multiples of the input's lengths, else None."""
     found = []
     for dim, entry in zip(dims, entries, strict=True):
-        sizes = entry.sizes if isinstance(entry, Dim) else (entry,) * context.assignments.count
-        if dim is None or any(size % length for size, length in zip(sizes, dim.sizes, strict=True)):
+        if dim is None:
             return None
-        ratios = {size // length for size, length in zip(sizes, dim.sizes, strict=True)}
-        if len(ratios) > 1 or (isinstance(entry, Dim) and entry != dim and context.assignments.symbol(entry)):
+        size = fixed(entry) if isinstance(entry, int) else entry
+        ratios = set(map(divmod, size.sizes, dim.sizes))
+        ratio, rest = ratios.pop()
+        if ratios or rest or (isinstance(entry, Dim) and entry != dim and context.assignments.symbol(entry)):
             return None  # a multiple under the assignments; at odd sizes a symbol may be none
-        found.append(ratios.pop())
+        found.append(ratio)
     return np.array(found, np.float32)
 
 
@@ -214,17 +202,46 @@ def _with_known_dims(context: NodeContext, name: str) -> str:
 
 
 def _same_conv(node: onnx.NodeProto) -> bool:
-    if node.op_type != "Conv":
+    """Return whether a node is a convolution that keeps height and width."""
+    attributes = attributes_of(node) if node.op_type == "Conv" else {}
+    kernel = attributes.get("kernel_shape")
+    if not kernel or any(stride != 1 for stride in attributes.get("strides", ())):
         return False
-    strides, pads, kernel, dilations = _window(node)
-    if any(stride != 1 for stride in strides) or not kernel:
-        return False
-    half = len(kernel)
-    pads = pads or [0] * (2 * half)
-    dilations = dilations or [1] * half
-    return all(pads[axis] + pads[axis + half] == (kernel[axis] - 1) * dilations[axis] for axis in range(half))
+    rank = len(kernel)
+    pads, dilations = attributes.get("pads") or [0] * 2 * rank, attributes.get("dilations") or [1] * rank
+    return all(pads[axis] + pads[axis + rank] == (kernel[axis] - 1) * dilations[axis] for axis in range(rank))
 
 
-def _window(node: onnx.NodeProto) -> Iterator[list[int]]:
-    attributes = {attribute.name: list(attribute.ints) for attribute in node.attribute if attribute.ints}
-    return iter([attributes.get(name, []) for name in ("strides", "pads", "kernel_shape", "dilations")])
+_GLOBAL = {"AveragePool": "GlobalAveragePool", "MaxPool": "GlobalMaxPool"}
+
+
+@rule("AveragePool", "MaxPool")
+def pool(context: NodeContext) -> None:
+    """Make a pool over the whole image a global pool, if a later node is in conflict with an output of varying size.
+
+    An average is then equal up to rounding: ONNX Runtime's GlobalAveragePool adds up the elements in another order.
+    """
+    dims = context.known(0)
+    attributes, node = context.attributes, context.node
+    if dims is None or len([name for name in node.output if name]) != 1:
+        return
+    pads = attributes.get("pads") or [0] * (2 * len(dims[2:]))
+    around = [dim.frozen + sum(pads[axis :: len(dims) - 2]) for axis, dim in enumerate(dims[2:])]
+    plain = set(attributes.get("dilations", [1])) == {1}
+    if any(pads) and attributes.get("count_include_pad"):
+        return
+    if attributes.get("kernel_shape") != around or not plain or not any(dim.varies for dim in dims[2:]):
+        return
+    if attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
+        return
+    pattern = (node.op_type, tuple(dim.sizes for dim in dims))
+    if not context.hypotheses.choose(context.label, pattern, 2):
+        return
+    old = node.op_type
+    context.rw.rename(_GLOBAL[old])
+    context.rw.drop(*(attribute.name for attribute in list(node.attribute)))
+    context.rw.note(
+        f"a window of {attributes['kernel_shape']}, the whole image → a global pool, for images of any size"
+    )
+    if old == "AveragePool":
+        context.rw.exactness = Exactness.EQUIVALENT
