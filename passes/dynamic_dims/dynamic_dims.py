@@ -19,8 +19,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 from ..planned_dims import requested_dims
-from .declared_outputs import declare_outputs
-from .output_dims import note_symbols
+from .output_dims import declare_outputs, note_symbols
 from .repair import repair
 
 __all__ = ["DynamicDims"]

@@ -19,13 +19,23 @@ _LEAST_SAMPLES = 4
 
 @dataclass(frozen=True)
 class Lengths:
-    """The lengths that were found of one axis: with all symbols at `frozen`, with one at another size, and with all."""
+    """The lengths that were found of one axis: `length` with all symbols at `frozen`, and that at other sizes."""
 
     frozen: Mapping[str, int]
     length: int
-    of_symbol: Mapping[str, Sequence[tuple[int, int]]]
-    """For each symbol that the length changes with, sizes of it and the lengths, the others at their frozen size."""
-    of_all: Sequence[tuple[Mapping[str, int], int]]
+    runs: Sequence[tuple[Mapping[str, int], int]]
+    """With one symbol at another size, and with all."""
+
+    def of(self, symbol: str) -> list[tuple[int, int]]:
+        """Return the other sizes of a symbol and the lengths, where all other symbols are at their frozen size."""
+        others = self.frozen.keys() - {symbol}
+        alone = ((sizes, n) for sizes, n in self.runs if all(sizes[o] == self.frozen[o] for o in others))
+        return [(sizes[symbol], length) for sizes, length in alone]
+
+    @property
+    def changes(self) -> list[str]:
+        """The symbols that the length changes with."""
+        return [name for name in self.frozen if any(length != self.length for _, length in self.of(name))]
 
 
 def formula(found: Lengths) -> str | None:
@@ -33,25 +43,31 @@ def formula(found: Lengths) -> str | None:
 
     Of one symbol: a whole multiple and a rest, or a quotient that is rounded. Of several: a sum or a product of multiples.
     """
-    if not found.of_symbol or not all(name.isidentifier() for name in found.of_symbol):
+    of_symbol = {name: found.of(name) for name in found.changes}
+    if not of_symbol or not all(name.isidentifier() for name in of_symbol):
         return None
-    if any(len(runs) < _LEAST_SAMPLES for runs in found.of_symbol.values()):
+    if any(len(runs) < _LEAST_SAMPLES for runs in of_symbol.values()):
         return None
-    if len(found.of_symbol) > 1 and not found.of_all:
-        return None
-    texts = [text for text in _candidates(found) if _fits(text, found)]
+    if len(of_symbol) > 1 and len(found.runs) == sum(len(found.of(name)) for name in found.frozen):
+        return None  # at no sizes do all change
+    texts = [
+        text
+        for text in _candidates(found, of_symbol)
+        if all(value_of(text, sizes) == n for sizes, n in [(found.frozen, found.length), *found.runs])
+    ]
     return texts[0] if len(texts) == 1 else None
 
 
-def _candidates(found: Lengths) -> Iterator[str]:
-    linear = {name: _linear(name, found) for name in found.of_symbol}
+def _candidates(found: Lengths, of_symbol: Mapping[str, list[tuple[int, int]]]) -> Iterator[str]:
+    linear = {name: _linear(name, found, runs) for name, runs in of_symbol.items()}
     factors = {name: fit[0] for name, fit in linear.items() if fit is not None}
     if len(factors) == len(linear) == 1:
         ((name, fit),) = linear.items()
         assert fit is not None
         yield _sum([_times(fit[0], name)], fit[1])
     elif len(linear) == 1:
-        yield from _quotients(next(iter(linear)), found)
+        ((name, runs),) = of_symbol.items()
+        yield from _quotients(name, [(found.frozen[name], found.length), *runs])
     elif len(factors) == len(linear):
         rest = found.length - sum(factor * found.frozen[name] for name, factor in factors.items())
         yield _sum([_times(factor, name) for name, factor in factors.items()], rest)
@@ -60,18 +76,17 @@ def _candidates(found: Lengths) -> Iterator[str]:
             yield _times(whole, "*".join(factors))
 
 
-def _linear(name: str, found: Lengths) -> tuple[int, int] | None:
+def _linear(name: str, found: Lengths, runs: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
     """Return the factor and the rest that give the lengths of one symbol."""
-    size, length = next(run for run in found.of_symbol[name] if run[0] != found.frozen[name])
+    size, length = runs[0]
     factor, remainder = divmod(length - found.length, size - found.frozen[name])
     rest = found.length - factor * found.frozen[name]
-    exact = not remainder and all(factor * size + rest == length for size, length in found.of_symbol[name])
+    exact = not remainder and all(factor * size + rest == length for size, length in runs)
     return (factor, rest) if exact else None
 
 
-def _quotients(name: str, found: Lengths) -> Iterator[str]:
-    """Yield expressions with a rounded quotient of one symbol that give its lengths."""
-    points = [(found.frozen[name], found.length), *found.of_symbol[name]]
+def _quotients(name: str, points: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Yield expressions with a rounded quotient of one symbol that give these lengths of its sizes."""
     for divisor in _DIVISORS:
         for shift in range(divisor):
             quotients = [(size + shift) // divisor for size, _ in points]
@@ -88,16 +103,6 @@ def _quotients(name: str, found: Lengths) -> Iterator[str]:
                 base = f"({name} + {shift})" if shift else name
                 quotient = f"{base}//{divisor}"
                 yield _sum([quotient if factor == 1 else f"{factor}*({quotient})"], rest)
-
-
-def _fits(text: str, found: Lengths) -> bool:
-    one = [
-        ({**found.frozen, name: size}, length)
-        for name, runs in found.of_symbol.items()
-        for size, length in runs
-    ]
-    runs = [(found.frozen, found.length), *one, *found.of_all]
-    return all(value_of(text, sizes) == length for sizes, length in runs)
 
 
 def _times(factor: int, name: str) -> str:

@@ -1,27 +1,35 @@
-"""Which dims of the outputs equal, or depend on, which symbol of the inputs, and the notes in the report on each symbol."""
+"""The dims of the outputs: which equal, or depend on, which symbol of the inputs, what is declared, and notes on each symbol."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import cycle
 
 import onnx
 
-from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.facts.shapes import Dims, inferred_outputs
+from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.facts.shapes import (
+    Dims,
+    dims_of,
+    dims_text,
+    inferred_element_types,
+    inferred_outputs,
+    set_dims,
+)
+from onnx_migrate.model.dims.expressions import is_expression
+from onnx_migrate.model.dims.plan import DimPlan
+from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .length_formulas import Lengths, formula
 from .repair import RepairResult
 
-__all__ = ["OutputDims", "note_symbols", "symbolic_outputs"]
+__all__ = ["OutputDims", "declare_outputs", "note_symbols", "symbolic_outputs"]
 
 _INCREMENTS = (1, 2, 31, 32, 33, 63, 64)
 """What is added to a frozen size: odd and even numbers, with and without a factor of 32, since strides and pads round."""
-
-Shapes = Mapping[str, Dims | None]
-Samples = Mapping[str, list[tuple[int, Shapes]]]
-"""For each symbol, the sizes that were tried, and the shapes of the outputs at each."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +55,7 @@ def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: S
     found = inferred_outputs(proto)
     if not frozen or all(dims is not None and None not in dims for dims in found.values()):
         return OutputDims(found)
-    base = inferred_outputs(proto, frozen)
-    samples = {symbol: _samples(proto, frozen, symbol) for symbol in frozen}
-    together = _samples_of_all(proto, frozen) if len(frozen) > 1 else []
-    only_batch = batch >= frozen.keys()
+    base, samples = inferred_outputs(proto, frozen), _samples(proto, frozen)
     result = OutputDims({})
     for name, dims in found.items():
         numbers = base.get(name)
@@ -58,93 +63,53 @@ def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: S
             result.dims[name] = dims
             result.unknown.extend((name, axis) for axis in range(len(dims or ())))
             continue
-        own: list[int | str | None] = []
-        for axis, number in enumerate(numbers):
-            known = dims[axis] if dims is not None and len(dims) == len(numbers) else None
-            lengths = _lengths(samples, name, axis)
-            if known is None and not (
-                isinstance(number, int) and all(len(runs) > 1 for runs in lengths.values())
-            ):
+        known: list[int | str | None] = [None] * len(numbers)
+        if dims is not None and len(dims) == len(numbers):
+            known = [*dims]
+        for axis in (axis for axis, dim in enumerate(known) if dim is None):
+            number = numbers[axis]
+            runs = []
+            for sizes, shapes in samples:
+                (length,) = (shapes.get(name) or ())[axis : axis + 1] or (None,)
+                if isinstance(length, int):
+                    runs.append((sizes, length))
+            lengths = Lengths(frozen, number if isinstance(number, int) else 0, runs)
+            if not isinstance(number, int) or any(len(lengths.of(symbol)) < 2 for symbol in frozen):
                 result.unknown.append((name, axis))
-            elif known is None and isinstance(number, int):
-                changes = {
-                    symbol for symbol, runs in lengths.items() if any(length != number for _, length in runs)
-                }
-                known = _dim(lengths, number, changes, only_batch=only_batch)
-                for symbol in sorted(changes - {known}):
-                    result.computed.setdefault(symbol, []).append((name, axis))
-                if known is None and changes:
-                    of_symbol = {symbol: lengths[symbol] for symbol in frozen if symbol in changes}
-                    of_all = _lengths_of_all(together, name, axis)
-                    known = formula(Lengths(frozen, number, of_symbol, of_all))
-            own.append(known)
-        result.dims[name] = tuple(own)
+                continue
+            known[axis] = _dim(lengths, only_batch=batch >= frozen.keys())
+            for symbol in sorted({*lengths.changes} - {known[axis]}):
+                result.computed.setdefault(symbol, []).append((name, axis))
+            if known[axis] is None:
+                known[axis] = formula(lengths)
+        result.dims[name] = tuple(known)
     return result
 
 
-def _samples(proto: onnx.ModelProto, frozen: Mapping[str, int], symbol: str) -> list[tuple[int, Shapes]]:
-    found: list[tuple[int, Shapes]] = []
-    for increment in _INCREMENTS:
-        size = frozen[symbol] + increment
-        try:
-            found.append((size, inferred_outputs(proto, {**frozen, symbol: size})))
-        except CannotMigrate:
-            continue  # the network may not take this size; others are tried
-    return found
-
-
-def _samples_of_all(
+def _samples(
     proto: onnx.ModelProto, frozen: Mapping[str, int]
-) -> list[tuple[Mapping[str, int], Shapes]]:
-    """Return the shapes of the outputs where all symbols have other sizes at once."""
-    found: list[tuple[Mapping[str, int], Shapes]] = []
-    for start in range(2):
+) -> list[tuple[Mapping[str, int], dict[str, Dims | None]]]:
+    """Return the shapes of the outputs where one symbol has another size, and where all have other sizes at once."""
+    tried = [{**frozen, symbol: size + step} for symbol, size in frozen.items() for step in _INCREMENTS]
+    for start in range(2 if len(frozen) > 1 else 0):
         steps = (*_INCREMENTS[start:], *_INCREMENTS[:start])
-        sizes = {
-            symbol: size + steps[place % len(steps)] for place, (symbol, size) in enumerate(frozen.items())
-        }
-        try:
+        tried.append(
+            {name: size + step for (name, size), step in zip(frozen.items(), cycle(steps), strict=False)}
+        )
+    found: list[tuple[Mapping[str, int], dict[str, Dims | None]]] = []
+    for sizes in tried:
+        with suppress(CannotMigrate):  # the network may not take these sizes; others are tried
             found.append((sizes, inferred_outputs(proto, sizes)))
-        except CannotMigrate:
-            continue  # the network may not take these sizes together
     return found
 
 
-def _lengths_of_all(
-    samples: list[tuple[Mapping[str, int], Shapes]], name: str, axis: int
-) -> list[tuple[Mapping[str, int], int]]:
-    found = []
-    for sizes, shapes in samples:
-        dims = shapes.get(name)
-        length = dims[axis] if dims is not None and axis < len(dims) else None
-        if isinstance(length, int):
-            found.append((sizes, length))
-    return found
-
-
-def _lengths(samples: Samples, name: str, axis: int) -> dict[str, list[tuple[int, int]]]:
-    """Return for each symbol the sizes tried and how long one axis of an output was at each, where that is known."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    for symbol, runs in samples.items():
-        found[symbol] = []
-        for size, shapes in runs:
-            dims = shapes.get(name)
-            length = dims[axis] if dims is not None and axis < len(dims) else None
-            if isinstance(length, int):
-                found[symbol].append((size, length))
-    return found
-
-
-def _dim(
-    lengths: Mapping[str, list[tuple[int, int]]], number: int, changes: Set[str], *, only_batch: bool
-) -> int | str | None:
+def _dim(lengths: Lengths, *, only_batch: bool) -> int | str | None:
     """Return the symbol that an axis equals at all sizes tried, its number if it never changes, else None."""
-    if len(changes) > 1:
-        return None
+    changes = lengths.changes
     if not changes:
-        return number if only_batch else None
-    (symbol,) = changes
-    return symbol if all(length == size for size, length in lengths[symbol]) else None
+        return lengths.length if only_batch else None
+    equal = len(changes) == 1 and all(length == size for size, length in lengths.of(changes[0]))
+    return changes[0] if equal else None
 
 
 def note_symbols(result: RepairResult, outputs: OutputDims, log: ChangeLog, pass_name: str) -> None:
@@ -184,3 +149,73 @@ def _axes_of(symbol: str, values: Iterable[onnx.ValueInfoProto]) -> list[str]:
         for axis, dim in enumerate(value.type.tensor_type.shape.dim)
         if dim.dim_param == symbol
     ]
+
+
+def declare_outputs(
+    model: Model, plan: DimPlan, batch_axes: Mapping[str, Mapping[int, str]], log: ChangeLog, pass_name: str
+) -> OutputDims:
+    """Declare of each output what a dim always is: the number, the symbol, or the user's name or the expression.
+
+    Where that is not known, the user's name or one of its own.
+
+    `batch_axes` holds the axes of outputs that are a batch, which the repair of the nodes found. Raises CannotMigrate,
+    code `frozen-output`, for an axis the user named that is a number at all sizes, and UsageError, code `two-names`,
+    for one that always equals another symbol. An output without a type gets the inferred one, since a shape without an
+    element type is not valid; where none is inferred it stays as it is. Returns what shape inference found of the outputs.
+    """
+    inferred = symbolic_outputs(model.proto, plan.frozen_sizes, plan.batch)
+    untyped = {value.name for value in model.proto.graph.output if not value.type.WhichOneof("value")}
+    types = inferred_element_types(model.proto) if untyped else {}
+    for value in model.proto.graph.output:
+        if value.name in untyped:
+            if not types.get(value.name):
+                continue
+            value.type.tensor_type.elem_type = types[value.name]
+        found = _with_batch(inferred.dims.get(value.name), batch_axes.get(value.name, {}))
+        dims = _dims_to_declare(value, found, plan)
+        if dims is not None and dims != dims_of(value):
+            message = f"output {value.name}: {dims_text(dims_of(value))} → {dims_text(dims)}"
+            set_dims(value, dims)
+            log.note(pass_name, "output-dims", message, subject=value.name)
+    return inferred
+
+
+def _with_batch(dims: Dims | None, batch: Mapping[int, str]) -> Dims | None:
+    """Fill in the batch where onnx's inference of the whole model does not know an axis and that of the nodes does."""
+    if dims is None:
+        return None
+    return tuple(batch.get(axis) if dim is None else dim for axis, dim in enumerate(dims))
+
+
+def _dims_to_declare(value: onnx.ValueInfoProto, inferred: Dims | None, plan: DimPlan) -> Dims | None:
+    """Return the dims to declare of one output, None for one whose rank is neither inferred nor declared."""
+    names = plan.output_names.get(value.name, {})
+    declared = dims_of(value)
+    if inferred is None:
+        # Of the declared dims only the rank is kept, which does not depend on a size.
+        if declared is None:
+            return None
+        inferred = (None,) * len(declared)
+    result: list[int | str | None] = []
+    for axis, size in enumerate(inferred):
+        name = names.get(axis)
+        if name and isinstance(size, int):
+            raise CannotMigrate(
+                f"axis {axis} of output {value.name!r} cannot be dynamic as {name!r}: it has the length {size} for inputs of"
+                " all sizes",
+                code="frozen-output",
+                hint="leave this axis out: the axes of outputs follow from those of the inputs"
+                if plan.dims
+                else "ask for axes of inputs, from which those of the outputs follow",
+            )
+        own = f"{value.name}_dim_{axis}"
+        if name and isinstance(size, str) and is_expression(size):
+            size = None
+        if name and isinstance(size, str) and name not in (size, own):
+            raise UsageError(
+                f"axis {axis} of output {value.name!r} was given the name {name!r}, but always has the length {size!r}",
+                code="two-names",
+                hint=f"call it {size!r} too, or leave this axis out: the axes of outputs follow from those of the inputs",
+            )
+        result.append((name or own) if size is None else size)
+    return tuple(result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from onnx_migrate.passes.dynamic_dims.declared_outputs import declare_outputs
+from onnx_migrate.passes.dynamic_dims.output_dims import declare_outputs
 
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.dims.plan import DimPlan
