@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.engine.steps.lower import OLDEST, LoweringRefusal
+from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lower_model import Lowered, body_opsets, lower_model
+from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

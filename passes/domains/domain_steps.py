@@ -100,7 +100,7 @@ def lower_domain(
     newest = newest_import(proto, domain)
     if newest is None or newest <= opset:
         return
-    driver = Driver(lower := Lower(proto, opset, log, domain=domain, pass_name=pass_name))
+    driver = Driver(lower := Lower(proto, log, pass_name, domain, target=opset))
     bodies = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
     for scope, owner, version in zip(bodies, owners, versions, strict=True):
         if version is None or version <= opset:

@@ -11,19 +11,19 @@ import onnx
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import body_scopes
-from onnx_migrate.engine.steps.lower import Lower
 from onnx_migrate.engine.steps.lower_model import body_opsets
-from onnx_migrate.engine.steps.node_steps import node_name
+from onnx_migrate.engine.steps.node_steps import where_of
+from onnx_migrate.engine.steps.step_visitor import StepVisitor
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.graphs import all_nodes, called
+from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.standard.schema import is_onnx, signature_at
+from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets import Targets
 
 from ..ir_version.initializers import list_all_initializers
@@ -50,6 +50,10 @@ class _Form:
     write: Write
     operators: frozenset[str] | None
     refused: bool = False
+
+    def concerns(self, node: onnx.NodeProto) -> bool:
+        """Return whether a node is to have the form."""
+        return is_onnx(node.domain) and (self.operators is None or node.op_type in self.operators)
 
 
 _FORMS: Mapping[str, _Form] = {
@@ -79,9 +83,9 @@ class FitForms(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place."""
         proto = model.proto
-        forms = [(name, form) for name, form in _FORMS.items() if name in self.targets.write]
-        if forms and any(_concerns(forms, node) for node in all_nodes(proto)):
-            visitor = _Visitor(proto, 0, log, pass_name=self.name, targets=self.targets, forms=forms)
+        forms = {name: form for name, form in _FORMS.items() if name in self.targets.write}
+        if any(form.concerns(node) for node in all_nodes(proto) for form in forms.values()):
+            visitor = _Visitor(proto, log, self.name, targets=self.targets, forms=forms)
             driver = Driver(visitor)
             for scope, (_, version) in zip(body_scopes(model), body_opsets(proto), strict=True):
                 if version is not None:
@@ -105,49 +109,35 @@ class FitForms(Pass):
 
 
 @dataclass
-class _Visitor(Lower):
-    """Applies the forms to the nodes that they concern; of `Lower` only what it knows of values is used."""
+class _Visitor(StepVisitor):
+    """Applies the forms to the nodes that they concern."""
 
     targets: Targets = field(kw_only=True)
-    forms: list[tuple[str, _Form]] = field(kw_only=True)
-    repeats: ClassVar[bool] = False
+    forms: Mapping[str, _Form] = field(kw_only=True)
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset for a node that a form concerns."""
-        if self._functions and called(node) in self._functions:
-            return None
-        return opset if _concerns(self.forms, node) else None
+        concerned = any(form.concerns(node) for form in self.forms.values())
+        return opset if concerned and not self.calls_function(node) else None
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter:
         """Write the forms of a node. Raises CannotMigrate, code `target-form`."""
-        form = signature_at(node.domain, node.op_type, version)
-        where = Where(scope.path, node_name(node), node.op_type, form.since_version if form else version)
-        rw = LoweringRewriter(node, scope, version, version, where, self._values[id(scope.body)])
-        for name, item in self.forms:
-            if item.operators is None or node.op_type in item.operators:
-                obstacle = item.write(rw)
-                if obstacle is not None:
-                    self._report(name, item, where, obstacle)
+        where = where_of(node, scope, version)
+        rw = self.rewriter(node, scope, where, version)
+        concerned = {name: form for name, form in self.forms.items() if form.concerns(node)}
+        for name, form in concerned.items():
+            obstacle = form.write(rw)
+            if obstacle is not None:
+                self._report(name, form, where, obstacle)
         if rw.reasons:
-            rw.reasons[:] = [f"{', '.join(rw.reasons)}, as {self._names(rw.node)} wants"]
+            who = [str(target) for target in self.targets if not target.row.write.isdisjoint(concerned)]
+            rw.reasons[:] = [f"{', '.join(rw.reasons)}, as {' and '.join(who)} wants"]
         rw.finish()
         return rw
-
-    def result_version(self, opset: int) -> int:
-        """Return the opset: it stays."""
-        return opset
 
     def handle_refusal(self, error: MigrateError) -> None:
         """Raise the error."""
         raise error
-
-    def _names(self, node: onnx.NodeProto) -> str:
-        concerned = [
-            name for name, form in self.forms if form.operators is None or node.op_type in form.operators
-        ]
-        return " and ".join(
-            str(target) for target in self.targets if not target.row.write.isdisjoint(concerned)
-        )
 
     def _report(self, name: str, form: _Form, where: Where, obstacle: str) -> None:
         who = _who(self.targets, name)
@@ -165,12 +155,6 @@ class _Visitor(Lower):
             subject=where.node,
             severity="warning",
         )
-
-
-def _concerns(forms: list[tuple[str, _Form]], node: onnx.NodeProto) -> bool:
-    return is_onnx(node.domain) and any(
-        form.operators is None or node.op_type in form.operators for _, form in forms
-    )
 
 
 def _who(targets: Targets, form: str) -> str:

@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import onnx
-
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
-from onnx_migrate.engine.steps.lower import LoweringRefusal
 from onnx_migrate.engine.steps.lower_model import body_opsets
+from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
-from onnx_migrate.standard.schema import is_onnx, signature_at
+from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets import Targets
 
 from .misfits import misfits_of, newer_forms, types_taken, where_to_find
@@ -62,7 +60,7 @@ class FitOperators(Pass):
         """Return why the targets do not take nodes as they are, the versions of their operators included."""
         targets, proto = self.targets, model.proto
         functions = {function_key(function) for function in proto.functions}
-        unfit, found = misfits_of(targets), []
+        unfit, newer, found = misfits_of(targets), newer_forms(targets), []
         if targets.without_functions and functions:
             who = " and ".join(map(str, targets.without_functions))
             found.append(Incompatibility(f"{len(functions)} local functions, of which {who} takes none"))
@@ -76,20 +74,13 @@ class FitOperators(Pass):
             for scope in top.nested():
                 for node in scope.body.node:
                     reason = None if called(node) in functions else unfit(node, scope)
-                    reason = reason or self._too_new(node, opset or 0)
+                    if reason is None and newer is not None and is_onnx(node.domain):
+                        reason = newer(node.op_type, opset or 0)
                     if reason is not None:
                         found.append(
                             Incompatibility(reason, Where(scope.path, node_label(node), node.op_type), 1)
                         )
         return counted(found)
-
-    def _too_new(self, node: onnx.NodeProto, opset: int) -> str | None:
-        """Return that a target takes the operator of a node in older versions only, if so."""
-        bound = self.targets.newest_version(node.domain, node.op_type)
-        form = signature_at(node.domain, node.op_type, opset) if bound and is_onnx(node.domain) else None
-        if bound is None or form is None or form.since_version <= bound[0]:
-            return None
-        return f"{bound[1]} takes {node.op_type} up to version {bound[0]}, not {form.since_version}"
 
     def _inline(self, model: Model, log: ChangeLog) -> None:
         """Replace all calls of local functions by their bodies if a target takes none."""

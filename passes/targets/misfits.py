@@ -15,7 +15,7 @@ from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.schema import signature_at
 from onnx_migrate.standard.targets import OperatorRow, Target, Targets
 
-__all__ = ["misfits_of", "newer_forms", "types_taken", "values_of", "where_to_find", "with_values"]
+__all__ = ["misfits_of", "newer_forms", "types_taken", "values_of", "where_to_find"]
 
 _MISSING = object()
 
@@ -122,18 +122,10 @@ def values_of(node: onnx.NodeProto) -> dict[str, Any]:
     return found
 
 
-def with_values(
-    node: onnx.NodeProto, wanted: Mapping[str, tuple[Any, ...]], opset: int | None = None
-) -> bool:
-    """Return whether each attribute that is named has one of the values; the schema's default counts where it is absent."""
-    given = values_of(node)
-    return all(_value(node, given, name, opset) in values for name, values in wanted.items())
-
-
 def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorRow) -> str | None:
     given = values_of(node)
     for name, values in row.attributes.items():
-        value = _value(node, given, name, None)
+        value = _value(node, given, name)
         if value is _MISSING or value in values or _is_unused(node, given, name):
             continue
         taken = " or ".join(map(_text, values))
@@ -145,25 +137,18 @@ def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorRow) -> str
 
 def _is_unused(node: onnx.NodeProto, given: Mapping[str, Any], name: str) -> bool:
     other, value = _UNUSED.get((node.op_type, name), ("", None))
-    return bool(other) and _value(node, given, other, None) not in (value, None)
+    return bool(other) and _value(node, given, other) not in (value, None)
 
 
-def _value(node: onnx.NodeProto, given: Mapping[str, Any], name: str, opset: int | None) -> Any:
-    if name in given:
-        return given[name]
-    return _default(node.domain, node.op_type, name, opset)
+def _value(node: onnx.NodeProto, given: Mapping[str, Any], name: str) -> Any:
+    return given[name] if name in given else _default(node.domain, node.op_type, name)
 
 
 @cache
-def _default(domain: str, operator: str, name: str, opset: int | None) -> Any:
-    """Return the default of an attribute by the newest schema, or that of an opset; `_MISSING` if it has none."""
-    domain = "" if domain == "ai.onnx" else domain
+def _default(domain: str, operator: str, name: str) -> Any:
+    """Return the default of an attribute by the newest schema; `_MISSING` if it has none."""
     try:
-        schema = (
-            onnx.defs.get_schema(operator, domain)
-            if opset is None
-            else onnx.defs.get_schema(operator, opset, domain)
-        )
+        schema = onnx.defs.get_schema(operator, "" if domain == "ai.onnx" else domain)
     except onnx.defs.SchemaError:
         return _MISSING
     attribute = schema.attributes.get(name)

@@ -14,6 +14,8 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx, versions
 from onnx_migrate.standard.targets import FaultRow, Target, Targets
 
+from .misfits import values_of
+
 __all__ = ["OpsetBound", "bound_opset", "fault_bound", "faulty_nodes"]
 
 
@@ -35,16 +37,9 @@ def faulty_nodes(
 
 
 def _applies(fault: FaultRow, node: onnx.NodeProto) -> bool:
-    given = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
-    values = all(_plain(given.get(name)) in wrong for name, wrong in fault.attributes.items())
+    given = values_of(node)
+    values = all(given.get(name) in wrong for name, wrong in fault.attributes.items())
     return values and (not fault.when or _CONDITIONS[fault.when](given))
-
-
-def _plain(value: Any) -> Any:
-    """Return an attribute's value as tables write it."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return tuple(map(_plain, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _pads_only_at_end(given: Mapping[str, Any]) -> bool:

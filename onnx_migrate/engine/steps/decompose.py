@@ -11,18 +11,19 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import ClassVar
 
 import onnx
 
 from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.engine.steps.lost_types import casts_to, has_lost_types
-from onnx_migrate.engine.steps.lower import OLDEST, Lower, LoweringRefusal
-from onnx_migrate.engine.steps.lowering_registry import Lowering, lowering_from
-from onnx_migrate.engine.steps.node_steps import apply_adapter, node_name
+from onnx_migrate.engine.steps.lower import OLDEST
+from onnx_migrate.engine.steps.lowering_registry import lowering_from
+from onnx_migrate.engine.steps.node_steps import node_name, where_of
 from onnx_migrate.engine.steps.registry import next_step
-from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
+from onnx_migrate.engine.steps.step_visitor import LoweringRefusal, StepVisitor
+from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.facts.scope import Scope
-from onnx_migrate.model.graphs import called
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.element_types import type_name
@@ -48,31 +49,25 @@ Types = Callable[[onnx.NodeProto, Scope], "frozenset[int] | None"]
 
 
 @dataclass
-class Decompose(Lower):
-    """Writes each node that does not fit with operators that do; `refusals` has the nodes for which that is impossible.
-
-    `target` is not used: each body keeps its opset.
-    """
+class Decompose(StepVisitor):
+    """Writes each node that does not fit with operators that do, and what that writes; each body keeps its opset."""
 
     pass_name: str = "fit_operators"
     unfit: Unfit = field(kw_only=True)
     newer: Newer | None = field(default=None, kw_only=True)
     """Asked of what is written; the nodes of the model have the opset that they have."""
     types: Types | None = field(default=None, kw_only=True)
+    repeats: ClassVar[bool] = True
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset for a node that does not fit, None for any other."""
-        if self._functions and called(node) in self._functions:
-            return None
-        reason = self.unfit(node, scope)
+        reason = None if self.calls_function(node) else self.unfit(node, scope)
         if reason is None:
             return None
         self._opset, self._reason, self._shown = opset, reason, ""
         form = signature_at(node.domain, node.op_type, opset)
         since = form.since_version if form else None
         self._origin = (scope, Where(scope.path, node_name(node), node.op_type, since))
-        self._leaves = opset
-        self._used_at_run_time: list[tuple[str, str]] = []
         # Every node that is written for this one, with the operators that it is written for.
         self._written_for: dict[int, tuple[onnx.NodeProto, tuple[str, ...]]] = {id(node): (node, ())}
         return opset
@@ -82,7 +77,7 @@ class Decompose(Lower):
 
         Raises CannotMigrate where there is no way.
         """
-        if self._functions and called(node) in self._functions:
+        if self.calls_function(node):
             return None
         _, ancestors = self._written_for[id(node)]
         reason = self.unfit(node, scope)
@@ -99,14 +94,8 @@ class Decompose(Lower):
         self._inherit(rewriter, below, ancestors if node.op_type == operator else below)
         return rewriter
 
-    def result_version(self, opset: int) -> int:
-        """Return the opset: it stays."""
-        return opset
-
-    def handle_refusal(self, error: MigrateError) -> None:
-        """Record the refusal of a node, which stays as it is; an error that is no refusal is raised."""
-        if not isinstance(error, CannotMigrate) or isinstance(error, InvalidModel):
-            raise error
+    def refusal(self, error: CannotMigrate) -> LoweringRefusal:
+        """Return the refusal of a node, with why a target does not take it as it is."""
         scope, where = self._origin
         reason = error.reason
         if not reason.startswith(self._reason):
@@ -114,23 +103,19 @@ class Decompose(Lower):
             inner = f"{operator}: " if operator not in ("", where.operator) and operator not in reason else ""
             reason = f"{self._reason}, and it cannot be written with other operators: {inner}{reason}"
         refused = CannotMigrate(reason, code=error.code, where=where, hint=error.hint)
-        self.refusals.append(LoweringRefusal(refused, scope.function, self._opset))
+        return LoweringRefusal(refused, scope.function, self._opset)
 
     def _lowered(self, node: onnx.NodeProto, scope: Scope, version: int, reason: str) -> LoweringRewriter:
         """Take the step that brings a node nearer to the end of its operator."""
-        form = signature_at(node.domain, node.op_type, version)
-        where = Where(scope.path, node_name(node), node.op_type, form.since_version if form else version)
+        where = where_of(node, scope, version)
         casted = self._between_casts(node, scope, version, where, reason)
         if casted is not None:
             return casted
         written_out = decomposition_of(node.domain, node.op_type)
         if written_out is not None:
-            rewriter = LoweringRewriter(node, scope, version, version, where, self._values[id(scope.body)])
+            rewriter = self.rewriter(node, scope, where, version)
             self._show(rewriter, f"{reason}: {_clause(written_out.reason, node.op_type)}")
-            apply_adapter(written_out.adapt, written_out.code, rewriter)
-            rewriter.finish()
-            rewriter.exactness = rewriter.exactness or written_out.exactness
-            return rewriter
+            return self.apply(written_out, rewriter)
         ends_at = _last_step(node.op_type) if is_onnx(node.domain) else None
         limited = self.unfit(onnx.NodeProto(op_type=node.op_type, domain=node.domain), scope) is None
         if not is_onnx(node.domain) or (not limited and (ends_at is None or version < ends_at)):
@@ -149,7 +134,13 @@ class Decompose(Lower):
             casts = has_lost_types(step, node, scope)
             if step.adapt or casts or step.exactness is not Exactness.EXACT:
                 below = ends_at - 1 if ends_at and not limited else step.leaves - 1
-                return self._stepped(step, node, scope, below, where, casts=casts, reason=reason)
+                try:
+                    rewriter = self.step_down(step, node, scope, below, casts=casts)
+                except MigrateError as error:
+                    error.where = where
+                    raise
+                self._show(rewriter, f"{reason}: {_clause(step.reason, step.operator)}")
+                return rewriter
             version = form.since_version - 1
         raise self._error(
             f"{reason}, and onnx-migrate cannot write it with other operators", code="target-lacks"
@@ -163,33 +154,11 @@ class Decompose(Lower):
         casts = casts_to(taken, node, scope, version) if taken else None
         if casts is None:
             return None
-        rewriter = LoweringRewriter(node, scope, version, version, where, self._values[id(scope.body)])
+        rewriter = self.rewriter(node, scope, where, version)
         self._show(rewriter, f"{reason}: it computes in {type_name(casts.wide)} between Casts")
         rewriter.cast_around(casts.inputs, casts.outputs, casts.wide, casts.narrow)
         rewriter.finish()
         rewriter.exactness = casts.exactness
-        return rewriter
-
-    def _stepped(
-        self,
-        step: Lowering,
-        node: onnx.NodeProto,
-        scope: Scope,
-        below: int,
-        where: Where,
-        *,
-        casts: bool,
-        reason: str,
-    ) -> LoweringRewriter:
-        before, self.target = self.target, below
-        try:
-            rewriter = self._step(step, node, scope, casts=casts)
-        except MigrateError as error:
-            error.where = where
-            raise
-        finally:
-            self.target = before
-        self._show(rewriter, f"{reason}: {_clause(step.reason, step.operator)}")
         return rewriter
 
     def _lifted(
@@ -205,15 +174,14 @@ class Decompose(Lower):
                 code="no-equal",
             )
         where = Where(scope.path, node_name(node), node.op_type, version, step.to)
-        rewriter = LoweringRewriter(node, scope, step.to, self._opset, where, self._values[id(scope.body)])
-        if step.adapt is not None:
-            apply_adapter(step.adapt, step.code, rewriter)
-        rewriter.finish()
+        rewriter = self.apply(step, self.rewriter(node, scope, where, step.to, self._opset))
         rewriter.reasons.clear()
         rewriter.default_reason = self._shown
-        rewriter.exactness = rewriter.exactness or step.exactness
         self._inherit(rewriter, ancestors, ancestors)
         return rewriter
+
+    def _error(self, reason: str, *, code: str) -> CannotMigrate:
+        return CannotMigrate(reason, code=code, where=self._origin[1])
 
     def _show(self, rewriter: LoweringRewriter, reason: str) -> None:
         """Let the report give the reason of the first step of a node for all of them."""

@@ -34,7 +34,7 @@ def decompose_model(
         unfit(node, scope) for top in body_scopes(model) for scope in top.nested() for node in scope.body.node
     ):
         whole = model.copy() if model.proto.functions else model
-        visitor = Decompose(model.proto, 0, log, pass_name=pass_name, unfit=unfit, newer=newer, types=types)
+        visitor = Decompose(model.proto, log, pass_name, unfit=unfit, newer=newer, types=types)
         driver = Driver(visitor)
         for scope, (_, version) in zip(body_scopes(model), body_opsets(model.proto), strict=True):
             if version is not None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import onnx
 
 from onnx_migrate.engine.steps.lift import Lift
-from onnx_migrate.engine.steps.lower import Lower, LoweringRefusal
+from onnx_migrate.engine.steps.lower import Lower
+from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.engine.steps.widened_constants import widen_constants
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.scope import scopes
@@ -84,7 +85,7 @@ def lower_model(
 
 def _lower(model: Model, target: int, log: ChangeLog, write_out: bool) -> list[LoweringRefusal]:
     proto = model.proto
-    driver = Driver(lower := Lower(proto, target, log, write_out=write_out))
+    driver = Driver(lower := Lower(proto, log, target=target, write_out=write_out))
     found = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
     for scope, (owner, version) in zip(found, body_opsets(proto), strict=True):
         if version is not None and version > target:

@@ -39,6 +39,12 @@ def node_name(node: onnx.NodeProto) -> str:
     return str(node.name or next((name for name in node.output if name), ""))
 
 
+def where_of(node: onnx.NodeProto, scope: Scope, version: int) -> Where:
+    """Return where a node stands, with the version of its form at an opset."""
+    form = signature_at(node.domain, node.op_type, version)
+    return Where(scope.path, node_name(node), node.op_type, form.since_version if form else version)
+
+
 def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewriter: R) -> None:
     """Call an adapter. Raises CannotMigrate, `adapter-failed` or `out-of-memory`, for an exception that is not a MigrateError.
 

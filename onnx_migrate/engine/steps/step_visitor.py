@@ -1,0 +1,115 @@
+"""What lowering and decomposition share: what is known of the values of a body, a step at a node, and the refusals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import onnx
+
+from onnx_migrate.engine.steps.decomposition_registry import Decomposition
+from onnx_migrate.engine.steps.lost_types import fit_types
+from onnx_migrate.engine.steps.lowering_registry import Lowering
+from onnx_migrate.engine.steps.node_steps import apply_adapter, node_name
+from onnx_migrate.engine.steps.registry import Step
+from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.shape_arithmetic import OPERATORS
+from onnx_migrate.facts.value_facts import Producers, ValueFacts
+from onnx_migrate.model.graphs import FunctionKey, called, function_key
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.driver import Visitor
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.standard.opsets import onnx_opset
+
+__all__ = ["LoweringRefusal", "StepVisitor"]
+
+_FOLLOWED = OPERATORS | {"Size"}
+"""The operators whose outputs are computed where their inputs are known."""
+
+
+@dataclass(frozen=True)
+class LoweringRefusal:
+    """The error for a node, the function it stands in (None in the main graph), and the oldest opset that it can have."""
+
+    error: MigrateError
+    function: FunctionKey | None
+    nearest: int
+
+
+@dataclass
+class StepVisitor(Visitor):
+    """Knows the constants of the bodies that it is in, as they were before any node was rewritten, and takes steps.
+
+    A node that is refused stays as it is; `refusals` has them all, in the order of the nodes.
+    """
+
+    proto: onnx.ModelProto
+    log: ChangeLog
+    pass_name: str
+    domain: str = ""
+    """The domain whose nodes are rewritten, "" for ai.onnx."""
+    refusals: list[LoweringRefusal] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._functions: set[FunctionKey] = {function_key(function) for function in self.proto.functions}
+        self._values: dict[int, ValueFacts] = {}
+        self._producers = Producers()
+        owners: list[onnx.ModelProto | onnx.FunctionProto] = [self.proto, *self.proto.functions]
+        keys = [None, *map(function_key, self.proto.functions)]
+        self._opsets = {
+            key: onnx_opset(owner.opset_import, ir_version=self.proto.ir_version)
+            for key, owner in zip(keys, owners, strict=True)
+        }
+
+    def enter(self, scope: Scope) -> None:
+        """Compute the constants of a body before any of its nodes is rewritten."""
+        outer = self._values.get(id(scope.parent.body)) if scope.parent else None
+        values = ValueFacts(scope, self._producers, followed=_FOLLOWED, outer=outer)
+        values.find_all(None if self.domain else self._opsets.get(scope.function))
+        self._values[id(scope.body)] = values
+
+    def leave(self, scope: Scope) -> None:
+        """Forget the constants of a body."""
+        del self._values[id(scope.body)]
+
+    def calls_function(self, node: onnx.NodeProto) -> bool:
+        """Return whether a node calls a local function of the model."""
+        return bool(self._functions) and called(node) in self._functions
+
+    def rewriter(
+        self, node: onnx.NodeProto, scope: Scope, where: Where, version: int, target: int | None = None
+    ) -> LoweringRewriter:
+        """Return the rewriter of a node, which writes nodes of `version` on the way to `target`, if that is another."""
+        values = self._values[id(scope.body)]
+        return LoweringRewriter(node, scope, version, version if target is None else target, where, values)
+
+    def apply(self, step: Lowering | Decomposition | Step, rewriter: LoweringRewriter) -> LoweringRewriter:
+        """Let a step edit the node of a rewriter, and return that."""
+        if step.adapt is not None:
+            apply_adapter(step.adapt, step.code, rewriter)
+        rewriter.finish()
+        rewriter.exactness = rewriter.exactness or step.exactness
+        return rewriter
+
+    def step_down(
+        self, step: Lowering, node: onnx.NodeProto, scope: Scope, target: int, *, casts: bool
+    ) -> LoweringRewriter:
+        """Take a step of a node down, on the way to `target`; with `casts` between Casts, as its types are lost."""
+        where = Where(scope.path, node_name(node), node.op_type, step.leaves, step.leaves - 1)
+        rewriter = self.rewriter(node, scope, where, step.leaves - 1, target)
+        rewriter.default_reason = step.reason
+        if self.domain:
+            rewriter.onnx_opset = self._opsets.get(scope.function) or rewriter.onnx_opset
+        if casts:
+            fit_types(step, rewriter)
+        return self.apply(step, rewriter)
+
+    def handle_refusal(self, error: MigrateError) -> None:
+        """Record the refusal of a node, which stays as it is; an error that is no refusal is raised."""
+        if not isinstance(error, CannotMigrate) or isinstance(error, InvalidModel):
+            raise error
+        self.refusals.append(self.refusal(error))
+
+    def refusal(self, error: CannotMigrate) -> LoweringRefusal:
+        """Return what is recorded for an error that a step of the current node raised."""
+        raise error
