@@ -74,12 +74,14 @@ class Lower(StepVisitor):
                     code="no-adapter",
                     hint=f"migrate to opset {leaves} instead",
                 )
-            written_out = decomposition_of(node.domain, node.op_type) if self.write_out else None
-            if step.refusal and written_out is not None:
-                where = Where(scope.path, node_name(node), node.op_type, version, version)
-                rewriter = self.rewriter(node, scope, where, version)
-                rewriter.default_reason = f"opset {self.target} has no {written_out.operator}, which is close to this: {written_out.reason}"
-                return self.apply(written_out, rewriter)
+            other = decomposition_of(node.domain, node.op_type) if self.write_out else None
+            if step.refusal and other is not None:
+                rewriter = self.rewriter(
+                    node, scope, Where(scope.path, node_name(node), node.op_type, version, version), version
+                )
+                missing = f"opset {self.target} has no {other.operator}, which is close to this"
+                rewriter.default_reason = f"{missing}: {other.reason}"
+                return self.apply(other, rewriter)
             if step.refusal:
                 raise self._error(step.refusal, code="no-equal", hint=step.hint)
             casts = has_lost_types(step, node, scope)
