@@ -15,7 +15,8 @@ from onnx_migrate.engine.steps.formula import (
     Value,
     formula,
 )
-from onnx_migrate.engine.steps.registry import compatible
+
+from . import compatible
 
 compatible("ThresholdedRelu", 10, reason="the operator was experimental and became part of the standard")
 

@@ -18,7 +18,8 @@ from onnx_migrate.engine.steps.formula import (
     Value,
     formula,
 )
-from onnx_migrate.engine.steps.lowering_registry import impossible
+
+from . import impossible
 
 _T = TensorProto
 _SMALL = (_T.INT8, _T.INT16, _T.UINT8, _T.UINT16)

@@ -1,12 +1,13 @@
-"""Axes counted from the end: below opset 11 the standard's texts have none."""
+"""Axes counted from the end, which begin with opset 11; Squeeze and Unsqueeze, whose axes became an input (13)."""
 
 from __future__ import annotations
 
 import onnx
+from onnx import TensorProto
 
-from onnx_migrate.engine.steps.lowering_registry import lowering
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.engine.steps.formula import LostTypes, Op, Value, formula
+
+from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 _ASSUMED = "runtimes are assumed to take a negative axis below opset 11, since the rank is unknown"
 
@@ -63,3 +64,79 @@ def axes_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if node.op_type == "Unsqueeze":
         rank += len(axes)
     rw.set("axes", sorted(axis + rank if axis < 0 else axis for axis in axes))
+
+
+for _operator in ("Squeeze", "Unsqueeze"):
+    compatible(_operator, 11, reason="negative axes are allowed")
+
+
+@adapter("Squeeze", "Unsqueeze", to=13)
+def axes_13(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """`axes` moves from an attribute to an input.
+
+    What changes: an empty list of a Squeeze is omitted; both mean every axis of length 1.
+    """
+    axes = rw.attribute("axes")
+    if node.op_type == "Squeeze" and axes is not None and not axes.ref_attr_name and not axes.ints:
+        rw.drop("axes")
+    rw.attribute_to_input("axes", 1)
+
+
+@formula("Squeeze", "Unsqueeze", since=13, types=LostTypes.EXACT)
+def axes_13_down(op: Op, x: Value, axes: Value | None) -> Value:
+    """`axes` moves from an input to an attribute.
+
+    What changes: constant axes become the attribute. Without axes, or with an empty list of them, Squeeze removes every
+    axis of length 1 before and after. With axes that are computed at run time, the new shape is computed and the node
+    becomes a Reshape.
+
+    Why equal: the changelog of version 13 moves the attribute and changes nothing else. ONNX Runtime reads an empty list as
+    no list.
+
+    Limits: a Reshape to a computed shape takes a 0 in it for the input's length at the same place, so axes at run time
+    are taken under the assumption that no tensor is empty.
+    """
+    known = None if axes is None else axes.constant
+    if axes is not None and known is None:
+        op.rw.use_at_run_time(1, "axes")
+        shape = _squeezed(op, x, axes) if op.operator == "Squeeze" else _unsqueezed(op, x, axes)
+        empty = "" if x.shape is not None and all(x.shape) else ", if the tensor is not empty"
+        op.note(
+            f"axes at run time: a Reshape to the computed shape{empty}",
+            Exactness.ASSUMED if empty else None,
+        )
+        return op.Reshape(x, shape)
+    if known is not None and known.size:
+        return op.itself(x, axes=[int(axis) for axis in known.reshape(-1)])
+    return op.itself(x) if op.operator == "Squeeze" else x
+
+
+def _marks(op: Op, axes: Value, count: Value) -> Value:
+    """Return a vector of `count` zeros (a shape) with ones at the places that the axes name."""
+    axes = axes.reshape(-1)
+    zeros = op.ConstantOfShape(count, value=_tensor(0))
+    ones = op.ConstantOfShape(op.Shape(axes), value=_tensor(1))
+    return op.ScatterElements(zeros, axes, ones)
+
+
+def _tensor(value: int) -> TensorProto:
+    return onnx.helper.make_tensor("", TensorProto.INT64, [1], [value])
+
+
+def _squeezed(op: Op, x: Value, axes: Value) -> Value:
+    """Return the new shape: the lengths that are not marked."""
+    shape = op.Shape(x)
+    marks = _marks(op, axes, op.Shape(shape))
+    return op.Compress(shape, ~op.Cast(marks, to=TensorProto.BOOL), axis=0)
+
+
+def _unsqueezed(op: Op, x: Value, axes: Value) -> Value:
+    """Return the new shape: 1 at the marked places, and the lengths one after another at the others."""
+    one = op.constant([1])
+    shape = op.Shape(x)
+    added = op.Shape(axes.reshape(-1))
+    rank = op.Shape(shape) + added
+    free = one - _marks(op, axes, rank)
+    # Counts the free places from 1; a marked one is 0, the place of the 1 in front of the lengths.
+    place = op.CumSum(free, op.constant(0)) * free
+    return op.Gather(op.Concat(one, shape, axis=0), place, axis=0)

@@ -8,11 +8,8 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import lowering
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
+
+from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 compatible("BatchNormalization", 15, reason="scale and bias may have another type than the data")
 

@@ -13,8 +13,8 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.rewriter import Rewriter
+
+from . import Rewriter, adapter, compatible
 
 _MULTIPLIED = (
     TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32,

@@ -1,16 +1,17 @@
-"""Cast and CastLike."""
+"""Cast, CastLike and BitCast: types by name, rounding modes, and bits that are computed."""
 
 from __future__ import annotations
 
-import onnx
-from onnx import TensorProto
+from dataclasses import dataclass
 
-from onnx_migrate.engine.steps.formula import LostTypes, Op, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import lowering
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
+import numpy as np
+import onnx
+from onnx import helper
+
+from onnx_migrate.engine.steps.formula import LostTypes, Op, TensorProto, Value, formula
 from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
+
+from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 compatible("Cast", 9, reason="strings are allowed")
 
@@ -76,3 +77,132 @@ def cast_like(op: Op, x: Value, like: Value) -> Value:
     Why equal: it is the function body of CastLike.
     """
     return op.Cast(x, to=like.need_dtype())
+
+
+_T = TensorProto
+
+_INTEGERS: dict[int, int] = {
+    _T.INT8: 8, _T.UINT8: 8, _T.INT16: 16, _T.UINT16: 16, _T.INT32: 32, _T.UINT32: 32, _T.INT64: 64, _T.UINT64: 64,
+}  # fmt: skip
+"""The width of each integer type, in bits."""
+
+
+@dataclass(frozen=True)
+class _Float:
+    """The layout of a float type, and the type in which it is computed."""
+
+    width: int
+    fraction: int
+    """Bits of the fraction."""
+    bias: int
+    """What is added to the exponent; the largest exponent is the same."""
+    computed: int
+
+    @property
+    def lowest(self) -> int:
+        """The exponent of the smallest normal number and of all subnormal ones."""
+        return 1 - self.bias
+
+    @property
+    def signed(self) -> int:
+        """The signed integer type of the width."""
+        return {16: int(_T.INT16), 32: int(_T.INT32), 64: int(_T.INT64)}[self.width]
+
+
+_FLOATS: dict[int, _Float] = {
+    _T.FLOAT16: _Float(16, 10, 15, _T.FLOAT),
+    _T.BFLOAT16: _Float(16, 7, 127, _T.FLOAT),
+    _T.FLOAT: _Float(32, 23, 127, _T.FLOAT),
+    _T.DOUBLE: _Float(64, 52, 1023, _T.DOUBLE),
+}
+
+
+@formula("BitCast", since=26)
+def bit_cast(op: Op, x: Value, *, to: int) -> Value:
+    """BitCast begins with opset 26: between integers of one width, and from bool to uint8, it is a Cast.
+
+    What changes: the node becomes a Cast with the same `to`. The bits of a float are computed: sign, exponent and
+    fraction from its magnitude and powers of two; and a float from its bits the same way.
+
+    Why equal: Cast keeps the low bits of integers (the text of Cast since version 13). The arithmetic is exact.
+
+    Limits: the sign and the payload of a NaN are lost, so that bits of a float are assumed to be of none. Other types are
+    refused.
+    """
+    source = x.need_dtype()
+    widths = _INTEGERS.get(source), _INTEGERS.get(to)
+    if source == to or (source, to) == (_T.BOOL, _T.UINT8) or (widths[0] == widths[1] and None not in widths):
+        return op.Cast(x, to=to)
+    if source in _FLOATS and _FLOATS[source].width == widths[1]:
+        op.note("bits of floats are computed; those of a NaN are assumed not to matter", Exactness.ASSUMED)
+        return _bits_of(op, x, _FLOATS[source]).cast(to)
+    if to not in _FLOATS or _FLOATS[to].width != widths[0]:
+        op.refuse(
+            f"no operator below opset 26 reads the bits of {type_name(source)} as {type_name(to)}",
+            code="no-equal",
+        )
+    op.note("floats are computed from their bits")
+    return _float_of(op, x, _FLOATS[to]).cast(to)
+
+
+def _bits_of(op: Op, x: Value, layout: _Float) -> Value:
+    """Return the bits of floats as signed int64 numbers."""
+    x = x.cast(layout.computed)
+    size = abs(x)
+    # The exponent by the logarithm, which may be off by one next to a power of two.
+    guess = _clip(op, op.Floor(op.Log(size) / np.log(2)), layout.lowest, layout.bias).cast(_T.INT64)
+    powers = _powers(op, range(layout.lowest, layout.bias + 2), layout)
+    place = guess - layout.lowest
+    lower = op.Gather(powers, place, axis=0)
+    upper = op.Gather(powers, place + 1, axis=0)
+    too_large = (size < lower).cast(_T.INT64)
+    too_small = (~(size < upper)).cast(_T.INT64)
+    place = _clip_integer(op, place - too_large + too_small, 2 * layout.bias - 1)
+    quotient = size / op.Gather(powers, place, axis=0)
+    finite = size < np.inf
+    fraction = (op.select(finite, quotient, 0) * 2.0**layout.fraction).cast(_T.INT64)
+    exponent = place * (1 << layout.fraction)
+    infinite = (2 * layout.bias + 1) << layout.fraction
+    beyond = op.select(x == x, op.constant(infinite), op.constant(infinite | 1 << (layout.fraction - 1)))
+    bits = op.select(finite, exponent + fraction, beyond)
+    inverse = op.Reciprocal(x)
+    negative = (x < 0) | (inverse < 0)
+    return bits + negative.cast(_T.INT64) * (-1 << (layout.width - 1))
+
+
+def _float_of(op: Op, x: Value, layout: _Float) -> Value:
+    """Return the floats with the bits of integers."""
+    bits = x.cast(layout.signed).cast(_T.INT64)
+    negative = bits < 0
+    size = bits - negative.cast(_T.INT64) * (-1 << (layout.width - 1))
+    unit = 1 << layout.fraction
+    exponent = size / unit
+    fraction = size - exponent * unit
+    normal = (exponent > 0).cast(_T.INT64)
+    whole = fraction + normal * unit
+    exponents = [max(place, 1) - layout.bias - layout.fraction for place in range(2 * layout.bias + 1)]
+    scale = op.Gather(_powers(op, exponents, layout, last=np.inf), exponent, axis=0)
+    value = whole.cast(layout.computed) * scale
+    broken = (exponent == 2 * layout.bias + 1) & (fraction > 0)
+    value = op.select(broken, np.nan, value)
+    return value * (1 - negative.cast(layout.computed) * 2)
+
+
+def _powers(op: Op, exponents: range | list[int], layout: _Float, last: float | None = None) -> Value:
+    """Return a table of powers of two; one that is too large is infinite."""
+    kind = helper.tensor_dtype_to_np_dtype(layout.computed)
+    with np.errstate(over="ignore"):
+        table = np.ldexp(np.ones(len(exponents), kind), np.array(exponents, np.int32))
+    return op.constant(table if last is None else np.append(table, kind.type(last)))
+
+
+def _clip(op: Op, value: Value, low: int, high: int) -> Value:
+    """Bound floats by two numbers; NaN becomes the lower one."""
+    value = op.select(value > low, value, low)
+    return op.select(value > high, high, value)
+
+
+def _clip_integer(op: Op, value: Value, high: int) -> Value:
+    """Bound int64 numbers by 0 and another one."""
+    value = op.select(value < 0, 0, value)
+    return op.select(value > high, high, value)

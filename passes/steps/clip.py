@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import INTEGERS, LostTypes, Op, TensorProto, Value, formula
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.rewriter import Rewriter
+
+from . import Rewriter, adapter, compatible
 
 _T = TensorProto
 _SMALL = (_T.INT8, _T.INT16, _T.UINT8, _T.UINT16)

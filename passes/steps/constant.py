@@ -10,9 +10,9 @@ import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import lowering
 from onnx_migrate.messages import count_of
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+from . import LoweringRewriter, lowering
 
 if TYPE_CHECKING:
     from onnx import SparseTensorProto

@@ -1,15 +1,20 @@
-"""Conv, ConvTranspose and CausalConvWithState, which is a Conv of what was cached and what is new."""
+"""ConvTranspose, CausalConvWithState, DeformConv, which becomes a Conv of samples, and Col2Im, which adds blocks."""
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
+import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result, TensorProto, Value, formula
-from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.messages import count_of
-from onnx_migrate.rewrite.rewriter import Rewriter
+
+from . import Rewriter, adapter, compatible
+from .image_sampling import Axis, Sampler, channel_rows
 
 compatible("Conv", 11, reason="auto_pad and the defaults of strides and dilations are specified")
 
@@ -81,3 +86,150 @@ def _channels(x: Value, weight: Value) -> int:
         if shape is not None and (size := shape[axis]) is not None:
             return size
     return weight.need_static()[0]
+
+
+@formula("DeformConv", since=19, exactness=EQUIVALENT)
+def deform_conv(
+    op: Op,
+    x: Value,
+    weights: Value,
+    offset: Value,
+    bias: Value | None,
+    mask: Value | None,
+    *,
+    group: int,
+    offset_group: int,
+    strides: list[int] | None,
+    dilations: list[int] | None,
+    pads: list[int] | None,
+) -> Value:
+    """DeformConv becomes Gathers of the elements around each place that it convolves, and a Conv with a kernel of 1 by 1.
+
+    What changes: the places of the kernel plus their offsets are the coordinates at which all channels are sampled, linearly
+    and with zeros outside; the samples, by the mask, are the channels of a Conv whose weights are the kernel's.
+
+    Why equal: this is the operator's definition (onnx/defs/nn/defs.cc). 1e-6 of elements up to 4 measured.
+
+    Limits: two spatial axes, and weights of a known shape.
+    """
+    shape = weights.need_static()
+    if len(shape) != 4:
+        op.refuse(
+            f"DeformConv does not exist below opset 19, and it is written otherwise with 2 spatial axes, not {len(shape) - 2}",
+            code="no-equal",
+        )
+    channels, kernel = shape[1] * group, list(shape[2:])
+    count = kernel[0] * kernel[1]
+    dtype = x.need_dtype()
+    real = TensorProto.DOUBLE if dtype == TensorProto.DOUBLE else TensorProto.FLOAT
+    lengths, sizes = ([op.size_of(value, axis) for axis in (2, 3)] for value in (x, offset))
+
+    image = x.cast(real)
+    if offset_group > 1:
+        image = op.Reshape(image, op.write("Concat", [-1, channels // offset_group], *lengths, axis=0))
+    rows = channel_rows(op, image, 4, [channels // offset_group])
+    sampler = Sampler(op, real, rows, rank=5)
+    split = op.write("Concat", [-1, count, 2], *sizes, axis=0)
+    moved = op.Reshape(offset.cast(real), split)
+    for axis in (0, 1):
+        of_axis = op.Gather(moved, axis, axis=2)
+        within = np.indices(kernel)[axis].reshape(-1) * (dilations or [1, 1])[axis] - (pads or [0, 0])[axis]
+        places = op.iota(op.known(sizes[axis])).cast(TensorProto.FLOAT)
+        steps = places * np.array([(strides or [1, 1])[axis]], np.float32)
+        steps = steps if axis else steps.reshape(-1, 1)
+        regular = (steps + within.reshape(-1, 1, 1).astype(np.float32)).cast(real)
+        at = op.Unsqueeze(of_axis + regular, [4])
+        last = lengths[axis].cast(real) - sampler.number(1)
+        sampler.axes.append(Axis(at, last, None if axis else lengths[1]))
+    if offset_group > 1 or (x.shape or (None,))[0] != 1:
+        images = op.size_of(image if offset_group > 1 else x, 0)
+        sampler.set_images(images, lengths[0] * lengths[1])
+    samples = sampler.linear()
+    if mask is not None:
+        parts = op.write("Concat", [-1, count], *sizes, [1], axis=0)
+        samples = samples * op.Reshape(mask.cast(real), parts)
+    samples = op.Transpose(samples, perm=[0, 4, 1, 2, 3])
+    samples = op.Reshape(samples, op.write("Concat", [-1, channels * count], *sizes, axis=0))
+    flat = weights.cast(real).reshape(0, shape[1] * count, 1, 1)
+    addend = None if bias is None else bias.cast(real)
+    op.note("its places are sampled by Gathers, and convolved by a kernel of 1 by 1")
+    return op.Conv(samples, flat, addend, group=group, kernel_shape=[1, 1]).cast(dtype)
+
+
+_LARGEST, _LARGEST_BLOCK = 2**24, 2**12
+"""The most elements of an image times those of a block, and of a block: the places of all are constants."""
+
+
+@formula("Col2Im", since=18)
+def col2im(
+    op: Op,
+    x: Value,
+    image_shape: Value,
+    block_shape: Value,
+    *,
+    dilations: list[int] | None,
+    pads: list[int] | None,
+    strides: list[int] | None,
+) -> Value:
+    """Col2Im becomes Gathers of the elements of all blocks that lie in one place of the image, and their sum.
+
+    What changes: each channel's elements are laid out in one axis, with a zero behind; as many Gathers as blocks overlap
+    take the elements of each place in the order of the block's elements, or the zero.
+
+    Why equal: Col2Im adds the blocks to an image of zeros, in the order of the block's elements (ONNX Runtime's
+    col2im.cc). Bit for bit.
+
+    Limits: image_shape and block_shape must be constants.
+    """
+    image = [int(item) for item in op.rw.need_constant(1, "image_shape").reshape(-1)]
+    block = [int(item) for item in op.rw.need_constant(2, "block_shape").reshape(-1)]
+    count, elements = len(image), math.prod(image) * math.prod(block)
+    strides = strides or [1] * count
+    if not 0 < elements <= _LARGEST or math.prod(block) > _LARGEST_BLOCK or min(*image, *block, *strides) < 1:
+        op.refuse(f"an image {image} of blocks {block} cannot be written", code="no-equal")
+    places, size = _places(image, block, dilations or [1] * count, pads or [0] * 2 * count, strides)
+    channels = x.shape[1] if x.rank == 3 and x.shape else None
+    rows = -1 if channels is None else channels // math.prod(block)
+    value = op.Reshape(x, [0, rows, size])
+    if any(bool((taken == size).any()) for taken in places):
+        value = op.write("Pad", value, [0, 0, 0, 0, 0, 1], op.constant(0, x))
+    total = None
+    for taken in places:
+        part = op.Gather(value, taken, axis=2)
+        total = part if total is None else total + part
+    assert total is not None
+    if x.is_float and x.dtype != TensorProto.BFLOAT16:
+        total = total + op.constant([0], x)  # -0 added to an image of zeros is +0
+    op.note("the elements that meet in one place are gathered and added")
+    return op.Reshape(total, [0, 0, *image])
+
+
+def _places(
+    image: list[int], block: list[int], dilations: list[int], pads: list[int], strides: list[int]
+) -> tuple[list[npt.NDArray[np.int64]], int]:
+    """Return, for each round, the number of an element for each place of the image, and how many elements there are.
+
+    That count, as a number of an element, is that of the zero behind the elements.
+    """
+    counts = []
+    for axis, length in enumerate(image):
+        free = length + pads[axis] + pads[len(image) + axis] - dilations[axis] * (block[axis] - 1) - 1
+        counts.append(free // strides[axis] + 1)
+    blocks = int(np.prod(counts))
+    size = int(np.prod(block)) * blocks
+    found: list[list[int]] = [[] for _ in range(int(np.prod(image)))]
+    for number, offset in enumerate(itertools.product(*(range(length) for length in block))):
+        lines = [
+            np.arange(counts[axis]) * strides[axis] - pads[axis] + offset[axis] * dilations[axis]
+            for axis in range(len(image))
+        ]
+        grid = np.meshgrid(*lines, indexing="ij")
+        inside = np.all([(at >= 0) & (at < length) for at, length in zip(grid, image, strict=True)], axis=0)
+        flat = np.ravel_multi_index([np.where(inside, at, 0) for at in grid], image)
+        for at, element in zip(flat[inside], np.flatnonzero(inside.reshape(-1)), strict=True):
+            found[at].append(number * blocks + int(element))
+    rounds = max((len(items) for items in found), default=0) or 1
+    table = np.full((rounds, len(found)), size, np.int64)
+    for place, items in enumerate(found):
+        table[: len(items), place] = items
+    return list(table), size

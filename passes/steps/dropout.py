@@ -7,11 +7,8 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import lowering
-from onnx_migrate.engine.steps.registry import adapter
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
+
+from . import Exactness, LoweringRewriter, Rewriter, adapter, lowering
 
 
 @adapter("Dropout", to=6)

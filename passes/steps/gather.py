@@ -1,14 +1,81 @@
-"""GatherElements and GatherND: below opset 11 elements are gathered by their number in the flattened data."""
+"""GatherElements, GatherND and OneHot: below opset 11 Gathers of rows, whose numbers are computed from indices and dims."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value, formula
 from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.messages import count_of
 
-from .flat_index import Dims, along, non_negative, to_int64
+__all__ = ["Dims", "along", "element_numbers", "index_length", "non_negative", "row_numbers", "to_int64"]
 
-__all__ = ["element_numbers", "index_length", "row_numbers"]
+
+def to_int64(indices: Value) -> Value:
+    """Return indices as int64."""
+    indices.need_dtype()
+    return indices.cast(TensorProto.INT64)
+
+
+def non_negative(op: Op, indices: Value, sizes: Value) -> Value:
+    """Return indices of int64 counted from the front; `sizes`, of axes of that size, is broadcast against them."""
+    known, size = indices.constant, sizes.constant
+    if known is not None and bool((known >= 0).all()):
+        return indices
+    if known is not None and size is not None:
+        return op.constant(np.where(known < 0, known + size, known)).as_written()
+    below = op.Cast(op.Less(indices, op.constant(0)), to=TensorProto.INT64)
+    return indices + below * sizes
+
+
+def along(value: Value, axis: int, rank: int) -> Value:
+    """Return a value of one axis as the axis `axis` of a value of `rank` axes, whose others have one element."""
+    if rank == 1:
+        return value
+    return value.as_written().reshape(*(-1 if other == axis else 1 for other in range(rank)))
+
+
+class Dims:
+    """The dims of a value as int64 tensors of one axis: constants where they are fixed, else read when the model runs."""
+
+    def __init__(self, op: Op, value: Value) -> None:
+        self._op, self._value = op, value
+        self._read: Value | None = None
+        self.rank = value.need_rank()
+
+    def some(self, axes: Sequence[int]) -> Value:
+        """Return the sizes of these axes."""
+        shape = self._value.shape or ()
+        fixed = [size for axis in axes if (size := shape[axis]) is not None]
+        if len(fixed) == len(axes):
+            return self._op.constant(np.array(fixed, np.int64))
+        self._read = self._op.Shape(self._value) if self._read is None else self._read
+        if list(axes) == list(range(self.rank)):
+            return self._read
+        return self._op.Gather(self._read, list(axes), axis=0)
+
+    def product(self, axes: Sequence[int]) -> Value:
+        """Return the product of the sizes of these axes, of one element."""
+        sizes = self.some(axes)
+        known = sizes.constant
+        if known is not None:
+            return self._op.constant([prod(known.tolist())])
+        return sizes if len(axes) == 1 else self._op.ReduceProd(sizes, [0])
+
+    def strides(self, count: int) -> Value:
+        """Return how far apart, counted in blocks of the axes from `count` on, neighbours are in each of the first axes."""
+        parts = [self.product(range(axis + 1, count)) for axis in range(count)]
+        known = [part.constant for part in parts]
+        if all(part is not None for part in known):
+            return self._op.constant([int(part[0]) for part in known if part is not None])
+        return self._op.Concat(*parts, axis=0)
+
+    def places(self, axis: int) -> Value:
+        """Return the indices of the elements of each window, counted from the start of the padding."""
+        return self._op.iota(self.some([axis]))
 
 
 @formula("GatherElements", since=11)
@@ -131,3 +198,45 @@ def row_numbers(op: Op, indices: Value, count: int, sizes: Dims) -> Value:
     if count == 1:
         return op.Squeeze(indices, [last])
     return op.ReduceSum(indices * sizes.strides(count), [last], keepdims=False)
+
+
+_T = TensorProto
+
+
+@formula("OneHot", since=11)
+def one_hot_11(op: Op, indices: Value, depth: Value, values: Value, *, axis: int) -> Value:
+    """Indices and `axis` are counted from the front.
+
+    What changes: depth is added to negative indices, and a negative axis other than -1 is replaced. Indices that are known not to
+    be negative stay.
+
+    Why equal: below version 11 an index outside of [0, depth) gives a row of off values (onnx/defs/tensor/old.cc). Indices
+    below -depth stay negative.
+    """
+    front = {"axis": axis + indices.need_rank() + 1} if axis < -1 else {}
+    known = indices.constant
+    if known is not None and bool((known >= 0).all()):
+        return op.itself(indices, depth, values, **front)
+    dtype = indices.need_dtype()
+    if dtype in (_T.UINT8, _T.UINT16, _T.UINT32, _T.UINT64):
+        return op.itself(indices, depth, values, **front)
+    # Fractions are cut off before the comparison, as the operator does.
+    whole = indices if dtype == _T.INT32 else indices.cast(_T.INT64)
+    of_type = whole.need_dtype()
+    below = (whole < 0).cast(of_type)
+    size = op.Reshape(depth.cast(of_type), [])
+    return op.itself((whole + below * size).cast(dtype), depth, values, **front)
+
+
+@formula("OneHot", since=9)
+def one_hot(op: Op, indices: Value, depth: Value, values: Value, *, axis: int) -> Value:
+    """There is no OneHot: the indices are compared with 0, 1, 2 … and Gather takes the values.
+
+    Why equal: an element is the on value where its place on the new axis is the index. Values are moved, never computed with.
+    """
+    rank = indices.need_rank()
+    axis %= rank + 1
+    size = depth.cast(_T.INT64).reshape(1)
+    places = along(op.iota(size), axis, rank + 1)
+    given = op.Unsqueeze(indices.cast(_T.INT64), [axis])
+    return op.Gather(values, (given == places).cast(_T.INT64), axis=0)

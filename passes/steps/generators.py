@@ -19,8 +19,9 @@ from onnx_migrate.engine.steps.formula import (
     Value,
     formula,
 )
-from onnx_migrate.engine.steps.registry import compatible
 from onnx_migrate.facts.value_types import ValueType
+
+from . import compatible
 
 _T = TensorProto
 

@@ -8,11 +8,8 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import lowering
-from onnx_migrate.engine.steps.registry import compatible
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
+from . import Exactness, LoweringRewriter, compatible, lowering
 from .quantizing import round_to_even, saturate
 
 _T = TensorProto

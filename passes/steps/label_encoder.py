@@ -8,10 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
-from onnx_migrate.engine.steps.registry import adapter
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
+from . import LostTypes, LoweringRewriter, Rewriter, adapter, lowering
 
 ML = "ai.onnx.ml"
 

@@ -6,9 +6,8 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import unchanged
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.rewriter import Rewriter
+
+from . import Rewriter, adapter, compatible, unchanged
 
 DOUBLE = TensorProto.DOUBLE
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
-from onnx_migrate.engine.steps.registry import compatible
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-
-from .reading import readers
+from . import LostTypes, LoweringRewriter, compatible, lowering
+from .control_flow import readers
 from .sequences import pass_on
 
 compatible("OptionalHasElement", 18, reason="the input may be omitted, or be a tensor or sequence")

@@ -9,8 +9,8 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.engine.steps.formula import FLOATS, LostTypes, Op, TensorProto, Value, formula
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.rewriter import Rewriter
+
+from . import Rewriter, adapter, compatible
 
 Amount = int | Value
 """A number: known, or an int64 vector of one element (of several for indices)."""

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Value
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+from . import LoweringRewriter
 
 _LARGEST = 2**24
 """The most places of windows along an axis that become a constant."""

@@ -6,11 +6,8 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import impossible, lowering
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
 
+from . import LoweringRewriter, Rewriter, adapter, compatible, impossible, lowering
 from .pool_windows import (
     dilates,
     gathered,

@@ -7,11 +7,8 @@ import onnx
 from onnx import numpy_helper
 
 from onnx_migrate.engine.steps.formula import HALVES, LostTypes, Op, TensorProto, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import lowering
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
 
+from . import LoweringRewriter, Rewriter, adapter, compatible, lowering
 from .quantizing import dequantize, is_per_tensor, is_widened, quantize, refuse_missing_type, spread
 
 _T = TensorProto

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from onnx_migrate.engine.steps.lowering_registry import lowering
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
+from . import LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 compatible("GRU", 3, reason="linear_before_reset was added, with default 0; a misspelt default was corrected")
 

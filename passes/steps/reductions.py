@@ -9,12 +9,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.engine.steps.formula import EQUIVALENT, INTEGERS, Op, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.engine.steps.formula import EQUIVALENT, INTEGERS, LostTypes, Op, Value, formula
+
+from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 _REDUCTIONS = tuple(
     f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare")

@@ -13,12 +13,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from onnx_migrate.engine.steps.lowering_registry import impossible
-from onnx_migrate.engine.steps.registry import adapter, unsupported
 from onnx_migrate.messages import count_of
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.experimental_ops import crop_limits
+
+from . import Exactness, Rewriter, adapter, impossible, unsupported
 
 unsupported(
     "ATen",

@@ -9,10 +9,8 @@ import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, Value, formula
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
+
+from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible
 
 compatible(
     "Reshape",

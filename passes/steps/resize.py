@@ -9,10 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.messages import count_of
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.resize import may_keep_all_lengths
 
 from ..resize.inputs import (
@@ -31,6 +28,7 @@ from ..resize.pairs import (
     write_asymmetric,
 )
 from ..resize.spec import CROP, ResizeSpec, emptiness, read_resize
+from . import Exactness, Rewriter, adapter, compatible
 
 compatible(
     "Resize",

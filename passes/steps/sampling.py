@@ -6,13 +6,9 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, FLOATS, Op, TensorProto, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import impossible, lowering
-from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.errors import InvalidModel
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
 
+from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, impossible, lowering
 from .image_sampling import Axis, Sampler, channel_rows
 
 compatible(

@@ -8,14 +8,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, TypeProto, helper
 
-from onnx_migrate.engine.steps.formula import Op, Value
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, impossible, lowering
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.engine.steps.formula import LostTypes, Op, Value
 
-from .reading import rename_reads
+from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, impossible, lowering
+from .control_flow import rename_reads
 
 compatible("Scan", 11, reason="negative axes are allowed")
 

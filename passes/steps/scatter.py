@@ -6,13 +6,10 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, TensorProto, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import impossible
-from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.facts.value_types import ValueType
-from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .flat_index import Dims, non_negative, to_int64
-from .gather import index_length, row_numbers
+from . import Rewriter, adapter, compatible, impossible
+from .gather import Dims, index_length, non_negative, row_numbers, to_int64
 from .scatter_rounds import REDUCTIONS, reduced_in_rounds
 
 for _name in ("ScatterElements", "ScatterND"):

@@ -11,8 +11,7 @@ from onnx import NodeProto, helper
 from onnx_migrate.engine.steps.formula import INTEGERS, Op, TensorProto, Value
 from onnx_migrate.facts.value_types import ValueType
 
-from .flat_index import Dims
-from .gather import element_numbers, index_length, row_numbers
+from .gather import Dims, element_numbers, index_length, row_numbers
 
 __all__ = ["REDUCTIONS", "reduced_in_rounds"]
 

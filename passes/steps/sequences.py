@@ -8,11 +8,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from onnx_migrate.engine.steps.formula import Op, Value
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.engine.steps.formula import LostTypes, Op, Value
 
-from .reading import readers, rename_reads
+from . import LoweringRewriter, lowering
+from .control_flow import readers, rename_reads
 
 _DISSOLVED = frozenset(
     {

@@ -7,13 +7,10 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.formula import Op, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import lowering
-from onnx_migrate.engine.steps.registry import adapter, compatible
 from onnx_migrate.errors import InvalidModel
 from onnx_migrate.messages import listed
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
+
+from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 compatible("Slice", 11, reason="negative axes are allowed, and steps of 0 are not")
 compatible("Slice", 13, reason="more types are allowed, and the clamping of starts and ends is specified")

@@ -6,12 +6,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.element_types import type_name
+
+from . import Exactness, LostTypes, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 compatible(
     "TopK", 11, reason="largest and sorted were added; their defaults are the behaviour of older versions"

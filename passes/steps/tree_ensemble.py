@@ -8,12 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, lowering
-from onnx_migrate.engine.steps.registry import adapter, compatible
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.rewrite.rewriter import Rewriter
-
+from . import Exactness, LostTypes, LoweringRewriter, Rewriter, adapter, compatible, lowering
 from .tree_nodes import MODES, Forest
 
 ML = "ai.onnx.ml"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from onnx_migrate.passes.steps.flat_index import Dims, along, non_negative, to_int64
+from onnx_migrate.passes.steps.gather import Dims, along, non_negative, to_int64
 
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.expressions import Value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import onnx
-from onnx_migrate.passes.steps.reading import readers, rename_reads
+from onnx_migrate.passes.steps.control_flow import readers, rename_reads
 
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.model import Model
