@@ -12,11 +12,10 @@ from onnx_migrate.engine.steps.formula import FLOATS, LostTypes, Op, TensorProto
 
 from . import Rewriter, adapter, compatible
 
-Amount = int | Value
-"""A number: known, or an int64 vector of one element (of several for indices)."""
-
 _LARGEST = 2**20
 """The most indices that become a constant; more are counted at run time."""
+
+_ZERO, _ONE, _TWO = (np.array([number]) for number in (0, 1, 2))
 
 compatible(
     "Pad",
@@ -146,37 +145,27 @@ def pad_11_down(op: Op, x: Value, pads: Value, value: Value | None, *, mode: str
 def _gathered(op: Op, x: Value, pads: Value, mode: str, axes: Sequence[int] | None) -> Value:
     """Return what a Pad in mode wrap, edge or reflect gives, by a Gather for each padded axis; `axes` of None are all."""
     for axis, begin, end in _pads(op, x, pads, axes):
-        cut, cut_end = (_positive(op, _subtracted(op, 0, pad)) for pad in (begin, end))
-        kept = _subtracted(op, _subtracted(op, _length(op, x, axis), cut), cut_end)
-        before, after = _positive(op, begin), _positive(op, end)
-        count = _added(op, _added(op, kept, before), after)
-        if (
-            isinstance(count, int)
-            and isinstance(kept, int)
-            and isinstance(before, int)
-            and kept > 0
-            and count <= _LARGEST
-        ):
-            taken = [_added(op, _place(op, mode, place - before, kept), cut) for place in range(count)]
-            indices = op.constant(np.array(taken, np.int64))
+        cut, cut_end = _positive(_ZERO - begin), _positive(_ZERO - end)
+        kept = _less(_less(op.size_of(x, axis), cut), cut_end)
+        before, after = _positive(begin), _positive(end)
+        count = _plus(_plus(kept, before), after)
+        if count.array is not None and kept.array is not None and kept.array > 0 and count.array <= _LARGEST:
+            index = op.constant(np.arange(count.array.item()))
         else:
-            index = _subtracted(op, op.iota(_vector(op, count)).as_written(), before)
-            indices = _vector(op, _added(op, _place(op, mode, index, kept), cut))
-        x = op.Gather(x, indices, axis=axis)
+            index = op.iota(count).as_written()
+        x = op.Gather(x, _plus(_place(op, mode, _less(index, before), kept), cut), axis=axis)
     return x
 
 
-def _place(op: Op, mode: str, index: Amount, length: Amount) -> Amount:
-    """Return the place in an axis of some length that an index, which may be before or behind it, stands for."""
+def _place(op: Op, mode: str, index: Value, length: Value) -> Value:
+    """Return the places in an axis of some length that indices, which may be before or behind it, stand for."""
     if mode == "wrap":
-        if isinstance(index, int) and isinstance(length, int):
-            return index % length
-        return op.Mod(_vector(op, index), _vector(op, length))
-    last = _subtracted(op, length, 1)
+        known, size = index.array, length.array
+        return op.Mod(index, length) if known is None or size is None else op.constant(known % size)
+    last = length - _ONE
     # reflect: -1 is 1, and last + 1 is last - 1; edge: what is negative is 0, and what is behind the last is the last
-    first = _absolute(op, index) if mode == "reflect" else _positive(op, index)
-    rest = _subtracted(op, last, first)
-    return _subtracted(op, last, _absolute(op, rest) if mode == "reflect" else _positive(op, rest))
+    inside = abs if mode == "reflect" else _positive
+    return _less(last, inside(_less(last, inside(index))))
 
 
 def _joined(op: Op, x: Value, pads: Value, value: Value | None) -> Value:
@@ -184,75 +173,51 @@ def _joined(op: Op, x: Value, pads: Value, value: Value | None) -> Value:
     filler = op.constant(0, x) if value is None else value
     rank = x.need_rank()
     for axis, begin, end in _pads(op, x, pads, None):
-        cut, cut_end = (_positive(op, _subtracted(op, 0, pad)) for pad in (begin, end))
+        cut, cut_end = _positive(_ZERO - begin), _positive(_ZERO - end)
         if not (_is_zero(cut) and _is_zero(cut_end)):
-            stop = _subtracted(op, _length(op, x, axis), cut_end)
-            x = op.write("Slice", x, _vector(op, cut), _vector(op, stop), [axis])
-        before, after = _positive(op, begin), _positive(op, end)
-        parts = [] if _is_zero(before) else [_block(op, filler, x, rank, axis, before)]
-        parts.append(x)
-        if not _is_zero(after):
-            parts.append(_block(op, filler, x, rank, axis, after))
-        x = op.Concat(*parts, axis=axis) if len(parts) > 1 else x
+            x = op.write("Slice", x, cut, _less(op.size_of(x, axis), cut_end), [axis])
+        before, after = (
+            [] if _is_zero(length) else [_block(op, filler, x, rank, axis, length)]
+            for length in (_positive(begin), _positive(end))
+        )
+        x = op.Concat(*before, x, *after, axis=axis) if before or after else x
     return x
 
 
-def _block(op: Op, filler: Value, x: Value, rank: int, axis: int, length: Amount) -> Value:
-    sizes = [length if place == axis else _length(op, x, place) for place in range(rank)]
-    fixed = [size for size in sizes if isinstance(size, int)]
-    if len(fixed) == rank:
-        return op.Expand(filler, fixed)
-    return op.Expand(filler, op.Concat(*(_vector(op, size) for size in sizes), axis=0))
+def _block(op: Op, filler: Value, x: Value, rank: int, axis: int, length: Value) -> Value:
+    sizes = [length if place == axis else op.size_of(x, place) for place in range(rank)]
+    known = [size.array for size in sizes if size.array is not None]
+    return op.Expand(filler, np.concatenate(known) if len(known) == rank else op.Concat(*sizes, axis=0))
 
 
-def _pads(op: Op, x: Value, pads: Value, axes: Sequence[int] | None) -> list[tuple[int, Amount, Amount]]:
-    """Return each axis that may be padded with its pads at the beginning and the end."""
+def _pads(op: Op, x: Value, pads: Value, axes: Sequence[int] | None) -> list[tuple[int, Value, Value]]:
+    """Return each axis that may be padded with its pads at the beginning and the end, vectors of one element."""
     known = op.rw.partly_known(pads.name)
     if axes is None:
         axes = range(len(known) // 2 if known is not None else x.need_rank())
     found = []
     for place, axis in enumerate(axes):
-        ends: list[Amount] = []
-        for at in (place, place + len(axes)):
-            pad = known[at] if known is not None else None
-            ends.append(op.Gather(pads, [at], axis=0) if pad is None else pad)
-        if not all(_is_zero(end) for end in ends):
-            found.append((axis, ends[0], ends[1]))
+        begin, end = (
+            op.Gather(pads, [at], axis=0) if known is None or known[at] is None else op.constant([known[at]])
+            for at in (place, place + len(axes))
+        )
+        if not (_is_zero(begin) and _is_zero(end)):
+            found.append((axis, begin, end))
     return found
 
 
-def _length(op: Op, x: Value, axis: int) -> Amount:
-    shape = x.shape
-    size = shape[axis] if shape is not None else None
-    return size if size is not None else op.size_of(x, axis)
+def _is_zero(amount: Value) -> bool:
+    return amount.array is not None and amount.array.tolist() == [0]
 
 
-def _vector(op: Op, amount: Amount) -> Value:
-    return op.constant([amount]) if isinstance(amount, int) else amount
+def _plus(a: Value, b: Value) -> Value:
+    return a if _is_zero(b) else a + b
 
 
-def _is_zero(amount: Amount) -> bool:
-    return isinstance(amount, int) and amount == 0
+def _less(a: Value, b: Value) -> Value:
+    return a if _is_zero(b) else a - b
 
 
-def _added(op: Op, a: Amount, b: Amount) -> Amount:
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    return a if _is_zero(b) else _vector(op, a) + _vector(op, b)
-
-
-def _subtracted(op: Op, a: Amount, b: Amount) -> Amount:
-    if isinstance(a, int) and isinstance(b, int):
-        return a - b
-    return a if _is_zero(b) else _vector(op, a) - _vector(op, b)
-
-
-def _positive(op: Op, amount: Amount) -> Amount:
+def _positive(amount: Value) -> Value:
     """Return an amount, or 0 where it is negative: half of the sum with its absolute value, as old Max takes no integers."""
-    if isinstance(amount, int):
-        return max(amount, 0)
-    return (amount + abs(amount)) / op.constant([2])
-
-
-def _absolute(op: Op, amount: Amount) -> Amount:
-    return abs(amount) if isinstance(amount, int) else op.Abs(amount)
+    return (amount + abs(amount)) / _TWO

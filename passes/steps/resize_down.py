@@ -297,13 +297,8 @@ def _write_antialiased(op: Op, spec: ResizeSpec) -> None:
 
 def _write(op: Op, spec: ResizeSpec) -> None:
     """Write the Resize as Gathers."""
-    rw, axes, result = op.rw, resampled(spec), resampled_by_taps(op, spec).name
-    last = rw.preceding[-1] if rw.preceding else None
-    if last is None or list(last.output) != [result]:
-        rw.become("Identity", [result])
-    else:
-        last.output[0] = rw.output(0)
-        rw.remove()
+    axes = resampled(spec)
+    op.end(resampled_by_taps(op, spec))
     fixed = all(axis.fixed for axis in axes)
     places = {axis.place for axis in axes}
     in_order = spec.sampling.mode == "nearest" or places in ({0, 1}, {1, 2}, {2, 3}, {0, 1, 2}, {2, 3, 4})

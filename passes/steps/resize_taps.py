@@ -67,19 +67,6 @@ def _element(op: Op, vector: Value | None, at: int) -> Value:
     return op.Gather(vector, [at], axis=0)
 
 
-def _gather(op: Op, value: Value, index: Value, axis: AxisValues) -> Value:
-    op.settle()
-    taken = op.rw.before("Gather", [value.name, _named(index, "taken").name], hint="taken", axis=axis.place)
-    return Value(op, taken)
-
-
-def _named(value: Value, hint: str) -> Value:
-    """Return a value that, if it is a constant, is named after what it is."""
-    if value.array is None:
-        return value
-    return Value(value.op, value.op.rw.constant(np.ascontiguousarray(value.array), hint), value.array)
-
-
 @np.errstate(all="ignore")
 def resampled_by_taps(op: Op, spec: ResizeSpec) -> Value:
     """Return the input as the Resize gives it, axis by axis."""
@@ -93,7 +80,7 @@ def resampled_by_taps(op: Op, spec: ResizeSpec) -> Value:
     taps = _Taps(op, axes, ats, sampling, rank, real)
     if sampling.mode == "nearest":
         for axis, at in zip(axes, ats, strict=True):
-            value = _gather(op, value, nearest(op, axis, at, sampling.rounding), axis)
+            value = op.Gather(value, nearest(op, axis, at, sampling.rounding), axis=axis.place)
     else:
         value = value if dtype == real else op.Cast(value, to=real)
         if sampling.antialias:
@@ -121,7 +108,7 @@ class _Taps:
         for axis, at in zip(self.axes, self.ats, strict=True):
             taps = [(index, self._along(axis, weights)) for index, weights in linear(self.op, axis, at)]
             corners = [
-                (_gather(self.op, corner, index, axis), [weights, *others])
+                (self.op.Gather(corner, index, axis=axis.place), [weights, *others])
                 for corner, others in corners
                 for index, weights in taps
             ]
@@ -130,7 +117,7 @@ class _Taps:
         for corner, (weight, *factors) in corners:
             for factor in factors:
                 weight = self._product(weight, factor, products)
-            term = corner * _named(weight, "weights")
+            term = corner * weight
             total = term if total is None else total + term
         return value if total is None else total
 
@@ -138,9 +125,9 @@ class _Taps:
         """Return a product of weights: a constant where it is small, else a node, which is written once."""
         if a.array is not None and b.array is not None and a.array.size * b.array.size <= _LARGEST_PRODUCT:
             return a * b
-        key = (_named(a, "weights").name, _named(b, "weights").name)
+        key = (a.name, b.name)
         if key not in products:
-            products[key] = Value(self.op, key[0]) * Value(self.op, key[1])
+            products[key] = a.as_written() * b
         return products[key]
 
     def cubic(self, value: Value) -> Value:
@@ -171,10 +158,9 @@ class _Taps:
         """Return the sum of the elements by their weights; each product is divided, if there is a divisor."""
         total: Value | None = None
         for index, weights in taps:
-            tap = _gather(self.op, value, index, axis)
-            term = tap * _named(self._along(axis, weights), "weights")
+            term = self.op.Gather(value, index, axis=axis.place) * self._along(axis, weights)
             if divisor is not None:
-                term = term / _named(self._along(axis, divisor), "divisor")
+                term = term / self._along(axis, divisor)
             total = term if total is None else total + term
         return value if total is None else total
 
@@ -195,7 +181,7 @@ class _Taps:
 
     def _not_minus_zero(self, value: Value) -> Value:
         """Add 0, from which the kernel's sums start: of terms that are all -0 it makes 0."""
-        return value + _named(self.op.constant(np.zeros(1, np.float32)).cast(self.real), "zero")
+        return value + self.op.constant(np.zeros(1, np.float32)).cast(self.real)
 
     def extrapolated(self, value: Value, dtype: int) -> Value:
         """Write the extrapolation value where a coordinate lies outside the input."""
@@ -208,4 +194,4 @@ class _Taps:
         if out is None:
             return value
         filler = self.op.constant(np.array([self.sampling.extrapolation_value], np.float32)).cast(dtype)
-        return self.op.select(_named(out, "outside"), _named(filler, "extrapolation"), value)
+        return self.op.select(out, filler, value)
