@@ -60,7 +60,7 @@ def explanation_of(found: Found, text: str, model: str = "") -> Explanation:
     entry = found.entry
     every = [facts_of(entry, captured, text, model) for captured in found.captures]
     facts = every[0]
-    remedies = tuple(_remedy(mend, facts) for mend in entry.mends if _fits(mend.sentence, mend, facts))
+    remedies = tuple(_remedy(mend, facts) for mend in entry.mends if _fits(mend, facts))
     if (
         entry.runtime
         and "op_unknown" in facts
@@ -83,7 +83,7 @@ def explanation_of(found: Found, text: str, model: str = "") -> Explanation:
 
 def filled(sentences: Iterable[Sentence], facts: Facts) -> tuple[str, ...]:
     """Return the sentences that can be said with these facts."""
-    return tuple(filled_text(item.text, facts) for item in sentences if _fits(item, item, facts))
+    return tuple(filled_text(item.text, facts) for item in sentences if _fits(item, facts))
 
 
 def filled_text(text: str, facts: Facts) -> str:
@@ -92,18 +92,16 @@ def filled_text(text: str, facts: Facts) -> str:
 
 
 def _remedy(mend: Mend, facts: Facts) -> Remedy:
-    command, text = filled_text(mend.command, facts), filled_text(mend.sentence.text, facts)
+    command, text = filled_text(mend.command, facts), filled_text(mend.text, facts)
     if "target_example" in facts and "{target}" in mend.command:
         name = facts["target"].partition("==")[0]
         text += f" Name your release in place of {facts['target']}: onnx-migrate explain {name} lists them."
     return Remedy(command, text)
 
 
-def _fits(sentence: Sentence, whole: Sentence | Mend, facts: Facts) -> bool:
-    return (
-        all(name in facts for name in (*sentence.needs, *whole.placeholders))
-        and not any(name in facts for name in sentence.unless)
-    )  # fmt: skip
+def _fits(sentence: Sentence, facts: Facts) -> bool:
+    needed = {*sentence.needs, *sentence.placeholders}
+    return needed <= facts.keys() and facts.keys().isdisjoint(sentence.unless)
 
 
 def _label(facts: Facts) -> str:

@@ -23,7 +23,7 @@ _NUMBERS = ("opset", "max_opset", "ir", "max_ir", "version")
 def facts_of(entry: ErrorText, captured: Facts, text: str, model: str = "") -> Facts:
     """Return the facts of one error: `captured` from the `text`, and `model` if its path is known."""
     facts: dict[str, str] = {
-        **(entry.facts or {}),
+        **entry.facts,
         **{name: value for name, value in captured.items() if value},
     }
     named = model or model_in(text)

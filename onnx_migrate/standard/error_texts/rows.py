@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from onnx_migrate.standard.error_texts.patterns import Pattern, placeholders_of
+from onnx_migrate.standard.toml_rows import WrongRow, toml_key
 
-__all__ = ["Check", "ErrorText", "Mend", "Sentence"]
+__all__ = ["Check", "ErrorTable", "ErrorText", "Mend", "Sentence"]
 
 Severity = Literal["error", "warning"]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
 
 
 @dataclass(frozen=True)
 class Sentence:
     """Words with placeholders, said where the facts `needs` are known and true and none of `unless` is."""
 
-    text: str
-    needs: tuple[str, ...] = ()
-    unless: tuple[str, ...] = ()
+    text: str = ""
+    needs: tuple[str, ...] = toml_key(of=str, default=(), read=_words)
+    unless: tuple[str, ...] = toml_key(of=str, default=(), read=_words)
 
     @cached_property
     def placeholders(self) -> frozenset[str]:
@@ -29,16 +35,15 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Mend:
+class Mend(Sentence):
     """What to do: a command of onnx-migrate, or words alone for what it cannot do."""
 
-    sentence: Sentence
     command: str = ""
 
     @cached_property
     def placeholders(self) -> frozenset[str]:
         """The facts that the command and the words need."""
-        return self.sentence.placeholders | placeholders_of(self.command)
+        return placeholders_of(self.text) | placeholders_of(self.command)
 
 
 @dataclass(frozen=True)
@@ -48,24 +53,47 @@ class Check:
     question: str
     given: Mapping[str, tuple[str, ...]]
 
+    @classmethod
+    def of(cls, row: Mapping[str, str | list[str]]) -> Check:
+        """Return the question that a table of a file asks."""
+        given = {key: (value,) if isinstance(value, str) else tuple(value) for key, value in row.items()}
+        if "ask" not in given:
+            raise WrongRow(": the key ask is missing")
+        (question,) = given.pop("ask")
+        return cls(question, given)
+
+
+def _slug(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise WrongRow(f" {name!r} is not of lower case letters, digits and single dashes")
+    return name
+
+
+def _patterns(texts: tuple[str, ...]) -> tuple[Pattern, ...]:
+    return tuple(map(Pattern, texts))
+
+
+def _checks(rows: list[Any]) -> tuple[Check, ...]:
+    return tuple(map(Check.of, rows))
+
 
 @dataclass(frozen=True)
 class ErrorText:
     """A text by which a tool refuses a model, or warns of it."""
 
-    name: str
+    name: str = toml_key(label="", read=_slug)
     """The slug by which it is found, and the name of its page."""
-    tool: str
+    tool: str = toml_key()
     """Who says it."""
-    stage: str
+    stage: str = toml_key()
     """When it is said."""
-    example: str
+    example: str = toml_key()
     """The text as it was met."""
-    patterns: tuple[Pattern, ...]
-    meaning: tuple[Sentence, ...]
-    causes: tuple[Sentence, ...]
-    mends: tuple[Mend, ...]
-    sources: tuple[str, ...]
+    patterns: tuple[Pattern, ...] = toml_key(of=tuple[str, ...], read=_patterns)
+    meaning: tuple[Sentence, ...] = toml_key(or_text=True)
+    mends: tuple[Mend, ...] = toml_key(or_text=True)
+    sources: tuple[str, ...] = toml_key()
+    causes: tuple[Sentence, ...] = toml_key(or_text=True, default=())
     title: str = ""
     """The sentence that people search for; "" is the example."""
     versions: str = ""
@@ -75,13 +103,18 @@ class ErrorText:
     severity: Severity = "error"
     general: bool = False
     """Whether it says so little that it is told only where nothing more particular was found."""
-    facts: Mapping[str, str] | None = None
+    facts: Mapping[str, str] = toml_key(default_factory=dict)
     """What is known beside what the text says, by the name of the placeholder."""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Check, ...] = toml_key(of=list, default=(), read=_checks)
 
     @property
-    def sentences(self) -> Iterator[Sentence]:
+    def sentences(self) -> tuple[Sentence, ...]:
         """All that may be said."""
-        yield from self.meaning
-        yield from self.causes
-        yield from (mend.sentence for mend in self.mends)
+        return (*self.meaning, *self.causes, *self.mends)
+
+
+@dataclass(frozen=True)
+class ErrorTable:
+    """A file of error texts."""
+
+    entries: tuple[ErrorText, ...] = toml_key(name="error")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, cast
+
+from onnx_migrate.standard.targets.releases import is_number, key
+from onnx_migrate.standard.toml_rows import WrongRow, toml_key
 
 __all__ = [
     "FORMS",
@@ -37,12 +42,52 @@ FORMS = (
 PREDICATES = ("pads_only_at_end",)
 """What `when` of a fault may name: conditions on a node that attributes alone do not express."""
 
+_TYPES = (
+    "float32", "float16", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "bool", "string", "complex64", "complex128", "int4", "uint4", "int2", "uint2", "float8e4m3fn", "float8e4m3fnuz",
+    "float8e5m2", "float8e5m2fnuz", "float8e8m0", "float4e2m1", "float6e2m3", "float6e3m2",
+)  # fmt: skip
+
+_STANDARD = {"float32": "float", "float64": "double"}
+"""How ONNX names the types that everyone else names otherwise."""
+
+
+def _number(release: str) -> str:
+    if release and not is_number(release):
+        raise WrongRow(f" must be a release such as '8.6', not {release!r}")
+    return release
+
+
+def _name(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
+        raise WrongRow(f" must be of lower case letters, digits, - and _, not {name!r}")
+    return name
+
+
+def _domain(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
+
+
+def _attributes(given: Mapping[str, Any]) -> dict[str, tuple[Value, ...]]:
+    for name, values in given.items():
+        if not isinstance(values, list) or not values:
+            raise WrongRow(f".{name} must be a list of values, not {values!r}")
+    return {name: tuple(_value(item, name) for item in values) for name, values in given.items()}
+
+
+def _value(item: Any, name: str) -> Value:
+    if isinstance(item, list):
+        return tuple(cast("str | int | float", _value(part, name)) for part in item)
+    if isinstance(item, bool) or not isinstance(item, (str, int, float)):
+        raise WrongRow(f".{name} has the value {item!r}", "values are texts, numbers and lists of them")
+    return item
+
 
 @dataclass(frozen=True)
 class ReleaseRow:
     """A release of a runtime, and all later ones before the next row."""
 
-    since: str = ""
+    since: str = toml_key(name="from", default="", label="from ", read=_number)
     """The first release, "" where the runtime has no releases."""
     names: tuple[str, ...] = ()
     """Other names of the first release."""
@@ -50,7 +95,7 @@ class ReleaseRow:
     """The newest opset that it takes; None if no cap is known."""
     oldest: int | None = None
     """The oldest opset that it takes; None if no bound is known."""
-    ir_version: int | None = None
+    ir_version: int | None = toml_key(name="ir", default=None)
     """The newest IR version that it loads; None if none is known that it does not load."""
     measured: bool = False
     """Whether a test or the survey of this project ran it; else the row was only read."""
@@ -61,52 +106,62 @@ class ReleaseRow:
     """Whether it supports the attribute `axes` of Resize, which came with opset 18."""
     resize_intent: bool = False
     """Whether it computes half_pixel for a linear Upsample or Resize of PyTorch's up to opset 10, which say asymmetric."""
-    write: frozenset[str] = frozenset()
+    write: frozenset[str] = toml_key(of=tuple[str, ...], known=FORMS, default=frozenset(), read=frozenset)
     """The forms that it wants, of `FORMS`."""
     functions: bool = True
     """Whether it takes local functions; else their calls must be replaced by their bodies."""
+
+    def __post_init__(self) -> None:
+        if self.opset is not None and self.oldest is not None and self.opset < self.oldest:
+            raise WrongRow(f"opset {self.opset} is older than oldest {self.oldest}")
 
 
 @dataclass(frozen=True)
 class OperatorRow:
     """Operators that a runtime has from one release on, or has not, and what it takes of them."""
 
-    names: tuple[str, ...]
-    domain: str = ""
-    since: str = ""
+    names: tuple[str, ...] = toml_key(label="")
+    domain: str = toml_key(default="", read=_domain)
+    since: str = toml_key(name="from", default="", read=_number)
     """The first release that the row holds for, "" for all."""
-    until: str = ""
+    until: str = toml_key(default="", read=_number)
     """The first release that it holds for no longer, "" for none."""
     newest: int | None = None
     """The newest version (since_version) of the operators that is taken."""
-    attributes: Mapping[str, tuple[Value, ...]] = field(default_factory=dict, hash=False)
+    attributes: Mapping[str, tuple[Value, ...]] = toml_key(default_factory=dict, hash=False, read=_attributes)
     """The values taken of attributes; an attribute that a node does not have counts as the schema's default."""
-    types: tuple[str, ...] = ()
-    """The element types of the first input that are taken, as `spec.element_types.type_name` writes them; () is all."""
+    types: tuple[str, ...] = toml_key(
+        known=_TYPES, default=(), read=lambda names: tuple(_STANDARD.get(name, name) for name in names)
+    )
+    """The element types of the first input that are taken, as `standard.element_types.type_name` writes them; () is all."""
     lacking: bool = False
     """Whether the row says that the operators are missing."""
     measured: bool = False
     source: str = ""
     """"" is that of the release's row."""
 
+    def __post_init__(self) -> None:
+        if self.lacking and (self.newest or self.attributes or self.types):
+            raise WrongRow("a row with lacking says nothing of newest, attributes and types")
+
 
 @dataclass(frozen=True)
 class FaultRow:
     """An operator that releases load and compute wrongly."""
 
-    operator: str
-    text: str
+    operator: str = toml_key(label="")
+    text: str = toml_key()
     """What is computed wrongly; it follows the names of node and runtime."""
     help: str = ""
     """What to do about it."""
-    domain: str = ""
-    since: str = ""
-    until: str = ""
+    domain: str = toml_key(default="", read=_domain)
+    since: str = toml_key(name="from", default="", read=_number)
+    until: str = toml_key(default="", read=_number)
     opset: int | None = None
     """The first opset of a model that is computed wrongly."""
-    attributes: Mapping[str, tuple[Value, ...]] = field(default_factory=dict, hash=False)
+    attributes: Mapping[str, tuple[Value, ...]] = toml_key(default_factory=dict, hash=False, read=_attributes)
     """The values of attributes with which it is computed wrongly."""
-    when: str = ""
+    when: str = toml_key(known=("", *PREDICATES), default="")
     """The name of a further condition, one of `PREDICATES`."""
     source: str = ""
 
@@ -116,39 +171,59 @@ class Bundle:
     """A product whose releases contain releases of a runtime, as JetPack has TensorRT."""
 
     names: tuple[str, ...]
-    title: str
-    releases: Mapping[str, str] = field(hash=False)
+    title: str = toml_key(like="names")
+    releases: Mapping[str, str] = toml_key(hash=False)
     """The release of the runtime by that of the product, oldest first."""
     default: str = ""
     """The release of the product that is meant where none is named, "" if it must be named."""
+
+    def __post_init__(self) -> None:
+        for release, own in self.releases.items():
+            if not isinstance(own, str) or not is_number(own):
+                raise WrongRow(f"releases must give a release such as '8.6' for {release!r}, not {own!r}")
+        if not self.releases:
+            raise WrongRow("the key releases is missing")
+        if self.default and self.default not in self.releases:
+            raise WrongRow(f"default {self.default!r} is none of its releases")
 
 
 @dataclass(frozen=True)
 class Table:
     """All that is known of a runtime."""
 
-    name: str
-    title: str
-    releases: tuple[ReleaseRow, ...]
+    name: str = toml_key(read=_name)
+    title: str = toml_key(like="name")
+    releases: tuple[ReleaseRow, ...] = toml_key(name="release", default=())
     """Oldest first."""
-    operators: tuple[OperatorRow, ...] = ()
-    faults: tuple[FaultRow, ...] = ()
+    operators: tuple[OperatorRow, ...] = toml_key(name="operator", default=())
+    faults: tuple[FaultRow, ...] = toml_key(name="fault", default=())
     aliases: tuple[str, ...] = ()
-    bundles: tuple[Bundle, ...] = ()
+    bundles: tuple[Bundle, ...] = toml_key(name="bundle", default=())
     packages: tuple[str, ...] = ()
     """The distributions whose version is the installed release."""
     newer: Literal["refused", "tried"] = "refused"
     """What the runtime does with models of newer opsets than it takes."""
-    listed: bool = False
+    listed: bool = toml_key(
+        name="operators", of=Literal["listed", "any"], default=False, read=lambda text: text == "listed"
+    )
     """Whether an operator without a row is missing."""
     custom_operators: bool = False
     """Whether an operator that neither ONNX nor ONNX Runtime defines may be a plugin, so that it is not missing."""
-    newest: str = ""
+    newest: str = toml_key(default="", read=_number)
     """The newest release that the rows were checked against."""
-    default: str = ""
+    default: str = toml_key(default="", read=_number)
     """The release that is meant where none is named and none is installed, "" if it must be named."""
     notes: tuple[str, ...] = ()
     file: str = ""
     """Where it was read from: the name of a shipped table, or the path that the user gave."""
     digest: str = ""
     """The SHA-256 of the file."""
+
+    def __post_init__(self) -> None:
+        if not self.releases:
+            raise WrongRow("there is no [[release]]", "give at least one; without `from` it holds for all")
+        for at, (one, other) in enumerate(pairwise(self.releases), 2):
+            if not one.since or not other.since or key(one.since) >= key(other.since):
+                raise WrongRow(
+                    f"[[release]] {at}: of several rows each needs `from`, and the oldest comes first"
+                )

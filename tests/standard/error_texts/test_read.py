@@ -8,7 +8,7 @@ import pytest
 
 from onnx_migrate.standard.error_texts.find import find
 from onnx_migrate.standard.error_texts.read import error_texts, parse_table
-from onnx_migrate.standard.error_texts.rows import ErrorText
+from onnx_migrate.standard.error_texts.rows import ErrorText, Mend
 from onnx_migrate.standard.targets import known_names
 
 GOOD = """
@@ -41,16 +41,19 @@ def test_a_table_is_read() -> None:
         ('tool = "t"', "", "tool"),
         ('stage = "s"', 'stage = "s"\nsatge = "s"', "satge"),
         ('unless = "c"', 'unles = "c"', "unles"),
-        ("fixed words {opset}", "{a}", "a.toml: a-name"),
-        ("[[error]]", "[[eror]]", "only"),
+        ('["these are fixed words {opset}"]', '["{a}"]', "a.toml: [[error]] 1 (a-name): patterns"),
+        ("[[error]]", "[[eror]]", "a.toml: the key error is missing"),
+        ('ask = "q", ', "", "checks: the key ask is missing"),
     ],
 )
 def test_what_is_wrong_is_named(old: str, new: str, problem: str) -> None:
-    text = GOOD.replace('["these are {a}"]', '["{a}"]').replace(old, new)
-    if "{a}" in new:
-        text = GOOD.replace('["these are fixed words {opset}"]', '["{a}"]')
-    with pytest.raises(ValueError, match=problem):
-        parse_table(text.encode(), "a.toml")
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        parse_table(GOOD.replace(old, new).encode(), "a.toml")
+
+
+def test_a_remedy_needs_the_values_of_its_command_and_its_words() -> None:
+    mend = Mend("first with {op}", command="onnx-migrate {model} out.onnx --opset {opset}")
+    assert mend.placeholders == {"op", "model", "opset"}
 
 
 ENTRIES = pytest.mark.parametrize("entry", error_texts(), ids=lambda entry: entry.name)
@@ -82,7 +85,7 @@ def test_every_entry_has_a_tool_a_meaning_a_remedy_and_sources(entry: ErrorText)
     assert all(re.match(r"https://\S+$", source) for source in entry.sources)
     assert not entry.runtime or entry.runtime in known_names()
     for mend in entry.mends:
-        assert mend.command or mend.sentence.text
+        assert mend.command or mend.text
         assert not mend.command or mend.command.startswith(
             ("onnx-migrate {model} ", "onnx-migrate inspect {model}", "onnx-migrate explain ")
         )

@@ -1,0 +1,164 @@
+"""Reads tables of TOML files as dataclasses, which declare by their fields what keys a table has.
+
+The type of a field says what its key holds: a text, a number above 0, true or false, one of some texts (Literal), a list of
+texts, a table (Mapping), or an array of tables that are dataclasses too. `toml_key` says what the type does not. A key must be
+there if its field has no default. Errors name file, table and key.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, field, fields, is_dataclass
+from difflib import get_close_matches
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["WrongRow", "keys_of", "parsed", "read_row", "toml_key"]
+
+T = TypeVar("T")
+
+_WANTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    str: ("a text", lambda given: isinstance(given, str)),
+    int: ("a whole number above 0", lambda given: type(given) is int and given > 0),
+    bool: ("true or false", lambda given: isinstance(given, bool)),
+    tuple: (
+        "a list of texts",
+        lambda given: isinstance(given, list) and all(isinstance(item, str) and item for item in given),
+    ),
+    Mapping: ("a table", lambda given: isinstance(given, dict)),
+    list: ("a list", lambda given: isinstance(given, list)),
+}
+
+
+class WrongRow(ValueError):
+    """What is wrong with a table, and a hint; `placed` is whether the problem says where it is."""
+
+    def __init__(self, problem: str, hint: str = "", *, placed: bool = False) -> None:
+        super().__init__(problem)
+        self.hint = hint
+        self.placed = placed
+
+
+def toml_key(
+    *,
+    name: str = "",
+    of: Any = None,
+    known: Sequence[str] = (),
+    like: str = "",
+    label: str | None = None,
+    or_text: bool = False,
+    read: Callable[[Any], Any] | None = None,
+    **more: Any,
+) -> Any:
+    """Declare a field of a row that its type alone does not describe; `more` is for `dataclasses.field`.
+
+    `name` is its key in the file, and `of` the type there, where they are not those of the field; `known` are the texts that are
+    allowed. Where the key is missing, the field has the value of the field `like`, or its first. What has a `label` stands in
+    the place of the row in messages, after these words. `or_text` is for an array in which a text stands for a row of that text
+    alone. `read` makes the value of what the file holds; it raises WrongRow with a problem that goes on after the key.
+    """
+    told = {"name": name, "of": of, "known": known, "like": like, "label": label, "or_text": or_text}
+    return field(metadata={**told, "read": read}, **more)
+
+
+def keys_of(kind: type) -> dict[str, Field[Any]]:
+    """Return the fields of a row by their keys."""
+    return {item.metadata.get("name") or item.name: item for item in fields(kind)}
+
+
+def parsed(data: bytes, file: str) -> dict[str, Any]:
+    """Return what the bytes of a TOML file hold. Raises WrongRow for what is not TOML."""
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise WrongRow(f"{file}: not TOML: {error}", placed=True) from error
+
+
+def read_row(kind: type[T], given: Any, place: str, **others: Any) -> T:
+    """Return a table as a dataclass, with `others` for fields that are no keys. Raises WrongRow, which begins with `place`."""
+    try:
+        if not isinstance(given, dict):
+            raise WrongRow("must be a table")
+        known = {name: item for name, item in keys_of(kind).items() if item.name not in others}
+        found = dict(others)
+        for name, item in known.items():
+            like = item.metadata.get("like")
+            if name in given:
+                found[item.name] = _value(kind, item, given[name], name, place)
+            elif like:
+                found[item.name] = found[like] if isinstance(found[like], str) else found[like][0]
+            elif _is_required(item):
+                raise WrongRow(f"the key {name} is missing")
+        for name in given:
+            if name not in known:
+                raise WrongRow(f"unknown key {name!r}", _hint(name, known))
+        return kind(**found)
+    except WrongRow as error:
+        if error.placed:
+            raise
+        raise WrongRow(f"{place}: {error}", error.hint, placed=True) from error
+
+
+def _value(kind: type, item: Field[Any], given: Any, name: str, place: str) -> Any:
+    told = item.metadata
+    hint = told.get("of") or _hints(kind)[item.name]
+    if get_origin(hint) in (Union, UnionType):  # with None, which TOML does not have
+        hint = get_args(hint)[0]
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is tuple and is_dataclass(inner[0]):
+        rows: Any = inner[0]
+        if not isinstance(given, list):
+            raise WrongRow(f"{name} must be an array of tables, written [[{name}]]")
+        return tuple(
+            rows(row)
+            if told.get("or_text") and isinstance(row, str)
+            else read_row(rows, row, f"{place}: [[{name}]] {at}{_label(rows, row)}")
+            for at, row in enumerate(given, 1)
+        )
+    known = inner if origin is Literal else told.get("known", ())
+    wanted, fits = _WANTED[str if origin is Literal else origin or hint]
+    if not fits(given):
+        raise WrongRow(f"{name} must be {wanted}, not {given!r}")
+    if known and isinstance(given, str) and given not in known:
+        raise WrongRow(f"{name} must be one of {', '.join(known)}, not {given!r}")
+    if origin is tuple:
+        if not given and _is_required(item):
+            raise WrongRow(f"{name} must not be empty")
+        for text in given if known else ():
+            if text not in known:
+                raise WrongRow(f"{name} has an unknown value {text!r}", _hint(text, known))
+        given = tuple(given)
+    try:
+        return told["read"](given) if told.get("read") else given
+    except ValueError as error:
+        raise WrongRow(f"{name}{error}", getattr(error, "hint", "")) from error
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _is_required(item: Field[Any]) -> bool:
+    return item.default is MISSING and item.default_factory is MISSING
+
+
+def _label(kind: type, row: Any) -> str:
+    """Return what a message says of a row beside its number: the value, or the first value, of the key that is its label."""
+    for name, item in keys_of(kind).items():
+        words, value = item.metadata.get("label"), row.get(name) if isinstance(row, dict) else None
+        if words is not None and value:
+            return f" ({words}{value[0] if isinstance(value, list) else value})"
+    return ""
+
+
+def _hint(given: str, known: Iterable[str]) -> str:
+    close = get_close_matches(given, list(known), 1)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
