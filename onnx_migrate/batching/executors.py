@@ -1,70 +1,97 @@
-"""Where the jobs of a batch run: in processes of this machine, or on a caller's executor, whose workers keep a child process."""
+"""Where the jobs of a batch run: in processes of this machine, or on a caller's executor, whose workers keep a child process.
+
+Crashes, time-outs and lost jobs become outcomes.
+"""
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
 from dataclasses import replace
 
 from onnx_migrate.batching.job import Job, Outcome
-from onnx_migrate.batching.pool import LocalPool
-from onnx_migrate.batching.submitter import Submitter, in_pool, memory_share
-from onnx_migrate.batching.work import run_job
+from onnx_migrate.batching.pool import LocalPool, WorkerEndedError
+from onnx_migrate.batching.work import refused, run_job
+from onnx_migrate.errors import MigrateError
+from onnx_migrate.process import Limits
 from onnx_migrate.url import is_url
 
-__all__ = ["run_warm", "submitting"]
+__all__ = ["Submitter", "run_warm", "submitting"]
+
+_STAGES = 3
+"""How many time limits a model may take when its native stages run in child processes, each with the time limit."""
 
 _IDLE_SECONDS = 60.0
 """How long a child process is kept without a job."""
 
-
-class _Kept:
-    """Pools of one child each that wait for a job; one that waits too long is ended."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._waiting: dict[int | None, list[tuple[LocalPool, threading.Timer]]] = {}
-
-    def take(self, memory_limit: int | None) -> LocalPool:
-        with self._lock:
-            waiting = self._waiting.get(memory_limit)
-            found = waiting.pop() if waiting else None
-        if found is None:
-            return LocalPool(1, memory_limit=memory_limit, threads_each=1)
-        found[1].cancel()
-        return found[0]
-
-    def keep(self, pool: LocalPool, memory_limit: int | None) -> None:
-        timer = threading.Timer(_IDLE_SECONDS, self._end, (pool, memory_limit))
-        timer.daemon = True
-        with self._lock:
-            self._waiting.setdefault(memory_limit, []).append((pool, timer))
-        timer.start()
-
-    def _end(self, pool: LocalPool, memory_limit: int | None) -> None:
-        with self._lock:
-            waiting = self._waiting.get(memory_limit, [])
-            found = next((item for item in waiting if item[0] is pool), None)
-            if found is None:
-                return  # it was taken as the time ended
-            waiting.remove(found)
-        pool.shutdown()
-
-
-_KEPT = _Kept()
-
-
-def _forget() -> None:
-    """Start anew in a forked process, which has the pools of its parent but not their threads."""
-    global _KEPT
-    _KEPT = _Kept()
-
+_waiting: defaultdict[int | None, list[LocalPool]] = defaultdict(list)
+"""Pools of one child each that have no job, by their limit of memory."""
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(
+        after_in_child=_waiting.clear
+    )  # a fork has the pools of its parent, not their threads
+
+
+class Submitter:
+    """Submits jobs by a function that returns a future, and says how they ended.
+
+    With `retries`, a job whose worker ended, or took too long, is run once more with its native stages in child
+    processes of their own.
+    """
+
+    def __init__(self, submit: Callable[[Job], Future[Outcome]], *, retries: bool) -> None:
+        self._submit = submit
+        self.retries = retries
+
+    @classmethod
+    def to_pool(cls, pool: LocalPool, timeout: float) -> Submitter:
+        """Return what runs jobs in a pool, each for so many seconds at most."""
+
+        def submit(job: Job) -> Future[Outcome]:
+            return pool.schedule(run_job, job, timeout=timeout * _STAGES if job.isolated else timeout)
+
+        return cls(submit, retries=True)
+
+    def __call__(self, job: Job) -> Future[Outcome]:
+        """Submit a job; an executor that does not accept it is an exception of the future."""
+        try:
+            return self._submit(job)
+        except Exception as error:  # of any kind that a broken or closed executor raises
+            future: Future[Outcome] = Future()
+            future.set_exception(error)
+            return future
+
+    def outcome(self, job: Job, future: Future[Outcome]) -> Outcome | None:
+        """Return how a job ended; None where it must be run once more."""
+        try:
+            return replace(future.result(), source=job.source, output=job.output)
+        except (FutureTimeout, TimeoutError):
+            error = MigrateError(
+                "took longer than the time limit and was stopped",
+                code="timed-out",
+                hint="--timeout allows more seconds",
+            )
+        except WorkerEndedError as end:
+            error = MigrateError(
+                f"the model ended its worker process: {end}",
+                code="crashed",
+                hint="onnx-migrate MODEL OUTPUT shows in which stage; --memory-limit allows more memory",
+            )
+        except Exception as end:  # the executor did not accept it, or did not return an outcome
+            reason = type(end).__name__ + (f": {end}" if str(end) else "")
+            error = MigrateError(
+                f"the executor lost the model: {reason}",
+                code="worker-lost",
+                hint="run the batch again with --resume to do what is left",
+            )
+        if self.retries and not job.isolated:
+            return None
+        return refused(job, error)
 
 
 def run_warm(job: Job, timeout: float, memory_limit: int | None) -> Outcome:
@@ -75,9 +102,13 @@ def run_warm(job: Job, timeout: float, memory_limit: int | None) -> Outcome:
     machine's memory.
     """
     if memory_limit is None:
-        memory_limit = memory_share(os.cpu_count() or 1)
-    pool = _KEPT.take(memory_limit)
-    submit = Submitter(in_pool(pool, timeout), retries=True)
+        memory_limit = _memory_share(os.cpu_count() or 1)
+    waiting = _waiting[memory_limit]
+    try:
+        pool = waiting.pop()
+    except IndexError:
+        pool = LocalPool(1, memory_limit=memory_limit, threads_each=1, idle=_IDLE_SECONDS)
+    submit = Submitter.to_pool(pool, timeout)
     try:
         for isolated in (False, True):
             attempt = replace(job, isolated=isolated)
@@ -86,7 +117,7 @@ def run_warm(job: Job, timeout: float, memory_limit: int | None) -> Outcome:
                 return outcome
         raise AssertionError("an isolated job has an outcome")
     finally:
-        _KEPT.keep(pool, memory_limit)
+        waiting.append(pool)
 
 
 @contextmanager
@@ -108,13 +139,16 @@ def submitting(
 
         yield Submitter(hand_over, retries=False)
         return
-    if memory_limit is None:
-        memory_limit = memory_share(jobs)
-    pool = LocalPool(jobs, memory_limit=memory_limit)
+    pool = LocalPool(jobs, memory_limit=_memory_share(jobs) if memory_limit is None else memory_limit)
     try:
-        yield Submitter(in_pool(pool, timeout), retries=True)
+        yield Submitter.to_pool(pool, timeout)
     finally:
-        pool.shutdown(cancel_futures=True)  # every job has ended, or the batch stops at once
+        pool.shutdown(at_once=True)  # every job has ended, or the batch stops at once
+
+
+def _memory_share(processes: int) -> int | None:
+    """Return how many bytes each of so many processes may use, None if that is not known."""
+    return (Limits().memory or 0) // processes or None
 
 
 def _anywhere(job: Job) -> Job:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from onnx_migrate.process import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut, Worker
@@ -29,27 +29,26 @@ class _Call:
     future: Future[Any]
     function: Callable[..., Any]
     args: tuple[Any, ...]
-    kwargs: dict[str, Any]
     seconds: float | None
 
 
-class LocalPool(Executor):
+class LocalPool:
     """`jobs` workers, started when there is work. A call that crashes its worker or takes too long ends no other.
 
-    `memory_limit` is in bytes of private writable memory, for each worker; `timeout` is in seconds, for each call. The
-    workers divide the processor's cores, or have `threads_each`.
+    `memory_limit` is in bytes of private writable memory, for each worker. The workers divide the processor's cores, or have
+    `threads_each`. One that has no work for `idle` seconds is ended.
     """
 
     def __init__(
         self,
         jobs: int,
         *,
-        timeout: float | None = None,
         memory_limit: int | None = None,
         threads_each: int | None = None,
+        idle: float | None = None,
     ) -> None:
-        self.timeout = timeout
         self._memory_limit = memory_limit
+        self._idle = idle
         self._threads_each = threads_each or max(1, (os.cpu_count() or 1) // max(1, jobs))
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._workers: set[Worker] = set()
@@ -61,14 +60,14 @@ class LocalPool(Executor):
         for thread in self._threads:
             thread.start()
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Schedule a call with the pool's time limit."""
-        return self.schedule(fn, *args, timeout=self.timeout, **kwargs)
+    def __enter__(self) -> LocalPool:
+        return self
 
-    def schedule(
-        self, fn: Callable[..., Any], *args: Any, timeout: float | None, **kwargs: Any
-    ) -> Future[Any]:
-        """Schedule a call with a time limit of its own.
+    def __exit__(self, *error: object) -> None:
+        self.shutdown()
+
+    def schedule(self, fn: Callable[..., Any], *args: Any, timeout: float | None = None) -> Future[Any]:
+        """Schedule a call with a time limit in seconds.
 
         The future raises TimeoutError past it, and WorkerEndedError when the worker ends. Raises RuntimeError after
         `shutdown`, and when workers end before they take a call, as with too little memory.
@@ -77,26 +76,33 @@ class LocalPool(Executor):
         with self._lock:
             if self._refusal:
                 raise RuntimeError(self._refusal)
-            self._calls.put(_Call(future, fn, args, kwargs, timeout))
+            self._calls.put(_Call(future, fn, args, timeout))
         return future
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers: when all is done, or, with `cancel_futures`, at once, whatever they do."""
+    def shutdown(self, *, at_once: bool = False) -> None:
+        """End the workers: when all is done, or at once, whatever they do."""
         with self._lock:
             self._refusal = self._refusal or "cannot schedule new calls after shutdown"
-            self._cancelled = self._cancelled or cancel_futures
-            for worker in self._workers if cancel_futures else ():
+            self._cancelled = self._cancelled or at_once
+            for worker in self._workers if at_once else ():
                 worker.kill()
             for _ in self._threads:
                 self._calls.put(None)
-        if wait:
-            for thread in self._threads:
-                thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def _work(self) -> None:
         """Pass calls to a worker that this thread starts, and replaces when it has ended."""
         worker: Worker | None = None
-        while (call := self._calls.get()) is not None:
+        while True:
+            try:
+                call = self._calls.get(timeout=self._idle if worker else None)
+            except Empty:
+                self._end(worker)
+                worker = None
+                continue
+            if call is None:
+                break
             if self._cancelled:
                 call.future.cancel()
             if not call.future.set_running_or_notify_cancel():
@@ -111,8 +117,7 @@ class LocalPool(Executor):
             if worker is not None and not worker.alive:
                 self._end(worker)
                 worker = None
-        if worker is not None:
-            self._end(worker)
+        self._end(worker)
 
     def _start(self) -> Worker:
         worker = Worker(self._memory_limit, threads=self._threads_each)
@@ -122,14 +127,15 @@ class LocalPool(Executor):
                 worker.kill()
         return worker
 
-    def _end(self, worker: Worker) -> None:
-        with self._lock:
-            self._workers.remove(worker)
-        worker.close()
+    def _end(self, worker: Worker | None) -> None:
+        if worker is not None:
+            with self._lock:
+                self._workers.remove(worker)
+            worker.close()
 
     def _ending(self, worker: Worker, call: _Call) -> Ending:
         """Make a call. Raises RuntimeError, for this and all later calls, where a worker does not even start."""
-        ending = worker.call(call.function, *call.args, seconds=call.seconds, **call.kwargs)
+        ending = worker.call(call.function, *call.args, seconds=call.seconds)
         if isinstance(ending, (Crashed, OutOfMemory)) and not worker.started and not self._cancelled:
             with self._lock:
                 self._workers_start = False

@@ -12,11 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from onnx_migrate.batching.executors import submitting
+from onnx_migrate.batching.executors import Submitter, submitting
 from onnx_migrate.batching.find import find, place
 from onnx_migrate.batching.job import Job, Outcome, Summary
 from onnx_migrate.batching.journal import Journal
-from onnx_migrate.batching.submitter import Submitter
 from onnx_migrate.declared import check_names, declared
 from onnx_migrate.errors import Cancelled, UsageError
 from onnx_migrate.files import check_target

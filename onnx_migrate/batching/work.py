@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from onnx_migrate import files
 from onnx_migrate.batching.job import (
@@ -18,6 +17,7 @@ from onnx_migrate.batching.job import (
     NOT_VERIFIED,
     REFUSED,
     UNCHANGED,
+    UNVERIFIED,
     Job,
     Outcome,
 )
@@ -26,12 +26,10 @@ from onnx_migrate.errors import InvalidModel, MigrateError, SaveError
 from onnx_migrate.messages import collected_remarks, remark
 from onnx_migrate.migration import Migration, migrate
 from onnx_migrate.model.model import Model
-from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.failure import Failure, exit_code
 from onnx_migrate.report.json_form import SCHEMA_VERSION
 from onnx_migrate.safe_open.transfers import seconds_for_transfers, transfers_within
 from onnx_migrate.url import is_url
-from onnx_migrate.verdicts import Kind, Verdict
 
 __all__ = ["refused", "run_job"]
 
@@ -50,44 +48,36 @@ def run_job(job: Job) -> Outcome:
             transfers_within(job.arguments.get("timeout", seconds_for_transfers())),
         ):
             ended = _run(job)
-    except MigrateError as error:
-        return refused(job, error, time.perf_counter() - start)
-    except MemoryError:
-        full = MigrateError(
+        ended = replace(ended, record=None if remarks else ended.record, remarks=tuple(remarks))
+    except Exception as error:
+        ended = refused(job, _told(error))
+    return replace(ended, seconds=time.perf_counter() - start)
+
+
+def _told(error: Exception) -> MigrateError:
+    """Return what is told of an exception that ended a job."""
+    if isinstance(error, MigrateError):
+        return error
+    if isinstance(error, MemoryError):
+        return MigrateError(
             "the memory limit was reached",
             code="out-of-memory",
             hint="--memory-limit allows more, --jobs fewer models at a time",
         )
-        return refused(job, full, time.perf_counter() - start)
-    except RecursionError:
-        deep = MigrateError("the model is nested too deeply", code="too-deep")
-        return refused(job, deep, time.perf_counter() - start)
-    except Exception as bug:
-        last = traceback.extract_tb(bug.__traceback__)[-1]
-        reason = f"{type(bug).__name__}: {bug} ({os.path.basename(last.filename)}:{last.lineno})"
-        return refused(job, MigrateError(reason, code="failed"), time.perf_counter() - start)
-    seconds = time.perf_counter() - start
-    return Outcome(
-        job.source,
-        job.output,
-        ended.kind,
-        seconds=seconds,
-        cached=ended.cached,
-        report=ended.report,
-        record=None if remarks else ended.record,
-        verification=ended.verification,
-        doubt=ended.doubt,
-        remarks=tuple(remarks),
-    )
+    if isinstance(error, RecursionError):
+        return MigrateError("the model is nested too deeply", code="too-deep")
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    reason = f"{type(error).__name__}: {error} ({os.path.basename(last.filename)}:{last.lineno})"
+    return MigrateError(reason, code="failed")
 
 
-def refused(job: Job, error: MigrateError, seconds: float = 0.0) -> Outcome:
+def refused(job: Job, error: MigrateError) -> Outcome:
     """Return the outcome of a job that ended with an error."""
     kind = REFUSED if exit_code(error) in (1, 2) and error.code not in _FAILURES else FAILED
     if isinstance(error, InvalidModel):
         kind = INVALID
     report = Failure.of(job.source, error)
-    return Outcome(job.source, job.output, kind, error.code, str(error), seconds, report=report)
+    return Outcome(job.source, job.output, kind, error.code, str(error), report=report)
 
 
 _FAILURES = (
@@ -103,33 +93,19 @@ _FAILURES = (
 """Codes of failures that need not be the model's fault: the outcome is "failed", not "refused"."""
 
 
-@dataclass(frozen=True)
-class _Ended:
-    kind: str
-    report: ReportData | None
-    record: Mapping[str, Any] | None = None
-    cached: bool = False
-    verification: str = ""
-    doubt: str = ""
-
-    @classmethod
-    def of(cls, job: Job, migration: Migration, kind: str, record: Mapping[str, Any] | None = None) -> _Ended:
-        """Describe a migration that was done."""
-        flags = [*job.flags]
-        flags += ["--save-as-external-data"] if job.external else []
-        flags += ["--in-place"] if job.in_place else ["--check"] if job.output is None else []
-        report = migration.report.saved(None if job.in_place else job.output, *flags)
-        return cls(kind, report, record, False, *_status(migration.report.verification))
+def _ended(job: Job, migration: Migration, kind: str) -> Outcome:
+    """Return the outcome of a migration that was done."""
+    flags = [*job.flags]
+    flags += ["--save-as-external-data"] if job.external else []
+    flags += ["--in-place"] if job.in_place else ["--check"] if job.output is None else []
+    report = migration.report.saved(None if job.in_place else job.output, *flags)
+    verdict = migration.report.verification
+    known = NOT_VERIFIED if verdict is None else verdict.kind.value
+    doubt = verdict.reason if verdict is not None and known == UNVERIFIED else ""
+    return Outcome(job.source, job.output, kind, report=report, verification=known, doubt=doubt)
 
 
-def _status(verdict: Verdict | None) -> tuple[str, str]:
-    """Return what is known of a result with this verdict, and why it is unverified ("" if it is not)."""
-    if verdict is None:
-        return NOT_VERIFIED, ""
-    return verdict.kind.value, verdict.reason if verdict.kind is Kind.UNVERIFIED else ""
-
-
-def _run(job: Job) -> _Ended:
+def _run(job: Job) -> Outcome:
     settings = digests = None
     elsewhere = job.output is not None and is_url(job.output)
     if job.output is not None and not elsewhere:
@@ -148,7 +124,15 @@ def _run(job: Job) -> _Ended:
             and whole(job.output, known["written"])
             and "verification" in known  # a record of an older version has no such key
         ):
-            return _Ended(known["outcome"], None, known, True, known["verification"], known["doubt"])
+            return Outcome(
+                job.source,
+                job.output,
+                known["outcome"],
+                cached=True,
+                record=known,
+                verification=known["verification"],
+                doubt=known["doubt"],
+            )
     files.check_not_source([job.output], original.origin)
     migration = _migrate(job, original)
     folder = "" if elsewhere else os.path.dirname(job.output)
@@ -159,39 +143,38 @@ def _run(job: Job) -> _Ended:
             f"the folder {folder} cannot be made: {error.strerror}", hint="give another folder"
         ) from error
     migration = _saved(job, migration)
-    kind = migration.report.outcome
-    record = None
-    verification, doubt = _status(migration.report.verification)
-    if settings is not None:
-        try:
-            names = written(job.output)
-        except OSError as error:  # the model is written all the same
-            reason = error.strerror or error
-            remark(f"{job.output} is written, but not recorded, so that --resume migrates it again: {reason}")
-            return _Ended.of(job, migration, kind)
-        record = {
-            "schema_version": SCHEMA_VERSION,
-            "source": job.source,
-            "content": digests,
-            "key": settings,
-            "outcome": kind,
-            "verification": verification,
-            "doubt": doubt,
-            "written": names,
-        }
-    return _Ended.of(job, migration, kind, record)
+    ended = _ended(job, migration, migration.report.outcome)
+    if settings is None:
+        return ended
+    try:
+        names = written(job.output)
+    except OSError as error:  # the model is written all the same
+        reason = error.strerror or error
+        remark(f"{job.output} is written, but not recorded, so that --resume migrates it again: {reason}")
+        return ended
+    record = {
+        "schema_version": SCHEMA_VERSION,
+        "source": job.source,
+        "content": digests,
+        "key": settings,
+        "outcome": ended.kind,
+        "verification": ended.verification,
+        "doubt": ended.doubt,
+        "written": names,
+    }
+    return replace(ended, record=record)
 
 
-def _check_or_replace(job: Job) -> _Ended:
+def _check_or_replace(job: Job) -> Outcome:
     """Migrate without an output, for the outcome alone, or over the source if that changes it."""
     if job.output is not None:
         files.check_target(job.output, source=job.source, in_place=True)
     migration = _migrate(job, job.source)
     if migration.same_as_original():
-        return _Ended.of(job, migration, UNCHANGED)
+        return _ended(job, migration, UNCHANGED)
     if job.output is not None:
         migration = _saved(job, migration)
-    return _Ended.of(job, migration, MIGRATED)
+    return _ended(job, migration, MIGRATED)
 
 
 def _saved(job: Job, migration: Migration) -> Migration:

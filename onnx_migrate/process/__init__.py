@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from onnx_migrate.process.cancellation import CancelToken, check_cancelled, stoppable
-from onnx_migrate.process.child import Listener, mark, say
+from onnx_migrate.process.child import Listener, captured_output, mark, say
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut
 from onnx_migrate.process.forked import call_in_fork
 from onnx_migrate.process.limits import Limits
-from onnx_migrate.process.native_output import captured_output
 from onnx_migrate.process.program import Program
 from onnx_migrate.process.worker import Worker, run
 

@@ -14,9 +14,10 @@ import queue
 import signal
 import struct
 import sys
+import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from onnx_migrate.errors import MigrateError
@@ -32,6 +33,7 @@ __all__ = [
     "Function",
     "Listener",
     "call",
+    "captured_output",
     "forget_parent",
     "mark",
     "pack",
@@ -81,9 +83,29 @@ def forget_parent() -> None:
     _current.__dict__.clear()
 
 
-def call(
-    function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], listen: Listener | None = None
-) -> Ending:
+@contextlib.contextmanager
+def captured_output() -> Iterator[Callable[[], str]]:
+    """Collect what native code writes to stderr within the block; the value is a function that returns it.
+
+    Works on the file descriptor, so it takes the stderr of the whole process: use it in child processes.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+
+        def text() -> str:
+            size = os.fstat(file.fileno()).st_size
+            return os.pread(file.fileno(), size, 0).decode("utf-8", "replace")
+
+        try:
+            yield text
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def call(function: Function, args: tuple[Any, ...], listen: Listener | None = None) -> Ending:
     """Call a function in this process and return how it ended; `listen` gets what it says on the way."""
     _current.stage, _current.listen = "", listen
     try:
@@ -91,7 +113,7 @@ def call(
             module, _, name = function.partition(":")
             function = getattr(importlib.import_module(module), name)
             assert callable(function)
-        return Returned(function(*args, **kwargs))
+        return Returned(function(*args))
     except MemoryError as error:
         return OutOfMemory(None, stage=_current.stage, cause=_one_line(error))
     except Exception as error:
@@ -109,7 +131,7 @@ def _raised(error: Exception) -> Ending:
     return Raised(type(error).__name__, str(error), traceback.format_exc(), _current.stage, own)
 
 
-def pack(request: tuple[Function, tuple[Any, ...], Mapping[str, Any]]) -> bytes:
+def pack(request: tuple[Function, tuple[Any, ...]]) -> bytes:
     """Return a call as the bytes that `serve` reads. Raises what pickle raises."""
     data = pickle.dumps(request, pickle.HIGHEST_PROTOCOL)
     return _LENGTH.pack(len(data)) + data
@@ -144,8 +166,8 @@ def serve(parent: str, memory: str, modules: str) -> None:
         data = waiting.get()
         _current.stage = ""
         try:
-            function, args, kwargs = pickle.loads(data)  # from the parent, which only this user can be
-            ending = call(function, args, kwargs, lambda text: send(SAID, text))
+            function, args = pickle.loads(data)  # from the parent, which only this user can be
+            ending = call(function, args, lambda text: send(SAID, text))
         except Exception as error:
             ending = _raised(error)
         sys.stdout.flush()

@@ -48,39 +48,23 @@ def call_in_fork(function: str, *args: object, seconds: float, memory: int, stat
     """
     global _copy, _state
     with _lock:
-        if _copy is not None and _state != state:
+        if _copy is not None and (_state != state or not _copy.alive):
             _copy.close()
             _copy = None
         _state = state
-        if _copy is None or not _copy.usable():
-            _copy = _Fork() if sys.platform == "linux" else _Fresh()
+        if _copy is None:
+            _copy = _Fork() if sys.platform == "linux" else Worker(memory, modules=["onnx"])
         ended: Ending | None = None
         try:
-            ended = _copy.call(function, args, seconds, memory)
+            if isinstance(_copy, Worker):  # whose memory stays limited as it was at the first call
+                ended = _copy.call(function, *args, seconds=seconds)
+            else:
+                ended = _copy.call(function, args, seconds, memory)
         finally:
             if ended is None or isinstance(ended, (Crashed, TimedOut, OutOfMemory)):
                 _copy.close()
                 _copy = None
         return ended
-
-
-class _Fresh:
-    """A Worker for the calls, where a fork is not safe; `memory` is not limited further than it was at the first call."""
-
-    def __init__(self) -> None:
-        self._thread = threading.get_ident()
-        self._worker: Worker | None = None
-
-    def usable(self) -> bool:
-        return self._worker is None or (self._worker.alive and self._thread == threading.get_ident())
-
-    def call(self, function: str, args: tuple[object, ...], seconds: float, memory: int) -> Ending:
-        self._worker = self._worker or Worker(memory, modules=["onnx"])
-        return self._worker.call(function, *args, seconds=seconds)
-
-    def close(self) -> None:
-        if self._worker is not None:
-            self._worker.close()
 
 
 class _Fork:
@@ -102,8 +86,9 @@ class _Fork:
         for pipe in (self._requests, self._answers):
             _enlarge(pipe)
 
-    def usable(self) -> bool:
-        """Return whether the copy runs, and is this process's and not that of the one that this was forked from."""
+    @property
+    def alive(self) -> bool:
+        """Whether the copy runs, and is this process's and not that of the one that this was forked from."""
         with contextlib.suppress(ChildProcessError):
             return self._parent == os.getpid() and os.waitpid(self._process, os.WNOHANG) == (0, 0)
         return False
@@ -160,7 +145,7 @@ def _serve(requests: int, answers: int) -> NoReturn:
             function, args, seconds, memory = pickle.loads(_read(requests, lambda: None))
             signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # also where the parent has gone
             limit_memory(min(filter(None, (most, data_size() + memory))))
-            ending = call(function, args, {})
+            ending = call(function, args)
             signal.setitimer(signal.ITIMER_REAL, 0)
             try:
                 data = pickle.dumps(ending, pickle.HIGHEST_PROTOCOL)
@@ -233,7 +218,7 @@ def _enlarge(pipe: int) -> None:
 
 
 _lock = threading.Lock()
-_copy: _Fork | _Fresh | None = None
+_copy: _Fork | Worker | None = None
 _state: object = None
 
 

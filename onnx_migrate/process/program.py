@@ -34,9 +34,6 @@ class Program(Supervised):
         if limits.memory is not None:
             _limit_memory(self._process.pid, limits.memory)
 
-    def __enter__(self) -> Program:
-        return self
-
     def ask(self, request: Mapping[str, Any] | None) -> dict[str, Any] | Ending:
         """Send a request (None: nothing, where the program speaks first) and return its answer, or how it ended instead."""
         self._printed = self._log_size()

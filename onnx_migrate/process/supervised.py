@@ -8,12 +8,15 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from onnx_migrate.process.cancellation import when_cancelled
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, TimedOut, names_lack_of_memory
 from onnx_migrate.process.temporary import TemporaryFolder
 
 __all__ = ["Supervised"]
+
+Own = TypeVar("Own", bound="Supervised")
 
 _LOG_TAIL = 4000
 """How many bytes of what the child printed are kept for messages."""
@@ -56,6 +59,9 @@ class Supervised:
         except OSError:
             self._temporary.remove()
             raise
+
+    def __enter__(self: Own) -> Own:
+        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -37,7 +37,7 @@ def run(
     memory.
     """
     if not isolated:
-        return call(function, args, {}, listen)
+        return call(function, args, listen)
     limits = limits or Limits()
     if worker is not None and worker.alive:
         return worker.call(function, *args, seconds=limits.seconds, listen=listen)
@@ -66,9 +66,6 @@ class Worker(Supervised):
             memory,
         )
 
-    def __enter__(self) -> Worker:
-        return self
-
     @property
     def alive(self) -> bool:
         """Whether the worker can take another call."""
@@ -81,7 +78,6 @@ class Worker(Supervised):
         *args: object,
         seconds: float | None = None,
         listen: Listener | None = None,
-        **kwargs: object,
     ) -> Ending:
         """Call a function in the child and return how it ended; after `seconds` the child is killed.
 
@@ -89,7 +85,7 @@ class Worker(Supervised):
 
         Raises what pickle raises for arguments that do not pickle.
         """
-        request = pack((function, args, kwargs))
+        request = pack((function, args))
         printed, stage = self._log_size(), ""
         with self._killed_after(seconds):
             try:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from onnx_migrate.batching import executors
-from onnx_migrate.batching.executors import run_warm, submitting
+from onnx_migrate.batching.executors import Submitter, run_warm, submitting
 from onnx_migrate.batching.job import FAILED, MIGRATED, Job, Outcome
-from onnx_migrate.batching.pool import LocalPool
+from onnx_migrate.batching.pool import LocalPool, WorkerEndedError
 from onnx_migrate.batching.work import run_job
+from onnx_migrate.process import Crashed
 from tests.cli.running import SMALL
 
 PASS = """
@@ -39,17 +43,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
     (tmp_path / "own.py").write_text(PASS.format(ledger=str(tmp_path / "ledger")))
     monkeypatch.syspath_prepend(str(tmp_path))
-    kept = executors._Kept()
-    monkeypatch.setattr(executors, "_KEPT", kept)
+    kept: defaultdict[int | None, list[LocalPool]] = defaultdict(list)
+    monkeypatch.setattr(executors, "_waiting", kept)
     for name, text in (("a", ""), ("b", ""), ("crash", "crash"), ("slow", "30"), ("brief", "0.5")):
         model = onnx.parser.parse_model(SMALL)
         model.graph.doc_string = text
         onnx.save(model, tmp_path / f"{name}.onnx")
     yield tmp_path
-    for waiting in kept._waiting.values():
-        for pool, timer in waiting:
-            timer.cancel()
-            pool.shutdown()
+    for pool in chain(*kept.values()):
+        pool.shutdown()
 
 
 def job(folder: Path, name: str) -> Job:
@@ -107,12 +109,6 @@ def test_a_child_without_work_is_ended(folder: Path, monkeypatch: pytest.MonkeyP
     assert run_warm(job(folder, "b"), 60.0, None).kind == MIGRATED
 
 
-def test_the_pool_of_a_child_gives_it_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    with LocalPool(1, threads_each=1) as pool:
-        assert pool.submit(os.getenv, "OMP_NUM_THREADS").result() == "1"
-
-
 JOB = Job("in.onnx", "out.onnx", {"input_data": "x.npz"}, isolated=False)
 
 
@@ -140,21 +136,39 @@ def test_other_executors_get_absolute_paths_and_outcomes_keep_the_given_ones() -
     assert (outcome.source, outcome.output) == ("in.onnx", "out.onnx")
 
 
-def test_an_executor_that_does_not_accept_a_job_loses_it() -> None:
-    class Closed(Recorder):
-        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-            raise RuntimeError("closed")
-
-    with submitting(Closed(), 1, 5.0, None) as submit:
-        outcome = submit.outcome(JOB, submit(JOB))
-
-    assert outcome is not None
-    assert (outcome.code, "RuntimeError: closed" in outcome.reason) == ("worker-lost", True)
-
-
 def test_a_model_in_memory_is_migrated_in_this_process() -> None:
     recorder = Recorder()
     with submitting(recorder, 1, 5.0, None) as submit:
         submit(Job("memory://in.onnx", "memory://out.onnx", isolated=False))
 
     assert recorder.calls == [(run_job, Job("memory://in.onnx", "memory://out.onnx", isolated=True))]
+
+
+def ended(error: Exception) -> Future[Outcome]:
+    future: Future[Outcome] = Future()
+    future.set_exception(error)
+    return future
+
+
+LOST: list[tuple[Exception, str, str]] = [
+    (TimeoutError(), "timed-out", "--timeout"),
+    (WorkerEndedError(Crashed("SIGSEGV", "noise\nlast words\n")), "crashed", r"\(SIGSEGV\): last words"),
+    (OSError("the machine has gone"), "worker-lost", "OSError: the machine has gone"),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "reason"), LOST, ids=[code for _, code, _ in LOST])
+def test_a_lost_job_is_run_once_more_where_workers_are_replaced(
+    error: Exception, code: str, reason: str
+) -> None:
+    submit = Submitter(lambda job: ended(error), retries=True)
+    again = Job(JOB.source, JOB.output, isolated=True)
+
+    assert submit.outcome(JOB, submit(JOB)) is None
+    last = submit.outcome(again, submit(again))
+    once = Submitter(lambda job: ended(error), retries=False).outcome(JOB, ended(error))
+
+    for outcome in (last, once):
+        assert outcome is not None
+        assert (outcome.kind, outcome.code) == (FAILED, code)
+        assert re.search(reason, outcome.reason)

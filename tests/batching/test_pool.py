@@ -17,44 +17,44 @@ from onnx_migrate.process import Worker
 
 
 def test_a_worker_takes_many_calls_and_is_replaced_when_it_ends() -> None:
-    with LocalPool(1, timeout=20) as pool:
-        first, second = (pool.submit(os.getpid).result() for _ in range(2))
-        crash = pool.submit(os.kill, first, signal.SIGSEGV)
+    with LocalPool(1) as pool:
+        first, second = (pool.schedule(os.getpid).result() for _ in range(2))
+        crash = pool.schedule(os.kill, first, signal.SIGSEGV)
         with pytest.raises(WorkerEndedError, match="SIGSEGV"):
             crash.result()
-        third = pool.submit(os.getpid).result()
+        third = pool.schedule(os.getpid).result()
 
     assert first == second != third
 
 
 def test_a_call_that_takes_too_long_ends_alone() -> None:
-    with LocalPool(2, timeout=20) as pool:
+    with LocalPool(2) as pool:
         slow = pool.schedule(time.sleep, 60, timeout=0.5)
-        quick = [pool.submit(math.sqrt, value) for value in (1.0, 4.0)]
+        quick = [pool.schedule(math.sqrt, value) for value in (1.0, 4.0)]
 
         assert [future.result() for future in quick] == [1.0, 2.0]
         with pytest.raises(TimeoutError, match=r"not done after 0\.5 s"):
             slow.result()
-        assert pool.submit(math.sqrt, 9.0).result() == 3.0
+        assert pool.schedule(math.sqrt, 9.0).result() == 3.0
 
 
 def test_what_a_call_raises_and_what_does_not_pickle_is_of_its_future() -> None:
     with LocalPool(1) as pool:
         with pytest.raises(RuntimeError, match="ValueError: math domain error"):
-            pool.submit(math.sqrt, -1.0).result()
+            pool.schedule(math.sqrt, -1.0).result()
         with pytest.raises(Exception, match="pickle"):
-            pool.submit(math.sqrt, lambda: 1).result()
-        assert pool.submit(math.sqrt, 4.0).result() == 2.0
+            pool.schedule(math.sqrt, lambda: 1).result()
+        assert pool.schedule(math.sqrt, 4.0).result() == 2.0
 
 
 def test_shutdown_stops_at_once() -> None:
     pool = LocalPool(1)
-    running, waiting = pool.submit(time.sleep, 60), pool.submit(time.sleep, 60)
+    running, waiting = pool.schedule(time.sleep, 60), pool.schedule(time.sleep, 60)
     while not running.running():
         time.sleep(0.01)
     start = time.monotonic()
 
-    pool.shutdown(cancel_futures=True)
+    pool.shutdown(at_once=True)
 
     assert time.monotonic() - start < 20
     with pytest.raises(WorkerEndedError):
@@ -62,18 +62,18 @@ def test_shutdown_stops_at_once() -> None:
     with pytest.raises(CancelledError):
         waiting.result(0)
     with pytest.raises(RuntimeError, match="after shutdown"):
-        pool.submit(os.getpid)
+        pool.schedule(os.getpid)
 
 
 def test_workers_that_never_start_fail_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("onnx_migrate.process.worker.BOOT", "raise SystemExit('no room for a thread')")
     with LocalPool(1) as pool:
-        futures = [pool.submit(os.getpid) for _ in range(2)]
+        futures = [pool.schedule(os.getpid) for _ in range(2)]
         for future in futures:
             with pytest.raises(RuntimeError, match=r"end as they start: .*: no room for a thread"):
                 future.result(20)
         with pytest.raises(RuntimeError, match="end as they start"):
-            pool.submit(os.getpid)
+            pool.schedule(os.getpid)
 
 
 def test_workers_start_only_for_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,20 +86,21 @@ def test_workers_start_only_for_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(pool_module, "Worker", Counted)
     with LocalPool(8) as pool:
-        assert pool.submit(math.sqrt, 4.0).result() == 2.0
+        assert pool.schedule(math.sqrt, 4.0).result() == 2.0
     assert len(started) == 1
     assert not started[0].alive
 
 
 @pytest.mark.parametrize(
-    ("given", "jobs", "threads"), [("", 1, "6"), ("", 4, "1"), ("", 9, "1"), ("5", 4, "5")]
+    ("given", "jobs", "each", "threads"),
+    [("", 1, None, "6"), ("", 4, None, "1"), ("", 9, None, "1"), ("5", 4, None, "5"), ("", 1, 1, "1")],
 )
-def test_workers_divide_the_cores_unless_the_user_says_how_many_threads(
-    monkeypatch: pytest.MonkeyPatch, given: str, jobs: int, threads: str
+def test_workers_divide_the_cores_unless_told_how_many_threads(
+    monkeypatch: pytest.MonkeyPatch, given: str, jobs: int, each: int | None, threads: str
 ) -> None:
     monkeypatch.setattr(pool_module.os, "cpu_count", lambda: 6)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if given:
         monkeypatch.setenv("OMP_NUM_THREADS", given)
-    with LocalPool(jobs, timeout=20) as pool:
-        assert pool.submit(os.getenv, "OMP_NUM_THREADS").result() == threads
+    with LocalPool(jobs, threads_each=each) as pool:
+        assert pool.schedule(os.getenv, "OMP_NUM_THREADS").result() == threads

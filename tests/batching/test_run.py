@@ -16,7 +16,7 @@ import onnx.parser
 import pytest
 
 import onnx_migrate
-from onnx_migrate.batching import Job, Outcome, Summary
+from onnx_migrate.batching import Job, Outcome
 from onnx_migrate.batching.run import Watcher
 from onnx_migrate.report import Report
 from tests.cli.running import SMALL, large, snapshot
@@ -314,18 +314,6 @@ def test_scripts_need_no_guard(models: Path, tmp_path: Path) -> None:
     )
 
     assert (done.stdout, done.stderr) == ("3\n", "")
-
-
-def test_totals_add_up() -> None:
-    summary = Summary(models=2)
-    summary.add(Outcome("a", "b", "migrated", cached=True))
-    summary.add(Outcome("c", "d", "failed", "crashed"))
-    summary.complete = True
-
-    said = summary.as_dict()
-    assert said["outcomes"] == {"migrated": 1, "unchanged": 0, "refused": 0, "invalid": 0, "failed": 1}
-    assert (said["reasons"], said["cached"]) == ({"crashed": 1}, 1)
-    assert not summary.ok
 
 
 def test_a_token_ends_a_batch_and_resume_goes_on(models: Path, tmp_path: Path) -> None:

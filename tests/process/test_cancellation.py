@@ -1,7 +1,9 @@
-"""A token stops what a call does: a child at once, other work at the next look."""
+"""A token stops what a call does: a child at once, other work at the next look. Signals wait until a block ends."""
 
 from __future__ import annotations
 
+import signal
+import sys
 import threading
 import time
 
@@ -11,6 +13,7 @@ from onnx_migrate import process
 from onnx_migrate.errors import Cancelled, MigrateError
 from onnx_migrate.process import Limits, Returned, Worker
 from onnx_migrate.process.cancellation import Stopped, check_cancelled, stoppable, when_cancelled
+from onnx_migrate.process.signals import blocked
 
 
 def later(token: threading.Event, seconds: float = 0.3) -> None:
@@ -100,3 +103,16 @@ def test_the_act_is_called_once_and_the_watcher_ends() -> None:
 
     assert acts == [1]
     assert threading.active_count() <= before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal masks there")
+def test_a_signal_is_delivered_when_the_block_ends() -> None:
+    came: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: came.append(number))
+    try:
+        with blocked(signal.SIGUSR1):
+            signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)  # other threads do not hold it
+            assert came == []
+        assert came == [signal.SIGUSR1]
+    finally:
+        signal.signal(signal.SIGUSR1, before)

@@ -29,15 +29,23 @@ def test_it_may_speak_first():
         assert running.ask(None) == {"name": 1}
 
 
-def test_a_crash_names_its_signal_and_keeps_the_last_words():
-    code = "import os, signal\ninput(); os.write(2, b'last words')\nos.kill(os.getpid(), signal.SIGSEGV)"
+@pytest.mark.parametrize(
+    ("code", "ending"),
+    [
+        (
+            "import os, signal\ninput(); os.write(2, b'last words')\nos.kill(os.getpid(), signal.SIGSEGV)",
+            Crashed("SIGSEGV", "last words"),
+        ),
+        ("input(); print('{\"got', end='', flush=True)", Crashed("exit code 0")),  # half an answer
+        ("import sys; sys.exit('no such thing')", Crashed("exit code 1", "no such thing\n")),
+    ],
+)
+def test_its_end_leaves_a_signal_or_a_code_and_the_last_words(code, ending):
     with program(code) as running:
-        assert running.ask({}) == Crashed("SIGSEGV", "last words")
-
-
-def test_half_an_answer_is_none():
-    with program("input(); print('{\"got', end='', flush=True)") as running:
-        assert running.ask({}) == Crashed("exit code 0")
+        assert running.ask({}) == ending
+        folder = running.folder
+        assert folder.is_dir()
+    assert not folder.exists()
 
 
 def test_it_is_killed_with_what_it_started_when_it_takes_too_long(tmp_path):
@@ -49,6 +57,7 @@ def test_it_is_killed_with_what_it_started_when_it_takes_too_long(tmp_path):
     start = time.perf_counter()
     with program(code, seconds=0.5) as running:
         assert isinstance(running.ask({}), TimedOut)
+    assert not running.folder.exists()
     assert time.perf_counter() - start < 10
     assert eventually(lambda: not alive(int((tmp_path / "pid").read_text())))
 
@@ -58,13 +67,6 @@ def test_its_memory_is_limited():
     code = "import sys\ninput()\nx = bytearray(2**30)\nprint('{}', flush=True)"
     with program(code, memory=2**28) as running:
         assert isinstance(running.ask({}), OutOfMemory)
-
-
-def test_its_folder_goes_with_it():
-    with program(_ECHO) as running:
-        folder = running.folder
-        assert folder.is_dir()
-    assert not folder.exists()
 
 
 def test_what_cannot_be_started_is_an_error_of_the_system():
