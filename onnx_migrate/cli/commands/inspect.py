@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 from click.core import ParameterSource
@@ -47,15 +47,7 @@ __all__ = ["inspect"]
     "-v", "--verbose", is_flag=True, help="Show every node to change, and all details of every model."
 )
 def inspect(
-    context: click.Context,
-    models: tuple[str, ...],
-    opset: str,
-    adapters: tuple[str, ...],
-    runtime: tuple[str, ...],
-    timeout: float,
-    memory_limit: float | None,
-    as_json: bool,
-    verbose: bool,
+    context: click.Context, /, models: tuple[str, ...], as_json: bool, verbose: bool, **options: Any
 ) -> int:
     """Show what is in models, and what a migration would change or refuse.
 
@@ -79,9 +71,10 @@ def inspect(
     from onnx_migrate.report.json_form import json_of
     from onnx_migrate.safe_open.transfers import transfers_within
 
+    opset, runtime, timeout = options["opset"], options["runtime"], options["timeout"]
     if runtime and context.get_parameter_source("opset") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--for determines the opset; leave --opset out")
-    if adapters:
+    if options["adapters"]:
         sys.path.append(os.getcwd())  # where a console script does not look
     code = 0
     shown: list[Inspection] = []
@@ -90,9 +83,9 @@ def inspect(
         try:
             with (
                 transfers_within(timeout),
-                limited(timeout, bytes_of(memory_limit), "inspect"),
+                limited(timeout, bytes_of(options["memory_limit"]), "inspect"),
             ):
-                found = look(model, opset=opset, runtime=runtime or None, adapters=adapters)
+                found = look(model, opset=opset, runtime=runtime or None, adapters=options["adapters"])
         except MigrateError as error:  # noqa: PERF203
             code = fail(error, model, as_json=False)
             if isinstance(error, UsageError):

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -15,7 +15,7 @@ import rich_click as click
 from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
 from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
-from onnx_migrate.cli.output.depfile import dependencies, depfile, rules
+from onnx_migrate.cli.output.depfile import dependencies, depfile_at, rules
 from onnx_migrate.cli.output.html import html_option, model_page, page_at, write_failure_page
 from onnx_migrate.cli.output.preview import Call, print_diff
 from onnx_migrate.cli.output.progress import Progress
@@ -77,10 +77,7 @@ __all__ = ["migrate"]
 @click.option(
     "-q", "--quiet", is_flag=True, help="Print only errors, and a line if the result is unverified."
 )
-def migrate(
-    model: str, output: str | None, output_option: str | None, in_place: bool, check: bool, dry_run: bool, diff: bool,
-    depfile: str | None, html: str | None, config: str | None, as_json: bool, verbose: bool, quiet: bool, **options: Any,
-) -> int:  # fmt: skip
+def migrate(**options: Any) -> int:
     """Bring MODEL to an opset and write it to OUTPUT.
 
     Each is a file or a URL; - is stdin or stdout.
@@ -103,10 +100,8 @@ def migrate(
         4  not a readable ONNX model, or not a valid one
         5  standard output could not be written whole; files are
     """
-    call = Call(
-        model, output, output_option, in_place, check, dry_run, diff, depfile, html, config, as_json, verbose, quiet,
-    )  # fmt: skip
-    options = configured(options, model)
+    call = Call(**{item.name: options.pop(item.name) for item in fields(Call)})
+    options = configured(options, call.model)
     external: bool = options["save_as_external_data"]
     target = call.target
     if target == STREAM and external:
@@ -143,14 +138,6 @@ def migrate(
 
 
 @dataclass(frozen=True)
-class _SideFiles:
-    """The files beside the result that are asked for."""
-
-    page: SideFile | None
-    depfile: SideFile | None
-
-
-@dataclass(frozen=True)
 class _Done:
     """What a migration came to: its report, whether --check finds changes, and the differences that --diff shows."""
 
@@ -159,29 +146,38 @@ class _Done:
     differences: list[DiffEntry]
 
 
-def _side_files(call: Call, given: dict[str, Any]) -> _SideFiles:
-    """Return the files beside the result. Raises UsageError or SaveError where they or the result cannot be written."""
+def _side_files(call: Call, given: dict[str, Any]) -> tuple[SideFile | None, SideFile | None]:
+    """Return the page and the dependency file, if they are asked for.
+
+    Raises UsageError or SaveError where they or the result cannot be written.
+    """
     from onnx_migrate.files import check_target
     from onnx_migrate.url import is_url, resolve_file_url
 
     if call.files and (is_url(call.model) or os.path.isfile(resolve_file_url(call.model))):
         check_target(call.files[0], source=call.model, in_place=call.in_place)
     page = page_at(call.html) if call.html else None
-    made = depfile(call.depfile) if call.depfile else None
+    made = depfile_at(call.depfile) if call.depfile else None
     check_path_conflicts([*call.files, *call.beside], (given["input_data"], call.config))
     for side in filter(None, (page, made)):
         side.check()
-    return _SideFiles(page, made)
+    return page, made
 
 
 def _run(
-    call: Call, given: dict[str, Any], sides: _SideFiles, progress: Progress, *, external: bool
+    call: Call,
+    given: dict[str, Any],
+    sides: tuple[SideFile | None, SideFile | None],
+    progress: Progress,
+    *,
+    external: bool,
 ) -> _Done:
     """Load, migrate and write the model. Raises MigrateError, and then nothing is written."""
     from onnx_migrate.files import check_not_source, load
     from onnx_migrate.migration import migrate as run
     from onnx_migrate.url import is_url
 
+    page, depfile = sides
     first = "download" if is_url(call.model) else "load"
     with limited(given["timeout"], given["memory_limit"], first) as progress.begins:
         original = load(read_source(call.model))
@@ -193,7 +189,7 @@ def _run(
         flags = (*config_flags(), *(["--save-as-external-data"] if external else []), *call.saving)
         report = migration.report.saved(saved_to, *flags)
         changes = call.check and not migration.same_as_original()
-        made_from = dependencies(original, call.model, given) if sides.depfile else []
+        made_from = dependencies(original, call.model, given) if depfile else []
         differences = migration.differences() if call.diff else []
 
         def with_side_files(size: int | None) -> AbstractContextManager[None]:
@@ -202,10 +198,10 @@ def _run(
             if call.files:
                 report = report.written(original.file_bytes, size)
             contents: dict[SideFile, Iterable[bytes]] = {}
-            if sides.depfile:
-                contents[sides.depfile] = [rules(str(call.target), made_from)]
-            if sides.page:
-                contents[sides.page] = model_page(report, output=call.target)
+            if depfile:
+                contents[depfile] = [rules(str(call.target), made_from)]
+            if page:
+                contents[page] = model_page(report, output=call.target)
             return published(contents)
 
         if call.target == STREAM:

@@ -40,7 +40,7 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-def verify(**options: Any) -> int:
+def verify(original: str, other: str, as_json: bool, quiet: bool, **options: Any) -> int:
     """Run two models on the same inputs and compare every output.
 
     A migration does the same comparison before it writes. Names, types and order of inputs and outputs must
@@ -59,35 +59,22 @@ def verify(**options: Any) -> int:
     from onnx_migrate.comparison import compare
     from onnx_migrate.errors import MigrateError
 
-    original, other = options["original"], options["other"]
+    options["memory_limit"] = bytes_of(options["memory_limit"])
     try:
         with (
-            limited(options["timeout"], bytes_of(options["memory_limit"]), "verify"),
-            Progress(options["quiet"] or options["as_json"], "verify") as progress,
+            limited(options["timeout"], options["memory_limit"], "verify"),
+            Progress(quiet or as_json, "verify") as progress,
         ):
-            verdict = compare(
-                original,
-                other,
-                exact=options["exact"],
-                input_data=options["input_data"],
-                rtol=options["rtol"],
-                atol=options["atol"],
-                seed=options["seed"],
-                timeout=options["timeout"],
-                memory_limit=bytes_of(options["memory_limit"]),
-                progress=progress.follow,
-                ort_library=options["ort_library"],
-                prove_in=options["prove_in"],
-            )
+            verdict = compare(original, other, **options, progress=progress.follow)
     except MigrateError as error:
         about = next((path for path in (other, original) if str(error).startswith(path)), original)
-        return fail(error, about, as_json=options["as_json"])
-    if options["as_json"]:
+        return fail(error, about, as_json=as_json)
+    if as_json:
         from onnx_migrate.report.json_form import SCHEMA_VERSION, json_of
 
         head = {"schema_version": SCHEMA_VERSION, "original": original, "other": other}
         click.echo(json.dumps({**head, **json_of(verdict)}, indent=2))
-    elif not options["quiet"]:
+    elif not quiet:
         from rich.console import Console
 
         from onnx_migrate.report.text import print_verdict

@@ -42,25 +42,27 @@ class _Config:
     options: Mapping[str, Any] = field(default_factory=dict)
     overrides: tuple[tuple[tuple[str, ...], Mapping[str, Any]], ...] = ()
 
+    def names(self, parameter: str) -> list[str]:
+        """Return the values of an option that may be given several times, in all parts of the file."""
+        every = (self.options, *(options for _, options in self.overrides))
+        return [name for options in every for name in options.get(parameter, ())]
+
     @property
     def code(self) -> dict[str, list[str]]:
         """What the file names that runs code of its own as it is imported or loaded, by key."""
-        every = (self.options, *(options for _, options in self.overrides))
-        named = {
-            key: [name for options in every for name in options.get(parameter, ())]
-            for key, parameter in (
-                ("pass", "passes"),
-                ("adapters", "adapters"),
-                ("ort-library", "ort_library"),
-            )
-        }
-        return {key: names for key, names in named.items() if names}
+        keys = {"pass": "passes", "adapters": "adapters", "ort-library": "ort_library"}
+        return {key: names for key, parameter in keys.items() if (names := self.names(parameter))}
 
     @property
     def programs(self) -> list[str]:
         """The runtimes in folders that the file names: proving in one runs the Python that lies there."""
-        every = (self.options, *(options for _, options in self.overrides))
-        return [name for options in every for name in options.get("prove_in", ()) if "@" in name]
+        return [name for name in self.names("prove_in") if "@" in name]
+
+
+def _current() -> _Config | None:
+    """Return the config file of the command that runs, if it has one."""
+    context = click.get_current_context(silent=True)
+    return context.meta.get(_META) if context else None
 
 
 def _load(context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
@@ -107,8 +109,7 @@ def config_option(command: Command) -> Command:
 
 def find_own_passes(options: Mapping[str, Any]) -> None:
     """Let passes of the user's own be imported from the working folder, where a console script does not look."""
-    context = click.get_current_context(silent=True)
-    config: _Config | None = context.meta.get(_META) if context else None
+    config = _current()
     if options["passes"] or options["adapters"] or (config is not None and config.code):
         sys.path.append(os.getcwd())
 
@@ -120,16 +121,14 @@ def _below(config: Path, model: str) -> str:
 
 def config_remark() -> str:
     """Return what to add to an error in an option, which may have come from a config file; "" without one."""
-    context = click.get_current_context(silent=True)
-    config: _Config | None = context.meta.get(_META) if context else None
+    config = _current()
     used = config is not None and (config.options or config.overrides)
     return f"; options are read from {config.path} too" if config is not None and used else ""
 
 
 def config_flags() -> tuple[str, ...]:
     """Return the flags that keep a command which names all its options from reading the config file of this one."""
-    context = click.get_current_context(silent=True)
-    return ("--config", "none") if context is not None and _META in context.meta else ()
+    return () if _current() is None else ("--config", "none")
 
 
 def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
@@ -137,8 +136,7 @@ def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
 
     The command line takes precedence over the overrides of the config file, and a later override over an earlier one.
     """
-    context = click.get_current_context(silent=True)
-    config: _Config | None = context.meta.get(_META) if context else None
+    context, config = click.get_current_context(silent=True), _current()
     if context is None or config is None or not config.overrides:
         return options
     from onnx_migrate.url import is_url

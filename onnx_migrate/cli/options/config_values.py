@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -121,21 +121,21 @@ def _as_on_command_line(key: str, value: Any, path: Path, item: Declared | None)
         ]
     if key == "input-data" and isinstance(value, str):
         return str(path.parent / value)
-    each = {"prove-in": _place, "for": _target, "ort-library": _library}.get(key)
-    return [each(item, path) for item in (value if isinstance(value, list) else [value])] if each else value
+    if key not in _RELATIVE:
+        return value
+    given = value if isinstance(value, list) else [value]
+    return [_RELATIVE[key](item, path.parent) if isinstance(item, str) else item for item in given]
 
 
-def _target(value: Any, path: Path) -> Any:
-    """Return a value of `for`; the file of a target is relative to the config file."""
-    return str(path.parent / value) if isinstance(value, str) and ".toml" in value else value
+def _runtime_at(name: str, folder: Path) -> str:
+    """Return a value of `prove-in`, with the folder of the runtime."""
+    runtime, given, place = name.partition("@")
+    return f"{runtime}@{folder / Path(place).expanduser()}" if given else name
 
 
-def _library(value: Any, path: Path) -> Any:
-    """Return a value of `ort-library`, which is relative to the config file."""
-    return str(path.parent / Path(value).expanduser()) if isinstance(value, str) else value
-
-
-def _place(value: Any, path: Path) -> Any:
-    """Return a value of `prove-in`; the folder of a runtime is relative to the config file."""
-    name, given, folder = value.partition("@") if isinstance(value, str) else (value, "", "")
-    return f"{name}@{path.parent / Path(folder).expanduser()}" if given else value
+_RELATIVE: Mapping[str, Callable[[str, Path], str]] = {
+    "prove-in": _runtime_at,
+    "for": lambda name, folder: str(folder / name) if ".toml" in name else name,
+    "ort-library": lambda name, folder: str(folder / Path(name).expanduser()),
+}
+"""Options that may be given several times and name what is relative to the folder of the config file."""

@@ -14,12 +14,12 @@ from onnx_migrate.cli.output.side_files import SideFile
 if TYPE_CHECKING:
     from onnx_migrate.model.model import Model
 
-__all__ = ["dependencies", "depfile", "rules"]
+__all__ = ["dependencies", "depfile_at", "rules"]
 
 _RULE = re.compile(rb"[^\s#].*?:(\s|$)")
 
 
-def depfile(path: str) -> SideFile:
+def depfile_at(path: str) -> SideFile:
     """Return the dependency file at a path, which may replace another one."""
     return SideFile("--depfile", path, "a dependency file", _is_depfile)
 

@@ -1,4 +1,4 @@
-"""Prints inspections on a rich console: one model in full, or a table with one row per model."""
+"""Prints inspections on a rich console: one model in full, a table with a row for each model, or where a model runs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,35 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from onnx_migrate.cli.output.compatibility_view import print_advice, print_outlooks
+from onnx_migrate.compatibility import Support
 from onnx_migrate.messages import count_of, markup_of, size_text
 from onnx_migrate.report.data import INEXACT
 
 if TYPE_CHECKING:
+    from onnx_migrate.compatibility import Compatibility, RuntimeCompatibility
+    from onnx_migrate.engine.incompatibility import Incompatibility
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.inspection import Inspection
     from onnx_migrate.rewrite.change_log import Change
 
-__all__ = ["print_inspection", "print_overview"]
+__all__ = ["print_advice", "print_inspection", "print_outlooks", "print_overview"]
 
 _SHOWN = 10
 """Number of changes and of refusals shown without --verbose."""
+
+_HEADLINES = {
+    Support.AS_IS: "[green]runs as it is[/]",
+    Support.AFTER: "[green]runs after migration[/]",
+    Support.UNSURE: "[yellow]may run after migration[/]",
+    Support.NO: "[red]does not run[/]",
+}
+_SHORT = {
+    Support.AS_IS: "[green]as it is[/]",
+    Support.AFTER: "[green]migrated[/]",
+    Support.UNSURE: "[yellow]perhaps[/]",
+    Support.NO: "[red]no[/]",
+}
+_BASIS = {True: "measured", False: "read, not measured"}
 
 
 def print_overview(found: Sequence[Inspection], console: Console, *, to: str) -> None:
@@ -99,17 +115,85 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         _some(refusals, line, everything)
 
 
+def print_advice(advice: Compatibility, line: Callable[[str], None], *, everything: bool = False) -> None:
+    """Print the advice for one runtime, with the function that prints a line."""
+    target = advice.target
+    line(
+        f"\n[bold]for {markup_of(str(target))}[/] ({_BASIS[target.measured]}): {_HEADLINES[advice.standing]}"
+    )
+    if advice.objections:
+        line("  as it is it does not:")
+        for item in advice.objections:
+            line(f"    {_objection(item)}")
+    if advice.standing in (Support.AFTER, Support.UNSURE):
+        line(f"  a migration brings it to opset {advice.opset}, IR {advice.ir_version}, and changes")
+        changes = [f"    {markup_of(name)}{_times(count)}" for name, count in advice.changes]
+        _some(changes or ["    no node"], line, everything, "    … and {} kinds more (--verbose shows them)")
+    if advice.obstacles:
+        line("  a migration does not help, because of")
+        for item in advice.obstacles:
+            line(f"    {_objection(item)}")
+    for text in advice.warnings:
+        line(f"  [yellow]warning:[/] {markup_of(text)}")
+    for text in advice.helps:
+        line(f"  hint: {markup_of(text)}")
+
+
+def print_outlooks(found: Sequence[RuntimeCompatibility], console: Console) -> None:
+    """Print a table with one row per runtime, those that take the model first."""
+    table = _table("runtime", "newest release", "as it is", "after migration", "basis", "in the way")
+    for item in sorted(
+        found, key=lambda item: (-item.advice.standing.rank, item.advice.target.table.title.lower())
+    ):
+        advice = item.advice
+        table.add_row(
+            markup_of(advice.target.table.title),
+            f"{markup_of(advice.target.release)} {_SHORT[advice.standing]}".strip(),
+            item.since(Support.AS_IS) or "–",
+            item.since(Support.AFTER) or "–",
+            "measured" if advice.target.measured else "read",
+            markup_of(_brief(advice)),
+        )
+    console.print(table)
+
+
+def _brief(advice: Compatibility) -> str:
+    """Return the first reason against the newest release, and how many more there are."""
+    reasons: Iterable[Incompatibility] = advice.obstacles or advice.objections
+    first, *others = [f"{item.reason}{_times(item.nodes)}" for item in reasons] or [""]
+    short = first if len(first) <= 90 else f"{first[:88]} …"
+    return f"{short}; {len(others)} more" if others else short
+
+
+def _objection(item: Incompatibility) -> str:
+    """Return a reason, and the first node with how many more there are."""
+    if item.where is None:
+        return markup_of(item.reason)
+    others = item.nodes - 1
+    more = f"; {others} more node{'s' if others > 1 else ''}" if others > 0 else ""
+    return markup_of(f"{item.where}: {item.reason}{more}")
+
+
+def _times(count: int) -> str:
+    return f" ×{count}" if count > 1 else ""
+
+
 def _node(change: Change) -> str:
     """Return the node of a change, as in "'clip1' (Clip-6 → Clip-13)"."""
     return str(replace(change.where, operator=change.operators, from_version=None, to_version=None))
 
 
-def _some(lines: list[str], line: Callable[[str], None], everything: bool) -> None:
+def _some(
+    lines: list[str],
+    line: Callable[[str], None],
+    everything: bool,
+    more: str = "  … and {} more (--verbose shows them)",
+) -> None:
     shown = lines if everything else lines[:_SHOWN]
     for text in shown:
         line(text)
     if len(lines) > len(shown):
-        line(f"  … and {len(lines) - len(shown)} more (--verbose shows them)")
+        line(more.format(len(lines) - len(shown)))
 
 
 def _outlook(item: Inspection) -> str:
