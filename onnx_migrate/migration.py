@@ -1,28 +1,113 @@
-"""The library calls that migrate one model."""
+"""The library calls that migrate one model: load, run the pipeline, verify, prove in other runtimes, report."""
 
 from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import BinaryIO
 
 import onnx
 
 from onnx_migrate import files
 from onnx_migrate.declared import KeywordsOf
+from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
+from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.steps.step_table import import_steps
-from onnx_migrate.migration_run import Migration, MigrationRun, StageClock
+from onnx_migrate.errors import MigrateError, UsageError
+from onnx_migrate.files import Beside
+from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, pipeline_of
 from onnx_migrate.process import stoppable
 from onnx_migrate.process.progress import Reporter
+from onnx_migrate.report import ModelSummary, PartialReport, Report
+from onnx_migrate.report.diff_nodes import DiffEntry
 from onnx_migrate.report.request import Request
+from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.operator_counts import PassEffect
+from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.verification import policy_of
-from onnx_migrate.verify import Settings, Tolerance
+from onnx_migrate.verdicts import RuntimeProof
+from onnx_migrate.verification import ProvingInRuntimes, Verifying, policy_of
+from onnx_migrate.verify import Settings, Tolerance, ready_worker
 from onnx_migrate.verify.other_runtimes import asked_for
+from onnx_migrate.verify.prover import Proof, Prover
 from onnx_migrate.verify.settings import libraries_of
 
-__all__ = ["Migration", "convert_version", "migrate"]
+__all__ = ["Migration", "StageClock", "convert_version", "migrate"]
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A migrated and, unless that was left out, verified model, and the report of what was changed."""
+
+    report: Report
+    original: Model = field(repr=False)
+    """The model as it was read, unchanged."""
+    _model: Model = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.report.text()
+
+    @cached_property
+    def model(self) -> onnx.ModelProto:
+        """The result with all its weights, read when first asked for."""
+        return files.inline(self._model)
+
+    @property
+    def structure(self) -> onnx.ModelProto:
+        """The result with its large weights left where they are, marked as external data; not to be changed."""
+        return self._model.proto
+
+    def same_as_original(self) -> bool:
+        """Return whether the result equals the original, weights included; they are read only where moved."""
+        return files.equal(self.original, self._model)
+
+    def differences(self) -> list[DiffEntry]:
+        """Return how the result differs from the original, node by node, as `--diff` shows it; for lines see `diff_lines`."""
+        from onnx_migrate.report.diff import diff_entries
+
+        weights = self.original.weights, self._model.weights
+        return list(diff_entries(self.original.proto, self._model.proto, weights=weights))
+
+    def save(
+        self,
+        path: str | os.PathLike[str] | BinaryIO,
+        *,
+        external: bool = False,
+        in_place: bool = False,
+        beside: Beside | None = None,
+    ) -> None:
+        """Write the result to `path`, which may be a URL, atomically; weights go from file to file.
+
+        A file object, opened in binary mode, gets it as by `write`.
+
+        One file, unless that would be over 2 GB or `external` asks for the weights beside it, in PATH.data (by URL see
+        `files.upload`).
+        Writing over the source needs `in_place`. Raises SaveError, and then what was at `path` is still there.
+        `beside` is for files that shall be there with the result or not at all: it is called with the size of the result
+        when that is complete under a temporary name, and returns a context in which the result takes its name.
+        """
+        if not isinstance(path, (str, os.PathLike)):
+            if external or in_place or beside or not hasattr(path, "write"):
+                raise UsageError(
+                    f"a result cannot be saved to a {type(path).__name__} with these arguments",
+                    hint="give a path, or only a file opened in binary mode",
+                )
+            self.write(path)
+            return
+        files.save(self._model, path, external=external, in_place=in_place, beside=beside)
+
+    def write(self, file: BinaryIO) -> None:
+        """Write the result as one file to the end of an open file. Raises SaveError over 2 GB, LoadError and OSError."""
+        files.write(self._model, file)
 
 
 def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelProto:
@@ -58,23 +143,25 @@ def migrate(source: files.Source | Model, options: Options) -> Migration:
             could not be verified with verify="require", or a runtime of `prove_in` does not run it right. PassError: a
             pass failed. Cancelled: `cancel` was set. All are MigrateError.
     """
-    asked, policy = asked_for(options.prove_in), policy_of(options.verify)
-    import_steps([options.adapters] if isinstance(options.adapters, str) else options.adapters)
-    request, pipeline = Request.of(options), pipeline_of(options)
-    stages = [
-        "load",
-        *pipeline.names,
-        *(["verify"] if policy != "off" else []),
-        *(["prove"] if asked else []),
-    ]
-    reporter = Reporter(options.progress, stages)
-    run = MigrationRun(
-        pipeline=pipeline,
-        request=request,
-        policy=policy,
-        simplified=options.simplify == "require",
-        asked=asked,
-        settings=Settings(
+    run = _Run(options)
+    with stoppable(options.cancel), transfers_within(options.timeout):
+        return run.of(source)
+
+
+class _Run:
+    """What one call of `migrate` is to do, resolved and checked, before the model is known."""
+
+    def __init__(self, options: Options) -> None:
+        self.asked, self.policy = asked_for(options.prove_in), policy_of(options.verify)
+        import_steps([options.adapters] if isinstance(options.adapters, str) else options.adapters)
+        self.request, self.pipeline = Request.of(options), pipeline_of(options)
+        self.simplified = options.simplify == "require"  # a result without the optional passes is an error
+        # A process for the verification is started while the passes run, unless it may take no run at all.
+        self.ready = options.isolated and self.policy != "off" and options.ir_version is None
+        proofs = [*(["verify"] if self.policy != "off" else []), *(["prove"] if self.asked else [])]
+        reporter = Reporter(options.progress, ["load", *self.pipeline.names, *proofs])
+        self.clock = StageClock(reporter.stage)
+        self.settings = Settings(
             options.input_data,
             Tolerance(options.rtol, options.atol),
             options.seed,
@@ -82,11 +169,91 @@ def migrate(source: files.Source | Model, options: Options) -> Migration:
             options.isolated,
             reporter.within,
             libraries=libraries_of(options.ort_library),
-        ),
-        clock=StageClock(reporter.stage),
-        ready=options.isolated
-        and policy != "off"
-        and options.ir_version is None,  # else it may take no run at all
-    )
-    with stoppable(options.cancel), transfers_within(options.timeout):
-        return run.of(source)
+        )
+
+    def of(self, source: files.Source | Model) -> Migration:
+        """Load and migrate a model. Raises as `migrate` does."""
+        if isinstance(source, Model):
+            original = source
+        else:
+            with self.clock("load"):
+                original = files.load(source)
+        self.clock.seconds["load"] = original.load_seconds
+        log = ChangeLog()
+        try:
+            result, proof, proofs = self._proved(original, log)
+        except MigrateError as error:
+            error.partial_report = PartialReport.of(
+                original, log, error.where, self.clock.seconds, self.request
+            )
+            raise
+        report = Report(
+            model=original.name,
+            before=ModelSummary.of(original.proto),
+            after=ModelSummary.of(result.model.proto),
+            passes=self.pipeline.names,
+            changes=tuple(log.changes),
+            notes=tuple(log.notes),
+            verification=proof.verdict if proof else None,
+            dynamic=proof.dynamic if proof else None,
+            proved_in=proofs,
+            dims=log.fact(DimPlan, "", "") or DimPlan(),
+            simplified=log.fact(Simplification, "", ""),
+            seconds=self.clock.seconds,
+            request=self.request,
+            effects=tuple(log.facts_of(PassEffect)),
+            header_only=not log.changes and differ_in_header_alone(original, result.model),
+        )
+        return Migration(report, original, result.model)
+
+    def _proved(
+        self, original: Model, log: ChangeLog
+    ) -> tuple[PipelineResult, Proof | None, tuple[RuntimeProof, ...]]:
+        """Run the pipeline and verify what comes of it, here and in other runtimes."""
+        proof: Proof | None = None
+        with ExitStack() as stack:
+            settings = self.settings
+            if self.ready:
+                settings = replace(settings, worker=stack.enter_context(ready_worker(settings.limits)))
+            result = self.pipeline.run(original, log, require_optional=self.simplified, stage=self.clock)
+            prover = stack.enter_context(Prover(settings))
+            required = self.policy == "require"
+            verifying = Verifying(self.pipeline, prover, required, self.simplified, log)
+            if self.policy != "off":
+                with self.clock("verify"):
+                    result, proof = verifying(original, result)
+            else:
+                self._note_unproved_dims(log)
+            if not self.asked:
+                return result, proof, ()
+            with self.clock("prove"):
+                return ProvingInRuntimes(self.asked, verifying)(original, result, proof)
+
+    def _note_unproved_dims(self, log: ChangeLog) -> None:
+        for item in self.pipeline:
+            if ModelProperty.DYNAMIC_DIMS in item.ensures:
+                log.note(
+                    item.name,
+                    "not-proved",
+                    "verification was left out, so the model was not run at other sizes. Only that shows whether its"
+                    " dynamic dims work",
+                    severity="warning",
+                )
+
+
+class StageClock:
+    """Times the stages and passes the name of each to `progress` as it begins."""
+
+    def __init__(self, progress: Callable[[str], None] | None) -> None:
+        self.seconds: dict[str, float] = {}
+        self._progress = progress or (lambda stage: None)
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Time a block under the name of `stage`."""
+        self._progress(stage)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start

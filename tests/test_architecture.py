@@ -25,8 +25,7 @@ ARROWS = """
     compatibility     -> options engine rewrite model standard
     plugins    -> engine rewrite standard
     comparison -> engine verify files model
-    migration  -> migration_run verification report options engine verify files rewrite model
-    migration_run -> verification report options engine verify files rewrite model
+    migration  -> verification report options engine verify files rewrite model
     verification -> options engine verify rewrite model standard
     report     -> options rewrite facts model standard
     passes     -> options engine files rewrite facts model standard

@@ -17,7 +17,7 @@ import onnx.parser
 import pytest
 
 from onnx_migrate import Cancelled, Progress, UsageError, compare, migrate
-from onnx_migrate.migration_run import Migration, StageClock
+from onnx_migrate.migration import Migration, StageClock
 from tests.support.paths import ROOT
 from tests.support.small_model import FAST, HERE, UPSAMPLE, bytes_of, small
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from onnx_migrate.files.byte_copy import write_pieces
-from onnx_migrate.files.wire.rebuild import Piece
+from onnx_migrate.files.wire.payload_references import Piece
 from onnx_migrate.messages import remark
 from onnx_migrate.model.payloads import FileStamp, file_stamp
 from onnx_migrate.process.signals import STOPS, blocked

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.wire.rebuild import Piece
+from onnx_migrate.files.wire.payload_references import Piece
 from onnx_migrate.model.payloads import BufferPayload, FilePayload, FileStamp
 
 __all__ = ["write_pieces"]

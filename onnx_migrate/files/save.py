@@ -19,8 +19,7 @@ from onnx_migrate.files.external_data_swap import ExternalDataSwap, hidden_names
 from onnx_migrate.files.load import structure_digest
 from onnx_migrate.files.protos import inline
 from onnx_migrate.files.remote.upload import check_url, upload
-from onnx_migrate.files.wire.assemble import ExternalLocation, assemble
-from onnx_migrate.files.wire.rebuild import Piece, total_size
+from onnx_migrate.files.wire.payload_references import ExternalLocation, Piece, assemble, total_size
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import FilePayload, Payload, file_stamp
 from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, location_of

@@ -7,7 +7,7 @@ from onnx_migrate.process.child import Listener, captured_output, mark, say
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut
 from onnx_migrate.process.forked import call_in_fork
 from onnx_migrate.process.limits import Limits
-from onnx_migrate.process.program import Program
+from onnx_migrate.process.supervised import Program
 from onnx_migrate.process.worker import Worker, run
 
 __all__ = [

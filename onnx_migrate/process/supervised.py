@@ -1,20 +1,25 @@
-"""A child process under watch: a folder and a log of its own, a time limit for each request, and how it ended."""
+"""A child process under watch: a folder and a log of its own, a time limit for each request, and how it ended.
+
+It is a worker, of our own code (worker.py), or a program that is not ours.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from onnx_migrate.process.cancellation import when_cancelled
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, TimedOut, names_lack_of_memory
+from onnx_migrate.process.limits import Limits
 from onnx_migrate.process.temporary import TemporaryFolder
 
-__all__ = ["Supervised"]
+__all__ = ["Program", "Supervised"]
 
 Own = TypeVar("Own", bound="Supervised")
 
@@ -122,3 +127,51 @@ class Supervised:
         if -code == getattr(signal, "SIGKILL", 9) or names_lack_of_memory(log):
             return OutOfMemory(self._memory, log, stage)
         return Crashed(signal.Signals(-code).name if code < 0 else f"exit code {code}", log, stage)
+
+
+class Program(Supervised):
+    """A running program that is not ours, in its `folder`: it takes requests as lines of JSON and answers each with one.
+
+    `limits.memory` bounds its private writable memory, and that of what it starts, where the system has prlimit;
+    `limits.seconds` the time that one request may take. Raises OSError where the command cannot be run.
+    """
+
+    def __init__(
+        self, command: Sequence[str], limits: Limits, environment: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(command, {**os.environ, **(environment or {})}, limits.memory, in_folder=True)
+        self._limits = limits
+        self._printed = 0
+        if limits.memory is not None:
+            _limit_memory(self._process.pid, limits.memory)
+
+    def ask(self, request: Mapping[str, Any] | None) -> dict[str, Any] | Ending:
+        """Send a request (None: nothing, where the program speaks first) and return its answer, or how it ended instead."""
+        self._printed = self._log_size()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._killed_after(self._limits.seconds):
+            try:
+                if request is not None:
+                    self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                    self._process.stdin.flush()
+                line = self._process.stdout.readline()
+                if line.endswith(b"\n"):
+                    answer: dict[str, Any] = json.loads(line)
+                    return answer
+                return self._ended(self._limits.seconds, self._printed)
+            except OSError:
+                return self._ended(self._limits.seconds, self._printed)
+
+    def printed(self) -> str:
+        """Return the end of what it has printed since the last request."""
+        return self._tail(self._printed)
+
+
+def _limit_memory(process: int, memory: int) -> None:
+    with contextlib.suppress(ImportError, AttributeError, OSError, ValueError):  # Linux has prlimit
+        import resource
+
+        hard = resource.prlimit(process, resource.RLIMIT_DATA)[1]
+        soft = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+        resource.prlimit(process, resource.RLIMIT_DATA, (soft, hard))

@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from onnx_migrate.process import Crashed, Limits, OutOfMemory, TimedOut
-from onnx_migrate.process.program import Program
+from onnx_migrate.process import Crashed, Limits, OutOfMemory, Program, TimedOut
 from tests.process.processes import alive, eventually
 
 _ECHO = "import sys, json\nfor line in sys.stdin:\n    print(json.dumps({'got': json.loads(line)['say']}), flush=True)\n"

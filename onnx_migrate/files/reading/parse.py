@@ -10,8 +10,8 @@ from google.protobuf.message import DecodeError
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.file_signatures import HEAD, describe, not_a_model
 from onnx_migrate.files.wire.faults import bad_text, is_too_deep
+from onnx_migrate.files.wire.payload_references import split
 from onnx_migrate.files.wire.protobuf import MAX_DEPTH, Buffer, Malformed, TooManyFields
-from onnx_migrate.files.wire.split import split
 from onnx_migrate.model.payloads import BufferPayload
 from onnx_migrate.model.validity.size_limits import WHERE_FROM, require_size
 from onnx_migrate.model.weights import MEMORY, Weights

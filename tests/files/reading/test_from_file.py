@@ -8,7 +8,7 @@ import pytest
 
 from onnx_migrate.files.reading import parse as parse_module
 from onnx_migrate.files.reading.from_file import from_file
-from onnx_migrate.files.wire.split import split
+from onnx_migrate.files.wire.payload_references import split
 from onnx_migrate.model.weights import Weights
 from tests.files.feature_models import model, plain, weight
 from tests.files.refusals import refusal

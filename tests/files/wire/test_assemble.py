@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from onnx_migrate.files.wire.assemble import ExternalLocation, assemble
+from onnx_migrate.files.wire.payload_references import ExternalLocation, assemble
 from onnx_migrate.model.payloads import BufferPayload, Payload
 from onnx_migrate.model.weights import mark_external
 from tests.files.feature_models import FEATURES, UNKNOWN, model, plain, weight

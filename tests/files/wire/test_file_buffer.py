@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from onnx_migrate.files.wire.file_buffer import FileBuffer, FileCut
-from onnx_migrate.files.wire.split import split
+from onnx_migrate.files.wire.payload_references import split
 from tests.files.feature_models import model, weight
 
 

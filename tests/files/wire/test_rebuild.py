@@ -6,8 +6,8 @@ import onnx
 import pytest
 from onnx import TensorProto
 
+from onnx_migrate.files.wire.payload_references import rebuild, total_size
 from onnx_migrate.files.wire.protobuf import MAX_DEPTH, Malformed, header
-from onnx_migrate.files.wire.rebuild import rebuild, total_size
 from onnx_migrate.model.tensors import tensors
 from tests.files.feature_models import FEATURES, plain
 

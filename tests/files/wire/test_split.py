@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from onnx_migrate.files.wire.split import split
+from onnx_migrate.files.wire.payload_references import split
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import INLINE_LIMIT
