@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import posixpath
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -54,14 +55,8 @@ class DownloadedModel(os.PathLike[str]):
             )
         self._folder = posixpath.dirname(without_query(path))
         self._temporary = TemporaryFolder()
-        try:
+        with _read(f"{url}: ", f"{url}: no such file", code="no-such-file", hint="check the URL"):
             self._get(path, os.fspath(self), enough=self._is_no_model)
-        except FileNotFoundError as error:
-            raise LoadError(f"{url}: no such file", code="no-such-file", hint="check the URL") from error
-        except StoppedError as error:
-            raise LoadError(f"{url}: cannot be read: {error}", code="timed-out", hint=SLOW) from error
-        except Exception as error:  # raised by the library of any protocol
-            raise LoadError(f"{url}: cannot be read: {one_line_reason(error)}", code="cannot-read") from error
         if self._is_no_model():
             raise not_a_model(Malformed("it begins otherwise", 0), self._head(), os.path.getsize(self), url)
 
@@ -93,26 +88,11 @@ class DownloadedModel(os.PathLike[str]):
         if os.path.exists(target):
             return
         remote = posixpath.join(self._folder, quote(normal) if is_web(self.url) else normal)
-        try:
+        place = f"{self.url}: the data of tensor {tensor!r} is at {location!r}, which "
+        hint = "upload the file of external data beside the model"
+        with _read(place, f"{place}does not exist", code="missing-data", hint=hint):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             self._get(remote, target)
-        except StoppedError as error:
-            raise LoadError(
-                f"{self.url}: the data of tensor {tensor!r} is at {location!r}, which cannot be read: {error}",
-                code="timed-out",
-                hint=SLOW,
-            ) from error
-        except FileNotFoundError as error:
-            raise LoadError(
-                f"{self.url}: the data of tensor {tensor!r} is at {location!r}, which does not exist",
-                code="missing-data",
-                hint="upload the file of external data beside the model",
-            ) from error
-        except Exception as error:
-            raise LoadError(
-                f"{self.url}: the data of tensor {tensor!r} is at {location!r}, which cannot be read: {one_line_reason(error)}",
-                code="cannot-read",
-            ) from error
 
     def _get(self, remote: str, target: str, *, enough: Callable[[], bool] = lambda: False) -> None:
         """Download a file, within the time and the space that there is. Raises StoppedError, and what the library raises."""
@@ -156,6 +136,19 @@ class DownloadedModel(os.PathLike[str]):
     def with_url(self, text: str) -> str:
         """Return a message in which the temporary folder is replaced by the URL of the model's folder."""
         return text.replace(str(self._temporary.path), self.url.rpartition("/")[0])
+
+
+@contextmanager
+def _read(subject: str, missing: str, *, code: str, hint: str) -> Iterator[None]:
+    """Turn what keeps a file from being downloaded into LoadError: `missing` with its code and hint where there is none."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise LoadError(missing, code=code, hint=hint) from error
+    except StoppedError as error:
+        raise LoadError(f"{subject}cannot be read: {error}", code="timed-out", hint=SLOW) from error
+    except Exception as error:  # raised by the library of any protocol
+        raise LoadError(f"{subject}cannot be read: {one_line_reason(error)}", code="cannot-read") from error
 
 
 def ensure_local(source: str | os.PathLike[str]) -> str | os.PathLike[str]:
