@@ -46,6 +46,17 @@ def large() -> onnx.ModelProto:
 Run = Callable[..., Ended]
 
 
+def opset_of(path: Path) -> int:
+    """Return the ai.onnx opset of a model in a file."""
+    return int(onnx.load(path).opset_import[0].version)
+
+
+def first_dims(path: Path) -> list[int | str]:
+    """Return the dims of the only input of a model in a file."""
+    (value,) = onnx.load(path).graph.input
+    return [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
+
+
 def snapshot(folder: Path) -> dict[str, bytes]:
     """Return all files below a folder."""
     return {

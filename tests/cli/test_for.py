@@ -10,11 +10,7 @@ import onnx
 import pytest
 
 import onnx_migrate
-from tests.cli.running import FAST, Run
-
-
-def opset(path: Path) -> int:
-    return int(onnx.load(path).opset_import[0].version)
+from tests.cli.running import FAST, Run, opset_of
 
 
 @pytest.mark.parametrize(
@@ -26,7 +22,7 @@ def opset(path: Path) -> int:
 )  # fmt: skip
 def test_the_opset_is_the_newest_of_the_release(cli: Run, folder: Path, runtime: str, expected: int) -> None:
     assert cli("small.onnx", "out.onnx", "--for", runtime, *FAST).code == 0
-    assert opset(folder / "out.onnx") == expected
+    assert opset_of(folder / "out.onnx") == expected
 
 
 def test_a_newer_ir_version_is_lowered_or_refused(cli: Run, folder: Path) -> None:
@@ -55,11 +51,11 @@ def test_a_newer_model_comes_down_or_is_kept_with_a_warning_if_the_runtime_tries
     onnx.save(proto, folder / "small.onnx")
 
     assert cli("small.onnx", "out.onnx", "--for", "opencv==4.6", *FAST).code == 0
-    assert opset(folder / "out.onnx") == 9
+    assert opset_of(folder / "out.onnx") == 9
     ended = cli("small.onnx", "out.onnx", "--for", "opencv==4.6", "--no-lower", "--json", *FAST)
 
     assert ended.code == 0
-    assert opset(folder / "out.onnx") == 12
+    assert opset_of(folder / "out.onnx") == 12
     (note,) = [note for note in json.loads(ended.out)["notes"] if note["code"] == "runtime-opset"]
     assert note["severity"] == "warning"
     proto.opset_import[0].version = 15
@@ -76,7 +72,7 @@ def test_a_runtime_that_tries_newer_models_gets_the_nearest_opset(cli: Run, fold
     ended = cli("unique.onnx", "out.onnx", "--for", "opencv==4.6", "--json", *FAST)
 
     assert ended.code == 0
-    assert opset(folder / "out.onnx") == 11
+    assert opset_of(folder / "out.onnx") == 11
     (note,) = [note for note in json.loads(ended.out)["notes"] if note["code"] == "not-lowered"]
     assert "Unique-11" in note["message"]
 
@@ -118,7 +114,7 @@ g (float[1,3,8,8] x) => (float[1,3,16,16] y) <float[2] s = {2.0, 2.0}> { y = Res
 def test_batch_and_inspect_have_the_option(process: Run, folder: Path) -> None:
     args = ("batch", "small.onnx", "--out-dir", "out", "--for", "onnxruntime==1.14", "--resume", *FAST)
     assert process(*args).code == 0
-    assert opset(folder / "out" / "small.onnx") == 18
+    assert opset_of(folder / "out" / "small.onnx") == 18
     assert "1 of them by an earlier run" in process(*args).out
     (entry,) = json.loads(process("inspect", "small.onnx", "--for", "tensorrt==9.0", "--json").out)
     assert entry["target"] == 19
@@ -129,11 +125,11 @@ def test_the_command_line_takes_precedence_over_the_file(cli: Run, folder: Path)
     shutil.copy("small.onnx", "again.onnx")
 
     assert cli("small.onnx", "out.onnx", *FAST).code == 0
-    assert opset(folder / "out.onnx") == 18
+    assert opset_of(folder / "out.onnx") == 18
     assert cli("small.onnx", "out.onnx", "--opset", "15", *FAST).code == 0
-    assert opset(folder / "out.onnx") == 15
+    assert opset_of(folder / "out.onnx") == 15
     assert cli("small.onnx", "out.onnx", "--for", "tensorrt==9.0", *FAST).code == 0
-    assert opset(folder / "out.onnx") == 19
+    assert opset_of(folder / "out.onnx") == 19
 
 
 def test_several_runtimes_at_once(cli: Run, folder: Path) -> None:
@@ -169,7 +165,7 @@ def test_a_file_of_one_s_own_is_relative_to_the_config_file_that_names_it(cli: R
     (folder / "etc" / "settings.toml").write_text("for = 'chip.toml'\n", encoding="utf-8")
 
     assert cli("small.onnx", "out.onnx", "--config", "etc/settings.toml", *FAST).code == 0
-    assert opset(folder / "out.onnx") == 13
+    assert opset_of(folder / "out.onnx") == 13
     assert cli("small.onnx", "out.onnx", "--for", "./etc/chip.toml", *FAST).code == 0
 
 
@@ -200,7 +196,7 @@ def test_a_runtime_without_a_cap_leaves_the_opset(
     onnx.save(onnx.parser.parse_model(text), folder / "m.onnx")
 
     assert cli("m.onnx", "out.onnx", "--for", "chip.toml", *FAST).code == 0
-    assert opset(folder / "out.onnx") == (after or onnx.defs.onnx_opset_version())
+    assert opset_of(folder / "out.onnx") == (after or onnx.defs.onnx_opset_version())
 
 
 def test_a_later_release_is_its_last_row_with_a_warning(cli: Run, folder: Path) -> None:
@@ -221,7 +217,7 @@ def test_what_one_refuses_and_another_tries(cli: Run, folder: Path) -> None:
     args = ("unique.onnx", "out.onnx", "--for", "tries.toml", *FAST)
 
     assert cli(*args, "--for", "refuses.toml").code == 0
-    assert opset(folder / "out.onnx") == 11
+    assert opset_of(folder / "out.onnx") == 11
     (folder / "out.onnx").unlink()
     chip(folder / "refuses.toml", "opset = 10")
     ended = cli(*args, "--for", "refuses.toml")

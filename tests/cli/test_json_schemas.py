@@ -73,6 +73,12 @@ def test_a_report(
     (value,) = check("report", cli(*args, "--json").out)
     assert value["outcome"] == outcome
     assert outcome == "failed" or value["request"]["command"].startswith("onnx-migrate ")
+    if "--dynamic" in args and outcome == "migrated":  # else nothing of them would be checked
+        assert all(
+            value[name]
+            for name in ("operators", "passes", "changes", "notes", "dims", "verification", "dynamic")
+        )
+        assert all(value[name]["inputs"] and value[name]["outputs"] for name in ("before", "after"))
 
 
 BROKEN = """

@@ -12,17 +12,8 @@ import onnx
 import onnx.parser
 import pytest
 
-from tests.cli.running import FAST, Ended, Run, large, leftovers, snapshot
+from tests.cli.running import FAST, Ended, Run, first_dims, large, leftovers, opset_of, snapshot
 from tests.support.paths import ROOT
-
-
-def opset_of(path: Path) -> int:
-    onnx.checker.check_model(str(path), full_check=True)
-    return int(onnx.load(path).opset_import[0].version)
-
-
-def dims_of(value: onnx.ValueInfoProto) -> list[int | str]:
-    return [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
 
 
 def test_a_model_is_migrated_made_dynamic_and_verified(process: Run, folder: Path) -> None:
@@ -37,8 +28,9 @@ def test_a_model_is_migrated_made_dynamic_and_verified(process: Run, folder: Pat
     ):
         assert line in ended.out
     assert "\x1b" not in ended.out, "colours only for a terminal"
+    onnx.checker.check_model("out.onnx", full_check=True)
     assert opset_of(folder / "out.onnx") == 17
-    assert dims_of(onnx.load(folder / "out.onnx").graph.input[0]) == ["N", 3, "H", "W"]
+    assert first_dims(folder / "out.onnx") == ["N", 3, "H", "W"]
     assert not leftovers(folder)
 
 
@@ -63,6 +55,7 @@ def test_the_output_and_opset_may_be_given_in_several_ways(cli: Run, folder: Pat
 @pytest.mark.parametrize("opset", ["11", "13", "17", "latest"])
 def test_opsets(cli: Run, folder: Path, opset: str) -> None:
     assert cli("small.onnx", "out.onnx", "--opset", opset, *FAST).code == 0
+    onnx.checker.check_model("out.onnx", full_check=True)
     assert opset_of(folder / "out.onnx") == (
         onnx.defs.onnx_opset_version() if opset == "latest" else int(opset)
     )
@@ -116,120 +109,11 @@ def test_verbose_shows_every_node(cli: Run, folder: Path) -> None:
     assert all(f"softmax_{index}" in whole for index in range(9))
 
 
-SIDE = {
-    "opset": int,
-    "ir_version": int,
-    "opset_imports": {"": int},
-    "nodes": int,
-    "weight_bytes": int,
-    "inputs": [{"name": str, "type": str, "shape": list}],
-    "outputs": [{"name": str, "type": str, "shape": list}],
-}
-VERSION_OF_NODE = {
-    "operator": str,
-    "version": int,
-    "domain": str,
-    "inputs": [str],
-    "outputs": [str],
-    "attributes": dict,
-}
-REPORT = {
-    "schema_version": int,
-    "tool": {"name": str, "version": str, "onnx": str},
-    "model": str,
-    "outcome": str,
-    "before": SIDE,
-    "after": SIDE,
-    "operators": [
-        {
-            "operator": str,
-            "before": int,
-            "after": int,
-            "steps": list,
-        }
-    ],
-    "file_bytes": {"before": int, "after": int},
-    "passes": [str],
-    "changes": [
-        {
-            "pass": str,
-            "scope": str,
-            "node": str,
-            "before": VERSION_OF_NODE,
-            "after": VERSION_OF_NODE,
-            "kept_attributes": dict,
-            "helpers": list,
-            "helper_nodes": list,
-            "constants": dict,
-            "reason": str,
-            "exactness": str,
-        }
-    ],
-    "notes": [{"code": str, "step": str, "message": str, "severity": str, "subject": str}],
-    "verification": dict,
-    "dynamic": dict,
-    "header_only": bool,
-    "request": (dict, type(None)),
-    "proved_in": list,
-    "dims": [{"input": str, "axis": int, "symbol": str, "size": (int, type(None)), "batch": bool}],
-    "simplified": (dict, type(None)),
-    "seconds": dict,
-    "output": str,
-}
-"""Version 1 of the schema. Removing a key or changing its type must raise SCHEMA_VERSION."""
-
-ERROR = {
-    "schema_version": int,
-    "model": str,
-    "outcome": str,
-    "error": {
-        "code": str,
-        "kind": str,
-        "reason": str,
-        "hint": str,
-        "scope": str,
-        "node": str,
-        "operator": str,
-        "from_version": (int, type(None)),
-        "to_version": (int, type(None)),
-    },
-    "before": (dict, type(None)),
-    "changes": list,
-    "notes": list,
-    "seconds": dict,
-    "blocked": (dict, type(None)),
-    "verification": (dict, type(None)),
-    "request": (dict, type(None)),
-    "first_difference": (dict, type(None)),
-    "proved_in": list,
-}
-
-
-def check_schema(value: Any, schema: Any, where: str = "report") -> None:
-    """Compare a JSON value with a schema: a dict has exactly these keys, a list has entries, and each matches."""
-    if isinstance(schema, dict):
-        assert isinstance(value, dict), where
-        assert set(value) == set(schema), where
-        for key, inner in schema.items():
-            check_schema(value[key], inner, f"{where}.{key}")
-    elif isinstance(schema, list):
-        assert value, f"{where} is empty, and nothing was tested"
-        for index, item in enumerate(value):
-            check_schema(item, schema[0], f"{where}[{index}]")
-    else:
-        assert isinstance(value, schema), f"{where} is {value!r}"
-
-
-def no_constant(name: str) -> None:
-    raise AssertionError(f"{name} is no JSON")
-
-
-def test_the_schema_of_the_report(process: Run) -> None:
+def test_the_report_as_json(process: Run) -> None:
     ended = process("small.onnx", "out.onnx", "--json", "--no-simplify", "--dynamic", "x:N,3,H,W")
 
     assert (ended.code, ended.err) == (0, "")
-    report = json.loads(ended.out, parse_constant=no_constant)
-    check_schema(report, REPORT)
+    report = json.loads(ended.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert (report["schema_version"], report["outcome"], report["output"]) == (1, "migrated", "out.onnx")
     assert (report["before"]["opset"], report["after"]["opset"]) == (11, 17)
     resize = next(change for change in report["changes"] if change["before"]["operator"] == "Resize")
@@ -249,12 +133,11 @@ def test_the_report_shows_that_roi_is_dropped(cli: Run) -> None:
     assert "roi" in change["reason"]
 
 
-def test_the_schema_of_an_error(cli: Run) -> None:
+def test_an_error_as_json(cli: Run) -> None:
     ended = cli("missing.onnx", "out.onnx", "--json")
 
     assert ended.code == 4
     error = json.loads(ended.out)
-    check_schema(error, ERROR, "error")
     assert (error["schema_version"], error["outcome"]) == (1, "failed")
     assert (error["error"]["code"], error["error"]["kind"]) == ("no-such-file", "LoadError")
     assert ended.err.count("\n") == 1
@@ -267,7 +150,6 @@ def test_an_error_in_json_names_the_node(cli: Run, folder: Path) -> None:
 
     error = json.loads(cli("odd.onnx", "out.onnx", "--json").out)
 
-    check_schema(error, ERROR, "error")
     assert error["outcome"] == "refused"
     assert (error["error"]["node"], error["error"]["operator"]) == ("odd", "NeverWas")
 

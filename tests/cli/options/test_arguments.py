@@ -1,12 +1,12 @@
-"""Options converted to the arguments of the library: contradictions, precedence, `--fix`."""
+"""Options converted to the arguments of the library: contradictions, precedence, `--fix`, `--dynamic-batch` before a path."""
 
 from __future__ import annotations
 
+import shutil
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import onnx
 import pytest
 import rich_click as click
 
@@ -14,12 +14,7 @@ import onnx_migrate
 from onnx_migrate.cli.commands.migrate import migrate as migrate_command
 from onnx_migrate.cli.options.arguments import arguments, bytes_of
 from onnx_migrate.errors import UsageError
-from tests.cli.running import FAST, Run
-
-
-def first_dims(path: Path) -> list[int | str]:
-    (value,) = onnx.load(path).graph.input
-    return [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
+from tests.cli.running import FAST, Run, first_dims
 
 
 def test_fix_undoes_dynamic(process: Run, folder: Path) -> None:
@@ -60,19 +55,12 @@ def test_flags_become_arguments(
     assert (given["dynamic"], given["fix"], given["resize_form"]) == (None, None, None)
 
 
-def test_no_simplify_overrides_the_config_file_but_not_the_command_line(cli: Run, folder: Path) -> None:
-    (folder / "onnx-migrate.toml").write_text('simplify = "require"\n', encoding="utf-8")
+@pytest.mark.parametrize("name", ["simplify", "verify"])
+def test_a_flag_overrides_the_config_file_but_not_the_command_line(cli: Run, folder: Path, name: str) -> None:
+    (folder / "onnx-migrate.toml").write_text(f'{name} = "require"\n', encoding="utf-8")
 
-    assert cli("small.onnx", "out.onnx", "--no-simplify", "--no-verify").code == 0
-    ended = cli("small.onnx", "out.onnx", "--no-simplify", "--simplify=require")
-    assert (ended.code, "contradict" in ended.err) == (2, True)
-
-
-def test_no_verify_overrides_the_config_file_but_not_the_command_line(cli: Run, folder: Path) -> None:
-    (folder / "onnx-migrate.toml").write_text('verify = "require"\n', encoding="utf-8")
-
-    assert cli("small.onnx", "out.onnx", "--no-simplify", "--no-verify").code == 0
-    ended = cli("small.onnx", "out.onnx", "--no-verify", "--verify=require")
+    assert cli("small.onnx", "out.onnx", *FAST).code == 0
+    ended = cli("small.onnx", "out.onnx", f"--no-{name}", f"--{name}=require")
     assert (ended.code, "contradict" in ended.err) == (2, True)
 
 
@@ -114,3 +102,56 @@ def test_the_library_takes_all_that_the_command_line_has(option: click.Parameter
     plain, given = parsed([]), parsed(words)
     assert plain != given, f"{name} changes no argument of the library"
     assert given.keys() | ONLY_LIBRARY == signature(onnx_migrate.migrate).parameters.keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["--dynamic-batch", "small.onnx", "out.onnx"], "N"),
+        (["--dynamic-batch=items", "small.onnx", "out.onnx"], "items"),
+        (["small.onnx", "--dynamic-batch", "out.onnx"], "N"),
+        (["small.onnx", "--dynamic-batch=items", "out.onnx"], "items"),
+        (["small.onnx", "out.onnx", "--dynamic-batch"], "N"),
+        (["small.onnx", "out.onnx", "--dynamic-batch=items"], "items"),
+        (["small.onnx", "--dynamic-batch", "-o", "out.onnx"], "N"),
+        (["--dynamic-batch", "--", "small.onnx", "out.onnx"], "N"),
+        (["model", "out.onnx", "--dynamic-batch"], "N"),
+        (["--dynamic-batch", "model", "out.onnx"], "N"),
+        (["batch", "--dynamic-batch", "models", "--out-dir", "."], "N"),
+        (["batch", "models", "--dynamic-batch", "--out-dir", "."], "N"),
+        (["batch", "--dynamic-batch=items", "models", "--out-dir", "."], "items"),
+        (["batch", "--out-dir", ".", "--dynamic-batch", "models"], "N"),
+    ],
+    ids=" ".join,
+)
+def test_the_option_may_precede_or_follow_paths(cli: Run, folder: Path, words: list[str], name: str) -> None:
+    (folder / "models").mkdir()
+    shutil.copy("small.onnx", "models/out.onnx")
+    shutil.copy("small.onnx", "model")
+
+    ended = cli(*words, *FAST) if "--" not in words else cli(*FAST, *words)
+
+    assert (ended.code, ended.err) == (0, "")
+    assert first_dims(folder / "out.onnx") == [name, 3, 8, 8]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["small.onnx", "out.onnx", "--dynamic-batch", "items"],
+        ["small.onnx", "--dynamic-batch", "items"],
+        ["batch", "small.onnx", "--dynamic-batch", "items", "--out-dir", "out"],
+    ],
+    ids=" ".join,
+)
+def test_a_name_without_an_equals_sign_is_wrong_usage(cli: Run, folder: Path, words: list[str]) -> None:
+    ended = cli(*words)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert "write --dynamic-batch=items for a name, ./items for a path" in ended.err
+    assert [path.name for path in folder.iterdir()] == ["small.onnx"]
+
+
+@pytest.mark.parametrize("command", ["migrate", "batch"])
+def test_the_help_shows_the_equals_sign(cli: Run, command: str) -> None:
+    assert "--dynamic-batch =NAME" in cli(command, "--help").out

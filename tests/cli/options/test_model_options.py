@@ -1,17 +1,20 @@
-"""The options that commands share."""
+"""The options that commands share, and the groups of their help: every option is in one, and 80 columns suffice."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
 import onnx
 import onnx.numpy_helper
-import onnx.parser
 import pytest
+import rich_click as click
 
 from onnx_migrate.cli.app import app
-from tests.cli.running import FAST, Run
+from onnx_migrate.cli.options.panels import groups_of, in_panels
+from onnx_migrate.cli.stop_signals import PROGRAM
+from tests.cli.running import FAST, Run, first_dims, opset_of
 
 
 def test_both_commands_have_the_same_options_in_one_order() -> None:
@@ -21,21 +24,6 @@ def test_both_commands_have_the_same_options_in_one_order() -> None:
     own = {"in_place", "check", "timeout", "memory_limit", "html", "config", "trust_config", "quiet"}
     assert [name for name in shared[0] if name not in own] == [name for name in shared[1] if name not in own]
     assert {"opset", "dynamic", "simplify", "verify", "resize_form", "rtol", "without"} <= set(shared[0])
-
-
-@pytest.mark.parametrize(
-    "args", [["--opset", "17", "--opset", "ai.onnx.ml=3"], ["--opset", "17,ai.onnx.ml=3"]], ids=str
-)
-def test_opset_may_be_repeated(cli: Run, folder: Path, args: list[str]) -> None:
-    text = """<ir_version: 4, opset_import: ["": 9, "ai.onnx.ml": 1]>
-    g (float[N] x) => (float[N] y) { y = ai.onnx.ml.Binarizer<threshold = 0.5> (x) }"""
-    onnx.save(onnx.parser.parse_model(text), "ml.onnx")
-
-    assert cli("ml.onnx", "out.onnx", *args, *FAST).code == 0
-    assert {item.domain: item.version for item in onnx.load(folder / "out.onnx").opset_import} == {
-        "": 17,
-        "ai.onnx.ml": 3,
-    }
 
 
 def test_the_options_that_differ_have_help_of_their_own() -> None:
@@ -74,13 +62,6 @@ def test_a_tolerance_is_a_number_that_is_0_or_more(cli: Run, folder: Path, optio
     assert not (folder / "out.onnx").exists()
 
 
-def test_an_output_given_twice_says_both(cli: Run) -> None:
-    ended = cli("small.onnx", "a.onnx", "-o", "b.onnx")
-
-    assert ended.code == 2
-    assert "OUTPUT is given twice, as a.onnx and with --output b.onnx" in ended.err
-
-
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
@@ -93,6 +74,7 @@ def test_an_output_given_twice_says_both(cli: Run) -> None:
             "(17): it takes MODEL and OUTPUT; many models go to onnx-migrate batch",
         ),
         (("verify", "a", "b", "c"), "(c): it takes ORIGINAL and OTHER"),
+        (("small.onnx", "a", "-o", "b"), "OUTPUT is given twice, as a and with --output b"),
         (("small.onnx", "o.onnx", "--timeout", "5m"), "Invalid value for '--timeout': '5m' is not a number."),
         (("batch", "small.onnx", "--check", "--jobs", "all"), "'all' is not a whole number."),
         (("small.onnx", "o.onnx", "--opest", "17"), "--opset"),
@@ -109,11 +91,7 @@ def test_a_misspelt_word_is_answered_by_the_right_one(cli: Run, words: tuple[str
 
 def test_options_may_be_written_with_underscores(cli: Run, folder: Path) -> None:
     assert cli("--dynamic_batch", "small.onnx", "out.onnx", "--target_opset", "15", "--no_simplify").code == 0
-    model = onnx.load(folder / "out.onnx")
-    assert (model.opset_import[0].version, model.graph.input[0].type.tensor_type.shape.dim[0].dim_param) == (
-        15,
-        "N",
-    )
+    assert (opset_of(folder / "out.onnx"), first_dims(folder / "out.onnx")[0]) == (15, "N")
 
 
 def test_a_misspelt_file_and_a_folder_are_answered_by_what_is_there(cli: Run, folder: Path) -> None:
@@ -153,3 +131,55 @@ def test_a_tolerance_decides_whether_models_agree(cli: Run, options: list[str], 
     onnx.save(other, "other.onnx")
 
     assert cli("verify", "small.onnx", "other.onnx", *options).code == code
+
+
+COMMANDS = [pytest.param(name, command, id=name) for name, command in app.commands.items()]
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS)
+def test_every_option_is_in_one_group(name: str, command: click.Command) -> None:
+    grouped = [option.name for _, options in groups_of(command) for option in options]
+    assert sorted(grouped) == sorted(
+        str(item.name) for item in command.params if isinstance(item, click.Option)
+    )
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS)
+def test_examples_are_calls_of_the_command_with_an_option_of_the_group(
+    name: str, command: click.Command
+) -> None:
+    for group, options in groups_of(command):
+        example = group.examples.get(name)
+        if example:
+            words = shlex.split(example)
+            own = words[1:] if words[0] in app.commands else words
+            command.make_context(name, own, resilient_parsing=True)
+            given = {word.partition("=")[0] for word in words}
+            assert given & {text for option in options for text in option.opts}
+
+
+@pytest.mark.parametrize("words", [[], *([name] for name in app.commands)], ids=str)
+def test_help_fits_80_columns_and_shows_the_groups(
+    words: list[str], cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = cli(*words, "--help").out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert not words or f"Usage: {PROGRAM} {words[0]} [OPTIONS]" in shown
+    assert "\n\n\n" not in "\n".join(line.rstrip() for line in shown.splitlines())
+
+
+def test_the_usage_of_a_migration_shows_model_and_output(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "Usage: onnx-migrate migrate [OPTIONS] MODEL OUTPUT" in cli("migrate", "--help").out
+    assert "Usage: onnx-migrate [OPTIONS] MODEL OUTPUT\n" in cli("--help").out
+    assert "What to reach" in cli("migrate", "--help").out
+
+
+def test_an_option_in_no_group_is_shown_all_the_same() -> None:
+    @in_panels
+    @click.command()
+    @click.option("--new", help="Not in a group yet.")
+    def command(new: str) -> None: ...
+
+    assert "Not in a group yet." in command.get_help(click.RichContext(command))

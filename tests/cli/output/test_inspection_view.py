@@ -1,4 +1,4 @@
-"""Inspections as text."""
+"""Inspections as text, and where a model runs as a page and as a table."""
 
 from __future__ import annotations
 
@@ -8,9 +8,19 @@ import onnx
 import onnx.parser
 from rich.console import Console
 
-from onnx_migrate.cli.output.inspection_view import print_inspection, print_overview
+from onnx_migrate import files
+from onnx_migrate.cli.output.inspection_view import (
+    print_advice,
+    print_inspection,
+    print_outlooks,
+    print_overview,
+)
+from onnx_migrate.compatibility import CompatibilityChecker, outlooks
 from onnx_migrate.inspection import Inspection, inspect
 from onnx_migrate.standard.ir_versions import minimal_ir_version
+from onnx_migrate.standard.targets import resolve, shipped
+from tests.harness import model
+from tests.support.targets import targets_of
 
 
 def inspected(nodes: str, result: str = "y", opset: int = 9) -> Inspection:
@@ -54,3 +64,42 @@ def test_an_overview_has_a_row_for_each_model_and_its_target() -> None:
     assert head == "model opset IR nodes weights reachable to 17+"
     assert first.endswith("17: 1 node changed, 1 note")
     assert second.endswith("19: nothing changes")
+
+
+TEXT = """<ir_version: 8, opset_import: ["": 17]>
+g (float[2,3] x) => (float[2,3] y) <float[3] s = {1., 1., 1.}> {
+  [first] a = LayerNormalization <axis = 1> (x, s) [second] y = LayerNormalization <axis = 1> (a, s) }"""
+
+
+def page(runtime: str) -> list[str]:
+    stream = io.StringIO()
+    console = Console(file=stream, width=300)
+    (target,) = resolve([runtime])
+    advice = CompatibilityChecker(files.load(model(TEXT))).advise(target)
+    print_advice(advice, lambda text: console.print(text, highlight=False, soft_wrap=True))
+    return stream.getvalue().splitlines()
+
+
+def test_a_page() -> None:
+    lines = page("tensorrt==8.5")
+
+    assert lines[1] == "for TensorRT 8.5 (read, not measured): runs after migration"
+    assert "    'first' (LayerNormalization): TensorRT 8.5 has no LayerNormalization; 1 more node" in lines
+    assert any(line.startswith("    LayerNormalization-17 → ") and line.endswith("×2") for line in lines)
+
+
+def test_nothing_to_say() -> None:
+    assert page("onnxruntime==1.14")[1:] == ["for ONNX Runtime 1.14 (measured): runs as it is"]
+
+
+def test_the_table_has_those_that_take_the_model_first() -> None:
+    stream = io.StringIO()
+    (chip,) = targets_of('title = "Chip"\noperators = "listed"\n[[release]]\n[[operator]]\nnames = ["Relu"]')
+    found = outlooks(CompatibilityChecker(files.load(model(TEXT))), [chip.table, shipped("tensorrt")])
+    print_outlooks(found, Console(file=stream, width=300))
+    head, *rows = stream.getvalue().splitlines()
+
+    assert head.split("  ")[0] == "runtime"
+    assert [row.split("  ")[0] for row in rows] == ["TensorRT", "Chip"]
+    assert "8.6 and on" in rows[0]
+    assert "no" in rows[1]
