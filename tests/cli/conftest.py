@@ -8,10 +8,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.running import SMALL, Ended, Run
+from tests.cli.running import SMALL, Ended, Raw, Run
 from tests.support.paths import ROOT
 
 
@@ -70,19 +71,22 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def process(folder: Path, command: list[str], environment: dict[str, str]) -> Run:
-    """Run the command line as a process."""
+def raw(folder: Path, command: list[str], environment: dict[str, str]) -> Raw:
+    """Run the command line as a process, with what subprocess.run is told besides; it reads and writes bytes."""
+
+    def invoke(*args: object, start: Sequence[str] = (), **more: Any) -> subprocess.CompletedProcess[bytes]:
+        given = {"cwd": folder, "env": environment, "capture_output": True, "timeout": 120, **more}
+        return subprocess.run([*(start or command), *map(str, args)], **given)
+
+    return invoke
+
+
+@pytest.fixture
+def process(raw: Raw, environment: dict[str, str]) -> Run:
+    """Run the command line as a process, with more variables of the environment."""
 
     def invoke(*args: object, start: Sequence[str] = (), **more: str) -> Ended:
-        done = subprocess.run(
-            [*(start or command), *map(str, args)],
-            cwd=folder,
-            env={**environment, **more},
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=120,
-        )
-        return Ended(done.returncode, done.stdout, done.stderr)
+        done = raw(*args, start=start, env={**environment, **more})
+        return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return invoke

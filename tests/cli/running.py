@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +46,7 @@ def large() -> onnx.ModelProto:
 
 
 Run = Callable[..., Ended]
+Raw = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
 def opset_of(path: Path) -> int:
@@ -69,3 +72,10 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 def leftovers(folder: Path) -> list[str]:
     """Return the temporary files that are left, except the one that importing ONNX Runtime 1.31 creates."""
     return sorted(path.name for path in (folder.parent / "tmp").iterdir() if path.name != ".ses")
+
+
+def no_file_larger_than(size: int) -> list[str]:
+    """Return the start of a command line that runs the rest where no file can have more than so many bytes."""
+    script = "import os, resource, sys; _, command, *args = sys.argv; "
+    script += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, resource.RLIM_INFINITY)); "
+    return [sys.executable, "-c", f"{script}os.execv(command, [command, *args])"]

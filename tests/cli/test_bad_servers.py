@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import FAST, leftovers
+from tests.cli.running import FAST, Raw, leftovers
 from tests.support.processes import Start
 
 pytest.importorskip("aiohttp")
@@ -118,14 +118,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_server_is_one_line_in_time(
-    kind: str, server: str, command: list[str], folder: Path, environment: dict[str, str]
-) -> None:
+def test_a_bad_server_is_one_line_in_time(kind: str, server: str, raw: Raw, folder: Path) -> None:
     start = time.monotonic()
-    done = subprocess.run(
-        [*command, f"{server}/{kind}/a.onnx", "out.onnx", "--timeout", "2"],
-        cwd=folder, env=environment, capture_output=True, timeout=60,
-    )  # fmt: skip
+    done = raw(f"{server}/{kind}/a.onnx", "out.onnx", "--timeout", "2", timeout=60)
 
     assert done.returncode == 4, done.stderr
     assert done.stderr.count(b"\n") == 1
@@ -136,13 +131,8 @@ def test_a_bad_server_is_one_line_in_time(
     assert not leftovers(folder)
 
 
-def test_a_good_server_is_read(
-    server: str, command: list[str], folder: Path, environment: dict[str, str]
-) -> None:
-    done = subprocess.run(
-        [*command, f"{server}/whole/a.onnx", "out.onnx", *FAST],
-        cwd=folder, env=environment, capture_output=True, timeout=60,
-    )  # fmt: skip
+def test_a_good_server_is_read(server: str, raw: Raw) -> None:
+    done = raw(f"{server}/whole/a.onnx", "out.onnx", *FAST, timeout=60)
     assert done.returncode == 0, done.stderr
 
 

@@ -7,16 +7,15 @@ import subprocess
 import threading
 from pathlib import Path
 
-import onnx
 import pytest
 
-from tests.cli.running import FAST, snapshot
+from tests.cli.running import FAST, Raw, opset_of, snapshot
 
 AT_ONCE = 20
 """Seconds; most of them are those of a busy machine."""
 
 REFUSED = {
-    "a named pipe as the model": ((".", "pipe", "out.onnx"), 4, "it is a pipe"),
+    "a named pipe as the model": (("pipe", "out.onnx"), 4, "it is a pipe"),
     "a device as the model": (("/dev/zero", "out.onnx"), 4, "it is a device"),
     "a folder as the model": (("..", "out.onnx"), 4, "is a directory"),
     "a named pipe as inputs": (("small.onnx", "out.onnx", "--input-data", "pipe"), 2, "it is a pipe"),
@@ -43,15 +42,10 @@ def traps(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_blocks_or_has_no_end_is_refused_at_once(
-    case: str, command: list[str], traps: Path, environment: dict[str, str]
-) -> None:
+def test_what_blocks_or_has_no_end_is_refused_at_once(case: str, raw: Raw, traps: Path) -> None:
     arguments, code, words = REFUSED[case]
     before = sorted(traps.iterdir())
-    done = subprocess.run(
-        [*command, *[argument for argument in arguments if argument != "."]],
-        cwd=traps, env=environment, capture_output=True, timeout=AT_ONCE, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    done = raw(*arguments, timeout=AT_ONCE, stdin=subprocess.DEVNULL)
 
     assert done.returncode == code, done.stderr
     assert words in done.stderr.decode()
@@ -59,14 +53,9 @@ def test_what_blocks_or_has_no_end_is_refused_at_once(
     assert sorted(traps.iterdir()) == before
 
 
-def test_a_batch_is_not_held_up_by_a_pipe(
-    command: list[str], folder: Path, environment: dict[str, str]
-) -> None:
+def test_a_batch_is_not_held_up_by_a_pipe(raw: Raw, folder: Path) -> None:
     os.mkfifo(folder / "pipe.onnx")
-    done = subprocess.run(
-        [*command, "batch", ".", "--out-dir", "out", *FAST],
-        cwd=folder, env=environment, capture_output=True, timeout=60,
-    )  # fmt: skip
+    done = raw("batch", ".", "--out-dir", "out", *FAST, timeout=60)
 
     assert done.returncode == 1
     assert b"it is a pipe" in done.stdout + done.stderr
@@ -75,34 +64,24 @@ def test_a_batch_is_not_held_up_by_a_pipe(
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="the system has no paths of descriptors")
 @pytest.mark.parametrize("where", ["/dev/fd/{}", "/dev/stdin"])
-def test_a_model_from_a_process_substitution_is_that_model(
-    where: str, command: list[str], folder: Path, environment: dict[str, str]
-) -> None:
+def test_a_model_from_a_process_substitution_is_that_model(where: str, raw: Raw, folder: Path) -> None:
     data = (folder / "small.onnx").read_bytes()
     reader, writer = os.pipe()
     thread = threading.Thread(target=lambda: (os.write(writer, data), os.close(writer)))
     thread.start()
-    done = subprocess.run(
-        [*command, where.format(reader), "out.onnx", *FAST],
-        cwd=folder, env=environment, capture_output=True, timeout=60,
-        pass_fds=[reader], stdin=reader if "stdin" in where else subprocess.DEVNULL,
-    )  # fmt: skip
+    stdin = reader if "stdin" in where else subprocess.DEVNULL
+    done = raw(where.format(reader), "out.onnx", *FAST, timeout=60, pass_fds=[reader], stdin=stdin)
     thread.join()
     os.close(reader)
     assert done.returncode == 0, done.stderr
-    assert onnx.load(folder / "out.onnx").opset_import[0].version == 17
+    assert opset_of(folder / "out.onnx") == 17
 
 
 @pytest.mark.parametrize("source", ["/dev/zero", "/dev/urandom"])
-def test_standard_input_without_an_end_does_not_fill_the_memory(
-    source: str, command: list[str], folder: Path, environment: dict[str, str]
-) -> None:
+def test_standard_input_without_an_end_does_not_fill_the_memory(source: str, raw: Raw, folder: Path) -> None:
     before = snapshot(folder)
     with open(source, "rb") as endless:
-        done = subprocess.run(
-            [*command, "-", "out.onnx"],
-            cwd=folder, env=environment, stdin=endless, capture_output=True, timeout=AT_ONCE,
-        )  # fmt: skip
+        done = raw("-", "out.onnx", stdin=endless, timeout=AT_ONCE)
 
     assert done.returncode == 4
     assert b"<stdin> is not" in done.stderr or b"too much for the memory" in done.stderr

@@ -14,7 +14,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.cli.running import FAST, Run, large, leftovers, snapshot
+from tests.cli.running import FAST, Run, large, leftovers, no_file_larger_than, snapshot
 from tests.support.paths import FIXTURES
 from tests.support.processes import Start
 
@@ -260,13 +260,6 @@ def test_names_of_every_kind(process: Run, models: Path) -> None:
     assert "6 of them by an earlier run" in process(*args, "--resume").out
 
 
-LIMITED = """
-import os, resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (2500, resource.RLIM_INFINITY))
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
 @pytest.mark.parametrize("log", ["no log", "log.jsonl"])
 def test_a_full_disk_is_one_line_and_resume_does_the_rest(
@@ -279,7 +272,7 @@ def test_a_full_disk_is_one_line_and_resume_does_the_rest(
     assert process(*args, "whole").code == 0
 
     more = ["--json-lines", log] if log.endswith("l") else []
-    ended = process(*args, "out", *more, start=[sys.executable, "-c", LIMITED, *command])
+    ended = process(*args, "out", *more, start=[*no_file_larger_than(2500), *command])
 
     assert ended.code == 1
     full = log if more else "out/.onnx-migrate.jsonl"

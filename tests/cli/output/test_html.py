@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 import onnx_migrate
 from onnx_migrate.batching import Outcome, Summary
 from onnx_migrate.cli.output.html import BatchPage
-from tests.cli.running import FAST, Run
+from tests.cli.running import FAST, Raw, Run
 
 
 def test_the_page_of_one_model(cli: Run, folder: Path) -> None:
@@ -65,17 +64,12 @@ def test_a_batch_is_listed_by_name_in_any_order_of_ending(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("model", "name"), [("odd.onnx", "odd.onnx"), ("-", "&lt;stdin&gt;")])
-def test_the_page_of_a_refused_model(
-    command: list[str], folder: Path, environment: dict[str, str], model: str, name: str
-) -> None:
+def test_the_page_of_a_refused_model(raw: Raw, folder: Path, model: str, name: str) -> None:
     proto = onnx.load(folder / "small.onnx")
     proto.graph.node[1].op_type, proto.graph.node[1].name = "NeverWas", "culprit"
     onnx.save(proto, folder / "odd.onnx")
 
-    ended = subprocess.run(
-        [*command, model, "out.onnx", "--html", "report.html"],
-        cwd=folder, env=environment, input=(folder / "odd.onnx").read_bytes(), capture_output=True,
-    )  # fmt: skip
+    ended = raw(model, "out.onnx", "--html", "report.html", input=(folder / "odd.onnx").read_bytes())
 
     assert (ended.returncode, ended.stdout, ended.stderr.count(b"\n")) == (1, b"", 1)
     assert not (folder / "out.onnx").exists()

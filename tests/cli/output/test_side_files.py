@@ -17,7 +17,7 @@ import pytest
 from onnx_migrate.cli.output.side_files import SideFile, published
 from onnx_migrate.errors import SaveError, UsageError
 from onnx_migrate.messages import collected_remarks
-from tests.cli.running import FAST, Run, large, snapshot
+from tests.cli.running import FAST, Run, large, no_file_larger_than, snapshot
 
 BOTH = ("--html", "o.html", "--depfile", "o.d")
 
@@ -210,20 +210,13 @@ def test_only_a_file_of_its_kind_is_replaced(folder: Path) -> None:
         text("-")
 
 
-LIMITED = """
-import os, resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
 def test_a_page_is_complete_before_the_first_byte_of_a_model_on_standard_output(
     process: Run, folder: Path, command: list[str]
 ) -> None:
     """No file can have more than 5,000 bytes: the model has less, the page more."""
     args = "small.onnx", "-", "--html", "o.html", *FAST
-    ended = process(*args, start=[sys.executable, "-c", LIMITED, *command])
+    ended = process(*args, start=[*no_file_larger_than(5000), *command])
 
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(
