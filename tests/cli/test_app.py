@@ -14,7 +14,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from onnx_migrate import __version__
+from onnx_migrate import __version__, default_pipeline
 from onnx_migrate.cli.app import run
 from tests.cli.running import FAST, Ended, Run, leftovers, snapshot
 from tests.support.processes import Start
@@ -327,3 +327,12 @@ def test_ctrl_c_before_the_command_starts_is_one_line(
 
     assert ended.value.code == 130
     assert capsys.readouterr().err == "onnx-migrate: interrupted\n"
+
+
+def test_passes_are_listed_in_the_order_they_run(cli: Run) -> None:
+    ended = cli("passes")
+
+    assert (ended.code, ended.err) == (0, "")
+    rows = [line.split(maxsplit=1) for line in ended.out.splitlines()]
+    assert [row[0] for row in rows] == list(default_pipeline(dynamic={}).names)
+    assert all(row[1].endswith(".") for row in rows)
