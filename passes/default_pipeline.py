@@ -13,14 +13,12 @@ from onnx_migrate.standard.targets import Targets
 
 from .cleanup import Cleanup
 from .declared_shapes import DeclaredShapes
-from .domains import CustomOpset, LowerDomains, MigrateDomains, check_opset
+from .domains import ML, CustomOpset, LowerDomains, LowerMl, MigrateDomains, MigrateMl, check_opset
 from .dynamic_dims import DynamicDims
 from .input_dims import FixDims, OpenDims
 from .ir_version import IrVersion
 from .lower_opset import LowerOpset
 from .migrate_opset import MigrateOpset, Newer
-from .ml_opset import DOMAIN as ML
-from .ml_opset import LowerMl, MigrateMl
 from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
 from .targets import FitForms, FitOperators, RuntimeLimits
@@ -57,7 +55,9 @@ def default_pipeline(options: Options) -> list[Pass]:
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
     passes += [*_lowerings(options), *_ir_version(options)]
-    passes += [Cleanup(), *installed_passes(), *_fittings(options)]
+    passes += [Cleanup(), *installed_passes()]
+    if options.targets:
+        passes += [*_rewrites_for(options.targets), RuntimeLimits(targets=options.targets)]
     if simplified:
         always = options.ir_version is None  # a model whose header alone was wrong is left as it is
         passes.append(_simplify(options, always=always))
@@ -108,12 +108,6 @@ def _exporter_intent(options: Options) -> Pass:
     return IntentNote(dynamic=dynamic, like=" and ".join(map(str, like)))
 
 
-def _fittings(options: Options) -> list[Pass]:
-    """Return the passes that make the model fit the runtimes it is for."""
-    targets = options.targets
-    return [*_rewrites_for(targets), RuntimeLimits(targets=targets)] if targets else []
-
-
 def _rewrites_for(targets: Targets) -> list[Pass]:
     """Return the passes that rewrite nodes for runtimes, which run again behind the simplifier."""
     return [FitOperators(targets=targets), FitForms(targets=targets)]
@@ -140,42 +134,38 @@ def _ir_version(options: Options) -> list[Pass]:
 
 def _migrations(options: Options) -> list[Pass]:
     """Return the passes that bring the nodes to the opsets asked for."""
-    targets = _wanted(options)
+    opsets, custom = _target_opsets(options), _custom(options)
     passes: list[Pass] = []
-    main = targets.get("ai.onnx")
-    if main is not None:
-        opset, at_least = main
-        unlist = not options.keep_initializers_as_inputs
-        newer = _newer(options, at_least)
+    if "ai.onnx" in opsets:
+        opset, at_least = opsets["ai.onnx"]
         passes.append(
             MigrateOpset(
                 opset=opset,
-                newer=newer,
-                unlist=unlist,
+                newer=_newer(options, at_least),
+                unlist=not options.keep_initializers_as_inputs,
                 keep=frozenset(options.keep),
                 targets=_bounding(options),
             )
         )
-    if ML in targets:
-        opset, at_least = targets[ML]
-        passes.append(
-            MigrateMl(opset=opset, newer=_newer(options, at_least))
-            if main is None
-            else MigrateMl(opset=opset, newer=_newer(options, at_least), beside=main[0])
-        )
-    custom = _custom(options)
+    if ML in opsets:
+        opset, at_least = opsets[ML]
+        passes.append(MigrateMl(opset=opset, newer=_newer(options, at_least), **_beside(options)))
     if custom:
-        passes.append(
-            MigrateDomains(opsets=custom) if main is None else MigrateDomains(opsets=custom, beside=main[0])
-        )
+        passes.append(MigrateDomains(opsets=custom, **_beside(options)))
     return passes
+
+
+def _beside(options: Options) -> dict[str, int]:
+    """Return the ai.onnx opset for bodies that import none, where one is asked for."""
+    opsets = _target_opsets(options)
+    return {"beside": opsets["ai.onnx"][0]} if "ai.onnx" in opsets else {}
 
 
 def _custom(options: Options) -> dict[str, CustomOpset]:
     """Return the opsets of custom domains that are asked for."""
     return {
         domain: CustomOpset(opset, _newer(options, at_least))
-        for domain, (opset, at_least) in _wanted(options).items()
+        for domain, (opset, at_least) in _target_opsets(options).items()
         if domain not in ("ai.onnx", ML)
     }
 
@@ -187,24 +177,20 @@ def _newer(options: Options, at_least: bool) -> Newer:
 
 def _lowerings(options: Options) -> list[Pass]:
     """Return the passes that bring nodes of newer opsets down, which must see the symbols of dims."""
-    targets, bounding = _wanted(options), _bounding(options)
-    main, of_ml = targets.get("ai.onnx"), targets.get(ML)
+    opsets, custom, bounding = _target_opsets(options), _custom(options), _bounding(options)
     passes: list[Pass] = []
     if not options.lower:
         return passes
-    if of_ml is not None and not of_ml[1]:
-        passes.append(LowerMl(opset=of_ml[0]) if main is None else LowerMl(opset=of_ml[0], beside=main[0]))
-    custom = _custom(options)
+    if ML in opsets and not opsets[ML][1]:
+        passes.append(LowerMl(opset=opsets[ML][0], **_beside(options)))
     if any(asked.newer == "lower" for asked in custom.values()):
-        passes.append(
-            LowerDomains(opsets=custom) if main is None else LowerDomains(opsets=custom, beside=main[0])
-        )
-    if main is not None and (not main[1] or bounding):
+        passes.append(LowerDomains(opsets=custom, **_beside(options)))
+    if "ai.onnx" in opsets and (not opsets["ai.onnx"][1] or bounding):
+        opset, at_least = opsets["ai.onnx"]
         lower = options.targets.lower if options.targets and options.lower is True else options.lower
-        opset = newest_opset() if main[1] else main[0]
         passes.append(
             LowerOpset(
-                opset=opset,
+                opset=newest_opset() if at_least else opset,
                 nearest=lower == "nearest",
                 keep_ir=options.keep_ir,
                 targets=bounding,
@@ -223,12 +209,14 @@ def _bounding(options: Options) -> Targets | None:
     return targets if targets.bounds_versions or faults else None
 
 
-def _wanted(options: Options) -> dict[str, tuple[int, bool]]:
+def _target_opsets(options: Options) -> dict[str, tuple[int, bool]]:
     """Return the opset to reach by domain, and whether a newer one of the model's own is kept."""
     targets = options.targets
     if targets is None:
-        return _targets(_asked(options))
-    given = {} if options.opset is None else _targets(options.opset)
+        # Where only the IR version is asked for, each model stays at its own opset.
+        default = "17+" if options.ir_version is None else "1+"
+        return _read_opsets(default if options.opset is None else options.opset)
+    given = {} if options.opset is None else _read_opsets(options.opset)
     if "ai.onnx" in given:
         raise UsageError(
             f"the opset is determined by the runtime, {targets}, so it cannot be {options.opset} too",
@@ -242,29 +230,23 @@ def _wanted(options: Options) -> dict[str, tuple[int, bool]]:
     return {"ai.onnx": main, **given}
 
 
-def _asked(options: Options) -> Opset:
-    """Return the opset that is asked for; where only the IR version is, each model stays at its own."""
-    default = "17+" if options.ir_version is None else "1+"
-    return default if options.opset is None else options.opset
-
-
-def _targets(asked: Opset) -> dict[str, tuple[int, bool]]:
-    """Return the opset to reach by domain, and whether a newer one of the model's own is kept."""
+def _read_opsets(asked: Opset) -> dict[str, tuple[int, bool]]:
+    """Return what an option says of each domain: the opset, and whether a newer one of the model's own is kept."""
     given: Mapping[str, int | str]
     if isinstance(asked, Mapping):
         given = asked
     else:
         parts = [part.strip().rpartition("=") for part in str(asked).split(",")]
         given = {domain or "ai.onnx": number for domain, _, number in parts}
-    targets = {
+    opsets = {
         "ai.onnx" if is_onnx(domain) else domain: _opset(number, domain) for domain, number in given.items()
     }
-    if not targets:
+    if not opsets:
         raise UsageError(
             f"{asked!r} names no opset of a domain that can be migrated",
             hint=f"write 17, or ai.onnx=17,{ML}=3; domains of your own can be named too",
         )
-    return targets
+    return opsets
 
 
 def _opset(given: int | str, domain: str) -> tuple[int, bool]:

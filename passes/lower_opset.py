@@ -9,11 +9,12 @@ from typing import ClassVar
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.lower import OLDEST
-from onnx_migrate.engine.steps.lower_model import Lowered, body_opsets, lower_model
+from onnx_migrate.engine.steps.lower_model import Lowered, lower_model
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.opsets import newest_onnx_opset
 from onnx_migrate.standard.targets import Targets
 
 from .ir_version import fit_ir_version
@@ -51,12 +52,14 @@ class LowerOpset(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Lower `model` in place; returns another one if functions were inlined."""
         lowered = False
-        while _newest(model) > (opset := self._bound(model, log)):
+        while newest_onnx_opset(model.proto) > (opset := self._bound(model, log)):
             model, lowered = self._lower(model, opset, log).model, True
-            if _newest(model) > opset:
+            if newest_onnx_opset(model.proto) > opset:
                 break  # the nearest that can be reached
-        wished = _newest(model) if self.targets is None else self._without_faults(model, self.targets, log)
-        if wished < _newest(model):
+        newest = wished = newest_onnx_opset(model.proto)
+        if self.targets is not None:  # the opset at which none computes a node wrongly need not be reached
+            wished = fault_bound(model.proto, self.targets, newest, log, self.name)
+        if wished < newest:
             model, lowered = self._lower(model, wished, log, nearest=True).model, True
         if lowered and not self.keep_ir:
             fit_ir_version(model, log, self.name)
@@ -66,11 +69,9 @@ class LowerOpset(Pass):
         """Return the opset to reach, which what a lowering writes may bound further."""
         if self.targets is None:
             return self.opset
-        return bound_opset(model.proto, self.targets, min(self.opset, _newest(model)), log, self.name)
-
-    def _without_faults(self, model: Model, targets: Targets, log: ChangeLog) -> int:
-        """Return the opset at which no target computes a node wrongly, which need not be reached."""
-        return fault_bound(model.proto, targets, _newest(model), log, self.name)
+        return bound_opset(
+            model.proto, self.targets, min(self.opset, newest_onnx_opset(model.proto)), log, self.name
+        )
 
     def _lower(self, model: Model, opset: int, log: ChangeLog, *, nearest: bool = False) -> Lowered:
         """Lower to an opset, or to the nearest one where that will do."""
@@ -99,11 +100,6 @@ class LowerOpset(Pass):
             severity="warning",
         )
         return lower_model(whole, reached, log, self.name, write_out=self.write_out)
-
-
-def _newest(model: Model) -> int:
-    """Return the newest ai.onnx opset that the model or a function of it imports, 0 if none does."""
-    return max((version for _, version in body_opsets(model.proto) if version is not None), default=0)
 
 
 def _refusal(refusals: Sequence[LoweringRefusal]) -> CannotMigrate:

@@ -23,7 +23,10 @@ from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.opsets import (
+    body_opsets,
+    newest_onnx_opset,
     onnx_opset,
+    owners,
     remove_repeated_imports,
     set_onnx_opset,
 )
@@ -75,14 +78,8 @@ class MigrateOpset(Pass):
         proto = model.proto
         self._one_import_each(proto, log)
         overridable = lists_some_initializers(proto)
-        bodies: list[tuple[onnx.ModelProto | onnx.FunctionProto, int | None]] = [
-            (proto, onnx_opset(proto.opset_import, ir_version=proto.ir_version))
-        ]
-        bodies += [
-            (function, onnx_opset(function.opset_import, ir_version=proto.ir_version))
-            for function in proto.functions
-        ]
-        newest = max((version for _, version in bodies if version is not None), default=None)
+        bodies = body_opsets(proto)
+        newest = newest_onnx_opset(proto) or None
         target = self._target(newest, proto, log)
         for path in sort_model(proto):
             log.note(self.name, "sorted", f"sorted the nodes of {path} topologically", subject=path)
@@ -140,9 +137,8 @@ class MigrateOpset(Pass):
 
     def _one_import_each(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
         """Leave one import of each domain; where the versions differ for a node, the last holds, as in ONNX Runtime."""
-        owners: list[tuple[str, onnx.ModelProto | onnx.FunctionProto]] = [("the model", proto)]
-        owners += [(function_path(function), function) for function in proto.functions]
-        for name, owner in owners:
+        for owner in owners(proto):
+            name = "the model" if isinstance(owner, onnx.ModelProto) else function_path(owner)
             for domain, found in remove_repeated_imports(owner):
                 nodes = nested_nodes(owner.graph.node if isinstance(owner, onnx.ModelProto) else owner.node)
                 unlike = next((node for node in nodes if _differs(node, domain, found)), None)

@@ -9,15 +9,15 @@ import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.errors import Where
+from onnx_migrate.engine.steps.node_steps import where_of
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.graphs import names_read, output_names
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.standard.schema import is_onnx, signature_at
+from onnx_migrate.standard.opsets import body_opsets
+from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["QuantizedPairs"]
 
@@ -45,10 +45,8 @@ class QuantizedPairs(Pass):
         """Edit `model` and return it."""
         proto = model.proto
         driver = Driver(_Pairs(self.name, log))
-        imports = [proto.opset_import, *(function.opset_import for function in proto.functions)]
         bodies = scopes(proto, model.weights, result_ir_version=proto.ir_version)
-        for scope, imported in zip(bodies, imports, strict=True):
-            opset = onnx_opset(imported, ir_version=proto.ir_version)
+        for scope, (_, opset) in zip(bodies, body_opsets(proto), strict=True):
             if opset is not None and opset >= 21:
                 driver.body(scope, opset)
         return model
@@ -88,9 +86,7 @@ class _Pairs(Visitor):
         """Write the pair, which keeps the name of the node's output."""
         output = node.output[0]
         scale, zero = self._dequantized[-1][node.input[0]]
-        form = signature_at("", node.op_type, version)
-        where = Where(scope.path, node.name or output, node.op_type, form.since_version if form else version)
-        rw = Rewriter(node, scope, version, version, where)
+        rw = Rewriter(node, scope, version, version, where_of(node, scope, version))
         moved, integers = rw.detach_output(0, "moved"), rw.fresh("quantized")
         rw.after("QuantizeLinear", [moved, scale, zero], [integers])
         rw.after("DequantizeLinear", [integers, scale, zero], [output])

@@ -23,7 +23,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.ir_versions import minimal_ir_version
-from onnx_migrate.standard.opsets import imported, onnx_opset
+from onnx_migrate.standard.opsets import body_opsets, imported, newest_onnx_opset, owners
 from onnx_migrate.standard.schema import newest_opset
 
 __all__ = [
@@ -80,11 +80,14 @@ def find_reachable_domains(
     Raises UsageError for a plug-in that cannot be loaded.
     """
     load_installed()
-    owners: list[onnx.ModelProto | onnx.FunctionProto] = [model.proto, *model.proto.functions]
-    domains = {item.domain for owner in owners for item in owner.opset_import} - {"", "ai.onnx", "ai.onnx.ml"}
+    domains = {item.domain for owner in owners(model.proto) for item in owner.opset_import} - {
+        "",
+        "ai.onnx",
+        "ai.onnx.ml",
+    }
     found = []
     for domain in sorted(domains):
-        own = max(imported(owner.opset_import, domain) or 0 for owner in owners)
+        own = max(imported(owner.opset_import, domain) or 0 for owner in owners(model.proto))
         refused: dict[str, tuple[MigrateError, set[int]]] = {}
         opsets = range(1, newest_opset(domain) + 1) if not domain.startswith("ai.onnx.") else ()
         for opset in opsets:
@@ -112,7 +115,7 @@ def find_reachable_opsets(model: Model) -> Reachability:
     that it is left at.
     """
     proto, newest = model.proto, newest_opset()
-    own = max(filter(None, _versions(proto)), default=None)
+    own = newest_onnx_opset(proto) or None
     if own is None:
         return Reachability((), ())
     if own > newest:
@@ -146,11 +149,6 @@ def find_reachable_opsets(model: Model) -> Reachability:
     return Reachability.of((*older, *targets), blocked.values())
 
 
-def _versions(proto: onnx.ModelProto) -> list[int | None]:
-    owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
-    return [onnx_opset(owner.opset_import, ir_version=proto.ir_version) for owner in owners]
-
-
 def _lift(model: Model, target: int, only: Set[NodeKey] | None) -> _LiftPastRefusals:
     """Lift a copy of the model, which is discarded; raises the errors that are not those of one node."""
     copy = model.copy()
@@ -159,7 +157,7 @@ def _lift(model: Model, target: int, only: Set[NodeKey] | None) -> _LiftPastRefu
     lift = _LiftPastRefusals(copy.proto, target, ChangeLog(), only=only)
     driver = Driver(lift)
     bodies = scopes(copy.proto, copy.weights, result_ir_version=ir_version)
-    for scope, version in zip(bodies, _versions(copy.proto), strict=True):
+    for scope, (_, version) in zip(bodies, body_opsets(copy.proto), strict=True):
         if version is not None and version < target:
             driver.body(scope, version)
     return lift

@@ -23,7 +23,7 @@ from onnx_migrate.model.validity.tolerated import tolerated
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_calls, other_opset
 from onnx_migrate.standard.ir_versions import IrFeature
-from onnx_migrate.standard.opsets import imported
+from onnx_migrate.standard.opsets import imported, owners
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = [
@@ -200,9 +200,8 @@ def _form(node: onnx.NodeProto) -> bytes:
 
 def _faults(model: Model, *, names: bool) -> Iterator[Fault]:
     proto = model.proto
-    owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
     yield from node_faults(proto)
-    if any(imported(owner.opset_import, _ML) is not None for owner in owners):
+    if any(imported(owner.opset_import, _ML) is not None for owner in owners(proto)):
         yield from node_faults(proto, _ML)
     yield from type_faults(proto)
     if names:

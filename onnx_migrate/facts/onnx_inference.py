@@ -21,6 +21,7 @@ from onnx_migrate.model.interface import list_initializers, listed_initializers
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import INLINE_LIMIT, mark_external
 from onnx_migrate.process import Ending, Raised, Returned, call_in_fork
+from onnx_migrate.standard.opsets import owners
 from onnx_migrate.standard.schema import schema_generation
 
 __all__ = [
@@ -177,8 +178,7 @@ def without_fragile_ops(proto: onnx.ModelProto) -> onnx.ModelProto:
     In the copy those whose inputs are not typed inputs of the model have a name that onnx does not know, so that
     inference skips them. With onnx 1.16 so have DequantizeLinear nodes that read what follows from a node of another domain.
     """
-    owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
-    domains = {entry.domain for owner in owners for entry in owner.opset_import}
+    domains = {entry.domain for owner in owners(proto) for entry in owner.opset_import}
     if "ai.onnx.ml" not in domains and not (_DEQUANTIZES and domains - {"", "ai.onnx"}):
         return proto
     given = onnx.ModelProto()

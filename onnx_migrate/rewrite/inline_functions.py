@@ -19,6 +19,7 @@ from onnx_migrate.model.graphs import (
 )
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
+from onnx_migrate.standard.opsets import owners
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["inline_calls", "inline_functions", "other_opset"]
@@ -197,8 +198,7 @@ def _import(owner: ModelProto | FunctionProto, function: FunctionProto) -> None:
 
 def _drop_imports(proto: ModelProto, domains: Collection[str]) -> None:
     """Drop the imports of domains of functions that nothing uses any more."""
-    owners: list[ModelProto | FunctionProto] = [proto, *proto.functions]
-    for owner in owners:
+    for owner in owners(proto):
         nodes = nested_nodes(owner.graph.node if isinstance(owner, ModelProto) else owner.node)
         gone = set(domains) - {node.domain for node in nodes} - {""}
         kept = [entry for entry in owner.opset_import if entry.domain not in gone]

@@ -9,11 +9,34 @@ import onnx
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = [
+    "Owner",
+    "body_opsets",
     "imported",
+    "newest_onnx_opset",
     "onnx_opset",
+    "owners",
     "remove_repeated_imports",
     "set_onnx_opset",
 ]
+
+
+Owner = onnx.ModelProto | onnx.FunctionProto
+"""What imports opsets, for its nodes and those of its sub-graphs."""
+
+
+def owners(proto: onnx.ModelProto) -> list[Owner]:
+    """Return the model and its local functions."""
+    return [proto, *proto.functions]
+
+
+def body_opsets(proto: onnx.ModelProto) -> list[tuple[Owner, int | None]]:
+    """Return the model and its functions, each with the ai.onnx opset that it imports."""
+    return [(owner, onnx_opset(owner.opset_import, ir_version=proto.ir_version)) for owner in owners(proto)]
+
+
+def newest_onnx_opset(proto: onnx.ModelProto) -> int:
+    """Return the newest ai.onnx opset that the model or a function of it imports, 0 if none does."""
+    return max((version for _, version in body_opsets(proto) if version is not None), default=0)
 
 
 def onnx_opset(imports: Iterable[onnx.OperatorSetIdProto], *, ir_version: int) -> int | None:

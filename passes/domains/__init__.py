@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .custom_domains import CustomOpset, LowerDomains, MigrateDomains, check_opset
+from .domain_opsets import CustomOpset, LowerDomains, LowerMl, MigrateDomains, MigrateMl, check_opset
+from .domain_steps import ML
 
-__all__ = ["CustomOpset", "LowerDomains", "MigrateDomains", "check_opset"]
+__all__ = ["ML", "CustomOpset", "LowerDomains", "LowerMl", "MigrateDomains", "MigrateMl", "check_opset"]

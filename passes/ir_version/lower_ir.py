@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from onnx import FunctionProto, ModelProto
-
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes
@@ -19,6 +17,7 @@ from onnx_migrate.standard.ir_versions import (
     minimal_ir_version,
     newest_opset_of_ir,
 )
+from onnx_migrate.standard.opsets import owners
 from onnx_migrate.standard.schema import is_onnx
 
 from .functions import merge_overloads, write_defaults
@@ -131,8 +130,7 @@ class _Step:
     def drop_unused_imports(self) -> None:
         """Drop imports of opsets that were released with a newer IR version, where no node is of the domain."""
         used = {"" if is_onnx(node.domain) else node.domain for node in all_nodes(self.proto)}
-        owners: list[ModelProto | FunctionProto] = [self.proto, *self.proto.functions]
-        for owner in owners:
+        for owner in owners(self.proto):
             for entry in list(owner.opset_import):
                 domain = "" if is_onnx(entry.domain) else entry.domain
                 if domain and domain not in used and minimal_ir_version(entry.version, domain) > self.target:

@@ -20,7 +20,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx, signature_at
 
 from ..planned_dims import requested_dims
@@ -67,7 +67,7 @@ def resizes(model: Model) -> list[onnx.NodeProto]:
     return [node for node in all_nodes(model.proto) if node.op_type == "Resize"]
 
 
-class ResizeTraversal:
+class ResizeTraversal(Visitor):
     """Visits the Resizes of opset 11 and later for one pass, and the Gathers that adapters wrote behind one.
 
     `dynamic` are the axes that are made dynamic by a later pass: their lengths are not known.
@@ -86,13 +86,14 @@ class ResizeTraversal:
     def visit_all(self, visit: Visit) -> bool:
         """Call `visit` for each node, in order, sub-graphs before their node; return whether any node changed."""
         proto = self.model.proto
+        self._visit, self._producers = visit, Producers()
+        self._known: list[ValueFacts] = []
+        """What is known of the values of each body that is being traversed, the innermost last."""
         types = RunTimeTypes(self.model, self._plan)
         own = scopes(proto, self.model.weights, result_ir_version=proto.ir_version, types=types)
-        driver = Driver(_ResizeVisitor(self, visit), self._dead_values)
+        driver = Driver(self, self._dead_values)
         changed = False
-        imports = [proto.opset_import, *(function.opset_import for function in proto.functions)]
-        for scope, imported in zip(own, imports, strict=True):
-            opset = onnx_opset(imported, ir_version=proto.ir_version)
+        for scope, (_, opset) in zip(own, body_opsets(proto), strict=True):
             if opset is not None and opset >= 11:
                 changed |= driver.body(scope, opset)
         return changed
@@ -108,24 +109,21 @@ class ResizeTraversal:
             self._warned.add((str(where), code))
             self.log.note(self.pass_name, code, f"{where}: {message}", subject=where.node, severity="warning")
 
-
-class _ResizeVisitor(Visitor):
-    """Calls a `Visit` function for the driver's nodes."""
-
-    def __init__(self, traversal: ResizeTraversal, visit: Visit) -> None:
-        self.log, self.pass_name = traversal.log, traversal.pass_name
-        self._traversal, self._visit = traversal, visit
-        self._producers = Producers()
-        self._known: list[ValueFacts] = []
-        """What is known of the values of each body that is being traversed, the innermost last."""
-
     def enter(self, scope: Scope) -> None:
         """Start with no known value of the body."""
         self._known.append(ValueFacts(scope, self._producers))
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return `opset` for a Resize, and for the last node of those that an adapter wrote for one."""
-        return opset if self._is_visited(scope, node) else None
+        """Return `opset` for a Resize, and for the Gather behind a pair that an adapter wrote for one.
+
+        A node with an attribute that each call of a function sets is left out: its mode is not known.
+        """
+        if node.op_type not in ("Resize", "Gather") or not is_onnx(node.domain):
+            return None
+        origin = self.origin(scope.path, node.output[0])
+        if node.op_type == "Gather" and (origin is None or not origin.split):
+            return None
+        return None if any(attribute.ref_attr_name for attribute in node.attribute) else opset
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter:
         """Call the function for a node, which may rewrite it."""
@@ -134,30 +132,13 @@ class _ResizeVisitor(Visitor):
         where = Where(scope.path, node.name or node.output[0], "Resize", since)
         rw = Rewriter(node, scope, version, version, where)
         rw.default_reason = "empty inputs are left out"
-        origin = self._traversal.origin(scope.path, node.output[0])
+        origin = self.origin(scope.path, node.output[0])
         self._visit(ResizeNode(rw, self._known[-1], self._producers, origin))
         return rw
 
     def leave(self, scope: Scope) -> None:
-        """Drop the value_info that contradicts the shapes at run time."""
-        self._known.pop()
-        self._value_info(scope)
-
-    def _is_visited(self, scope: Scope, node: onnx.NodeProto) -> bool:
-        """Return whether a node is a Resize, or the Gather behind a pair that an adapter wrote for one.
-
-        A node with an attribute that each call of a function sets is not: its mode is not known.
-        """
-        if node.op_type not in ("Resize", "Gather") or not is_onnx(node.domain):
-            return False
-        if node.op_type == "Gather":
-            origin = self._traversal.origin(scope.path, node.output[0])
-            if origin is None or not origin.split:
-                return False
-        return not any(attribute.ref_attr_name for attribute in node.attribute)
-
-    def _value_info(self, scope: Scope) -> None:
         """Drop the value_info that contradicts inferred shapes, if these were inferred at all."""
+        self._known.pop()
         body = scope.body
         asked = isinstance(scope.types, RunTimeTypes) and scope.types.asked
         if not asked or not isinstance(body, onnx.GraphProto) or not body.value_info:

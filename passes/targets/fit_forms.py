@@ -11,7 +11,6 @@ import onnx
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import body_scopes
-from onnx_migrate.engine.steps.lower_model import body_opsets
 from onnx_migrate.engine.steps.node_steps import where_of
 from onnx_migrate.engine.steps.step_visitor import StepVisitor
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
@@ -23,6 +22,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets import Targets
 

@@ -9,7 +9,6 @@ from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
-from onnx_migrate.engine.steps.lower_model import body_opsets
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import scopes
@@ -17,6 +16,7 @@ from onnx_migrate.model.graphs import all_nodes, called, function_key, node_labe
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
+from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets import Targets
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from onnx_migrate.engine.steps.decompose import Decompose, Newer, Types, Unfit
-from onnx_migrate.engine.steps.lower_model import NEEDS_CALLER, Lowered, body_opsets, inline_refused
+from onnx_migrate.engine.steps.lower_model import NEEDS_CALLER, Lowered, inline_refused
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
-from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.opsets import body_opsets, onnx_opset
 
 __all__ = ["body_scopes", "decompose_model"]
 

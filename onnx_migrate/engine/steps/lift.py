@@ -15,7 +15,7 @@ from onnx_migrate.model.graphs import FunctionKey, called, function_key
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import same_domain
 
 __all__ = ["Lift"]
@@ -38,14 +38,8 @@ class Lift(Visitor):
 
     def __post_init__(self) -> None:
         self._functions: set[FunctionKey] = {function_key(function) for function in self.proto.functions}
-        ir_version = self.proto.ir_version
-        self._onnx_opsets: dict[FunctionKey | None, int | None] = {
-            None: onnx_opset(self.proto.opset_import, ir_version=ir_version),
-            **{
-                function_key(item): onnx_opset(item.opset_import, ir_version=ir_version)
-                for item in self.proto.functions
-            },
-        }
+        keys = [None, *map(function_key, self.proto.functions)]
+        self._onnx_opsets = dict(zip(keys, (opset for _, opset in body_opsets(self.proto)), strict=True))
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset whose form a node has, None where no step changes it on the way to the target.

@@ -18,10 +18,10 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.inline_functions import inline_functions
-from onnx_migrate.standard.opsets import onnx_opset, set_onnx_opset
+from onnx_migrate.standard.opsets import body_opsets, newest_onnx_opset, set_onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 
-__all__ = ["NEEDS_CALLER", "Lowered", "body_opsets", "inline_refused", "lower_model"]
+__all__ = ["NEEDS_CALLER", "Lowered", "inline_refused", "lower_model"]
 
 NEEDS_CALLER = frozenset(("needs-constant", "needs-type", "needs-rank", "needs-shape", "needs-value"))
 """Codes of refusals that inlining a function may resolve, since a call knows more than the function."""
@@ -36,14 +36,6 @@ class Lowered:
 
     model: Model
     refusals: tuple[LoweringRefusal, ...]
-
-
-def body_opsets(
-    proto: onnx.ModelProto,
-) -> list[tuple[onnx.ModelProto | onnx.FunctionProto, int | None]]:
-    """Return the model and its functions, each with the ai.onnx opset that it imports."""
-    owners: list[onnx.ModelProto | onnx.FunctionProto] = [proto, *proto.functions]
-    return [(owner, onnx_opset(owner.opset_import, ir_version=proto.ir_version)) for owner in owners]
 
 
 def lower_model(
@@ -113,7 +105,7 @@ def _differ(proto: onnx.ModelProto) -> bool:
 
 def _lift_older(model: Model, log: ChangeLog) -> None:
     """Lift all bodies in place to the newest opset of any."""
-    newest = max((version for _, version in body_opsets(model.proto) if version is not None), default=0)
+    newest = newest_onnx_opset(model.proto)
     driver = Driver(Lift(model.proto, newest, log))
     found = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
     for scope, (owner, version) in zip(found, body_opsets(model.proto), strict=True):

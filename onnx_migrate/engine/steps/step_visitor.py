@@ -19,7 +19,7 @@ from onnx_migrate.model.graphs import FunctionKey, called, function_key
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
-from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.opsets import body_opsets
 
 __all__ = ["LoweringRefusal", "StepVisitor"]
 
@@ -54,12 +54,8 @@ class StepVisitor(Visitor):
         self._functions: set[FunctionKey] = {function_key(function) for function in self.proto.functions}
         self._values: dict[int, ValueFacts] = {}
         self._producers = Producers()
-        owners: list[onnx.ModelProto | onnx.FunctionProto] = [self.proto, *self.proto.functions]
         keys = [None, *map(function_key, self.proto.functions)]
-        self._opsets = {
-            key: onnx_opset(owner.opset_import, ir_version=self.proto.ir_version)
-            for key, owner in zip(keys, owners, strict=True)
-        }
+        self._opsets = dict(zip(keys, (opset for _, opset in body_opsets(self.proto)), strict=True))
 
     def enter(self, scope: Scope) -> None:
         """Compute the constants of a body before any of its nodes is rewritten."""

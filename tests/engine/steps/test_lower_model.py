@@ -6,10 +6,11 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.engine.steps.lower_model import Lowered, body_opsets, lower_model
+from onnx_migrate.engine.steps.lower_model import Lowered, lower_model
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.opsets import body_opsets
 from tests.harness import model, random_feeds, run
 from tests.lowering import lower, same_bits
 

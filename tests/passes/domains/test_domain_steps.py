@@ -40,12 +40,12 @@ def test_the_newest_import_is_that_of_any_body() -> None:
 def test_every_body_is_lifted_and_lowered() -> None:
     loaded, log = files.load(source()), ChangeLog()
 
-    lift_domain(loaded, ML, 4, log, "here", newer="refuse", beside=17, code="moved")
+    lift_domain(loaded, ML, 4, log, "here", newer="refuse", beside=17)
     assert imports(loaded.proto) == [4, 4]
-    lower_domain(loaded, ML, 1, log, "here", beside=17, code="moved")
+    lower_domain(loaded, ML, 1, log, "here", beside=17)
 
     assert imports(loaded.proto) == [1, 1]
-    assert [note.message for note in log.notes if note.code == "moved"] == [
+    assert [note.message for note in log.notes if note.code == "ml-opset"] == [
         f"{ML} 3 became 4",
         f"{ML} 4 became 1",
     ]
@@ -54,8 +54,8 @@ def test_every_body_is_lifted_and_lowered() -> None:
 @pytest.mark.parametrize(("newer", "expected"), [("keep", [3, 3]), ("lower", [3, 2])])
 def test_a_newer_model_stays_or_waits(newer: str, expected: list[int]) -> None:
     loaded = files.load(source())
-    lift_domain(loaded, ML, 1, ChangeLog(), "here", newer=newer, beside=17, code="moved")  # type: ignore[arg-type]
+    lift_domain(loaded, ML, 1, ChangeLog(), "here", newer=newer, beside=17)  # type: ignore[arg-type]
     assert imports(loaded.proto) == expected
     with pytest.raises(CannotMigrate) as caught:
-        lift_domain(loaded, ML, 1, ChangeLog(), "here", newer="refuse", beside=17, code="moved")
+        lift_domain(loaded, ML, 1, ChangeLog(), "here", newer="refuse", beside=17)
     assert caught.value.code == "downgrade"
