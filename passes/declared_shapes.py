@@ -10,7 +10,7 @@ import onnx
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.facts.shapes import Dims, dims_of, dims_text, inferred_shapes, set_dims
+from onnx_migrate.facts.shapes import Dims, contradict, dims_of, dims_text, inferred_shapes, set_dims
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.resize import lengths_differ
@@ -46,8 +46,8 @@ class DeclaredShapes(Pass):
                 severity="warning",
             )
             return model
-        outputs = [value for value in graph.output if _contradicts(value, found)]
-        idle = {value.name for value in graph.value_info if _contradicts(value, found)}
+        outputs = [value for value in graph.output if contradict(dims_of(value), found.get(value.name))]
+        idle = {value.name for value in graph.value_info if contradict(dims_of(value), found.get(value.name))}
         if not outputs and not idle:
             return model
         doubtful = _doubtful(model, found, resizes)
@@ -89,19 +89,6 @@ def _scales_of(node: onnx.NodeProto) -> str:
     return node.input[1 if len(node.input) == 2 else 2]
 
 
-def _contradicts(value: onnx.ValueInfoProto, found: Mapping[str, Dims | None]) -> bool:
-    declared, dims = dims_of(value), found.get(value.name)
-    return declared is not None and dims is not None and _contradict(declared, dims)
-
-
-def _contradict(declared: Dims, dims: Dims) -> bool:
-    if len(declared) != len(dims):
-        return True
-    return any(
-        isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(declared, dims, strict=True)
-    )
-
-
 def _merged(declared: Dims, dims: Dims) -> Dims:
     """Return the inferred dims, with the declared symbol where none was inferred."""
     if len(declared) != len(dims):
@@ -127,14 +114,9 @@ def _doubtful(
             values[node.output[0]] = model.weights.array(node.attribute[0].t)
     for name, node in resizes:
         dims, value = found.get(node.input[0]), values.get(name)
-        if (
-            dims is not None
-            and value is not None
-            and len(dims) == value.size
-            and any(
-                isinstance(size, int) and lengths_differ(size, scale)
-                for size, scale in zip(dims, value.reshape(-1), strict=True)
-            )
-        ):
+        if dims is None or value is None or len(dims) != value.size:
+            continue
+        pairs = zip(dims, value.reshape(-1), strict=True)
+        if any(isinstance(size, int) and lengths_differ(size, scale) for size, scale in pairs):
             return node
     return None

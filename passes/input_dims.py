@@ -1,4 +1,4 @@
-"""The passes that name dims of unknown length, and that replace symbolic dims by numbers."""
+"""The passes that name dims of unknown length, and that replace symbolic dims by numbers; and the plan of dynamic ones."""
 
 from __future__ import annotations
 
@@ -13,14 +13,39 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.shapes import dims_of, dims_text, drop_value_info, inferred_outputs, set_dims
 from onnx_migrate.model.dims.expressions import is_expression, value_of
 from onnx_migrate.model.dims.fixed_sizes import FixedDims, fixed_axes
+from onnx_migrate.model.dims.plan import DimPlan
+from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-__all__ = ["FixDims", "OpenDims"]
+__all__ = ["FixDims", "OpenDims", "RequestedDims", "requested_dims"]
 
 _EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
+
+
+@dataclass(frozen=True)
+class RequestedDims:
+    """The fact that a request was resolved to a plan, against the interface of the model at that time."""
+
+    request: DynamicAxes
+    plan: DimPlan
+
+
+def requested_dims(request: DynamicAxes | None, model: Model, log: ChangeLog) -> DimPlan:
+    """Return the plan of a request: the one in the log, else a new one, which the log then keeps.
+
+    The plan holds the axes that the request names. Which axis is the batch, where only the batch is asked for, turns
+    out when the pass dynamic_dims has tried. Raises UsageError for a request that does not fit the model.
+    """
+    if request is None:
+        return DimPlan()
+    known = log.fact(RequestedDims, "", "")
+    if known is None or known.request != request:
+        known = RequestedDims(request, DimPlan.of(request, Interface.of(model.proto)))
+        log.record_fact("", "", known)
+    return known.plan
 
 
 @register_pass

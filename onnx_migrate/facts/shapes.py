@@ -13,6 +13,7 @@ from onnx_migrate.standard.schema import is_onnx
 
 __all__ = [
     "Dims",
+    "contradict",
     "dims_of",
     "dims_text",
     "drop_value_info",
@@ -106,6 +107,16 @@ def dims_of(value: onnx.ValueInfoProto) -> Dims | None:
             known = dim.dim_param and not dim.dim_param.startswith("unk__")
             found.append(dim.dim_param if known else None)
     return tuple(found)
+
+
+def contradict(declared: Dims | None, found: Dims | None) -> bool:
+    """Return whether a shape cannot be another one, as far as both are known: by its rank, or by a number."""
+    if declared is None or found is None:
+        return False
+    if len(declared) != len(found):
+        return True
+    pairs = zip(declared, found, strict=True)
+    return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
 
 
 def set_dims(value: onnx.ValueInfoProto, dims: Dims) -> None:

@@ -18,7 +18,7 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-from ..planned_dims import requested_dims
+from ..input_dims import requested_dims
 from .output_dims import declare_outputs, note_symbols
 from .repair import repair
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .intent_note import IntentNote
 from .resize_form import ResizeForm
-from .resize_intent import ResizeIntent
+from .resize_intent import IntentNote, ResizeIntent
 
 __all__ = ["IntentNote", "ResizeForm", "ResizeIntent"]

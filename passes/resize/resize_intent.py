@@ -1,4 +1,4 @@
-"""Restores, on request, what the exporter of each Resize intended where the file computes something else."""
+"""Restores, on request, what the exporter of each Resize intended where the file computes something else; else notes it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.pass_infra import Pass, make_pass, register_pass
+from onnx_migrate.errors import MigrateError
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shapes import drop_value_info
 from onnx_migrate.facts.value_facts import Producers
 from onnx_migrate.model.dims.requests import DynamicAxes
+from onnx_migrate.model.graphs import bodies, node_label
 from onnx_migrate.model.model import Model
-from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
+from onnx_migrate.rewrite.change_log import Alternative, ChangeLog, Exactness
+from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.resize import scale_of_size
 from onnx_migrate.standard.schema import is_onnx
 
@@ -25,7 +28,10 @@ from .pairs import ResizeOrigin, join_pair
 from .spec import Axis, ResizeSpec
 from .traversal import ResizeNode, ResizeTraversal, resizes
 
-__all__ = ["ResizeIntent", "intended", "is_asymmetric", "is_converted"]
+__all__ = ["IntentNote", "ResizeIntent", "intended", "is_converted"]
+
+_FIRST = 11
+"""The first opset whose Resize can say half_pixel."""
 
 _ROUNDS = 32
 """The largest number of traversals. Each restores the Resizes whose shapes follow from those restored before."""
@@ -85,6 +91,91 @@ class ResizeIntent(Pass):
                 break
         traversal.end()
         return model
+
+
+@register_pass
+@dataclass(frozen=True)
+class IntentNote(Pass):
+    """Tell of the linear Resizes that PyTorch exported up to opset 10 as asymmetric and computed as half_pixel.
+
+    Nothing is changed: resize_intent, in its place, restores them. The model that it would have made is recorded, so that
+    a verification can say how far apart the two are.
+    """
+
+    name: ClassVar[str] = "intent_note"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
+    operators: ClassVar[frozenset[str]] = frozenset({"Resize", "Upsample"})
+    producer: ClassVar[str] = "pytorch"
+    like: str = ""
+    """The runtime that computes half_pixel for the original, and from opset 11 on what the file says: there it is a warning."""
+    dynamic: DynamicAxes | None = field(default=None)
+    """The axes that a later pass makes dynamic."""
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Note the nodes, if there are any, and return the model as it is."""
+        found, older = _meant_half_pixel(model.proto, log)
+        if not found:
+            return model
+        label = node_label(found[0])
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        message = (
+            f"{label!r}{more}: PyTorch's linear interpolation is half_pixel, which its exporter could not write up to"
+            " opset 10. The file says asymmetric, and that is what the result computes"
+        )
+        if self.like and not older:
+            message += f"; {self.like} computes half_pixel for the original, and asymmetric for the result"
+        message += (
+            "; --resize-intent writes half_pixel, at opset 11 or newer"
+            if older
+            else "; --resize-intent writes half_pixel"
+        )
+        severity = "warning" if self.like and not older else "info"
+        log.note(self.name, "exporter-intent", message, subject=label, severity=severity)
+        note = log.notes[-1]
+        intended = self._intended(model, log, older=older)
+        if intended is not None:
+            log.record_fact("", "", Alternative(intended, note, "--resize-intent"))
+        return model
+
+    def _intended(self, model: Model, log: ChangeLog, *, older: bool) -> Model | None:
+        """Return a copy of the model as resize_intent leaves it; None where it cannot be made."""
+        trial, copy = log.trial(), model.copy()
+        passes: list[Pass] = [
+            ResizeIntent(dynamic=self.dynamic),
+            make_pass("resize_form", dynamic=self.dynamic),
+        ]
+        if older:
+            passes.insert(0, make_pass("migrate_opset", opset=_FIRST, newer="keep"))
+        try:
+            for item in passes:
+                copy = item.run(copy, log)
+        except MigrateError:
+            return None
+        finally:
+            trial.roll_back()
+        return copy
+
+
+def _meant_half_pixel(proto: onnx.ModelProto, log: ChangeLog) -> tuple[list[onnx.NodeProto], bool]:
+    """Return the nodes that PyTorch meant to be half_pixel, and whether one is of an opset that cannot say so."""
+    if proto.producer_name != "pytorch":
+        return [], False
+    found, older = [], False
+    for located in bodies(proto):
+        opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version) or 0
+        for node in located.body.node:
+            if node.op_type not in ("Upsample", "Resize") or not is_onnx(node.domain):
+                continue
+            if opset < _FIRST:
+                modes = [attribute.s for attribute in node.attribute if attribute.name == "mode"]
+                meant = modes[:1] in ([b"linear"], [b"bilinear"])
+                older |= meant
+            else:
+                origin = log.fact(ResizeOrigin, located.path, node.output[0])
+                meant = origin is not None and origin.is_before_11 and _is_asymmetric(node)
+            if meant:
+                found.append(node)
+    return found, older
 
 
 def is_converted(node: ResizeNode) -> bool:
@@ -153,7 +244,7 @@ def restore_pytorch(node: ResizeNode, origin: ResizeOrigin) -> bool:
     return _write_intended_sizes(node)
 
 
-def is_asymmetric(node: onnx.NodeProto) -> bool:
+def _is_asymmetric(node: onnx.NodeProto) -> bool:
     """Return whether a node of opset 11 or newer is a linear Resize with asymmetric coordinates."""
     values = {attribute.name: attribute.s for attribute in node.attribute}
     return values.get("mode") == b"linear" and values.get("coordinate_transformation_mode") == b"asymmetric"
@@ -161,7 +252,7 @@ def is_asymmetric(node: onnx.NodeProto) -> bool:
 
 def restore_coordinates(node: ResizeNode) -> None:
     """Write half_pixel for a linear Resize that PyTorch's exporter could only write as asymmetric."""
-    if is_asymmetric(node.rw.node):
+    if _is_asymmetric(node.rw.node):
         node.rw.set("coordinate_transformation_mode", "half_pixel")
         node.rw.note("PyTorch's linear interpolation is half_pixel without align_corners", Exactness.ASSUMED)
 

@@ -17,7 +17,6 @@ from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.facts.onnx_inference import skeleton
 from onnx_migrate.facts.scope import Scope, scopes
-from onnx_migrate.facts.shapes import dims_of
 from onnx_migrate.facts.value_facts import Producers, ValueFacts
 from onnx_migrate.facts.value_types import TypeTable, ValueType
 from onnx_migrate.model.dims.plan import DimPlan
@@ -26,11 +25,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.standard.resize import lengths_agree_always, lengths_differ, resized_axes, run_length
 from onnx_migrate.standard.schema import is_onnx
 
-__all__ = [
-    "RunTimeTypes",
-    "contradicts",
-    "run_time_types",
-]
+__all__ = ["RunTimeTypes", "run_time_types"]
 
 _ROUNDS = 32
 """The largest number of inferences. Each settles the values that depend on one more Resize in a row."""
@@ -66,7 +61,7 @@ def run_time_types(model: Model, plan: DimPlan) -> TypeTable | None:
     domains, of which nothing is inferred, and only if no dim becomes dynamic.
     """
     copy = skeleton(model.proto)
-    _forget(copy.graph, set(map(function_key, copy.functions)), everything=not plan.is_empty)
+    _forget_shapes(copy.graph, set(map(function_key, copy.functions)), everything=not plan.is_empty)
     symbols = plan.axes
     for value in copy.graph.input:
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
@@ -94,39 +89,31 @@ def run_time_types(model: Model, plan: DimPlan) -> TypeTable | None:
     return None
 
 
-def _forget(main: onnx.GraphProto, functions: set[FunctionKey], *, everything: bool) -> None:
+def _forget_shapes(main: onnx.GraphProto, functions: set[FunctionKey], *, everything: bool) -> None:
     for _, graph in nested_bodies(main):
-        if isinstance(graph, onnx.GraphProto):
-            _forget_shapes(graph, functions, everything=everything)
-
-
-def _forget_shapes(graph: onnx.GraphProto, functions: set[FunctionKey], *, everything: bool) -> None:
-    foreign = {
-        name
-        for node in graph.node
-        if not everything and not is_onnx(node.domain) and called(node) not in functions
-        for name in node.output
-    }
-    kept = [value for value in graph.value_info if value.name in foreign]
-    del graph.value_info[:]
-    graph.value_info.extend(kept)
-    for value in graph.output:
-        if value.type.WhichOneof("value") == "tensor_type":
-            value.type.tensor_type.ClearField("shape")
+        assert isinstance(graph, onnx.GraphProto)
+        foreign = {
+            name
+            for node in graph.node
+            if not everything and not is_onnx(node.domain) and called(node) not in functions
+            for name in node.output
+        }
+        kept = [value for value in graph.value_info if value.name in foreign]
+        del graph.value_info[:]
+        graph.value_info.extend(kept)
+        for value in graph.output:
+            if value.type.WhichOneof("value") == "tensor_type":
+                value.type.tensor_type.ClearField("shape")
 
 
 def _resizes(model: Model, copy: onnx.ModelProto, types: TypeTable) -> Iterator[_ResizeCopy]:
     bodies: Sequence[Any] = [copy.graph, *copy.functions]
     own = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version, types=types)
-    for scope, body in zip(own, bodies, strict=True):
-        yield from _in_body(scope, body)
-
-
-def _in_body(top: Scope, top_copy: onnx.GraphProto | onnx.FunctionProto) -> Iterator[_ResizeCopy]:
-    for scope, (_, copy) in zip(top.nested(), nested_bodies(top_copy), strict=True):
-        for node, other in zip(scope.body.node, copy.node, strict=True):
-            if node.op_type == "Resize" and is_onnx(node.domain) and any(node.input[2:4]):
-                yield _ResizeCopy(node, other, copy, scope)
+    for top, top_copy in zip(own, bodies, strict=True):
+        for scope, (_, body) in zip(top.nested(), nested_bodies(top_copy), strict=True):
+            for node, other in zip(scope.body.node, body.node, strict=True):
+                if node.op_type == "Resize" and is_onnx(node.domain) and any(node.input[2:4]):
+                    yield _ResizeCopy(node, other, body, scope)
 
 
 def _correct(resize: _ResizeCopy, known: ValueFacts) -> bool:
@@ -136,8 +123,9 @@ def _correct(resize: _ResizeCopy, known: ValueFacts) -> bool:
     shape = resize.scope.value_type(resize.node.input[0]).shape
     if scales is None or scales.dtype != np.float32:
         return False
-    if resize.scope.function is not None and not lengths_agree_always(scales):
-        _require_known(shape)
+    in_function = resize.scope.function is not None and not lengths_agree_always(scales)
+    if in_function and (shape is None or None in shape):
+        raise _UnsettledError  # the calls may have several shapes, for which one constant cannot serve
     if shape is None:
         return False
     axes = resized_axes(
@@ -145,13 +133,13 @@ def _correct(resize: _ResizeCopy, known: ValueFacts) -> bool:
     )
     if scales.shape != (len(axes),):
         return False
+    # From these onnx infers, in float64, the lengths that run.
     corrected = [
-        scale if size is None or not lengths_differ(size, scale) else _inferred_as_run(size, scale)
+        scale if size is None or not lengths_differ(size, scale) else (run_length(size, scale) + 0.25) / size
         for size, scale in zip((shape[axis] for axis in axes), scales, strict=True)
     ]
-    wanted = numpy_helper.from_array(
-        np.array(corrected, np.float32), f"{resize.node.output[0]} scales of its own"
-    )
+    name_of_own = f"{resize.node.output[0]} scales of its own"
+    wanted = numpy_helper.from_array(np.array(corrected, np.float32), name_of_own)
     if resize.tensor is None:
         if resize.scope.constant(name) is not None and wanted.raw_data == scales.tobytes():
             return False
@@ -180,12 +168,6 @@ def _give_sizes(resize: _ResizeCopy, known: ValueFacts) -> bool:
     return True
 
 
-def _require_known(shape: tuple[int | None, ...] | None) -> None:
-    """Raise _UnsettledError unless all calls of a function have one shape: one constant cannot serve several."""
-    if shape is None or None in shape:
-        raise _UnsettledError
-
-
 def _own_constant(body: onnx.FunctionProto, name: str) -> TensorProto:
     """Return the tensor of a Constant that one node reads, which can be edited; a new node would shift indices."""
     readers = sum(list(node.input).count(name) for node in body.node)
@@ -193,11 +175,6 @@ def _own_constant(body: onnx.FunctionProto, name: str) -> TensorProto:
         if name in node.output and readers == 1 and [item.name for item in node.attribute] == ["value"]:
             return node.attribute[0].t
     raise _UnsettledError
-
-
-def _inferred_as_run(length: int, scale: float) -> float:
-    """Return a scale from which onnx infers, in float64, the length that runs by `scale`."""
-    return (run_length(length, scale) + 0.25) / length
 
 
 class RunTimeTypes(TypeTable):
@@ -217,14 +194,3 @@ class RunTimeTypes(TypeTable):
         if self._make is not None:
             self._real, self._make = self._make(), None
         return ValueType() if self._real is None else self._real.lookup(function, body, name)
-
-
-def contradicts(value: onnx.ValueInfoProto, real: ValueType) -> bool:
-    """Return whether the declared shape of a value is not the one at run time."""
-    declared = dims_of(value)
-    if declared is None or real.shape is None:
-        return False
-    if len(declared) != len(real.shape):
-        return True
-    pairs = zip(declared, real.shape, strict=True)
-    return any(isinstance(size, int) and run is not None and size != run for size, run in pairs)

@@ -1,4 +1,4 @@
-"""The traversal of the Resizes of a model by the rewrite driver, and what a pass is told of each."""
+"""The traversal of the Resizes of a model by the rewrite driver, and what is known of each."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import onnx
 
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import Scope, scopes
+from onnx_migrate.facts.shapes import contradict, dims_of
 from onnx_migrate.facts.value_facts import Producers, ValueFacts
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.dims.requests import DynamicAxes
@@ -23,9 +24,9 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx, signature_at
 
-from ..planned_dims import requested_dims
+from ..input_dims import requested_dims
 from .pairs import ResizeOrigin
-from .runtime_types import RunTimeTypes, contradicts
+from .runtime_types import RunTimeTypes
 from .spec import ResizeSpec, read_resize
 
 __all__ = ["ResizeNode", "ResizeTraversal", "Visit", "resizes"]
@@ -143,7 +144,11 @@ class ResizeTraversal(Visitor):
         asked = isinstance(scope.types, RunTimeTypes) and scope.types.asked
         if not asked or not isinstance(body, onnx.GraphProto) or not body.value_info:
             return
-        kept = [value for value in body.value_info if not contradicts(value, scope.value_type(value.name))]
+        kept = [
+            value
+            for value in body.value_info
+            if not contradict(dims_of(value), scope.value_type(value.name).shape)
+        ]
         count = len(body.value_info) - len(kept)
         if count:
             message = f"dropped the value_info of {count_of(count, 'value')} whose shapes at run time differ from it"

@@ -107,7 +107,7 @@ def fault_bound(proto: onnx.ModelProto, targets: Targets, opset: int, log: Chang
 
 
 def _is_news(bound: int, log: ChangeLog) -> bool:
-    """Record a bound; return whether it is the first, or below the one that a note told of."""
+    """Record a bound; return whether it is the first, or below the one that was reported."""
     known = log.fact(OpsetBound, "", "")
     if known is not None and bound >= known.opset:
         return False

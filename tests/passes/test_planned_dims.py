@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.passes.planned_dims import requested_dims
+from onnx_migrate.passes.input_dims import requested_dims
 
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
