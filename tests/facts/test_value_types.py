@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from onnx import TensorProto
 
@@ -42,52 +44,57 @@ def test_types_after_an_unknown_operator_are_unknown(body: str) -> None:
     assert _known(body) == ValueType()
 
 
-def test_removed_operators_are_replaced_in_functions_too() -> None:
-    proto = model("""<ir_version: 8, opset_import: ["": 13, "local": 1]> g (float[2,3] x) => (y)
-        { y = local.F (x) }
-        <opset_import: ["": 9], domain: "local"> F (a) => (b) { t = Scale <scale = 2.0> (a)  b = Relu (t) }""")
-    table = TypeTable(proto)
-    assert table.lookup(("local", "F", ""), (), "b").shape == (2, 3)
-    assert table.lookup(None, (), "y").shape == (2, 3)
+F = TensorProto.FLOAT
+HEAD = '<ir_version: 8, opset_import: ["": 17, "f": 1]> g '
+INSIDE = (1, "then_branch", 0)
+BLOCK = '<opset_import: ["": 17], domain: "f"> Block'
 
 
-def test_a_sub_graph_has_its_own_types_and_those_around_it() -> None:
-    table = TypeTable(
-        model("""<ir_version: 8, opset_import: ["": 17]> g (bool c, float[2,N] x) => (float[A,B] y) {
-            a = Transpose(x)
-            y = If(c) <then_branch = t () => (float[C,D] p) { q = Concat <axis = 1> (a, a) p = Relu(q) },
-                       else_branch = e () => (float[E,F] r) { r = Neg(x) }>
-        }""")
-    )
-
-    inside = (1, "then_branch", 0)
-    assert table.lookup(None, inside, "q") == ValueType(TensorProto.FLOAT, (None, 4), symbols=("N", ""))
-    assert table.lookup(None, inside, "a") == ValueType(TensorProto.FLOAT, (None, 2), symbols=("N", ""))
-    assert table.lookup(None, (), "q") == ValueType()
-    assert table.lookup(None, (1, "else_branch", 0), "q") == ValueType()
-
-
-def test_a_function_has_what_its_calls_have_in_common() -> None:
-    table = TypeTable(
-        model("""<ir_version: 8, opset_import: ["": 17, "f": 1]> g (float[2,3] x, float[5,3] z) => (y, u) {
-            y = f.Block <axis = 1> (x)  u = f.Block <axis = 1> (z)
-        }
-        <opset_import: ["": 17], domain: "f"> Block <axis> (a) => (b) { t = Softmax <axis: int = @axis> (a)  b = Neg(t) }
-        """)
-    )
-
-    assert table.lookup(("f", "Block", ""), (), "t") == ValueType(TensorProto.FLOAT, (None, 3))
-
-
-def test_a_call_in_a_branch_has_the_types_of_values_around_it() -> None:
-    table = TypeTable(
-        model("""<ir_version: 8, opset_import: ["": 17, "f": 1]> g (bool c, float[2,3] x) => (y) {
-            y = If(c) <then_branch = t () => (p) { p = f.Block(x) }, else_branch = e () => (q) { q = Neg(x) }>
-        }
-        <opset_import: ["": 17], domain: "f"> Block (a) => (b) { b = Neg(a) }""")
-    )
-
-    assert table.lookup(("f", "Block", ""), (), "b") == ValueType(TensorProto.FLOAT, (2, 3))
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (  # removed operators are replaced in functions too
+            """(float[2,3] x) => (y) { y = f.F (x) }
+            <opset_import: ["": 9], domain: "f"> F (a) => (b) { t = Scale <scale = 2.0> (a)  b = Relu (t) }""",
+            {(("f", "F", ""), (), "b"): ValueType(F, (2, 3)), (None, (), "y"): ValueType(F, (2, 3))},
+        ),
+        (  # a sub-graph has its own types and those around it
+            """(bool c, float[2,N] x) => (float[A,B] y) {
+                a = Transpose(x)
+                y = If(c) <then_branch = t () => (float[C,D] p) { q = Concat <axis = 1> (a, a) p = Relu(q) },
+                           else_branch = e () => (float[E,F] r) { r = Neg(x) }> }""",
+            {
+                (None, INSIDE, "q"): ValueType(F, (None, 4), symbols=("N", "")),
+                (None, INSIDE, "a"): ValueType(F, (None, 2), symbols=("N", "")),
+                (None, (), "q"): ValueType(),
+                (None, (1, "else_branch", 0), "q"): ValueType(),
+            },
+        ),
+        (  # a function has what its calls have in common
+            """(float[2,3] x, float[5,3] z) => (y, u) { y = f.Block <axis = 1> (x)  u = f.Block <axis = 1> (z) }
+            """ + BLOCK + """ <axis> (a) => (b) { t = Softmax <axis: int = @axis> (a)  b = Neg(t) }""",
+            {(("f", "Block", ""), (), "t"): ValueType(F, (None, 3))},
+        ),
+        (  # a call in a branch has the types of values around it
+            """(bool c, float[2,3] x) => (y) {
+                y = If(c) <then_branch = t () => (p) { p = f.Block(x) }, else_branch = e () => (q) { q = Neg(x) }> }
+            """ + BLOCK + """ (a) => (b) { b = Neg(a) }""",
+            {(("f", "Block", ""), (), "b"): ValueType(F, (2, 3))},
+        ),
+        (  # the type of a sequence is known as text
+            "(seq(float[N]) x) => (int64 n) { n = SequenceLength(x) }",
+            {(None, (), "x"): ValueType(container="seq(tensor(float))")},
+        ),
+        (  # of a model that onnx cannot infer, nothing is known
+            "(float[2] x) => (float[2] y) { a = Neg(x) y = missing.Relu(a) }",
+            {(None, (), "a"): ValueType()},
+        ),
+    ],
+    ids=["removed", "sub-graph", "function", "call in a branch", "sequence", "not inferred"],
+)  # fmt: skip
+def test_the_type_of_a_value_by_its_body(text: str, expected: dict[Any, ValueType]) -> None:
+    table = TypeTable(model(HEAD + text))
+    assert {key: table.lookup(*key) for key in expected} == expected
 
 
 def test_what_two_types_have_in_common() -> None:
@@ -98,27 +105,9 @@ def test_what_two_types_have_in_common() -> None:
     assert (known.rank, ValueType().rank, ValueType(1, ()).rank) == (2, None, 0)
 
 
-def test_a_model_that_onnx_cannot_infer_has_no_known_types() -> None:
-    proto = model("""<ir_version: 8, opset_import: ["": 17]>
-        g (float[2] x) => (float[2] y) { a = Neg(x) y = Relu(a) }""")
-    proto.graph.node[1].domain = "not.imported"
-
-    assert TypeTable(proto).lookup(None, (), "a") == ValueType()
-
-
 def test_names_of_dims_that_two_calls_disagree_on_are_unknown() -> None:
     one = ValueType(TensorProto.FLOAT, (None, None), symbols=("N", "M"))
     other = ValueType(TensorProto.FLOAT, (None, 3), symbols=("N", ""))
 
     assert one.meet(other) == ValueType(TensorProto.FLOAT, (None, None), symbols=("N", ""))
     assert one.meet(ValueType(TensorProto.FLOAT, (2, 3))).symbols == ()
-
-
-def test_the_type_of_a_sequence_is_known_as_text() -> None:
-    table = TypeTable(
-        model(
-            """<ir_version: 8, opset_import: ["": 17]> g (seq(float[N]) x) => (int64 n) { n = SequenceLength(x) }"""
-        )
-    )
-
-    assert table.lookup(None, (), "x") == ValueType(container="seq(tensor(float))")
