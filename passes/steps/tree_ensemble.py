@@ -1,4 +1,4 @@
-"""Tree ensembles of ai.onnx.ml: TreeEnsembleRegressor and TreeEnsembleClassifier become TreeEnsemble (5), and back."""
+"""Tree ensembles of ai.onnx.ml: TreeEnsembleRegressor and TreeEnsembleClassifier become TreeEnsemble (5)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from . import Exactness, LostTypes, LoweringRewriter, Rewriter, adapter, compatible, lowering
-from .tree_nodes import MODES, Forest
+from . import Exactness, Rewriter, adapter, compatible
+from .tree_nodes import AGGREGATES, ML, MODES, Array, Forest
 
-ML = "ai.onnx.ml"
-_AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _TENSORS = {"nodes_modes": np.uint8, "nodes_splits": None, "nodes_hitrates": None, "leaf_weights": None}
 """Attributes that are tensors, with their element type; None is the type that the ensemble computes in."""
-
-Array = np.ndarray[Any, Any]
 
 for _operator in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
     compatible(
@@ -37,7 +33,7 @@ def tree_ensemble_regressor_5(node: onnx.NodeProto, rw: Rewriter) -> None:
     """
     aggregate, post = rw.pop("aggregate_function", "SUM"), rw.pop("post_transform", "NONE")
     targets = rw.pop("n_targets", 0)
-    if targets < 1 or aggregate not in _AGGREGATES:
+    if targets < 1 or aggregate not in AGGREGATES:
         rw.refuse(
             f"has n_targets {targets} and aggregate_function {aggregate}, which the standard does not allow",
             code="invalid-node",
@@ -190,7 +186,7 @@ class _Ensemble:
             rw.node.input[0] = rw.before("Cast", [rw.input(0)], hint="features", to=wanted)
         rw.rename("TreeEnsemble")
         rw.set("n_targets", targets)
-        rw.set("aggregate_function", _AGGREGATES.index(aggregate))
+        rw.set("aggregate_function", AGGREGATES.index(aggregate))
         for name, value in vars(self._forest.ensemble()).items():
             if name in _TENSORS and value:
                 array = np.array(value, _TENSORS[name] or self.dtype)
@@ -244,187 +240,3 @@ def _after(rw: Rewriter, operator: str, inputs: list[str], **attributes: Any) ->
     name = rw.fresh(operator.lower())
     rw.after(operator, inputs, [name], **attributes)
     return name
-
-
-_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
-_MEMBER = 6
-_MOST_NODES = 1_000_000
-
-
-@lowering("TreeEnsemble", leaves=5, domain=ML, types=LostTypes.OWN)
-def tree_ensemble_5_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There is no TreeEnsemble: TreeEnsembleRegressor has the same trees, with leaves among the nodes.
-
-    What changes: each tree is written with its leaves as nodes of their own. A node that asks for one of several values becomes
-    a chain of nodes, one for each value, and what follows where it is found is written for each.
-
-    Why equal: ONNX Runtime computes both operators by one kernel, which expands the chain itself
-    (onnxruntime/core/providers/cpu/ml/tree_ensemble_common.h). Bit for bit.
-
-    Limits: refused are ensembles of double and float16, as the result of TreeEnsembleRegressor is a float, and the
-    post-transforms SOFTMAX and LOGISTIC, which ONNX Runtime confuses in TreeEnsemble.
-    """
-    splits, weights = _tensor(rw, "nodes_splits"), _tensor(rw, "leaf_weights")
-    dtype = rw.dtype(rw.input(0))
-    if splits.dtype != np.float32 or weights.dtype != np.float32 or dtype not in (None, TensorProto.FLOAT):
-        rw.refuse(
-            f"computes in {weights.dtype}, and below ai.onnx.ml 5 the result of an ensemble is a float",
-            code="no-equal",
-        )
-    aggregate, post = int(rw.get("aggregate_function", 1)), int(rw.get("post_transform", 0))
-    if _TRANSFORMS[post] in ("SOFTMAX", "LOGISTIC"):
-        rw.refuse(
-            f"its post_transform is {post}, {_TRANSFORMS[post]}, and ONNX Runtime confuses SOFTMAX and LOGISTIC",
-            code="no-equal",
-            hint="set post_transform to 0 and write the transform as a node",
-        )
-    trees = _Trees(rw, splits, weights)
-    for root in rw.get("tree_roots"):
-        trees.add(int(root))
-    targets = int(rw.get("n_targets", 1))
-    del node.attribute[:]
-    rw.rename("TreeEnsembleRegressor")
-    rw.set("aggregate_function", _AGGREGATES[aggregate])
-    rw.set("post_transform", _TRANSFORMS[post])
-    rw.set("n_targets", targets)
-    for name, values in trees.attributes.items():
-        if values:
-            rw.set(name, values)
-
-
-@lowering("TreeEnsembleRegressor", "TreeEnsembleClassifier", leaves=3, domain=ML)
-def tree_ensemble_3_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """Parameters are lists of floats.
-
-    What changes: the attributes whose names end in _as_tensor become lists.
-
-    Limits: refused are parameters of double that float does not hold.
-    """
-    for attribute in [item.name for item in node.attribute if item.name.endswith("_as_tensor")]:
-        array = _tensor(rw, attribute)
-        rw.drop(attribute)
-        if not array.size:
-            continue
-        narrow = array.astype(np.float32)
-        if not np.array_equal(narrow, array, equal_nan=True):
-            rw.refuse(
-                f"{attribute} has doubles that float does not hold, and below ai.onnx.ml 3 parameters are floats",
-                code="no-equal",
-            )
-        rw.set(attribute.removesuffix("_as_tensor"), narrow.tolist())
-
-
-def _tensor(rw: LoweringRewriter, name: str) -> Array:
-    tensor = rw.get(name)
-    return (
-        np.zeros(0, np.float32) if tensor is None else np.asarray(rw.scope.weights.array(tensor)).reshape(-1)
-    )
-
-
-class _Trees:
-    """The attributes of TreeEnsembleRegressor that list nodes and leaves."""
-
-    def __init__(self, rw: LoweringRewriter, splits: Array, weights: Array) -> None:
-        self._rw, self._splits, self._weights = rw, splits.tolist(), weights.tolist()
-        self._modes = _tensor(rw, "nodes_modes").tolist()
-        self._given = {
-            name: rw.get(name, [])
-            for name in (
-                "nodes_featureids", "nodes_truenodeids", "nodes_trueleafs", "nodes_falsenodeids", "nodes_falseleafs",
-                "nodes_missing_value_tracks_true", "leaf_targetids",
-            )
-        }  # fmt: skip
-        self._hitrates = _tensor(rw, "nodes_hitrates").tolist()
-        self._members = self._sets()
-        self._count = 0
-        names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
-        self.attributes: dict[str, list[Any]] = {f"nodes_{name}": [] for name in names}
-        self.attributes |= {f"nodes_{name}": [] for name in ("hitrates", "missing_value_tracks_true")}
-        self.attributes |= {f"target_{name}": [] for name in ("treeids", "nodeids", "ids", "weights")}
-
-    def _sets(self) -> dict[int, list[float]]:
-        """Return the values that each node of mode BRANCH_MEMBER asks for."""
-        sets: list[list[float]] = [[]]
-        for value in _tensor(self._rw, "membership_values").tolist():
-            if np.isnan(value):
-                sets.append([])
-            else:
-                sets[-1].append(value)
-        asking = [place for place, mode in enumerate(self._modes) if mode == _MEMBER]
-        return dict(zip(asking, sets, strict=False))
-
-    def add(self, root: int) -> None:
-        """Write the tree with this root, in preorder."""
-        tree, first = self._count, len(self.attributes["nodes_treeids"])
-        self._count += 1
-        given = self._given
-        both = [
-            given[f"nodes_{branch}{kind}"][root]
-            for kind in ("leafs", "nodeids")
-            for branch in ("true", "false")
-        ]
-        # What remains to be written: the node or leaf, the value of a set to ask for, and the link to fill in.
-        alone = both[:2] == [1, 1] and both[2] == both[3]
-        pending: list[tuple[bool, int, int, tuple[str, int] | None]] = [
-            (True, both[2], 0, None) if alone else (False, root, 0, None)
-        ]
-        while pending:
-            leaf, place, member, link = pending.pop()
-            row = len(self.attributes["nodes_treeids"])
-            if row > _MOST_NODES:
-                self._rw.refuse(
-                    f"its sets of values would make it grow to more than {_MOST_NODES} nodes", code="no-equal"
-                )
-            number = row - first
-            if link:
-                self.attributes[link[0]][link[1]] = number
-            if leaf:
-                self._node(tree, number, "LEAF", 0, 0.0, 1.0, 0)
-                for name, value in (
-                    ("treeids", tree),
-                    ("nodeids", number),
-                    ("ids", given["leaf_targetids"][place]),
-                    ("weights", self._weights[place]),
-                ):
-                    self.attributes[f"target_{name}"].append(value)
-                continue
-            members = self._members.get(place)
-            mode = MODES[self._modes[place]] if members is None else "BRANCH_EQ"
-            split = self._splits[place] if members is None else members[member] if members else float("nan")
-            tracks = given["nodes_missing_value_tracks_true"]
-            hits = self._hitrates[place] if self._hitrates else 1.0
-            self._node(
-                tree,
-                number,
-                mode,
-                given["nodes_featureids"][place],
-                split,
-                hits,
-                tracks[place] if tracks else 0,
-            )
-            if members is not None and member + 1 < len(members):
-                pending.append((False, place, member + 1, ("nodes_falsenodeids", row)))
-            else:
-                pending.append(self._child("false", place, row))
-            pending.append(self._child("true", place, row))
-
-    def _child(self, branch: str, place: int, row: int) -> tuple[bool, int, int, tuple[str, int]]:
-        leaf = bool(self._given[f"nodes_{branch}leafs"][place])
-        return leaf, self._given[f"nodes_{branch}nodeids"][place], 0, (f"nodes_{branch}nodeids", row)
-
-    def _node(
-        self, tree: int, number: int, mode: str, feature: int, split: float, hits: float, tracks: int
-    ) -> None:
-        values = {
-            "treeids": tree,
-            "nodeids": number,
-            "featureids": feature,
-            "values": split,
-            "modes": mode,
-            "truenodeids": 0,
-            "falsenodeids": 0,
-            "hitrates": hits,
-            "missing_value_tracks_true": tracks,
-        }
-        for name, value in values.items():
-            self.attributes[f"nodes_{name}"].append(value)

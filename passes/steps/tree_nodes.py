@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MODES", "Ensemble", "Forest"]
+__all__ = ["AGGREGATES", "ML", "MODES", "Array", "Ensemble", "Forest"]
+
+ML = "ai.onnx.ml"
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 """The modes, each at the index that is its number in TreeEnsemble-5."""
