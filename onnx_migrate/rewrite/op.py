@@ -8,6 +8,7 @@ from functools import partial
 from typing import cast
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_migrate.facts.value_types import ValueType
@@ -111,29 +112,38 @@ class Op(Writer):
 
     def _counter(self, count: Value) -> Value:
         """Write a Loop of `count` rounds that stacks its counter. It carries an idle value, as Loop-1 needs one."""
-        fresh = self.rw.fresh
-        counter, go, idle = (fresh(name) for name in ("counter", "go", "idle"))
-        going, idled, counted = (fresh(name) for name in ("going", "idled", "counted"))
-        body = helper.make_graph(
-            [
-                helper.make_node("Identity", [source], [result], name=fresh("copy"))
-                for source, result in ((go, going), (idle, idled), (counter, counted))
-            ],
-            fresh("count"),
-            [
-                helper.make_tensor_value_info(counter, _T.INT64, []),
-                helper.make_tensor_value_info(go, _T.BOOL, []),
-                helper.make_tensor_value_info(idle, _T.INT64, []),
-            ],
-            [
-                helper.make_tensor_value_info(going, _T.BOOL, []),
-                helper.make_tensor_value_info(idled, _T.INT64, []),
-                helper.make_tensor_value_info(counted, _T.INT64, []),
-            ],
-        )
+        number = (_T.INT64, 0)
+        body = self.body("count", lambda place, go, idle: (go, idle, place), number, (_T.BOOL, 0), number)
         indices = self.several("Loop", 2, count, self.constant(True), self.constant(0), body=body)[1]
         self.rw.scope.record_type(indices.name, ValueType(_T.INT64, (None,)))
         return indices
+
+    def body(
+        self, name: str, function: Callable[..., Sequence[Value]], *inputs: tuple[int, int]
+    ) -> onnx.GraphProto:
+        """Return the graph of a Loop or Scan: what `function` writes and returns of inputs of these element types and ranks.
+
+        It is not lowered further, so its operators need forms that the target has.
+        """
+        rw = self.rw
+        self.settle()
+        outside, rw.preceding = rw.preceding, []
+        given, results = [Value(self, rw.fresh("given")) for _ in inputs], []
+        for value, (dtype, rank) in zip(given, inputs, strict=True):
+            rw.scope.record_type(value.name, ValueType(dtype, (None,) * rank))
+        for result in function(*given):
+            own = result.name
+            new = any(own in node.output for node in rw.preceding)
+            results.append(result if new else self.write("Identity", result))
+        starts, ends = (
+            [
+                helper.make_tensor_value_info(value.name, value.need_dtype(), [None] * value.need_rank())
+                for value in values
+            ]
+            for values in (given, results)
+        )
+        nodes, rw.preceding = rw.preceding, outside
+        return helper.make_graph(nodes, rw.fresh(name), starts, ends)
 
     # Selections
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
 from onnx_migrate.facts.value_types import ValueType
@@ -65,28 +64,20 @@ def _scanned(
         kind = _T.FLOAT
         op.note("bfloat16 is multiplied in float32 between Casts", EQUIVALENT)
     shape, source = source.shape, source.cast(kind)
+
+    def step(state: Value, element: Value) -> tuple[Value, Value]:
+        following = op.write(operator, state, element)
+        return following, op.Identity(state if exclusive else following)
+
     result = op.several(
         "Scan", 2, _state(op, source, along, first), source,
-        body=_body(op, operator, kind, rank - 1, exclusive=bool(exclusive)), num_scan_inputs=1,
+        body=op.body("accumulate", step, (kind, rank - 1), (kind, rank - 1)), num_scan_inputs=1,
         scan_input_axes=[along], scan_input_directions=[reverse],
         scan_output_axes=[along], scan_output_directions=[reverse],
     )[1]  # fmt: skip
     op.rw.scope.record_type(result.name, ValueType(kind, shape))
     result = result.cast(dtype)
     return op.Reshape(result, op.Shape(x)) if folded else result
-
-
-def _body(op: Op, operator: str, dtype: int, rank: int, *, exclusive: bool) -> onnx.GraphProto:
-    """Return the body of the Scan: the next state, and as the result that or the state before it."""
-    state, element, following, result = (op.rw.fresh(name) for name in ("state", "element", "next", "result"))
-    step = helper.make_node(operator, [state, element], [following], name=op.rw.fresh("step"))
-    copied = state if exclusive else following
-    copy = helper.make_node("Identity", [copied], [result], name=op.rw.fresh("copy"))
-    infos = [
-        helper.make_tensor_value_info(name, dtype, [None] * rank)
-        for name in (state, element, following, result)
-    ]
-    return helper.make_graph([step, copy], op.rw.fresh("accumulate"), infos[:2], infos[2:])
 
 
 def _three_axes(op: Op, x: Value, axis: Value) -> Value:

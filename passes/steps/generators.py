@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import onnx
 from onnx import helper
 
 from onnx_migrate.engine.steps.formula import (
@@ -111,22 +110,8 @@ def _added(op: Op, dtype: int, start: Value, limit: Value, delta: Value) -> Valu
     """Write a Loop that adds delta to start, and stacks what it had before."""
     first, last, step = (value.cast(_T.DOUBLE) for value in (start, limit, delta))
     count = op.Ceil((last - first) / step).cast(_T.INT64)
-    fresh = op.rw.fresh
-    counter, go, sum_in = (fresh(name) for name in ("counter", "go", "sum"))
-    going, sum_out, element = (fresh(name) for name in ("going", "next", "element"))
-
-    def info(name: str, kind: int) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(name, kind, [])
-
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", [go], [going], name=fresh("copy")),
-            helper.make_node("Add", [sum_in, delta.name], [sum_out], name=fresh("add")),
-            helper.make_node("Identity", [sum_in], [element], name=fresh("copy")),
-        ],
-        fresh("add_up"),
-        [info(counter, _T.INT64), info(go, _T.BOOL), info(sum_in, dtype)],
-        [info(going, _T.BOOL), info(sum_out, dtype), info(element, dtype)],
+    body = op.body(
+        "add_up", lambda _, go, total: (go, total + delta, total), (_T.INT64, 0), (_T.BOOL, 0), (dtype, 0)
     )
     values = op.several("Loop", 2, count, np.array(True), start, body=body)[1]
     op.rw.scope.record_type(values.name, ValueType(dtype, (None,)))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
-import onnx
-from onnx import helper
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result, TensorProto, Value, formula
 from onnx_migrate.facts.value_types import ValueType
@@ -49,7 +47,8 @@ def linear_attention(
     if beta is not None and update_rule in ("delta", "gated_delta"):
         inputs["beta"] = _by_time(beta, -1, 0, 0, 0, 1, 1)
     factor = op.constant(np.array(scale, np.float32)) if scale else _scale(op, query, q_num_heads)
-    body = _step(op, list(inputs), factor, q_num_heads // kv_num_heads, kv_num_heads)
+    step = partial(_step, op, list(inputs), factor, q_num_heads // kv_num_heads, kv_num_heads)
+    body = op.body("step", step, *[(_FLOAT, 4)] * (1 + len(inputs)))
     if past_state is not None:
         state = past_state.cast(_FLOAT)
     else:
@@ -73,35 +72,20 @@ def _by_time(value: Value, heads: int, *shape: int) -> Value:
     return value.op.Transpose(split, perm=[1, 0, 2, 3]).reshape(*shape)
 
 
-def _step(op: Op, names: list[str], scale: Value, shared: int, own: int) -> onnx.GraphProto:
-    """Return the body of the Scan: state [N, heads, k, v] and what `names` say, to the new state and what is read from it."""
-    nodes: list[onnx.NodeProto] = []
-    fresh = op.rw.fresh
-
-    def write(operator: str, *inputs: str, **attributes: Any) -> str:
-        output = fresh(operator.lower())
-        nodes.append(helper.make_node(operator, list(inputs), [output], name=fresh("step"), **attributes))
-        return output
-
-    values = {name: fresh(f"{name}_now") for name in ("state", *names)}
-    state, written = values["state"], values["value"]
-    if "decay" in values:
-        state = write("Mul", state, values["decay"])
-    if "beta" in values:
-        row = write("Transpose", values["key"], perm=[0, 1, 3, 2])
-        missing = write("Sub", written, write("MatMul", row, state))
-        written = write("Mul", values["beta"], missing)
-    state = write("Add", state, write("Mul", values["key"], written))
-    read = state
-    if shared > 1:
-        read = write("Gather", state, op.constant(np.repeat(np.arange(own), shared)).name, axis=1)
-    result = write("Mul", write("MatMul", values["query"], read), scale.name)
-    return helper.make_graph(
-        nodes,
-        fresh("step"),
-        [helper.make_tensor_value_info(name, _FLOAT, [None] * 4) for name in values.values()],
-        [helper.make_tensor_value_info(name, _FLOAT, [None] * 4) for name in (state, result)],
-    )
+def _step(
+    op: Op, names: list[str], scale: Value, shared: int, own: int, *given: Value
+) -> tuple[Value, Value]:
+    """Return the new state [N, heads, k, v] and what is read from it, of the state and what `names` say."""
+    state, now = given[0], dict(zip(names, given[1:], strict=True))
+    written = now["value"]
+    if "decay" in now:
+        state = state * now["decay"]
+    if "beta" in now:
+        row = op.Transpose(now["key"], perm=[0, 1, 3, 2])
+        written = now["beta"] * (written - row @ state)
+    state = state + now["key"] * written
+    read = op.Gather(state, np.repeat(np.arange(own), shared), axis=1) if shared > 1 else state
+    return state, now["query"] @ read * scale
 
 
 def _scale(op: Op, query: Value, heads: int) -> Value:

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, helper
 
 from onnx_migrate.engine.steps.formula import INTEGERS, Op, TensorProto, Value
 from onnx_migrate.facts.value_types import ValueType
@@ -75,24 +74,26 @@ def _turns(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _loop(op: Op, kind: str, state: Value, number: Value, updates: Value, dtype: int) -> Value:
     """Write the rounds as a Loop, and return the state at its end."""
-    rw = op.rw
     number, updates, turn, rounds = _turns_at_run_time(op, number, updates)
-    names = {name: rw.fresh(name) for name in ("round", "go", "going", "old_state", "new_state")}
-    body = helper.make_graph(
-        _round(op, kind, names, (number, updates, turn), dtype),
-        rw.fresh("round"),
-        [
-            helper.make_tensor_value_info(names["round"], TensorProto.INT64, []),
-            helper.make_tensor_value_info(names["go"], TensorProto.BOOL, []),
-            helper.make_tensor_value_info(names["old_state"], dtype, [None]),
-        ],
-        [
-            helper.make_tensor_value_info(names["going"], TensorProto.BOOL, []),
-            helper.make_tensor_value_info(names["new_state"], dtype, [None]),
-        ],
-    )
+
+    def step(place: Value, go: Value, state: Value) -> tuple[Value, Value]:
+        chosen = op.NonZero(turn == place).reshape(-1)
+        element, update = (op.Gather(value, chosen, axis=0) for value in (number, updates))
+        old = op.Gather(state, element, axis=0)
+        if kind in ("max", "min") and dtype in INTEGERS and op.target < 12:
+            larger = op.Greater(old, update)
+            new = op.Where(larger, old, update) if kind == "max" else op.Where(larger, update, old)
+        else:
+            new = op.write(REDUCTIONS[kind], old, update)
+        scatter = "Scatter" if op.target < 11 else "ScatterElements"
+        following = op.write(scatter, state, element, new, axis=0)
+        op.rw.scope.record_type(following.name, ValueType(dtype, (None,)))
+        return go, following
+
+    # Its operators have these forms at every opset from 9 to the one left.
+    body = op.body("round", step, (TensorProto.INT64, 0), (TensorProto.BOOL, 0), (dtype, 1))
     result = op.Loop(rounds, op.constant(True), state, body=body)
-    rw.scope.record_type(result.name, ValueType(dtype, (None,)))
+    op.rw.scope.record_type(result.name, ValueType(dtype, (None,)))
     return result
 
 
@@ -118,36 +119,3 @@ def _turns_at_run_time(op: Op, number: Value, updates: Value) -> tuple[Value, Va
     turn = op.iota(size) - start
     last = op.ReduceMax(op.Concat(turn, [-1], axis=0), [0], keepdims=False)
     return number, updates, turn, last + op.constant(1)
-
-
-def _round(
-    op: Op, kind: str, names: dict[str, str], outer: tuple[Value, Value, Value], dtype: int
-) -> list[NodeProto]:
-    """Return the nodes of one round, in forms that every opset from 9 to the one left has.
-
-    `outer` are the elements, the updates and the round of each update.
-    """
-    fresh = op.rw.fresh
-    flat, (number, updates, turn) = op.constant([-1]).name, (value.name for value in outer)
-    nodes: list[NodeProto] = [
-        helper.make_node("Identity", [names["go"]], [names["going"]], name=fresh("copy"))
-    ]
-
-    def write(operator: str, inputs: list[str], output: str = "", **attributes: Any) -> str:
-        output = output or fresh(operator.lower())
-        nodes.append(helper.make_node(operator, inputs, [output], name=fresh(operator), **attributes))
-        return output
-
-    places = write("NonZero", [write("Equal", [turn, names["round"]])])
-    chosen = write("Reshape", [places, flat])
-    element = write("Gather", [number, chosen], axis=0)
-    update = write("Gather", [updates, chosen], axis=0)
-    old = write("Gather", [names["old_state"], element], axis=0)
-    if kind in ("max", "min") and dtype in INTEGERS and op.target < 12:
-        larger = write("Greater", [old, update])
-        new = write("Where", [larger, old, update] if kind == "max" else [larger, update, old])
-    else:
-        new = write(REDUCTIONS[kind], [old, update])
-    scatter = "Scatter" if op.target < 11 else "ScatterElements"
-    write(scatter, [names["old_state"], element, new], names["new_state"], axis=0)
-    return nodes
