@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import BinaryIO
+from dataclasses import replace
 
 import onnx
 
@@ -19,15 +16,14 @@ from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.steps.step_table import import_steps
-from onnx_migrate.errors import MigrateError, UsageError
-from onnx_migrate.files import Beside
+from onnx_migrate.errors import MigrateError
+from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, pipeline_of
 from onnx_migrate.process import stoppable
 from onnx_migrate.process.progress import Reporter
 from onnx_migrate.report import ModelSummary, PartialReport, Report
-from onnx_migrate.report.diff_nodes import DiffEntry
 from onnx_migrate.report.request import Request
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -42,72 +38,6 @@ from onnx_migrate.verify.prover import Proof, Prover
 from onnx_migrate.verify.settings import libraries_of
 
 __all__ = ["Migration", "StageClock", "convert_version", "migrate"]
-
-
-@dataclass(frozen=True)
-class Migration:
-    """A migrated and, unless that was left out, verified model, and the report of what was changed."""
-
-    report: Report
-    original: Model = field(repr=False)
-    """The model as it was read, unchanged."""
-    _model: Model = field(repr=False)
-
-    def __str__(self) -> str:
-        return self.report.text()
-
-    @cached_property
-    def model(self) -> onnx.ModelProto:
-        """The result with all its weights, read when first asked for."""
-        return files.inline(self._model)
-
-    @property
-    def structure(self) -> onnx.ModelProto:
-        """The result with its large weights left where they are, marked as external data; not to be changed."""
-        return self._model.proto
-
-    def same_as_original(self) -> bool:
-        """Return whether the result equals the original, weights included; they are read only where moved."""
-        return files.equal(self.original, self._model)
-
-    def differences(self) -> list[DiffEntry]:
-        """Return how the result differs from the original, node by node, as `--diff` shows it; for lines see `diff_lines`."""
-        from onnx_migrate.report.diff import diff_entries
-
-        weights = self.original.weights, self._model.weights
-        return list(diff_entries(self.original.proto, self._model.proto, weights=weights))
-
-    def save(
-        self,
-        path: str | os.PathLike[str] | BinaryIO,
-        *,
-        external: bool = False,
-        in_place: bool = False,
-        beside: Beside | None = None,
-    ) -> None:
-        """Write the result to `path`, which may be a URL, atomically; weights go from file to file.
-
-        A file object, opened in binary mode, gets it as by `write`.
-
-        One file, unless that would be over 2 GB or `external` asks for the weights beside it, in PATH.data (by URL see
-        `files.upload`).
-        Writing over the source needs `in_place`. Raises SaveError, and then what was at `path` is still there.
-        `beside` is for files that shall be there with the result or not at all: it is called with the size of the result
-        when that is complete under a temporary name, and returns a context in which the result takes its name.
-        """
-        if not isinstance(path, (str, os.PathLike)):
-            if external or in_place or beside or not hasattr(path, "write"):
-                raise UsageError(
-                    f"a result cannot be saved to a {type(path).__name__} with these arguments",
-                    hint="give a path, or only a file opened in binary mode",
-                )
-            self.write(path)
-            return
-        files.save(self._model, path, external=external, in_place=in_place, beside=beside)
-
-    def write(self, file: BinaryIO) -> None:
-        """Write the result as one file to the end of an open file. Raises SaveError over 2 GB, LoadError and OSError."""
-        files.write(self._model, file)
 
 
 def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelProto:

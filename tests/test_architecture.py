@@ -25,7 +25,8 @@ ARROWS = """
     compatibility     -> options engine rewrite model standard
     plugins    -> engine rewrite standard
     comparison -> engine verify files model
-    migration  -> verification report options engine verify files rewrite model
+    migration  -> migration_result verification report options engine verify files rewrite model
+    migration_result -> report files model
     verification -> options engine verify rewrite model standard
     report     -> options rewrite facts model standard
     passes     -> options engine files rewrite facts model standard

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -77,7 +77,10 @@ __all__ = ["migrate"]
 @click.option(
     "-q", "--quiet", is_flag=True, help="Print only errors, and a line if the result is unverified."
 )
-def migrate(**options: Any) -> int:
+def migrate(
+    model: str, output: str | None, output_option: str | None, in_place: bool, check: bool, dry_run: bool, diff: bool,
+    depfile: str | None, html: str | None, config: str | None, as_json: bool, verbose: bool, quiet: bool, **options: Any,
+) -> int:  # fmt: skip
     """Bring MODEL to an opset and write it to OUTPUT.
 
     Each is a file or a URL; - is stdin or stdout.
@@ -100,8 +103,10 @@ def migrate(**options: Any) -> int:
         4  not a readable ONNX model, or not a valid one
         5  standard output could not be written whole; files are
     """
-    call = Call(**{item.name: options.pop(item.name) for item in fields(Call)})
-    options = configured(options, call.model)
+    call = Call(
+        model, output, output_option, in_place, check, dry_run, diff, depfile, html, config, as_json, verbose, quiet,
+    )  # fmt: skip
+    options = configured(options, model)
     external: bool = options["save_as_external_data"]
     target = call.target
     if target == STREAM and external:
