@@ -15,10 +15,8 @@ __all__ = [
     "flatten",
     "in_blocks",
     "is_float",
-    "largest_difference",
     "same_bits",
     "scale_of",
-    "typical_difference",
     "widened",
 ]
 
@@ -40,46 +38,6 @@ def flatten(name: str, value: object) -> list[tuple[str, Array | None]]:
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return [part for index, item in enumerate(value) for part in flatten(f"{name}[{index}]", item)]
     return [(name, np.asarray(value))]
-
-
-def largest_difference(original: Array, again: Array) -> float:
-    """Return the largest absolute difference of the elements that are finite in both.
-
-    0 for equal discrete values; infinity for unequal ones, and for another shape or dtype.
-    """
-    if original.shape != again.shape or original.dtype != again.dtype:
-        return float("inf")
-    if not is_float(original):
-        return 0.0 if np.array_equal(original, again) else float("inf")
-    if same_bits(original, again):
-        return 0.0
-    largest = 0.0
-    for one, other in in_blocks(original, again):
-        a, b = widened(one), widened(other)
-        both = np.isfinite(a) & np.isfinite(b)
-        largest = max(largest, float(np.max(np.abs(a[both] - b[both]), initial=0.0)))
-    return largest
-
-
-def typical_difference(original: Array, again: Array) -> float:
-    """Return the root of the mean squared difference of the elements that are finite in both.
-
-    Arrays have the same shape; 0 for discrete values. Unlike the largest difference, it does not grow with the size.
-    """
-    if (
-        not is_float(original)
-        or original.dtype != again.dtype
-        or not original.size
-        or same_bits(original, again)
-    ):
-        return 0.0
-    total, count = 0.0, 0
-    for one, other in in_blocks(original, again):
-        with np.errstate(invalid="ignore"):
-            difference = np.abs(widened(one) - widened(other))
-        finite = difference[np.isfinite(difference)]
-        total, count = total + float(np.dot(finite, finite)), count + finite.size
-    return float(np.sqrt(total / count)) if count else 0.0
 
 
 def in_blocks(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:

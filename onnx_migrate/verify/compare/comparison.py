@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from onnx_migrate.messages import count_of
 from onnx_migrate.verdicts import Comparison
-from onnx_migrate.verify.compare.arrays import Array, differing_bits, flatten, in_blocks, is_float, widened
-from onnx_migrate.verify.compare.rounding import NO_ROUNDING, Rounding
+from onnx_migrate.verify.compare.arrays import (
+    Array,
+    differing_bits,
+    flatten,
+    in_blocks,
+    is_float,
+    same_bits,
+    widened,
+)
 from onnx_migrate.verify.compare.tolerance import Tolerance, allowance
 
 __all__ = [
@@ -18,6 +25,7 @@ __all__ = [
     "OTHER_ELEMENTS",
     "Difference",
     "Observed",
+    "Rounding",
     "bit_difference",
     "compare",
     "finite_parts",
@@ -25,6 +33,14 @@ __all__ = [
 
 OTHER_ELEMENTS = "another number of elements, or other keys"
 """What differs in a sequence or map whose tensors cannot be compared one by one."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """By how much a run that differs by rounding only differs, at most, and in how many elements."""
+
+    largest: float = 0.0
+    elements: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,7 +58,7 @@ class Observed:
     typical: float = float("inf")
     scale: float = 0.0
     changed: float = 0.0
-    proved: Rounding = NO_ROUNDING
+    proved: Rounding = field(default_factory=Rounding)
 
 
 NOTHING_OBSERVED = Observed()
@@ -57,15 +73,8 @@ def compare(
 ) -> Comparison:
     """Compare one tensor of an output, of which something is known; None stands for an absent optional."""
     if original is None or result is None:
-        same = original is None and result is None
-        return Comparison(
-            name,
-            None,
-            None,
-            "none",
-            "none",
-            problem="" if same else "it is present in only one of the models",
-        )
+        problem = "" if original is result else "it is present in only one of the models"
+        return Comparison(name, None, None, "none", "none", problem=problem)
     shapes, types = (original.shape, result.shape), (str(original.dtype), str(result.dtype))
     entry = Comparison(name, *shapes, *types, elements=original.size)
     if original.shape != result.shape:
@@ -77,8 +86,7 @@ def compare(
     differing = differing_bits(original, result)
     if differing == 0:
         return entry
-    entry = replace(entry, differing=differing)
-    return _continuous(entry, original, result, tolerance, known)
+    return _continuous(replace(entry, differing=differing), original, result, tolerance, known)
 
 
 def bit_difference(name: str, original: object, result: object) -> str:
@@ -97,15 +105,11 @@ def bit_difference(name: str, original: object, result: object) -> str:
 
 
 def _continuous(
-    entry: Comparison,
-    original: Array,
-    result: Array,
-    tolerance: Tolerance,
-    known: Observed,
+    entry: Comparison, original: Array, result: Array, tolerance: Tolerance, known: Observed
 ) -> Comparison:
     found = Difference.between(original, result)
     scale, largest, problem = found.scale, found.largest, found.problem
-    if tolerance.rtol is not None or tolerance.atol is not None:
+    if tolerance.is_given:
         rtol, atol = tolerance.rtol or 0.0, tolerance.atol or 0.0
         allowed = atol + rtol * scale if found.elements else 0.0
         wrong = sum(
@@ -139,11 +143,7 @@ def _continuous(
 
 
 def _discrete(
-    entry: Comparison,
-    original: Array,
-    result: Array,
-    tolerance: Tolerance,
-    known: Observed,
+    entry: Comparison, original: Array, result: Array, tolerance: Tolerance, known: Observed
 ) -> Comparison:
     unequal = np.asarray(original != result)
     differing = int(np.count_nonzero(unequal))
@@ -173,10 +173,11 @@ def _discrete(
 
 @dataclass
 class Difference:
-    """What is measured of two arrays of floats, over the elements that are finite in both.
+    """What is measured of two arrays, of floats over the elements that are finite in both.
 
     `scale` and `scale_after` are the largest magnitudes, `largest` and `typical` the largest and the root mean square
-    difference, `problem` says whether those that are not finite differ.
+    difference, `problem` says whether those that are not finite differ. Of discrete values `largest` alone is measured: 0
+    where they are equal, else infinity, as for arrays of another shape or dtype. All is 0 for floats of the same bits.
     """
 
     scale: float = 0.0
@@ -189,6 +190,12 @@ class Difference:
     @classmethod
     def between(cls, original: Array, result: Array) -> Difference:
         """Measure in blocks, which takes little memory."""
+        if original.shape != result.shape or original.dtype != result.dtype:
+            return cls(largest=float("inf"))
+        if not is_float(original):
+            return cls(largest=0.0 if np.array_equal(original, result) else float("inf"))
+        if same_bits(original, result):
+            return cls()
         found, squares, infinities = cls(), 0.0, ""
         for one, other in in_blocks(original, result):
             a, b = widened(one), widened(other)

@@ -9,16 +9,11 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.verdicts import Comparison
-from onnx_migrate.verify.compare.arrays import (
-    flatten,
-    is_float,
-    largest_difference,
-    scale_of,
-    typical_difference,
-)
+from onnx_migrate.verify.compare.arrays import flatten, is_float, scale_of
 from onnx_migrate.verify.compare.comparison import (
     NOTHING_OBSERVED,
     OTHER_ELEMENTS,
+    Difference,
     Observed,
     compare,
     finite_parts,
@@ -69,10 +64,11 @@ class Noise:
                         self.unstable_shapes.add(name)
                     continue
                 known = self._observed.get((part, index), Observed(typical=0.0))
+                found = Difference.between(array, other)
                 self._observed[part, index] = replace(
                     known,
-                    largest=max(known.largest, largest_difference(array, other)),
-                    typical=max(known.typical, typical_difference(array, other)),
+                    largest=max(known.largest, found.largest),
+                    typical=max(known.typical, found.typical),
                     changed=max(known.changed, share_of_noise(array, other)),
                 )
 

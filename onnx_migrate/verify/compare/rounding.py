@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from onnx_migrate.messages import count_of
-from onnx_migrate.verify.compare.arrays import (
-    Array,
-    differing_bits,
-    in_blocks,
-    is_float,
-    largest_difference,
-    widened,
-)
+from onnx_migrate.verify.compare.arrays import Array, differing_bits, is_float
+from onnx_migrate.verify.compare.comparison import Difference, Rounding, finite_parts
 
-__all__ = ["NO_ROUNDING", "Rounding", "beyond_rounding", "rounding_between", "share_of_noise"]
+__all__ = ["beyond_rounding", "rounding_between", "share_of_noise"]
 
 _RARE = 100
 """Of so many elements of a type as coarse as float16, one may be rounded to the neighbouring number."""
 
 
-@dataclass(frozen=True)
-class Rounding:
-    """By how much a run that differs by rounding only differs, at most, and in how many elements."""
-
-    largest: float
-    elements: int
-
-
-NO_ROUNDING = Rounding(0.0, 0)
-
-
 def rounding_between(original: Array, result: Array) -> Rounding:
     """Return what rounding changed between two runs, whose values have the same shape."""
     if is_float(original) and original.dtype == result.dtype:
-        largest = largest_difference(original, result)
-        return Rounding(largest, differing_bits(original, result))
+        return Rounding(Difference.between(original, result).largest, differing_bits(original, result))
     elements = int(np.count_nonzero(original != result))
     steps = (
         np.abs(original.astype(np.float64) - result.astype(np.float64))
@@ -73,26 +53,18 @@ def beyond_rounding(original: Array, result: Array, ulps: float) -> str:
     if not is_float(original):
         differing = int(np.count_nonzero(original != result))
         return f"{differing} of {count_of(original.size, 'element')} are not equal" if differing else ""
-    coarse = original.dtype.itemsize < 4
+    found, differing = Difference.between(original, result), differing_bits(original, result)
+    largest, scale = found.largest, found.scale
+    if found.problem:
+        return "NaN or infinities are at different positions"
     eps, tiny = float(np.finfo(original.dtype).eps), float(np.finfo(original.dtype).tiny)
-    differing, largest, scale, neighbours = 0, 0.0, 0.0, True
-    for one, other in in_blocks(original, result):
-        differing += differing_bits(one, other)
-        a, b = widened(one), widened(other)
-        finite = np.isfinite(a)
-        same_positions = np.array_equal(finite, np.isfinite(b))
-        if not same_positions or not np.array_equal(a[~finite], b[~finite], equal_nan=True):
-            return "NaN or infinities are at different positions"
-        magnitude, error = np.abs(a[finite]), np.abs(a[finite] - b[finite])
-        largest, scale = (
-            max(largest, float(np.max(error, initial=0.0))),
-            max(scale, float(np.max(magnitude, initial=0.0))),
-        )
-        if coarse:
-            neighbours = neighbours and bool(np.all(error <= eps * np.maximum(magnitude, tiny)))
-    if coarse and neighbours and differing <= max(1, original.size // _RARE):
-        return ""
-    if not differing or (not coarse and largest <= ulps * eps * scale):
+    if original.dtype.itemsize < 4:
+        parts = finite_parts(original, result)
+        neighbours = all(np.all(error <= eps * np.maximum(magnitude, tiny)) for magnitude, error in parts)
+        explained = neighbours and differing <= max(1, original.size // _RARE)
+    else:
+        explained = largest <= ulps * eps * scale
+    if explained or not differing:
         return ""
     relative = f" ({largest / scale:.3g} of the largest magnitude)" if scale else ""
     return f"{differing} of {count_of(original.size, 'element')} differ, by up to {largest:.3g}{relative}"

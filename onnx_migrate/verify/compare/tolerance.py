@@ -40,6 +40,11 @@ class Tolerance:
     quantum: bool = False
     eps: float = 0.0
 
+    @property
+    def is_given(self) -> bool:
+        """Whether the user said what may differ, in place of the rule."""
+        return self.rtol is not None or self.atol is not None
+
 
 def allowance(tolerance: Tolerance, scale: float, noise: float, dtype: np.dtype[Any]) -> float:
     """Return the absolute difference that rounding explains in an output of this scale, noise and type."""

@@ -11,7 +11,7 @@ from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.dynamic.declared_shapes import axes_with_symbol, batch_axes_of, copies_of, item_of
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import EvaluationError
-from onnx_migrate.verify.inputs.constraints.marks import marks
+from onnx_migrate.verify.inputs.constraints.value_ranges import padding_ids
 from onnx_migrate.verify.model_traits import dependents
 
 __all__ = ["independent_batches", "require_independent_items"]
@@ -45,7 +45,7 @@ def require_independent_items(
     frozen = {runner.symbols[symbol] for symbol in batch}
     runs = {size: _run(runner, size, batch) for size in [n for n in (2, 3, 5) if n not in frozen][:2]}
     (few, (_, first)), (many, (_, second)) = runs.items()
-    marked = _marked(runner, few, batch, first)
+    padded = _padded(runner, few, batch, first)
     for output in model.graph.output:
         name = output.name
         if name not in dependent:
@@ -59,7 +59,7 @@ def require_independent_items(
             inner = runner.masked[name]
             axes = batch_axes_of(np.shape(first[inner]), np.shape(second[inner]), few, many)
             compared |= {inner: axis if axis in axes else axes[0]} if axes else {}
-        for size, (feed, values) in (*runs.items(), *marked):
+        for size, (feed, values) in (*runs.items(), *padded):
             for value, along in compared.items():
                 _require_same_items(runner, value, along, size, feed, values[value], batch)
         if len(frozen) == 1:
@@ -74,17 +74,17 @@ def _run(runner: SizedRunner, size: int, batch: frozenset[str]) -> tuple[Values,
         raise RequirementViolated(reason, node=error.node) from error
 
 
-def _marked(
+def _padded(
     runner: SizedRunner, size: int, batch: frozenset[str], like: Values
 ) -> list[tuple[int, tuple[Values, Values]]]:
     """Return a run of texts of different lengths, which end with the id that pads them, if the model looks for one.
 
-    Not every model runs on those: some need as many marks in each item, or have outputs whose shapes depend on them.
+    Not every model runs on those: some need as many such ids in each item, or have outputs whose shapes depend on them.
     """
-    if not marks(runner.model):
+    if not padding_ids(runner.model):
         return []
     try:
-        run = runner.run(runner.symbols | dict.fromkeys(batch, size), marked=True)
+        run = runner.run(runner.symbols | dict.fromkeys(batch, size), padding=True)
     except EvaluationError:
         runner.trials.pop()
         return []

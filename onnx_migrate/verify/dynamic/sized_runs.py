@@ -13,8 +13,7 @@ import onnx
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import captured_output, mark
 from onnx_migrate.verdicts import Trial
-from onnx_migrate.verify.compare.arrays import largest_difference
-from onnx_migrate.verify.compare.comparison import Observed, compare
+from onnx_migrate.verify.compare.comparison import Difference, Observed, compare
 from onnx_migrate.verify.compare.informative import bounded_outputs, masked_outputs
 from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.dynamic.declared_shapes import (
@@ -33,7 +32,7 @@ from onnx_migrate.verify.evaluators import (
     open_model,
     with_extra_outputs,
 )
-from onnx_migrate.verify.inputs.constraints.operator_ranges import exact_inputs
+from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.generate import Corrections, generate_feed
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
 from onnx_migrate.verify.inputs.refusals import corrected
@@ -138,17 +137,17 @@ class SizedRunner:
         self.trials.clear()
         return found is not None
 
-    def run(self, sizes: Mapping[str, int], *, marked: bool = False) -> tuple[Values, Values]:
+    def run(self, sizes: Mapping[str, int], *, padding: bool = False) -> tuple[Values, Values]:
         """Run at these sizes, with and without optimisation; return the inputs, and the outputs without.
 
-        `marked` is that of `generate_feed`.
+        `padding` is that of `generate_feed`.
         Raises RequirementViolated where outputs have other shapes than declared or change by optimisation, and
         EvaluationError where the model does not run.
         """
         where = ", ".join(f"{name}={size}" for name, size in sizes.items())
         mark(f"result: running at {where}")
         begin_run(f"sizes {where}")
-        feed = self.feed(sizes, marked=marked)
+        feed = self.feed(sizes, padding=padding)
         record = tuple(sizes.items())
         try:
             with captured_output() as printed:
@@ -179,11 +178,11 @@ class SizedRunner:
         self.trials.append(Trial(record))
         return feed, values
 
-    def feed(self, sizes: Mapping[str, int], *, marked: bool = False) -> Values:
+    def feed(self, sizes: Mapping[str, int], *, padding: bool = False) -> Values:
         """Return random inputs of these sizes. Raises RequirementViolated where they would be too large."""
         declared = inputs_with_sizes(self.model, sizes)
         feed = generate_feed(
-            self.model, declared, self._choices[0], "normal", self._seed, self._corrections, marked=marked
+            self.model, declared, self._choices[0], "normal", self._seed, self._corrections, padding=padding
         )
         if feed is None:
             raise RequirementViolated(
@@ -233,7 +232,7 @@ class SizedRunner:
         entry = compare(name, a, b, tolerance, Observed(scale=scale))
         if entry.problem:  # noise is measured only where it decides: it costs a run
             perturbed = self._plain.run(perturbed_by_ulp(feed, self._seed, exact_inputs(self.model)))
-            noise = max(known, largest_difference(a, perturbed[name]))
+            noise = max(known, Difference.between(a, perturbed[name]).largest)
             entry = compare(name, a, b, tolerance, Observed(noise, scale=scale))
         return entry.problem
 
@@ -249,7 +248,7 @@ class SizedRunner:
             return False
         inputs = perturbed_by_ulp(feed, self._seed, exact_inputs(self.model))
         noise = max(
-            largest_difference(alone, moved[name])
+            Difference.between(alone, moved[name]).largest
             for moved in (self._plain.run(inputs), self._with_moved_weights.run(feed))
         )
         return not compare(name, alone, among_copies, self.tolerance, Observed(noise, scale=scale)).problem
@@ -276,5 +275,5 @@ class SizedRunner:
             alone = item_of(self.model, feed, item, self.batch)
             plain, optimised = self._plain.run(alone)[name], self._optimised.run(alone)[name]
             if np.shape(plain) == np.shape(optimised):
-                largest = max(largest, largest_difference(plain, optimised))
+                largest = max(largest, Difference.between(plain, optimised).largest)
         return largest

@@ -211,7 +211,7 @@ class FeedSearch:
         try:
             outputs = self._first_run(values)
         except EvaluationError:
-            plain = self._generated(distribution, marked=False)
+            plain = self._generated(distribution, padding=False)
             if plain is None or _alike(values, plain):
                 raise
             values, outputs = plain, self._first_run(plain)
@@ -219,12 +219,12 @@ class FeedSearch:
         self.feeds.append(Feed(distribution, values))
         return True
 
-    def _generated(self, distribution: str, *, marked: bool = True) -> Values | None:
-        """Return inputs; those of the first distribution are not marked: what it runs on decides about sizes."""
+    def _generated(self, distribution: str, *, padding: bool = True) -> Values | None:
+        """Return inputs; those of the first distribution are not padded: what it runs on decides about sizes."""
         assert self._choice is not None
         return generate_feed(
             self._original, self._result, self._choice, distribution, self._seed, self._corrections,
-            marked=marked and distribution != _DISTRIBUTIONS[0],
+            padding=padding and distribution != _DISTRIBUTIONS[0],
         )  # fmt: skip
 
 

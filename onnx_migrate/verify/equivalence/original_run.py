@@ -28,7 +28,7 @@ from onnx_migrate.verify.evaluators import (
     open_model,
     with_extra_outputs,
 )
-from onnx_migrate.verify.inputs.constraints.operator_ranges import exact_inputs
+from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
 from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.model_traits import miscomputed_in_reference

@@ -9,8 +9,8 @@ from typing import Any
 
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Distance
-from onnx_migrate.verify.compare.arrays import flatten, largest_difference, scale_of
-from onnx_migrate.verify.compare.comparison import bit_difference
+from onnx_migrate.verify.compare.arrays import flatten, scale_of
+from onnx_migrate.verify.compare.comparison import Difference, bit_difference
 from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
@@ -204,7 +204,9 @@ def distance(original: OriginalRun, other: Runnable) -> Distance | None:
                     if one.shape != another.shape:
                         found.append(Distance(part, float("inf"), 0.0, reshaped=True))
                     else:
-                        found.append(Distance(part, largest_difference(one, another), scale_of(another)))
+                        found.append(
+                            Distance(part, Difference.between(one, another).largest, scale_of(another))
+                        )
     except EvaluationError:
         return None
     return max(found, key=_relative, default=None)

@@ -13,9 +13,8 @@ from onnx import TensorProto
 
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array
-from onnx_migrate.verify.inputs.constraints.marks import marks, padded
 from onnx_migrate.verify.inputs.constraints.ranges import Range
-from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges
+from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges, padded, padding_ids
 from onnx_migrate.verify.inputs.input_shapes import input_shapes, tensor_in
 from onnx_migrate.verify.inputs.sizes import SizeChoice
 
@@ -51,14 +50,14 @@ def generate_feed(
     seed: int,
     corrections: Corrections | None = None,
     *,
-    marked: bool = False,
+    padding: bool = False,
 ) -> dict[str, Any] | None:
     """Return a value for every input, None if they would be too large. Raises UsageError for a type without a generator.
 
     `distribution` is that of floats: "normal" (standard normal), "wide" (ten times that, with zeros), "uniform" (0 to
     1), "pixels" (0 to 255) or "small" (a hundredth of "normal"). A dim that `model` leaves open has the number that
-    `other`, a model of the same inputs, declares for it, if any. With `marked`, rows of integers end with the one that
-    the model looks for in them (constraints/marks.py).
+    `other`, a model of the same inputs, declares for it, if any. With `padding`, rows of integers end with the one that
+    the model looks for in them (`padding_ids`).
     """
     corrections = corrections or Corrections()
     rng = np.random.default_rng([seed, *distribution.encode()])
@@ -70,92 +69,82 @@ def generate_feed(
     feed: dict[str, Any] = {}
     for value in fed_inputs(model.graph):
         kind, copies = tensor_in(value)
-        element, shape = kind.tensor_type.elem_type, shapes[value.name]
-        values = [
-            _values(rng, element, shape, ranges.get(value.name), value.name, distribution, seed)
-            for _ in range(copies)
-        ]
+        draw = _Draw(rng, distribution, value.name, ranges.get(value.name), shapes[value.name])
+        values = [draw.values(kind.tensor_type.elem_type, seed) for _ in range(copies)]
         feed[value.name] = values if copies > 1 else values[0]
-    for name, mark in marks(model).items() if marked else ():
+    for name, padding_id in padding_ids(model).items() if padding else ():
         accepted = ranges.get(name)
         if isinstance(feed[name], np.ndarray) and (
-            accepted is None or accepted.weak or accepted.low <= mark <= accepted.high
+            accepted is None or accepted.weak or accepted.low <= padding_id <= accepted.high
         ):
-            feed[name] = padded(feed[name], mark)
+            feed[name] = padded(feed[name], padding_id)
     return feed
 
 
-def _values(
-    rng: np.random.Generator,
-    element: int,
-    shape: tuple[int, ...],
-    accepted: Range | None,
-    name: str,
-    distribution: str,
-    seed: int,
-) -> Array:
-    if element == TensorProto.STRING:
-        words = np.array((accepted.words if accepted else ()) or _WORDS, dtype=object)
-        return np.asarray(words[rng.integers(0, len(words), shape)], dtype=object)
-    dtype = onnx.helper.tensor_dtype_to_np_dtype(element)
-    if element == TensorProto.BOOL:
-        if accepted is not None and accepted.low == accepted.high:
-            return np.full(shape, bool(accepted.low), dtype)
-        return np.full(shape, distribution != "wide", dtype) if prod(shape) <= 1 else rng.random(shape) < 0.5
-    if accepted is not None and accepted.pattern:
-        return np.resize(np.array(accepted.pattern), shape).astype(dtype)
-    if dtype.kind in "iu":
-        return _integers(rng, dtype, shape, accepted, name, distribution, seed)
-    if accepted is not None and not accepted.weak and not accepted.discrete:
-        return rng.uniform(accepted.low, accepted.high, shape).astype(dtype)
-    if accepted is not None and not accepted.discrete and "mask" in name.lower():
-        return (rng.random(shape) < 0.8).astype(dtype)
-    values = _floats(rng, shape, distribution)
-    if dtype.kind == "c":
-        values = values + 1j * _floats(rng, shape, distribution)
-    return np.asarray(values).astype(dtype)
+@dataclass(frozen=True)
+class _Draw:
+    """Draws the values of one input, of a shape, from what the nodes accept of it."""
 
+    rng: np.random.Generator
+    distribution: str
+    name: str
+    accepted: Range | None
+    shape: tuple[int, ...]
 
-def _floats(rng: np.random.Generator, shape: tuple[int, ...], distribution: str) -> Array:
-    if distribution in ("uniform", "pixels"):
-        return rng.random(shape) * (255.0 if distribution == "pixels" else 1.0)
-    values = rng.standard_normal(shape) * {"normal": 1.0, "wide": 10.0, "small": 0.01}[distribution]
-    return np.where(rng.random(shape) < 0.05, 0.0, values) if distribution == "wide" else values
+    def values(self, element: int, seed: int) -> Array:
+        """Return values of an element type."""
+        rng, accepted, shape = self.rng, self.accepted, self.shape
+        if element == TensorProto.STRING:
+            words = np.array((accepted.words if accepted else ()) or _WORDS, dtype=object)
+            return np.asarray(words[rng.integers(0, len(words), shape)], dtype=object)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(element)
+        if element == TensorProto.BOOL:
+            if accepted is not None and accepted.low == accepted.high:
+                return np.full(shape, bool(accepted.low), dtype)
+            one = np.full(shape, self.distribution != "wide", dtype)
+            return one if prod(shape) <= 1 else rng.random(shape) < 0.5
+        if accepted is not None and accepted.pattern:
+            return np.resize(np.array(accepted.pattern), shape).astype(dtype)
+        if dtype.kind in "iu":
+            return self._integers(dtype, seed).astype(dtype)
+        if accepted is not None and not accepted.weak and not accepted.discrete:
+            return rng.uniform(accepted.low, accepted.high, shape).astype(dtype)
+        if accepted is not None and not accepted.discrete and "mask" in self.name.lower():
+            return (rng.random(shape) < 0.8).astype(dtype)
+        values = self._floats()
+        if dtype.kind == "c":
+            values = values + 1j * self._floats()
+        return values.astype(dtype)
 
+    def _floats(self) -> Array:
+        if self.distribution in ("uniform", "pixels"):
+            return np.asarray(self.rng.random(self.shape) * (255.0 if self.distribution == "pixels" else 1.0))
+        spread = {"normal": 1.0, "wide": 10.0, "small": 0.01}[self.distribution]
+        values = np.asarray(self.rng.standard_normal(self.shape) * spread)
+        return np.where(self.rng.random(self.shape) < 0.05, 0.0, values) if spread > 1 else values
 
-def _integers(
-    rng: np.random.Generator,
-    dtype: np.dtype[Any],
-    shape: tuple[int, ...],
-    accepted: Range | None,
-    name: str,
-    distribution: str,
-    seed: int,
-) -> Array:
-    if (accepted is None or accepted.weak) and "mask" in name.lower():
-        values = (rng.random(shape) < 0.8).astype(dtype)
-        if values.ndim > 1:
-            values[..., 0] = 1  # attention over a row that masks everything is NaN
-        return values
-    info = np.iinfo(dtype)
-    if accepted is not None:
-        low, high = max(int(accepted.low), int(info.min)), min(int(accepted.high), int(info.max))
-    if accepted is None or low > high:  # nodes that contradict each other accept nothing
-        accepted = None
-        reach = 255 if dtype.itemsize == 1 else 100 if distribution == "wide" else 8
-        low, high = max(int(info.min), -reach), min(int(info.max), reach)
-    if accepted is not None and high - low < _LARGEST_DECK:
-        return _dealt(rng, [seed, *name.encode()], distribution, low, high + 1, shape).astype(dtype)
-    return rng.integers(low, high + 1, shape).astype(dtype)
+    def _integers(self, dtype: np.dtype[Any], seed: int) -> Array:
+        rng, accepted, shape = self.rng, self.accepted, self.shape
+        if (accepted is None or accepted.weak) and "mask" in self.name.lower():
+            values = np.asarray(rng.random(shape) < 0.8, dtype)
+            if values.ndim > 1:
+                values[..., 0] = 1  # attention over a row that masks everything is NaN
+            return values
+        info = np.iinfo(dtype)
+        if accepted is not None:
+            low, high = max(int(accepted.low), int(info.min)), min(int(accepted.high), int(info.max))
+            if low <= high and high - low < _LARGEST_DECK:
+                return self._dealt(np.arange(low, high + 1), seed)
+        if accepted is None or low > high:  # nodes that contradict each other accept nothing
+            reach = 255 if dtype.itemsize == 1 else 100 if self.distribution == "wide" else 8
+            low, high = max(int(info.min), -reach), min(int(info.max), reach)
+        return rng.integers(low, high + 1, shape)
 
+    def _dealt(self, accepted: Array, seed: int) -> Array:
+        """Return integers of those accepted, none again before each was there once, in random order.
 
-def _dealt(
-    rng: np.random.Generator, seeds: list[int], distribution: str, low: int, end: int, shape: tuple[int, ...]
-) -> Array:
-    """Return integers from `low` to before `end`, none again before each was there once, in random order.
-
-    One distribution goes on where another ended: so as many rows of a table as can be are read.
-    """
-    deck = np.random.default_rng(seeds).permutation(np.arange(low, end))
-    start = _DISTRIBUTIONS.index(distribution) * prod(shape)
-    return rng.permutation(deck[(start + np.arange(prod(shape))) % deck.size]).reshape(shape)
+        One distribution goes on where another ended: so as many rows of a table as can be are read.
+        """
+        deck = np.random.default_rng([seed, *self.name.encode()]).permutation(accepted)
+        start, count = _DISTRIBUTIONS.index(self.distribution) * prod(self.shape), prod(self.shape)
+        return self.rng.permutation(deck[(start + np.arange(count)) % deck.size]).reshape(self.shape)

@@ -12,10 +12,8 @@ from onnx_migrate.verify.compare.arrays import (
     flatten,
     in_blocks,
     is_float,
-    largest_difference,
     same_bits,
     scale_of,
-    typical_difference,
 )
 
 X = np.float32([1, -3, np.nan, np.inf])
@@ -26,20 +24,6 @@ def test_sequences_maps_and_optionals_are_flattened_with_a_name_for_each_part():
     assert [name for name, _ in parts] == ["y[0]['a']", "y[0]['b']", "y[1]", "y[2]"]
     assert parts[2][1] is None
     assert parts[3][1].shape == ()
-
-
-def test_the_typical_difference_is_the_root_of_the_mean_square():
-    assert typical_difference(X, np.float32([4, 1, 7, 1])) == pytest.approx((25 / 2) ** 0.5), "finite in both"
-    assert typical_difference(np.array([1, 2]), np.array([3, 4])) == 0
-
-
-def test_the_largest_difference_is_of_elements_that_are_finite_in_both():
-    other = np.float32([2, -3, 7, 1])
-    assert largest_difference(X, other) == 1
-    assert largest_difference(np.array([1, 2]), np.array([1, 2])) == 0
-    for another in (other[:3], other.astype(np.float64)):
-        assert largest_difference(X, another) == np.inf
-    assert largest_difference(np.array([1, 2]), np.array([1, 3])) == np.inf
 
 
 def test_the_scale_is_the_largest_finite_magnitude_and_that_of_integers_is_0():

@@ -147,3 +147,20 @@ def test_nan_and_infinities_must_be_at_the_same_positions(other, problem):
 
 def test_nothing_differs_in_empty_arrays():
     assert Difference.between(A[:0], A[:0]) == Difference()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "largest", "typical"),
+    [
+        (A[:4], np.float32([2, -3, 7, 1]), 1, 0.5**0.5),
+        (A[:4], np.float32([4, 1, 7, 1]), 4, (25 / 2) ** 0.5),
+        (A[:4], np.float32([2, -3, 7]), np.inf, 0),
+        (A[:4], np.float64([2, -3, 7, 1]), np.inf, 0),
+        (np.array([1, 2]), np.array([1, 2]), 0, 0),
+        (np.array([1, 2]), np.array([1, 3]), np.inf, 0),
+    ],
+    ids=["one differs", "two differ", "another shape", "another type", "equal integers", "other integers"],
+)
+def test_the_largest_and_the_typical_difference(one, other, largest, typical):
+    found = Difference.between(one, other)
+    assert (found.largest, found.typical) == (largest, pytest.approx(typical))

@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.verify.compare.rounding import (
-    Rounding,
-    beyond_rounding,
-    rounding_between,
-    share_of_noise,
-)
+from onnx_migrate.verify.compare.comparison import Rounding
+from onnx_migrate.verify.compare.rounding import beyond_rounding, rounding_between, share_of_noise
 
 X = np.linspace(-1, 1, 201, dtype=np.float32)
 ULP = np.float32(2**-23)

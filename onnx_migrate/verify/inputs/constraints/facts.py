@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
-from onnx_migrate.facts.shape_arithmetic import LARGEST, compute
-from onnx_migrate.model.graphs import nested_bodies, nested_nodes
+from onnx_migrate.facts.shape_arithmetic import LARGEST, attributes_of, compute
+from onnx_migrate.model.graphs import initializer_types, nested_bodies, nested_nodes
 from onnx_migrate.verify.compare.arrays import Array
 
-__all__ = ["Facts", "Shape"]
+__all__ = ["Argument", "Facts", "Shape", "with_input_shapes"]
 
 Shape = tuple[int | None, ...]
 """The lengths of a value's axes, None where one is unknown."""
@@ -38,14 +40,12 @@ class Facts:
         self._types: dict[str, int] = {}
         self._shapes: dict[str, Shape] = {}
         self._constants: dict[str, TensorProto] = {}
-        for _, body in nested_bodies(model.graph):
-            assert isinstance(body, GraphProto)
-            for tensor in body.initializer:
+        for graph in _graphs(model):
+            for name, element, dims in initializer_types(graph):
+                self._types[name], self._shapes[name] = element, dims
+            for tensor in graph.initializer:
                 self._add_constant(tensor.name, tensor)
-            for sparse in body.sparse_initializer:
-                self._types[sparse.values.name] = sparse.values.data_type
-                self._shapes[sparse.values.name] = tuple(sparse.dims)
-            for value in body.input:
+            for value in graph.input:
                 self._add_type(value)
         for node in nested_nodes(model.graph.node):
             if node.op_type == "Constant" and node.attribute and node.attribute[0].name.startswith("value"):
@@ -79,16 +79,6 @@ class Facts:
         known = tuple(size for size in found if size is not None)
         return known if len(known) == len(found) else None
 
-    def count(self, name: str) -> int | None:
-        """Return the number of elements of a value if it is known."""
-        shape = self.static_shape(name)
-        return prod(shape) if shape is not None else None
-
-    def declared_output(self, node: NodeProto) -> tuple[int, ...] | None:
-        """Return the shape of a node's first output, which says what its arguments are meant to be."""
-        shape = self.static_shape(node.output[0]) if node.output else None
-        return shape if shape is not None and prod(shape) <= _CUTOFF else None
-
     def value(self, name: str) -> Array | None:
         """Return a value of at most 1,024 elements that follows from constants and shapes, else None."""
         if name not in self._shapes:
@@ -111,8 +101,7 @@ class Facts:
         given = [values.get(name, self._constant(name)) if name else None for name in node.input]
         if not given or any(part is None and name for part, name in zip(given, node.input, strict=True)):
             return
-        attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-        found = compute(node.op_type, attributes, given)
+        found = compute(node.op_type, attributes_of(node), given)
         if found is not None:
             values[node.output[0]] = found
 
@@ -121,19 +110,18 @@ class Facts:
         return numpy_helper.to_array(tensor) if tensor is not None else None
 
     def _add_constant_node(self, node: NodeProto) -> None:
-        attribute = node.attribute[0]
+        attribute, name = node.attribute[0], node.output[0]
         if attribute.name == "value":
-            self._add_constant(node.output[0], attribute.t)
-            return
-        value = helper.get_attribute_value(attribute)
-        if attribute.name in ("value_int", "value_ints", "value_float", "value_floats"):
-            kind = np.int64 if "int" in attribute.name else np.float32
-            self._add_constant(node.output[0], numpy_helper.from_array(np.array(value, kind)))
+            self._add_constant(name, attribute.t)
+        elif attribute.name in ("value_int", "value_ints", "value_float", "value_floats"):
+            value = np.array(
+                helper.get_attribute_value(attribute), np.int64 if "int" in attribute.name else np.float32
+            )
+            self._add_constant(name, numpy_helper.from_array(value))
 
     def _add_constant(self, name: str, tensor: TensorProto) -> None:
         self._types[name], self._shapes[name] = tensor.data_type, tuple(tensor.dims)
-        small = int(np.prod(tensor.dims, dtype=float)) <= LARGEST
-        if small and tensor.data_location != TensorProto.EXTERNAL:
+        if prod(map(float, tensor.dims)) <= LARGEST and tensor.data_location != TensorProto.EXTERNAL:
             self._constants[name] = tensor
 
     def _add_type(self, value: onnx.ValueInfoProto) -> None:
@@ -150,20 +138,61 @@ class Facts:
         if self._inferred:
             return
         self._inferred = True
-        sized = skeleton(self._model)
-        for value in sized.graph.input:
-            kind = value.type.tensor_type
-            if value.name in self._given and value.type.WhichOneof("value") == "tensor_type":
-                kind.shape.ClearField("dim")
-                for size in self._given[value.name]:
-                    kind.shape.dim.add().dim_value = size
-        for graph in self._inferred_or_declared(sized):
+        model = with_input_shapes(skeleton(self._model), self._given)
+        with suppress(InferenceError):  # then only what is declared is known
+            model = infer_shapes(model)
+        for graph in _graphs(model):
             for value in (*graph.value_info, *graph.output):
                 self._add_type(value)
 
-    def _inferred_or_declared(self, sized: onnx.ModelProto) -> Iterator[GraphProto]:
-        with suppress(InferenceError):  # then only what is declared is known
-            sized = infer_shapes(sized)
-        for _, body in nested_bodies(sized.graph):
-            assert isinstance(body, GraphProto)
-            yield body
+
+def _graphs(model: onnx.ModelProto) -> list[GraphProto]:
+    return [body for _, body in nested_bodies(model.graph) if isinstance(body, GraphProto)]
+
+
+def with_input_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> onnx.ModelProto:
+    """Give a model's inputs these shapes, in place, where they are tensors; return the model."""
+    for value in model.graph.input:
+        if value.name in shapes and value.type.WhichOneof("value") == "tensor_type":
+            value.type.tensor_type.shape.Clear()
+            for size in shapes[value.name]:
+                value.type.tensor_type.shape.dim.add().dim_value = size
+    return model
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An input of a node, at a position, and what is known of the node's other inputs."""
+
+    node: NodeProto
+    index: int
+    facts: Facts
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """Return an attribute of the node."""
+        return next((helper.get_attribute_value(a) for a in self.node.attribute if a.name == name), default)
+
+    def shape(self, position: int = 0) -> tuple[int, ...] | None:
+        """Return the shape of the input at a position, if every axis is known."""
+        return self.facts.static_shape(self.node.input[position])
+
+    def rank(self, position: int = 0) -> int:
+        """Return how many axes the input at a position has, 0 where that is unknown."""
+        return len(self.facts.shape(self.node.input[position]) or ())
+
+    def length(self, position: int, axis: int) -> int | None:
+        """Return the length of an axis of the input at a position, None where it is unknown or left out."""
+        names = self.node.input[position : position + 1]
+        return self.facts.length(names[0], axis) if names and names[0] else None
+
+    @property
+    def count(self) -> int | None:
+        """The number of elements of this input, if it is known."""
+        shape = self.shape(self.index)
+        return prod(shape) if shape is not None else None
+
+    @property
+    def declared(self) -> tuple[int, ...] | None:
+        """The shape of the node's first output, which says what its arguments are meant to be."""
+        shape = self.facts.static_shape(self.node.output[0]) if self.node.output else None
+        return shape if shape is not None and prod(shape) <= _CUTOFF else None

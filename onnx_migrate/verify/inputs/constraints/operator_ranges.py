@@ -1,19 +1,15 @@
-"""The values that an operator accepts of its inputs, and the inputs of floats that decide on a shape or a text."""
+"""The values that an operator accepts of its inputs, and which inputs' elements its outputs consist of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-
-import onnx
 from onnx import NodeProto, TensorProto, helper
 
-from onnx_migrate.model.graphs import fed_inputs, nested_nodes
-from onnx_migrate.verify.inputs.constraints.facts import Facts
+from onnx_migrate.verify.inputs.constraints.facts import Argument
 from onnx_migrate.verify.inputs.constraints.index_ranges import index_range
 from onnx_migrate.verify.inputs.constraints.ranges import BOOLEAN, POSITIVE, Range
 from onnx_migrate.verify.inputs.constraints.shape_arguments import shape_argument
 
-__all__ = ["accepted_range", "exact_inputs", "inputs_passed_through"]
+__all__ = ["accepted_range", "inputs_passed_through"]
 
 _PASSED_THROUGH = {
     "Identity": (0,),
@@ -73,9 +69,10 @@ _NUMBERS = ("0", "1", "-2.5", "42", "1e-3", "7.25")
 _LARGEST_VOCABULARY = 64
 _KEYS = ("keys_strings", "classes_strings", "cats_strings", "pool_strings")
 _INTEGER_KEYS = ("keys_int64s", "cats_int64s", "pool_int64s")
-_NARROW_FLOATS = frozenset(
-    number for name, number in TensorProto.DataType.items() if name.startswith(("FLOAT8", "FLOAT4"))
+_WITHOUT_ZERO_POINT = frozenset(
+    number for name, number in TensorProto.DataType.items() if name.startswith(("FLOAT8", "FLOAT4", "INT32"))
 )
+"""Element types of narrow floats, and int32: zero points of these must be 0."""
 
 
 def inputs_passed_through(node: NodeProto) -> range | tuple[int, ...]:
@@ -84,37 +81,33 @@ def inputs_passed_through(node: NodeProto) -> range | tuple[int, ...]:
     return range(len(node.input)) if positions is None else positions
 
 
-def accepted_range(node: NodeProto, index: int, facts: Facts) -> Range | None:
-    """Return the range of values that a node accepts at input `index`; None if any value will do.
+def accepted_range(argument: Argument) -> Range | None:
+    """Return the range of values that a node accepts of an input; None if any value will do.
 
-    Indices, axes and shapes depend on the shapes of the node's other inputs, which `facts` knows.
+    Indices, axes and shapes depend on the shapes of the node's other inputs.
     """
-    operator = node.op_type
-    found = index_range(node, index, facts) or shape_argument(node, index, facts)
+    node, operator, index = argument.node, argument.node.op_type, argument.index
+    found = index_range(argument) or shape_argument(argument)
     if found is not None:
         return found
     if operator in ("Sub", "Not") or (operator in ("Equal", "Where", "Greater", "Less") and index == 0):
         return BOOLEAN
     if operator in ("QuantizeLinear", "DequantizeLinear") and index == 2:
-        return _zero_point(facts.element_type(node.input[2]))
+        element = argument.facts.element_type(node.input[2])
+        return Range(0, 0) if element in _WITHOUT_ZERO_POINT else None
     if operator in ("Cast", "CastLike") and index == 0:
-        return _text_of_numbers(node, facts)
+        return _text_of_numbers(argument)
     if node.domain == "ai.onnx.ml" or operator == "TfIdfVectorizer":
         return _key(node)
     return _ACCEPTED.get((operator, index))
 
 
-def _zero_point(element: int) -> Range | None:
-    """Zero points of narrow floats and of int32 must be 0."""
-    return Range(0, 0) if element in _NARROW_FLOATS or element == TensorProto.INT32 else None
-
-
-def _text_of_numbers(node: NodeProto, facts: Facts) -> Range | None:
+def _text_of_numbers(argument: Argument) -> Range | None:
     """A string that is cast to a number must be one."""
-    if node.op_type == "Cast":
-        target = next((a.i for a in node.attribute if a.name == "to"), 0)
+    if argument.node.op_type == "Cast":
+        target = argument.attribute("to", 0)
     else:
-        target = facts.element_type(node.input[1])
+        target = argument.facts.element_type(argument.node.input[1])
     return None if target in (0, TensorProto.STRING) else Range(0, 1, weak=True, words=_NUMBERS)
 
 
@@ -128,44 +121,3 @@ def _key(node: NodeProto) -> Range | None:
             keys = list(helper.get_attribute_value(attribute))
             return Range(min(keys), max(keys), discrete=True)
     return None
-
-
-_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
-
-_DECIDING = frozenset(
-    {("Resize", 2), ("Upsample", 1), ("OneHot", 1), ("Range", 0), ("Range", 1), ("Range", 2)}
-)
-"""Operators and the positions of their inputs that the output's shape depends on."""
-
-
-def exact_inputs(model: onnx.ModelProto) -> frozenset[str]:
-    """Return the graph inputs of floats that an operator takes unchanged as scales, a depth or limits, or writes as text.
-
-    To measure how far outputs move by rounding these stay as they are: a scale of 1 that is a little smaller makes the
-    output one element shorter.
-    """
-    consumers: dict[str, list[tuple[NodeProto, int]]] = {}
-    for node in nested_nodes(model.graph.node):
-        for index, name in enumerate(node.input):
-            consumers.setdefault(name, []).append((node, index))
-    texts = {v.name for v in fed_inputs(model.graph) if v.type.tensor_type.elem_type == TensorProto.STRING}
-    floats = (v.name for v in fed_inputs(model.graph) if v.type.tensor_type.elem_type in _FLOATS)
-    return frozenset(name for name in floats if _decides(name, consumers, texts))
-
-
-def _decides(start: str, consumers: Mapping[str, Sequence[tuple[NodeProto, int]]], texts: Set[str]) -> bool:
-    seen: set[str] = set()
-    waiting = [start]
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        for node, index in consumers.get(name, ()):
-            target = next((a.i for a in node.attribute if a.name == "to"), 0) if node.op_type == "Cast" else 0
-            written = target == TensorProto.STRING or (node.op_type == "CastLike" and node.input[1] in texts)
-            if (node.op_type, index) in _DECIDING or written:
-                return True
-            if index in inputs_passed_through(node):
-                waiting.extend(node.output)
-    return False

@@ -7,7 +7,7 @@ from math import ceil, floor
 
 from onnx import NodeProto
 
-from onnx_migrate.verify.inputs.constraints.facts import Facts
+from onnx_migrate.verify.inputs.constraints.facts import Argument
 
 __all__ = ["BOOLEAN", "POSITIVE", "Range", "range_before"]
 
@@ -55,22 +55,23 @@ _SAME = frozenset({"ReduceMax", "ReduceMin", "Max", "Min", "Clip", "Relu", "Ceil
 """Operators whose output lies in a range with 0 or above in it if their input does."""
 
 
-def range_before(node: NodeProto, index: int, behind: Range, facts: Facts) -> Range | None:
-    """Return the values of the input `index` for which a node's output lies in `behind`; None where that is not known.
+def range_before(argument: Argument, behind: Range) -> Range | None:
+    """Return the values of an input for which its node's output lies in `behind`; None where that is not known.
 
     Of two operands that both come from inputs each gets half of what there is.
     """
+    node, index = argument.node, argument.index
     if behind.weak or behind.pattern or behind.words:
         return None
     if node.op_type in _SAME:
         return behind
     if node.op_type in ("CumSum", "ReduceSum"):
-        return _summand(node, behind, facts) if index == 0 else None
+        return _summand(argument, behind) if index == 0 else None
     if node.op_type == "Neg":
         return replace(behind, low=-behind.high, high=-behind.low)
     if node.op_type not in ("Add", "Sub", "Mul", "Div") or len(node.input) != 2:
         return None
-    other = facts.value(node.input[1 - index])
+    other = argument.facts.value(node.input[1 - index])
     if other is not None and other.dtype.kind not in "iuf":
         return None
     if other is None or not other.size:
@@ -78,24 +79,21 @@ def range_before(node: NodeProto, index: int, behind: Range, facts: Facts) -> Ra
     return _with_constant(node, index, behind, float(other.min()), float(other.max()))
 
 
-def _summand(node: NodeProto, behind: Range, facts: Facts) -> Range:
-    shape = facts.static_shape(node.input[0])
+def _summand(argument: Argument, behind: Range) -> Range:
+    shape = argument.shape()
     count = max(shape, default=1) if shape else 8
     return replace(behind, low=0, high=max(1, behind.high // max(1, count)))
 
 
 def _half(node: NodeProto, index: int, behind: Range) -> Range | None:
-    if node.op_type == "Add" and behind.low <= 0:
-        return replace(behind, low=0, high=behind.high // 2)
+    middle = behind.high // 2
     if node.op_type == "Add":
-        return replace(behind, low=ceil(behind.low / 2), high=max(ceil(behind.low / 2), behind.high // 2))
+        least = max(0, ceil(behind.low / 2))
+        return replace(behind, low=least, high=max(least, middle) if least else middle)
+    if node.op_type == "Sub" and index == 0:
+        return replace(behind, low=middle + 1)
     if node.op_type == "Sub":
-        middle = behind.high // 2
-        return (
-            replace(behind, low=middle + 1, high=behind.high)
-            if index == 0
-            else replace(behind, low=0, high=middle)
-        )
+        return replace(behind, low=0, high=middle)
     if node.op_type == "Div":
         return behind if index == 0 else Range(1, 1)
     return None

@@ -1,18 +1,22 @@
-"""Which values each graph input may have: those that the nodes accept which the input's elements reach."""
+"""Which values each graph input may have: those that the nodes accept which the input's elements reach.
+
+Also which inputs of floats must keep theirs exactly, and which integer a model looks for in texts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import onnx
 from onnx import NodeProto, TensorProto
 
-from onnx_migrate.model.graphs import nested_nodes, subgraphs
-from onnx_migrate.verify.inputs.constraints.facts import Facts
+from onnx_migrate.model.graphs import fed_inputs, nested_nodes, subgraphs
+from onnx_migrate.verify.compare.arrays import Array
+from onnx_migrate.verify.inputs.constraints.facts import Argument, Facts
 from onnx_migrate.verify.inputs.constraints.operator_ranges import accepted_range, inputs_passed_through
 from onnx_migrate.verify.inputs.constraints.ranges import Range, range_before
 
-__all__ = ["input_ranges"]
+__all__ = ["exact_inputs", "input_ranges", "padded", "padding_ids"]
 
 _DEEPEST = 64
 """Nodes after which an input is not followed any further."""
@@ -21,6 +25,13 @@ _INTEGERS = frozenset(
     {TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64}
     | {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
 )
+_IDS = frozenset({TensorProto.INT32, TensorProto.INT64})
+_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+
+_DECIDING = frozenset(
+    {("Resize", 2), ("Upsample", 1), ("OneHot", 1), ("Range", 0), ("Range", 1), ("Range", 2)}
+)
+"""Operators and the positions of their inputs that the output's shape depends on."""
 
 
 def input_ranges(
@@ -56,7 +67,7 @@ def _without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
         return model
 
 
-_Consumers = Mapping[str, Sequence[tuple[NodeProto, int]]]
+_Readers = Mapping[str, Sequence[tuple[NodeProto, int]]]
 """The nodes that read each value, with the position of the input they read it at."""
 
 
@@ -65,7 +76,7 @@ class _Trace:
 
     def __init__(self, model: onnx.ModelProto, facts: Facts) -> None:
         self._facts = facts
-        self._consumers = _consumers(model.graph.node)
+        self._readers = _readers(nested_nodes(model.graph.node))
 
     def accepted(self, name: str) -> Iterator[Range]:
         """Yield the ranges that nodes accept of a value."""
@@ -75,8 +86,9 @@ class _Trace:
         if name in seen or depth > _DEEPEST:
             return
         seen.add(name)
-        for node, index in self._consumers.get(name, ()):
-            accepted = accepted_range(node, index, self._facts)
+        for node, index in self._readers.get(name, ()):
+            argument = Argument(node, index, self._facts)
+            accepted = accepted_range(argument)
             if accepted is not None:
                 yield accepted
             if index in inputs_passed_through(node):
@@ -89,15 +101,79 @@ class _Trace:
             elif self._facts.element_type(name) in _INTEGERS or self._facts.shape(name) == ():
                 for output in node.output[:1]:
                     for behind in self._follow(output, seen, depth + 1):
-                        before = range_before(node, index, behind, self._facts)
+                        before = range_before(argument, behind)
                         if before is not None:
                             yield before
 
 
-def _consumers(nodes: Sequence[NodeProto]) -> dict[str, list[tuple[NodeProto, int]]]:
+def _readers(nodes: Iterable[NodeProto]) -> _Readers:
     table: dict[str, list[tuple[NodeProto, int]]] = {}
-    for node in nested_nodes(nodes):
+    for node in nodes:
         for index, name in enumerate(node.input):
             if name:
                 table.setdefault(name, []).append((node, index))
     return table
+
+
+def _readers_of_elements(name: str, readers: _Readers) -> Iterator[tuple[NodeProto, int]]:
+    """Yield the nodes that read a value, or its elements behind nodes that pass these through, and the input's position."""
+    seen, waiting = {name}, [name]
+    while waiting:
+        for node, index in readers.get(waiting.pop(), ()):
+            yield node, index
+            if index in inputs_passed_through(node):
+                waiting += [output for output in node.output if output not in seen]
+                seen.update(node.output)
+
+
+def exact_inputs(model: onnx.ModelProto) -> frozenset[str]:
+    """Return the graph inputs of floats that an operator takes unchanged as scales, a depth or limits, or writes as text.
+
+    To measure how far outputs move by rounding these stay as they are: a scale of 1 that is a little smaller makes the
+    output one element shorter.
+    """
+    readers, inputs = _readers(nested_nodes(model.graph.node)), fed_inputs(model.graph)
+    elements = {value.name: value.type.tensor_type.elem_type for value in inputs}
+
+    def decides(node: NodeProto, index: int) -> bool:
+        if node.op_type == "Cast":
+            return any(a.name == "to" and a.i == TensorProto.STRING for a in node.attribute)
+        if node.op_type == "CastLike":
+            return elements.get(node.input[1]) == TensorProto.STRING
+        return (node.op_type, index) in _DECIDING
+
+    return frozenset(
+        name
+        for name, element in elements.items()
+        if element in _FLOATS and any(decides(*reader) for reader in _readers_of_elements(name, readers))
+    )
+
+
+def padding_ids(model: onnx.ModelProto) -> dict[str, int]:
+    """Return by input the integer that the model looks for in it, as the id that pads a text: made-up ids rarely contain it.
+
+    It is the first that its elements are compared with by Equal, in the main graph. Only inputs of int32 and int64 with
+    two axes or more have one, as those of texts do.
+    """
+    readers, facts = _readers(model.graph.node), Facts(model)
+    found: dict[str, int] = {}
+    for value in fed_inputs(model.graph):
+        kind = value.type.tensor_type
+        if kind.elem_type not in _IDS or len(kind.shape.dim) < 2:
+            continue
+        for node, index in _readers_of_elements(value.name, readers):
+            if node.op_type == "Equal" and len(node.input) == 2:
+                number = facts.value(node.input[1 - index])
+                if number is not None and number.size == 1 and float(number.item()).is_integer():
+                    found[value.name] = int(number.item())
+                    break
+    return found
+
+
+def padded(values: Array, padding_id: int) -> Array:
+    """Return values in which every row ends with the id, from once up to half its length, each row differently often."""
+    length = values.shape[-1]
+    copy = values.copy()
+    for index, row in enumerate(copy.reshape(-1, length)):
+        row[length - 1 - (index + length // 4) % max(1, length // 2) :] = padding_id
+    return copy

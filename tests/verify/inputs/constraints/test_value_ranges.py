@@ -1,4 +1,4 @@
-"""Inputs are followed to the nodes that restrict their values."""
+"""Inputs are followed to the nodes that restrict their values, take them exactly, or look for an integer in them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges
+from onnx_migrate.verify import Kind
+from onnx_migrate.verify.inputs.constraints.facts import Argument, Facts
+from onnx_migrate.verify.inputs.constraints.ranges import Range, range_before
+from onnx_migrate.verify.inputs.constraints.value_ranges import (
+    exact_inputs,
+    input_ranges,
+    padded,
+    padding_ids,
+)
 from onnx_migrate.verify.inputs.generate import generate_feed
 from onnx_migrate.verify.inputs.sizes import size_choices
-from tests.verify.harness import net, outputs
+from tests.verify.harness import check, net, outputs
 
 EMBEDDING = (
     "(int64[N,T] ids) => (float[N,T,2] y) <float[3,2] w = {{1,2,3,4,5,6}}> {{ {0} y = Gather (w, i) }}"
@@ -59,3 +67,152 @@ def test_a_loop_whose_body_has_fewer_inputs_is_not_followed_into_it():
         (int64 k, bool c, int64[2] v) => (bool d, int64[2] w) { d = Identity(c) w = Neg(v) }> }""")
     del model.graph.node[0].attribute[0].g.input[2]
     assert "i" not in input_ranges(model, {"i": (2,)})
+
+
+def test_two_ranges_combine_to_what_satisfies_both():
+    assert Range(0, 5).intersection(Range(3, 9)) == Range(3, 5)
+    assert Range(0, 1).intersection(Range(3, 9)) == Range(0, 1), "none satisfies both"
+    assert Range(0, 1, weak=True).intersection(Range(3, 9)) == Range(3, 9), "a guess is replaced"
+    pattern = Range(1, 2, (1.0, 2.0))
+    assert Range(0, 9).intersection(pattern) == pattern
+
+
+def test_a_divisor_that_is_an_index_is_an_index_that_is_not_zero():
+    assert Range(0, 5).intersection(Range(1, 8, discrete=True)) == Range(1, 5)
+
+
+def test_an_exact_vector_may_be_empty():
+    assert Range.exactly() == Range(0, 0)
+    assert Range.exactly(2, 3, 1) == Range(1, 3, (2, 3, 1))
+
+
+TABLE = """(int64[N,3] i) => (float[a,b] y)
+  <float[10] w = {{0,1,2,3,4,5,6,7,8,9}}, int64 k = {{2}}, int64 o = {{1}}> {{ {0} y = Gather(w, j) }}"""
+
+
+@pytest.mark.parametrize(
+    ("nodes", "low", "high"),
+    [
+        ("j = Add(i, k)", -2, 7),
+        ("j = Sub(k, i)", -7, 2),
+        ("j = Sub(i, k)", 2, 11),
+        ("j = Mul(i, k)", 0, 4),
+        ("j = Div(i, k)", 0, 19),
+        ("j = Neg(i)", -9, 0),
+        ("c = Add(i, k) j = Mul(c, k)", -2, 2),
+        ("j = CumSum(i, o)", 0, 3),
+    ],
+)
+def test_the_index_is_inside(nodes, low, high):
+    model = net(TABLE.format(nodes))
+    found = input_ranges(model, {"i": (2, 3)})["i"]
+    assert (found.low, found.high) == (low, high)
+    for seed in range(5):
+        outputs(model, generate_feed(model, None, size_choices(model)[0], "wide", seed))
+
+
+def test_two_inputs_that_are_added_share_the_table():
+    text = "(int64[3] a, int64[3] b) => (float[3] y) { j = Add(a, b) y = Gather(w, j) }"
+    found = input_ranges(net(text, w=[1.0] * 10))
+    assert [(found[name].low, found[name].high) for name in "ab"] == [(0, 4), (0, 4)]
+
+
+def test_a_number_of_steps_is_followed_through_floats():
+    text = """(float start, float end, float step) => (float[n] y) {
+      d = Sub(end, start) q = Div(d, step) c = Ceil(q) n = Cast<to=7>(c)
+      y = Loop(n, "") <body = b (int64 i, bool c0) => (bool c1, float e) { c1 = Identity(c0) e = Cast<to=1>(i) }> }"""
+    model = net(text)
+    feed = generate_feed(model, None, size_choices(model)[0], "normal", 0)
+    assert 1 <= len(outputs(model, feed)["y"]) <= 5
+
+
+def test_guesses_and_exact_vectors_are_not_computed_with():
+    model = net("(int64[3] a, int64[3] b) => (int64[3] y) { y = Add(a, b) }")
+    argument = Argument(model.graph.node[0], 0, Facts(model))
+    assert range_before(argument, Range(0, 1, weak=True)) is None
+    assert range_before(argument, Range.exactly(1, 2)) is None
+    assert range_before(argument, Range(0, 8)) == Range(0, 4)
+
+
+SHAPED = "(float[N,4] x) => (float[N,4] y) { s = Shape(x) y = Reshape(x, s) }"
+
+
+def test_shapes_and_what_follows_from_them_hold_at_the_given_sizes():
+    facts = Facts(net(SHAPED), {"x": (7, 4)})
+    assert facts.static_shape("y") == (7, 4)
+    assert facts.value("s").tolist() == [7, 4]
+    assert facts.length("y", -2) == 7
+
+
+def test_without_sizes_open_dims_are_unknown():
+    facts = Facts(net(SHAPED))
+    assert facts.shape("y") == (None, 4)
+    assert facts.static_shape("y") is None
+    assert facts.value("s") is None
+    assert facts.shape("nothing") is None
+
+
+def test_constants_and_types_are_known():
+    facts = Facts(
+        net(
+            "(float[2] x) => (float[2] y) { k = Constant<value_ints = [3, 5]>() y = Add(x, w) }", w=[1.0, 2.0]
+        )
+    )
+    assert facts.value("k").tolist() == [3, 5]
+    assert facts.value("w").tolist() == [1, 2]
+    assert facts.element_type("y") == 1
+    assert facts.element_type("k") == 7
+
+
+EXACT = [
+    ("(float[1,1,4,4] x, float[4] s) => (float[a,b,c,d] y) { y = Resize<mode = \"nearest\">(x, , s) }", {"s"}),
+    ("(float[3] x) => (string[3] y) { i = Identity(x) y = Cast<to = 8>(i) }", {"x"}),
+    ("(float[3] x, string s) => (string[3] y) { y = CastLike(x, s) }", {"x"}),
+    ("(float a, float b, float c) => (float[n] y) { y = Range(a, b, c) }", {"a", "b", "c"}),
+    ("(float[3] x) => (float[3] y) { y = Relu(x) }", set()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "names"), EXACT)
+def test_inputs_that_must_be_exact_are_found_and_the_model_is_verified(text, names):
+    assert exact_inputs(net(text)) == names
+    check(text, text, Kind.VERIFIED)
+
+
+TEXT = "(int64[N,T] ids) => (bool[N,T] y) {{ {nodes} }}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ("p = Constant<value_int = 1>() y = Equal(ids, p)", {"ids": 1}),
+        ("p = Constant<value = int32[1] {3}>() c = Cast<to = 6>(ids) y = Equal(p, c)", {"ids": 3}),
+        ("p = Constant<value_int = 1>() s = Add(ids, p) y = Equal(s, p)", {}),
+        ("y = Equal(ids, ids)", {}),
+        ("p = Constant<value_ints = [1, 2]>() y = Equal(ids, p)", {}),
+        ("y = Cast<to = 9>(ids)", {}),
+    ],
+    ids=["compared", "cast before", "computed before", "with itself", "with several", "not compared"],
+)
+def test_the_id_that_pads_is_what_elements_are_compared_with(nodes: str, found: dict[str, int]) -> None:
+    assert padding_ids(net(TEXT.format(nodes=nodes))) == found
+
+
+def test_inputs_of_floats_and_of_one_axis_have_no_padding_id() -> None:
+    nodes = "p = Constant<value_int = 1>() y = Equal(ids, p)"
+    assert padding_ids(net(TEXT.format(nodes=nodes).replace("[N,T]", "[T]"))) == {}
+    floats = TEXT.format(nodes=nodes.replace("value_int = 1", "value_float = 1.")).replace("int64", "float")
+    assert padding_ids(net(floats)) == {}
+
+
+@pytest.mark.parametrize("length", [1, 2, 8, 9])
+def test_rows_end_with_the_id_and_keep_a_start(length: int) -> None:
+    values = np.full((2, 2, length), 7)
+    counts = (padded(values, 1) == 1).sum(-1).ravel()
+
+    assert (values == 7).all()
+    assert (padded(values, 1)[..., -1] == 1).all()
+    assert counts.max() <= max(1, (length + 1) // 2)
+    if length >= 8:
+        assert len(set(counts.tolist())) == 4
+        assert (padded(values, 1)[..., 0] == 7).all()
