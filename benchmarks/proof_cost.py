@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from onnx_migrate import migrate
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
-from onnx_migrate.verify.inputs.generate import generate_feed
+from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import size_choices
 
 
@@ -166,13 +166,12 @@ MADE: dict[str, Callable[[], onnx.ModelProto]] = {
 
 def inference(path: Path) -> Callable[[], float]:
     """Return a function that measures one inference of a model, as a median of three."""
-    from onnx_migrate.verify.evaluators.interface import EvaluationError
-    from onnx_migrate.verify.evaluators.runnable import Runnable
+    from onnx_migrate.verify.evaluators.interface import EvaluationError, Runnable
 
     model = onnx.load(path, load_external_data=False)
     runner = OnnxRuntime(Runnable(path), optimize=True)
     for choice in size_choices(model):
-        feed = generate_feed(model, None, choice, "normal", 0)
+        feed = RandomInputs(model, None, choice).feed("normal")
         try:
             if feed is not None:
                 runner.run(feed)

@@ -12,7 +12,7 @@ import pytest
 from onnx_migrate import CannotMigrate, PassError, UsageError, VerificationFailed, migrate, process
 from onnx_migrate.verification import policy_of
 from onnx_migrate.verify.dynamic import proof
-from onnx_migrate.verify.equivalence import verifier
+from onnx_migrate.verify.equivalence import check
 from tests.harness import require_opset
 from tests.support.small_model import HERE, bytes_of, small
 
@@ -158,7 +158,7 @@ def test_a_limit_leaves_the_result_unverified_and_as_migrated(
     monkeypatch: pytest.MonkeyPatch, ending: process.Ending
 ) -> None:
     plain = migrate(small(), simplify=False, **HERE)
-    ends(monkeypatch, verifier.CHECK, ending)
+    ends(monkeypatch, check.CHECK, ending)
     result = migrate(small(), **HERE)
     assert result.report.verification is not None
     assert result.report.verification.kind.value == "unverified"

@@ -27,9 +27,8 @@ from onnx_migrate.verify import (
     verify,
 )
 from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE, NOTHING
-from onnx_migrate.verify.folded_weights import other_folded_weights
 from onnx_migrate.verify.load_check import check_loads
-from onnx_migrate.verify.weight_data import other_weights
+from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
 
 __all__ = ["Proof", "Prover", "first_difference"]
 

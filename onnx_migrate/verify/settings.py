@@ -11,7 +11,7 @@ from onnx_migrate import process
 from onnx_migrate.errors import UsageError
 from onnx_migrate.process import Ending, Limits, Listener, Worker
 from onnx_migrate.process.endings import what_helps
-from onnx_migrate.verify.compare.tolerance import Tolerance
+from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.inputs.user_inputs import Feeds, InputData
 
 __all__ = ["Libraries", "Settings", "interruption", "is_crash_of_result", "libraries_of"]

@@ -43,14 +43,14 @@ def load(path, example, outputs):
 def faulty(tmp_path_factory, monkeypatch):
     """Make "faulty" a runtime that is installed, and return where; its driver is in foreign.DRIVERS."""
     from onnx_migrate.verify.evaluators import foreign
-    from onnx_migrate.verify.other_runtimes import places, rounding
+    from onnx_migrate.verify.other_runtimes import places, proof
 
     folder = tmp_path_factory.mktemp("drivers")
     (folder / "serve.py").write_bytes((foreign.DRIVERS / "serve.py").read_bytes())
     (folder / "faulty.py").write_text(_DRIVER, encoding="utf-8")
     monkeypatch.setattr(foreign, "DRIVERS", folder)
     monkeypatch.setitem(foreign.TITLES, "faulty", "Faulty")
-    monkeypatch.setitem(rounding.FLOORS, "faulty", 16.0)
+    monkeypatch.setitem(proof.FLOORS, "faulty", 16.0)
     places.place_of.cache_clear()
     yield places.place_of("faulty")
     places.place_of.cache_clear()

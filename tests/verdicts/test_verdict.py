@@ -1,4 +1,4 @@
-"""Verdicts as values: JSON, and a line of text."""
+"""Verdicts, comparisons and proofs in other runtimes as values and as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ import json
 import pytest
 
 from onnx_migrate.report.json_form import json_of
-from onnx_migrate.verdicts import Blocker, Comparison, DynamicProof, FirstDifference, Kind, Trial, Verdict
+from onnx_migrate.verdicts import (
+    Blocker,
+    Comparison,
+    DynamicProof,
+    Element,
+    FirstDifference,
+    Histogram,
+    Kind,
+    Trial,
+    Verdict,
+)
+from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of
 
 SAME = Comparison("y", (1, 4), (1, 4), "float32", "float32", elements=4)
 ROUNDED = Comparison("z", (1, 4), (1, 4), "float32", "float32", 1e-7, float("inf"), 1e-6, 4, 2)
@@ -82,3 +93,115 @@ def test_the_pass_and_the_node_are_named() -> None:
 
 def test_passes_that_cannot_be_told_apart_are_all_named() -> None:
     assert str(FirstDifference(("a", "b"))) == "the numbers first differ after pass 'a' or 'b'"
+
+
+def side(off: float, allowed: float = 0.1, output: str = "y") -> Side:
+    problem = "off" if off > allowed else ""
+    item = Comparison(
+        output,
+        (2,),
+        (2,),
+        "float32",
+        "float32",
+        off,
+        off / 4,
+        allowed,
+        elements=2,
+        differing=int(off > 0),
+        problem=problem,
+    )
+    return Side(comparisons=(item,))
+
+
+RIGHT, OFF, GONE = side(0.01), side(2.2), Side("load", "no such operator")
+
+
+@pytest.mark.parametrize(
+    ("result", "original", "alike", "outcome"),
+    [
+        (RIGHT, RIGHT, True, "right"),
+        (RIGHT, GONE, False, "gained"),
+        (RIGHT, OFF, False, "mended"),
+        (OFF, OFF, True, "alike"),
+        (OFF, OFF, False, "otherwise"),
+        (OFF, RIGHT, False, "worse"),
+        (OFF, GONE, False, "wrong"),
+        (GONE, RIGHT, False, "lost"),
+        (GONE, OFF, False, "lost"),
+        (GONE, GONE, False, "refused"),
+    ],
+)
+def test_every_pair_has_an_outcome(result, original, alike, outcome):
+    assert outcome_of(result, original, alike=alike) == outcome
+    proof = RuntimeProof("x", "X 1", outcome, result, original)
+    assert proof.passed == (outcome in PASSING) == (result.right or alike)
+    assert result.text in proof.text
+    assert original.text in proof.text
+    assert json.loads(json.dumps(json_of(proof)))["outcome"] == outcome
+
+
+def test_the_worst_output_is_told_by_what_is_allowed():
+    both = Side(comparisons=(*side(0.05).comparisons, *side(0.04, 0.041, "z").comparisons))
+    assert both.text == "is off by 0.04 of 4 in 'z' (allowed 0.041)"
+    wrong = Side(comparisons=(*side(5, 9).comparisons, *side(1, 0.5, "z").comparisons))
+    assert wrong.text.startswith("is off by 1 of 4 in 'z'")
+    assert not wrong.right
+
+
+def test_another_shape_is_told_in_words():
+    item = Comparison("y", (2,), (3,), "float32", "float32", problem="shape [2] became [3]")
+    assert Side(comparisons=(item,)).text == "is wrong in 'y': shape [2] became [3]"
+
+
+def test_infinities_are_json():
+    found = json_of(side(float("inf")))
+    assert found["largest_absolute"] == "inf"
+    assert found["comparisons"][0]["largest_absolute"] == "inf"
+
+
+@pytest.mark.parametrize(
+    ("differing", "problem", "identical", "agrees"),
+    [
+        (0, "", True, True),
+        (1, "", False, True),
+        (1, "differs by 2", False, False),
+        (0, "has another shape", False, False),
+    ],
+)
+def test_an_output_agrees_within_what_is_allowed_and_is_identical_bit_for_bit(
+    differing: int, problem: str, identical: bool, agrees: bool
+) -> None:
+    found = Comparison(
+        "y", (2,), (2,), "float32", "float32", elements=2, differing=differing, problem=problem
+    )
+
+    assert (found.identical, found.agrees) == (identical, agrees)
+
+
+FULL = Histogram((0.0, 1e-7, 1e-6, 1e-5), (3, 0, 1200), equal=40, not_finite=1)
+
+
+def test_lines_are_aligned_and_bars_are_in_proportion() -> None:
+    assert list(FULL.lines()) == [
+        "equal               40  #",
+        "less than 1e-07      3  #",
+        "1e-07 to 1e-06       0",
+        "1e-06 to 1e-05   1,200  ####################",
+        "infinity or NaN      1  #",
+    ]
+
+
+def test_as_one_line_empty_ranges_are_left_out() -> None:
+    assert str(FULL) == ("40 equal, 3 by less than 1e-07, 1,200 by 1e-06 to 1e-05, 1 by infinity or NaN")
+
+
+@pytest.mark.parametrize(
+    ("element", "text"),
+    [
+        (Element((0, 2), 0.5, -1.25e-9), "at [0, 2] 0.5 became -1.25e-09"),
+        (Element((), float("nan"), 1), "at [] nan became 1"),
+        (Element((3,), "'a'", "'b'"), "at [3] 'a' became 'b'"),
+    ],
+)
+def test_an_element_has_its_index_and_both_values(element: Element, text: str) -> None:
+    assert str(element) == text

@@ -1,11 +1,22 @@
-"""What is known of a model before it runs."""
+"""What depends on what, what is random, and what takes its place."""
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
+import pytest
 
-from onnx_migrate.verify.model_traits import dependents, is_random, miscomputed_in_reference, random_outputs
-from tests.verify.harness import net
+from onnx_migrate.files import load
+from onnx_migrate.verify import Kind, Runnable
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
+from onnx_migrate.verify.model_traits import (
+    dependents,
+    is_random,
+    miscomputed_in_reference,
+    random_outputs,
+    with_fixed_numbers,
+)
+from tests.verify.harness import check, net, runnable, verdict
 
 
 def test_only_outputs_that_depend_on_a_random_operator_are_random():
@@ -74,3 +85,90 @@ def test_what_a_loop_stacks_is_not_computed_in_reference():
     assert miscomputed_in_reference(net(stacked)) == "Loop"
     carried = stacked.replace("v, y =", "y =").replace(", int64 c)", ")").replace(" c = Identity(k)", "")
     assert miscomputed_in_reference(net(carried)) == ""
+
+
+DROPOUT = """(float[N,8] x) => (float[N,8] y, bool[N,8] m, float[N,8] z) <float r = {0.5}, bool t = {1}> {
+    a = Abs(x) d, m = Dropout(a, r, t) y = Relu(d) z = Sigmoid(x) }"""
+
+FORMS = {
+    "RandomNormal": "r = RandomNormal<shape=[3,4], mean=7.0, scale=0.5>() y = Add(x, r)",
+    "RandomUniform": "r = RandomUniform<shape=[3,4], low=7.0, high=8.0>() y = Add(x, r)",
+    "RandomNormalLike": "r = RandomNormalLike(x) y = Mul(x, r)",
+    "RandomUniformLike": "k = Cast<to=7>(x) r = RandomUniformLike<dtype=1>(k) y = Mul(x, r)",
+    "Bernoulli": "p = Sigmoid(x) r = Bernoulli(p) y = Mul(x, r)",
+    "Multinomial": "r = Multinomial<sample_size=4>(x) f = Cast<to=1>(r) y = Add(x, f)",
+}
+
+
+def model(form):
+    return f"(float[3,4] x) => (float[3,4] y) {{ {FORMS[form]} }}"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_comes_after_a_random_operator_is_compared(form):
+    found = check(model(form), model(form), Kind.VERIFIED)
+    assert f"in place of random ones ({form}), on which these outputs depend: 'y'" in found.notes[-1]
+    other = model(form).replace("y = Add(", "y = Sub(").replace("y = Mul(", "y = Div(")
+    check(model(form), other, Kind.DIFFERS, "output 'y'")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_fixed_numbers_have_type_and_shape_of_the_random_ones(form):
+    source = net(model(form))
+    source.graph.output.add().name = "r"
+    x = {"x": np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)}
+    random = Runnable(structure=source.SerializeToString())
+    runs = [open_model(item, UNOPTIMIZED).run(x)["r"] for item in (random, *[with_fixed_numbers(random)] * 2)]
+    assert runs[0].dtype == runs[1].dtype
+    assert runs[0].shape == runs[1].shape
+    np.testing.assert_array_equal(runs[1], runs[2])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("a = Abs(x)", "a = Neg(x)"), ("y = Relu(d)", "y = Tanh(d)"), ("Sigmoid(x)", "Tanh(x)")]
+)
+def test_dropout_in_training_mode(old, new):
+    found = check(DROPOUT, DROPOUT, Kind.VERIFIED, exact=net(DROPOUT))
+    assert "(Dropout), on which these outputs depend: 'y', 'm'" in found.notes[-1]
+    assert found.exact is True
+    check(DROPOUT, DROPOUT.replace(old, new), Kind.DIFFERS)
+
+
+def test_a_result_that_is_no_longer_random_is_not_verified():
+    check(DROPOUT, DROPOUT.replace("(a, r, t)", "(a, r)"), Kind.UNVERIFIED, "'y' depends on random numbers")
+
+
+def test_random_operators_in_branches_and_functions_are_replaced():
+    branch = """(float[4] x, bool c) => (float[4] y) { y = If(c) <
+        then_branch = t () => (float[4] a) { r = RandomUniformLike(x) a = Add(r, x) },
+        else_branch = e () => (float[4] b) { b = Identity(x) }> }"""
+    check(branch, branch, Kind.VERIFIED)
+    check(branch, branch.replace("a = Add", "a = Sub"), Kind.DIFFERS)
+    function = """<ir_version: 8, opset_import: ["" : 17, "d" : 1]>
+        g (float[4] x) => (float[4] y) { y = d.noise(x) }
+        <domain: "d", opset_import: ["" : 17]> noise (u) => (v) { r = RandomNormalLike(u) v = Add(r, u) }"""
+    noisy = onnx.parser.parse_model(function)
+    check(noisy, noisy, Kind.VERIFIED)
+    check(noisy, onnx.parser.parse_model(function.replace("v = Add", "v = Sub")), Kind.DIFFERS)
+
+
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 22, reason="onnx is older")
+def test_the_result_itself_must_load_all_the_same():
+    """With the random operator replaced it would load; ONNX Runtime has no kernel for it from opset 22 on."""
+    text = model("RandomNormalLike")
+    found = verdict(runnable(text), Runnable(structure=net(text, opset=22).SerializeToString()))
+    assert found.load is not None
+    assert found.load.operator == "RandomNormalLike"
+
+
+def test_models_without_random_operators_are_kept():
+    relu = "(float[4] x) => (float[4] y) { y = Relu(x) }"
+    assert with_fixed_numbers(runnable(relu)).proto() == net(relu)
+
+
+def test_a_model_as_migrate_gives_it_is_compared(tmp_path):
+    """It has Weights, which finds external data."""
+    onnx.save(net(model("RandomNormalLike")), tmp_path / "m.onnx")
+    source = load(tmp_path / "m.onnx")
+    given = Runnable(structure=source.proto.SerializeToString(), weights=source.weights)
+    assert verdict(given, given).kind is Kind.VERIFIED

@@ -16,7 +16,7 @@ from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Blocker
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.compare.comparison import compare
-from onnx_migrate.verify.compare.rounding import share_of_noise
+from onnx_migrate.verify.compare.noise import share_of_noise
 from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis, item_of
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model, with_extra_outputs

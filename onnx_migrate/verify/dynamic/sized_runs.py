@@ -13,9 +13,8 @@ import onnx
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import captured_output, mark
 from onnx_migrate.verdicts import Trial
-from onnx_migrate.verify.compare.comparison import Difference, Observed, compare
+from onnx_migrate.verify.compare.comparison import Difference, Observed, Tolerance, compare
 from onnx_migrate.verify.compare.informative import bounded_outputs, masked_outputs
-from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.dynamic.declared_shapes import (
     axes_with_symbol,
     inputs_with_sizes,
@@ -33,7 +32,7 @@ from onnx_migrate.verify.evaluators import (
     with_extra_outputs,
 )
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
-from onnx_migrate.verify.inputs.generate import Corrections, generate_feed
+from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
 from onnx_migrate.verify.inputs.refusals import corrected
 from onnx_migrate.verify.inputs.sizes import size_choices
@@ -101,9 +100,9 @@ class SizedRunner:
         self._random = random_outputs(model)
         self._bounded = bounded_outputs(model)
         self._wrongly_inferred: set[str] = set()
-        self._choices = size_choices(inputs_with_sizes(model, symbols))
-        """Sizes for the dims that are open besides the symbols; the first choice is used."""
-        self._corrections = Corrections()
+        declared = inputs_with_sizes(model, symbols)
+        self._choices = [RandomInputs(model, declared, choice, seed) for choice in size_choices(declared)]
+        """Inputs at sizes of the dims that are open besides the symbols; the first ones are used."""
         exposed = with_extra_outputs(runnable, self.masked.values()) if self.masked else runnable
         self._plain, self._optimised = open_model(exposed, UNOPTIMIZED), open_model(exposed, OPTIMIZED)
 
@@ -113,7 +112,7 @@ class SizedRunner:
         Dims that are open besides the symbols may need particular sizes, as a window of audio does: these are tried in
         turn, and what runs is used from then on. Where none runs, inputs are corrected by what the runtime says.
         """
-        first: EvaluationError | None = None
+        likeliest, first = self._choices[0], None
         while self._choices:
             self.trials.clear()
             try:
@@ -122,25 +121,19 @@ class SizedRunner:
                 first = first or error
                 self._choices.pop(0)
         assert first is not None
-        if self._correct(first):
+        found = corrected(likeliest, self._plain.run, first)
+        self.trials.clear()
+        if found is not None:
+            self._choices = [found]
             return self.run(self.symbols)[1]
         raise RequirementViolated(
             f"the model does not run at its original sizes: {first}", node=first.node
         ) from first
 
-    def _correct(self, refusal: EvaluationError) -> bool:
-        """Find corrections with which the model runs at the frozen sizes, and return whether there are any."""
-        declared = inputs_with_sizes(self.model, self.symbols)
-        self._choices = size_choices(declared)
-        found = corrected(self.model, declared, self._choices[0], self._seed, self._plain.run, refusal)
-        self._corrections = found or self._corrections
-        self.trials.clear()
-        return found is not None
-
     def run(self, sizes: Mapping[str, int], *, padding: bool = False) -> tuple[Values, Values]:
         """Run at these sizes, with and without optimisation; return the inputs, and the outputs without.
 
-        `padding` is that of `generate_feed`.
+        `padding` is that of `RandomInputs.feed`.
         Raises RequirementViolated where outputs have other shapes than declared or change by optimisation, and
         EvaluationError where the model does not run.
         """
@@ -180,10 +173,8 @@ class SizedRunner:
 
     def feed(self, sizes: Mapping[str, int], *, padding: bool = False) -> Values:
         """Return random inputs of these sizes. Raises RequirementViolated where they would be too large."""
-        declared = inputs_with_sizes(self.model, sizes)
-        feed = generate_feed(
-            self.model, declared, self._choices[0], "normal", self._seed, self._corrections, padding=padding
-        )
+        source = replace(self._choices[0], other=inputs_with_sizes(self.model, sizes))
+        feed = source.feed("normal", padding=padding)
         if feed is None:
             raise RequirementViolated(
                 "inputs of these sizes would take more than 256 MB each, or 1 GB together"

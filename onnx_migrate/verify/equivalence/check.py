@@ -1,4 +1,4 @@
-"""Runs original and result on the same inputs and determines whether they compute the same (docs/verification.md)."""
+"""Runs original and result on the same inputs in a child process: do they compute the same (docs/verification.md)?"""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate import process
 from onnx_migrate.errors import UsageError
 from onnx_migrate.facts.running_cost import why_not_run
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Segment
+from onnx_migrate.process import Limits, Worker
 from onnx_migrate.process.limits import memory_limit
 from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.equivalence.common_values import values_to_record
+from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE
 from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original
+from onnx_migrate.verify.equivalence.result_run import DISTANCE_STAGE
 from onnx_migrate.verify.equivalence.segment_check import SegmentCheck
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, with_defaults_as, without_static_shapes
-from onnx_migrate.verify.inputs.input_shapes import input_shapes
-from onnx_migrate.verify.inputs.sizes import size_choices
-from onnx_migrate.verify.load_check import load_failure, load_within_reason, with_load_failure
-from onnx_migrate.verify.model_traits import random_outputs
-from onnx_migrate.verify.random_part import with_fixed_numbers
+from onnx_migrate.verify.inputs.sizes import choice_after_crash, input_shapes, size_choices
+from onnx_migrate.verify.load_check import check_loads, load_failure, load_within_reason, with_load_failure
+from onnx_migrate.verify.model_traits import random_outputs, with_fixed_numbers
 from onnx_migrate.verify.run_count import start_count
-from onnx_migrate.verify.settings import Settings
+from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
 
-__all__ = ["Task", "check"]
+__all__ = ["CHECK", "Task", "check", "ready_worker", "verify"]
 
 
 @dataclass(frozen=True)
@@ -176,3 +178,63 @@ def _takes_integers(model: onnx.ModelProto) -> bool:
     """Whether an input chooses rows of tables, as ids of words do, of which one input reads a part."""
     kinds = (value.type.tensor_type.elem_type for value in fed_inputs(model.graph))
     return any(kind in (TensorProto.INT32, TensorProto.INT64) for kind in kinds)
+
+
+CHECK = "onnx_migrate.verify.equivalence.check:check"
+"""What runs in the child process."""
+
+_CRASHES = 6
+"""How often the original may crash, as on lengths that are too short for it, before the verification gives up."""
+
+
+def ready_worker(limits: Limits) -> Worker:
+    """Start a child process that gets ready to verify, on another core if one is free: its imports take a third of a second."""
+    return Worker(limits.memory, [CHECK.partition(":")[0], "onnxruntime"])
+
+
+def verify(
+    segment: Segment[Runnable],
+    settings: Settings | None = None,
+    *,
+    strict: bool = False,
+    by_value: bool = False,
+) -> Verdict:
+    """Run original and result on the same inputs, in one child process, and compare every output.
+
+    The result may differ by rounding (tolerance.py). If the segment is exact, every output of the model before
+    simplification must be bit for bit that of the original without optimisation. If
+    `strict` is false, it may also differ by what ONNX Runtime rounds differently by itself (value_by_value.py). Where no
+    identity is claimed, what of that model's difference is shown to be ONNX Runtime's own rounding is allowed too.
+    With `by_value` a result for which none is claimed, and that keeps the names of all values, is compared value by value
+    as well. Raises UsageError for inputs that do not fit the
+    original; whatever the models do is in the verdict.
+    """
+    settings = settings or Settings()
+    start = time.perf_counter()
+    task = Task(segment, settings.for_child, strict, by_value)
+    ending = settings.call(CHECK, task)
+    for _ in range(_CRASHES):
+        if not isinstance(ending, process.Crashed) or not ending.stage.startswith(SIZES_STAGE):
+            break
+        choices = size_choices(segment.original.proto())
+        following = choice_after_crash(choices, int(ending.stage.removeprefix(SIZES_STAGE)))
+        if following == len(choices):
+            break
+        task = replace(task, first_choice=following)
+        ending = settings.call(CHECK, task)
+    if not isinstance(ending, (process.Returned, process.Raised)) and ending.stage == DISTANCE_STAGE:
+        task = replace(task, segment=replace(segment, other=None))
+        ending = settings.call(CHECK, task)
+    seconds = time.perf_counter() - start
+    if isinstance(ending, process.Returned):
+        verdict: Verdict = ending.value
+        return replace(verdict, seconds=seconds)
+    if isinstance(ending, process.Raised) and ending.error is not None:
+        raise ending.error
+    if is_crash_of_result(ending):
+        return Verdict(Kind.DIFFERS, interruption(ending), seconds=seconds)
+    loading = check_loads(segment.original, segment.result, settings)
+    # Another result, as one without simplification, may take less memory.
+    comparable = isinstance(ending, process.OutOfMemory) and ending.stage.startswith("result")
+    verdict = Verdict(Kind.UNVERIFIED, interruption(ending), seconds=seconds, comparable=comparable)
+    return with_load_failure(verdict, *loading)

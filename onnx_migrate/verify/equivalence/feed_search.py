@@ -13,9 +13,9 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.process import mark
 from onnx_migrate.verify.compare.informative import is_informative, uninformative_outputs
 from onnx_migrate.verify.evaluators import EvaluationError, Evaluator
-from onnx_migrate.verify.inputs.generate import Corrections, generate_feed
+from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.refusals import corrected
-from onnx_migrate.verify.inputs.sizes import SizeChoice, size_choices
+from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
 from onnx_migrate.verify.run_count import begin_run
 
@@ -59,9 +59,10 @@ class FeedSearch:
         thorough: bool = False,
     ) -> None:
         self._model: Evaluator | None = model
-        self._original, self._result, self._seed = original, result, seed
-        self._choice: SizeChoice | None = None
-        self._corrections = Corrections()
+        self._original = original
+        self._choices = [RandomInputs(original, result, choice, seed) for choice in size_choices(original)]
+        self._source: RandomInputs | None = None
+        """What inputs are drawn from, at the sizes that were found; None for the user's."""
         self._kept = [output.name for output in original.graph.output]
         self._recorded, self._thorough = recorded, thorough
         self._start = time.perf_counter()
@@ -92,11 +93,10 @@ class FeedSearch:
         Where it runs at none, the inputs of the first choice, and of the first with lengths that are all the same, are
         corrected by what the runtime says of them. Raises EvaluationError, that of the first choice, where that fails.
         """
-        choices = size_choices(self._original)
         refusals: dict[int, EvaluationError] = {}
-        for index, choice in enumerate(choices[first_choice:], first_choice):
+        for index, source in enumerate(self._choices[first_choice:], first_choice):
             mark(f"{SIZES_STAGE} {index}")
-            self._choice = choice
+            self._source = source
             try:
                 if self._try(_DISTRIBUTIONS[0]):
                     break
@@ -107,7 +107,7 @@ class FeedSearch:
                     raise
                 refusals[index] = error
         else:
-            if not self._correct(choices, refusals):
+            if not self._correct(refusals):
                 first = next(iter(refusals.values()), None)
                 raise first or EvaluationError(
                     "at all sizes tried, its inputs take more than 256 MB each, or 1 GB together"
@@ -140,13 +140,10 @@ class FeedSearch:
 
     def further(self) -> Feed | None:
         """Return a feed of the second distribution, which is not run; None if the inputs are the user's, or too large."""
-        if self._choice is None:
-            return None
         run = {feed.name for feed in self.feeds}
-        distribution = next(
-            name for name in (*_DISTRIBUTIONS, *_FURTHER_DISTRIBUTIONS, "") if name not in run
-        )
-        if not distribution:
+        distributions = (name for name in (*_DISTRIBUTIONS, *_FURTHER_DISTRIBUTIONS) if name not in run)
+        distribution = next(distributions, None)
+        if self._source is None or distribution is None:
             return None
         values = self._generated(distribution)
         return None if values is None else Feed(distribution, values)
@@ -183,16 +180,15 @@ class FeedSearch:
         """Free the loaded model; nothing can be run afterwards."""
         self._model = None
 
-    def _correct(self, choices: Sequence[SizeChoice], refusals: Mapping[int, EvaluationError]) -> bool:
+    def _correct(self, refusals: Mapping[int, EvaluationError]) -> bool:
         """Run on inputs that are corrected, and return whether there are any."""
-        mark(f"{SIZES_STAGE} {len(choices) - 1}")
-        equal_lengths = [index for index in refusals if choices[index].length != choices[0].length]
+        mark(f"{SIZES_STAGE} {len(self._choices) - 1}")
+        lengths = [source.choice.length for source in self._choices]
+        equal_lengths = [index for index in refusals if lengths[index] != lengths[0]]
         for index in [*list(refusals)[:1], *equal_lengths[:1]]:
-            found = corrected(
-                self._original, self._result, choices[index], self._seed, self.run, refusals[index]
-            )
+            found = corrected(self._choices[index], self.run, refusals[index])
             if found is not None:
-                self._choice, self._corrections = choices[index], found
+                self._source = found
                 return self._try(_DISTRIBUTIONS[0])
         return False
 
@@ -212,7 +208,8 @@ class FeedSearch:
             outputs = self._first_run(values)
         except EvaluationError:
             plain = self._generated(distribution, padding=False)
-            if plain is None or _alike(values, plain):
+            arrays = [name for name in values if isinstance(values[name], np.ndarray)]
+            if plain is None or all(np.array_equal(values[name], plain[name]) for name in arrays):
                 raise
             values, outputs = plain, self._first_run(plain)
         self.outputs.append(outputs)
@@ -221,12 +218,5 @@ class FeedSearch:
 
     def _generated(self, distribution: str, *, padding: bool = True) -> Values | None:
         """Return inputs; those of the first distribution are not padded: what it runs on decides about sizes."""
-        assert self._choice is not None
-        return generate_feed(
-            self._original, self._result, self._choice, distribution, self._seed, self._corrections,
-            padding=padding and distribution != _DISTRIBUTIONS[0],
-        )  # fmt: skip
-
-
-def _alike(one: Values, other: Values) -> bool:
-    return all(np.array_equal(one[name], other[name]) for name in one if isinstance(one[name], np.ndarray))
+        assert self._source is not None
+        return self._source.feed(distribution, padding=padding and distribution != _DISTRIBUTIONS[0])

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.verdicts import Comparison, Kind, Verdict
-from onnx_migrate.verify.compare.comparison import compare
+from onnx_migrate.verify.compare.comparison import Tolerance, compare
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.spread import with_spread
-from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
 from onnx_migrate.verify.evaluators import EvaluationError
 

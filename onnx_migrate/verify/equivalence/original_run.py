@@ -14,9 +14,9 @@ import onnx
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import FeedNote
 from onnx_migrate.verify.compare.arrays import flatten, is_float
+from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise
-from onnx_migrate.verify.compare.tolerance import Tolerance
 from onnx_migrate.verify.equivalence.feed_search import EXPENSIVE, FeedSearch, Values
 from onnx_migrate.verify.equivalence.upstream_values import Nearest, expose_inner_values, nearest_among
 from onnx_migrate.verify.evaluators import (

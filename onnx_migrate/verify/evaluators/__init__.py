@@ -23,15 +23,16 @@ from functools import cache
 from importlib import import_module
 
 from onnx_migrate.safe_open.paths import submodules
-from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator
-from onnx_migrate.verify.evaluators.onnxruntime import LEVELS, OPTIMIZED, UNOPTIMIZED
-from onnx_migrate.verify.evaluators.reference import REFERENCE
-from onnx_migrate.verify.evaluators.runnable import (
+from onnx_migrate.verify.evaluators.interface import (
+    EvaluationError,
+    Evaluator,
     Runnable,
     with_defaults_as,
     with_extra_outputs,
     without_static_shapes,
 )
+from onnx_migrate.verify.evaluators.onnxruntime import LEVELS, OPTIMIZED, UNOPTIMIZED
+from onnx_migrate.verify.evaluators.reference import REFERENCE
 
 __all__ = [
     "LEVELS",

@@ -16,7 +16,7 @@ from onnx_migrate.errors import LoadError
 from onnx_migrate.model.graphs import nested_bodies
 from onnx_migrate.model.payloads import FilePayload
 from onnx_migrate.model.tensors import tensors
-from onnx_migrate.verify.evaluators.runnable import Runnable
+from onnx_migrate.verify.evaluators.interface import Runnable
 
 __all__ = ["open_external_data"]
 

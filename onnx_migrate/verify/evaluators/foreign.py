@@ -18,9 +18,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.process import Limits, OutOfMemory, Program
 from onnx_migrate.process.endings import names_lack_of_memory
 from onnx_migrate.process.temporary import TemporaryFolder
-from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, one_line
+from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, Runnable, one_line
 from onnx_migrate.verify.evaluators.onnxruntime import without_source_locations
-from onnx_migrate.verify.evaluators.runnable import Runnable
 
 __all__ = ["DRIVERS", "TITLES", "Foreign", "ForeignProcess", "NotInstalled", "Place"]
 

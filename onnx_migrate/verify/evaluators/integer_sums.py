@@ -19,8 +19,7 @@ from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import FunctionKey, LocatedBody, all_nodes, bodies, function_key
 from onnx_migrate.model.names import Names
 from onnx_migrate.standard.schema import is_onnx
-from onnx_migrate.verify.evaluators.interface import EvaluationError
-from onnx_migrate.verify.evaluators.runnable import Runnable
+from onnx_migrate.verify.evaluators.interface import EvaluationError, Runnable
 
 __all__ = ["NOTE", "exact_sums", "saturates", "with_exact_sums"]
 

@@ -1,13 +1,31 @@
-"""What every runtime offers here: an evaluator that has loaded a model, and the error where that fails."""
+"""What every runtime offers here: an evaluator that has loaded a model, the error where that fails, and the model to run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.facts.shapes import drop_value_info
+from onnx_migrate.model.graphs import fed_inputs, initializer_names
+from onnx_migrate.model.weights import Weights
 from onnx_migrate.process.endings import names_lack_of_memory
 
-__all__ = ["EvaluationError", "Evaluator", "one_line", "raise_if_out_of_memory"]
+__all__ = [
+    "EvaluationError",
+    "Evaluator",
+    "Runnable",
+    "one_line",
+    "raise_if_out_of_memory",
+    "with_defaults_as",
+    "with_extra_outputs",
+    "without_static_shapes",
+]
 
 
 class EvaluationError(Exception):
@@ -57,3 +75,100 @@ def one_line(text: str) -> str:
     """Return a runtime's message on one line, cut at 400 characters."""
     text = " ".join(text.split())
     return text if len(text) <= 400 else text[:397] + "..."
+
+
+@dataclass(frozen=True)
+class Runnable:
+    """A model to run: a file, or a serialised ModelProto whose large tensors are external data that `weights` finds.
+
+    With both, the runtime loads the file, and `proto` parses `structure`, which saves reading the weights. A file is read as
+    it is with the files it refers to, so it must lie in a folder that nobody else writes to.
+    """
+
+    path: Path | None = None
+    structure: bytes | None = None
+    weights: Weights | None = None
+    libraries: tuple[str, ...] = ()
+    """Libraries with kernels of custom operators, for ONNX Runtime."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out `model`, which another process parses for itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "model"}
+
+    @cached_property
+    def model(self) -> onnx.ModelProto:
+        """The structure, parsed once, for those who do not change it."""
+        return self.proto()
+
+    def proto(self) -> onnx.ModelProto:
+        """Return a new parse of the structure; external data is not read."""
+        if self.structure is not None:
+            parsed: onnx.ModelProto = onnx.ModelProto.FromString(self.structure)
+            return parsed
+        if self.path is None:
+            raise ValueError("a Runnable needs a path or a structure")
+        model: onnx.ModelProto = onnx.load(self.path, load_external_data=False)
+        return model
+
+    @property
+    def external_data(self) -> Weights:
+        """What finds external data: `weights`, or the folder of the file."""
+        return self.weights or Weights(self.path.parent if self.path else None)
+
+    def inlined(self, tensor: TensorProto) -> TensorProto:
+        """Return a tensor with its data, which may be external. Raises LoadError."""
+        return self.external_data.inlined(tensor) if tensor.data_location == TensorProto.EXTERNAL else tensor
+
+    def with_structure(self, model: onnx.ModelProto) -> Runnable:
+        """Return another structure over the same external data."""
+        return Runnable(
+            structure=model.SerializeToString(), weights=self.external_data, libraries=self.libraries
+        )
+
+
+def with_extra_outputs(runnable: Runnable, names: Iterable[str]) -> Runnable:
+    """Return the model with these values of the main graph as further graph outputs, without declared types."""
+    model = runnable.proto()
+    present = {output.name for output in model.graph.output}
+    for name in dict.fromkeys(names):
+        if name not in present:
+            model.graph.output.add().name = name
+    return runnable.with_structure(model)
+
+
+def with_defaults_as(runnable: Runnable, other: Runnable, fed: Container[str]) -> Runnable:
+    """Return the model with those initializers listed as inputs that `other` lists too, and those that are `fed`.
+
+    A listed initializer is the default of an input. One that is not is a constant, which ONNX Runtime computes with in
+    another way, as it packs constant weights before it multiplies: two models are alike only with the same constants.
+    """
+    model = runnable.proto()
+    if model.ir_version < 4:  # all initializers are constants, though listed
+        return runnable
+    listed = {value.name for value in model.graph.input} & initializer_names(model.graph)
+    constants = listed - {value.name for value in other.model.graph.input}
+    if all(name in fed for name in constants):
+        return runnable
+    kept = [value for value in model.graph.input if value.name not in constants or value.name in fed]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+    return runnable.with_structure(model)
+
+
+def without_static_shapes(runnable: Runnable) -> Runnable:
+    """Return the model with every dim of its inputs unknown and no shape declared elsewhere.
+
+    It computes the same on the same inputs: kernels take lengths from the tensors they read. From 1.28 on ONNX Runtime
+    infers the length of a Resize in double precision and computes it in single; where the two disagree, a model with
+    fixed lengths may fail to load.
+    """
+    model = runnable.proto()
+    for value in fed_inputs(model.graph):
+        if value.type.WhichOneof("value") == "tensor_type":
+            for dim in value.type.tensor_type.shape.dim:
+                dim.Clear()
+    drop_value_info(model.graph)
+    for value in model.graph.output:
+        if value.type.WhichOneof("value") == "tensor_type":
+            value.type.tensor_type.ClearField("shape")
+    return runnable.with_structure(model)

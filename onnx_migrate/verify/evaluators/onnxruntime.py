@@ -17,11 +17,11 @@ from onnx_migrate.verify.evaluators.integer_sums import NOTE, exact_sums
 from onnx_migrate.verify.evaluators.interface import (
     EvaluationError,
     Evaluator,
+    Runnable,
     one_line,
     raise_if_out_of_memory,
 )
 from onnx_migrate.verify.evaluators.ort_values import from_ort_value, is_foreign, to_ort_value
-from onnx_migrate.verify.evaluators.runnable import Runnable
 
 __all__ = ["LEVELS", "LOADERS", "OPTIMIZED", "UNOPTIMIZED", "OnnxRuntime", "without_source_locations"]
 

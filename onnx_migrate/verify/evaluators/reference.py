@@ -13,10 +13,10 @@ from onnx_migrate.model.tensors import tensors
 from onnx_migrate.verify.evaluators.interface import (
     EvaluationError,
     Evaluator,
+    Runnable,
     one_line,
     raise_if_out_of_memory,
 )
-from onnx_migrate.verify.evaluators.runnable import Runnable
 
 __all__ = ["LOADERS", "REFERENCE", "Reference"]
 

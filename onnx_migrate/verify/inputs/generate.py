@@ -15,10 +15,9 @@ from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges, padded, padding_ids
-from onnx_migrate.verify.inputs.input_shapes import input_shapes, tensor_in
-from onnx_migrate.verify.inputs.sizes import SizeChoice
+from onnx_migrate.verify.inputs.sizes import SizeChoice, input_shapes, tensor_in
 
-__all__ = ["Corrections", "generate_feed"]
+__all__ = ["RandomInputs"]
 
 _LARGEST = 1 << 28
 """Bytes, at eight for each element, above which no input is generated."""
@@ -34,51 +33,52 @@ _DISTRIBUTIONS = ("normal", "wide", "uniform", "pixels", "small")
 _WORDS = ("", "a", "Straße", "zebra 7")
 
 
-@dataclass(frozen=True)
-class Corrections:
-    """What is known from a runtime's refusals: sizes of dims (by key, see sizes.py), and ranges of inputs' values."""
+@dataclass(frozen=True, eq=False)
+class RandomInputs:
+    """The random inputs of a model at one choice of sizes.
 
+    A dim that the model leaves open has the number that `other`, a model of the same inputs, declares for it, if any.
+    `sizes` (by key: sizes.py) and `values` are what a runtime's refusals told of dims and of inputs' values.
+    """
+
+    model: onnx.ModelProto
+    other: onnx.ModelProto | None
+    choice: SizeChoice
+    seed: int = 0
     sizes: Mapping[str, int] = field(default_factory=dict)
     values: Mapping[str, Range] = field(default_factory=dict)
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of every input. Raises UsageError for a type without a generator."""
+        return input_shapes(self.model, self.other, self.choice, self.sizes)
 
-def generate_feed(
-    model: onnx.ModelProto,
-    other: onnx.ModelProto | None,
-    choice: SizeChoice,
-    distribution: str,
-    seed: int,
-    corrections: Corrections | None = None,
-    *,
-    padding: bool = False,
-) -> dict[str, Any] | None:
-    """Return a value for every input, None if they would be too large. Raises UsageError for a type without a generator.
+    def feed(self, distribution: str, *, padding: bool = False) -> dict[str, Any] | None:
+        """Return a value for every input, None if they would be too large. Raises UsageError for a type without a generator.
 
-    `distribution` is that of floats: "normal" (standard normal), "wide" (ten times that, with zeros), "uniform" (0 to
-    1), "pixels" (0 to 255) or "small" (a hundredth of "normal"). A dim that `model` leaves open has the number that
-    `other`, a model of the same inputs, declares for it, if any. With `padding`, rows of integers end with the one that
-    the model looks for in them (`padding_ids`).
-    """
-    corrections = corrections or Corrections()
-    rng = np.random.default_rng([seed, *distribution.encode()])
-    shapes = input_shapes(model, other, choice, corrections.sizes)
-    sizes = [prod(shape) * 8 for shape in shapes.values()]
-    if max(sizes, default=0) > _LARGEST or sum(sizes) > _LARGEST_SUM:
-        return None
-    ranges = {**input_ranges(model, shapes), **corrections.values}
-    feed: dict[str, Any] = {}
-    for value in fed_inputs(model.graph):
-        kind, copies = tensor_in(value)
-        draw = _Draw(rng, distribution, value.name, ranges.get(value.name), shapes[value.name])
-        values = [draw.values(kind.tensor_type.elem_type, seed) for _ in range(copies)]
-        feed[value.name] = values if copies > 1 else values[0]
-    for name, padding_id in padding_ids(model).items() if padding else ():
-        accepted = ranges.get(name)
-        if isinstance(feed[name], np.ndarray) and (
-            accepted is None or accepted.weak or accepted.low <= padding_id <= accepted.high
-        ):
-            feed[name] = padded(feed[name], padding_id)
-    return feed
+        `distribution` is that of floats: "normal" (standard normal), "wide" (ten times that, with zeros), "uniform" (0 to
+        1), "pixels" (0 to 255) or "small" (a hundredth of "normal"). With `padding`, rows of integers end with the one
+        that the model looks for in them (`padding_ids`).
+        """
+        rng = np.random.default_rng([self.seed, *distribution.encode()])
+        shapes = self.shapes
+        sizes = [prod(shape) * 8 for shape in shapes.values()]
+        if max(sizes, default=0) > _LARGEST or sum(sizes) > _LARGEST_SUM:
+            return None
+        ranges = {**input_ranges(self.model, shapes), **self.values}
+        feed: dict[str, Any] = {}
+        for value in fed_inputs(self.model.graph):
+            kind, copies = tensor_in(value)
+            draw = _Draw(rng, distribution, value.name, ranges.get(value.name), shapes[value.name])
+            values = [draw.values(kind.tensor_type.elem_type, self.seed) for _ in range(copies)]
+            feed[value.name] = values if copies > 1 else values[0]
+        for name, padding_id in padding_ids(self.model).items() if padding else ():
+            accepted = ranges.get(name)
+            if isinstance(feed[name], np.ndarray) and (
+                accepted is None or accepted.weak or accepted.low <= padding_id <= accepted.high
+            ):
+                feed[name] = padded(feed[name], padding_id)
+        return feed
 
 
 @dataclass(frozen=True)

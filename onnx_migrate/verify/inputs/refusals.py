@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 import onnx
+from onnx import TensorProto
 
+from onnx_migrate.model.graphs import fed_inputs, initializer_types, names_read, nested_nodes
 from onnx_migrate.verify.compare.arrays import flatten
 from onnx_migrate.verify.evaluators import EvaluationError
-from onnx_migrate.verify.inputs.candidates import candidates
-from onnx_migrate.verify.inputs.generate import Corrections, generate_feed
-from onnx_migrate.verify.inputs.sizes import SizeChoice
+from onnx_migrate.verify.inputs.constraints.ranges import Range
+from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges
+from onnx_migrate.verify.inputs.generate import RandomInputs
+from onnx_migrate.verify.inputs.sizes import open_dims, tensor_in
 
-__all__ = ["corrected"]
+__all__ = ["candidates", "corrected"]
 
 _TRIES = 96
 _PATIENCE = 8.0
@@ -24,57 +29,167 @@ _PATIENCE = 8.0
 _PER_REFUSAL = 32
 """Corrections of one refusal that are tried where one of them led to another refusal."""
 
+_LARGEST_SIZE = 4096
+_OTHER_SIZES = 16
+"""Sizes of other dims that are tried."""
+
+_SMALL = 8
+"""Elements up to which an input of floats may be a size or a number of steps."""
+
 _NUMBER = re.compile(r"\d+")
+_INTERVAL = re.compile(r"\[(-?\d+), ?(-?\d+)(\]|\))")
+_INDEX = re.compile(r"ind(ex|ices)|bounds|range", re.IGNORECASE)
+
+_NUMBERS = Range(0, 1, words=("0", "1", "2", "42"))
+_TRIED = (
+    Range(1, 1),
+    Range(0, 1),
+    Range(2, 2),
+    Range(0, 0),
+    Range.exactly(*range(64)),
+    Range(2, 4),
+    Range(32, 32),
+)
+"""Ranges of values, the likeliest first: a count or an index of all elements, a mask, nothing, different indices,
+durations."""
 
 
 def corrected(
-    model: onnx.ModelProto,
-    other: onnx.ModelProto | None,
-    choice: SizeChoice,
-    seed: int,
-    run: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    refusal: EvaluationError,
-) -> Corrections | None:
-    """Return corrections with which the model runs, None if none were found; `refusal` is that of the inputs as made.
+    inputs: RandomInputs, run: Callable[[Mapping[str, Any]], Mapping[str, Any]], refusal: EvaluationError
+) -> RandomInputs | None:
+    """Return inputs on which the model runs, None if none were found; `refusal` is that of the inputs as they are.
 
     A correction that leads to another refusal is kept, once for each, if none leads to a run. Corrections with which
     every output is empty are the last resort. At most 96 runs, within eight seconds.
     """
     start = time.perf_counter()
-    known, seen, tries = Corrections(), {_kind(refusal)}, 0
-    empty: Corrections | None = None
+    seen, tries = {_kind(refusal)}, 0
+    empty: RandomInputs | None = None
     while True:
-        further: tuple[Corrections, EvaluationError] | None = None
-        for place, candidate in enumerate(candidates(model, other, choice, known, refusal)):
+        further: tuple[RandomInputs, EvaluationError] | None = None
+        for place, candidate in enumerate(candidates(inputs, refusal)):
             if further is not None and place >= _PER_REFUSAL:
                 break
             if tries == _TRIES or time.perf_counter() - start > _PATIENCE:
                 return empty
             tries += 1
-            feed = generate_feed(model, other, choice, "normal", seed, candidate)
+            feed = candidate.feed("normal")
             if feed is None:
                 continue
             try:
-                outputs = run(feed)
+                outputs = list(run(feed).values())
             except EvaluationError as error:
                 if error.limit:
                     return empty
                 if further is None and _kind(error) not in seen:
                     further = candidate, error
             else:
-                if not _all_empty(outputs):
+                if any(array is None or array.size for _, array in flatten("", outputs)):
                     return candidate
                 empty = empty or candidate
         if further is None:
             return empty
-        known, refusal = further
+        inputs, refusal = further
         seen.add(_kind(refusal))
-
-
-def _all_empty(outputs: Mapping[str, Any]) -> bool:
-    return all(array is not None and array.size == 0 for _, array in flatten("", list(outputs.values())))
 
 
 def _kind(refusal: EvaluationError) -> str:
     """Return what distinguishes a refusal from others: node and message without numbers."""
     return refusal.node + _NUMBER.sub("", str(refusal))
+
+
+def candidates(inputs: RandomInputs, refusal: EvaluationError) -> Iterator[RandomInputs]:
+    """Yield inputs with the corrections that the runtime's `refusal` of these suggests, likeliest first."""
+    sizes = _named_sizes(inputs, str(refusal))
+    values = _values(inputs, refusal)
+    for corrections in (values, sizes) if _INDEX.search(str(refusal)) else (sizes, values):
+        yield from corrections
+    yield from _other_sizes(inputs)
+
+
+def _with_size(inputs: RandomInputs, key: str, size: int) -> RandomInputs:
+    return replace(inputs, sizes={**inputs.sizes, key: size})
+
+
+def _named_sizes(inputs: RandomInputs, text: str) -> Iterator[RandomInputs]:
+    """Give an open dim whose size the message names another size: one that it names, or the sum of two others."""
+    named = [int(number) for number in _NUMBER.findall(text) if len(number) < 5]
+    named = [number for number in dict.fromkeys(named) if 1 < number <= _LARGEST_SIZE]
+    keys = open_dims(inputs.model, inputs.shapes)
+    sizes = list(keys.values())
+    sums = [a + b for i, a in enumerate(sizes) for b in sizes[i + 1 :]]
+    for wanted in (named, sums, [1]):  # a length of 1 may agree by being repeated, which shows less
+        for key, size in keys.items():
+            for number in dict.fromkeys(wanted) if size in named else ():
+                if number != size:
+                    yield _with_size(inputs, key, number)
+
+
+def _other_sizes(inputs: RandomInputs) -> Iterator[RandomInputs]:
+    """Give an open dim the size of another dim of an input or constant."""
+    shapes = inputs.shapes
+    keys = open_dims(inputs.model, shapes)
+    constants = (dims for _, _, dims in initializer_types(inputs.model.graph))
+    sizes = [size for shape in (*shapes.values(), *constants) for size in shape if size > 1]
+    for number in list(dict.fromkeys([*keys.values(), *sizes]))[:_OTHER_SIZES]:
+        for key, size in keys.items():
+            if number != size:
+                yield _with_size(inputs, key, number)
+
+
+def _values(inputs: RandomInputs, refusal: EvaluationError) -> Iterator[RandomInputs]:
+    """Give the integers, short vectors of floats and strings upstream of the failing node other values.
+
+    Integers of which no node restricts the values get the same first, then each input by itself.
+    """
+    shapes, upstream = inputs.shapes, _upstream(inputs.model, refusal)
+    restricted = input_ranges(inputs.model, shapes)
+    bounds = [
+        Range(int(low), int(high) - (end == ")"))
+        for low, high, end in _INTERVAL.findall(str(refusal))
+        if int(low) < int(high)
+    ]
+    ranges = [*bounds, *_TRIED]
+    numbers, strings = [], []
+    for value in fed_inputs(inputs.model.graph):
+        element = tensor_in(value)[0].tensor_type.elem_type
+        whole = TensorProto.DataType.Name(element).startswith(("INT", "UINT"))
+        if value.name not in upstream:
+            continue
+        if element == TensorProto.STRING:
+            strings.append(value.name)
+        elif element != TensorProto.BOOL and (whole or prod(shapes[value.name]) <= _SMALL):
+            numbers.append((whole, value.name))
+
+    def given(names: Iterable[str], accepted: Range) -> RandomInputs:
+        return replace(inputs, values={**inputs.values, **dict.fromkeys(names, accepted)})
+
+    if strings:
+        yield given(strings, _NUMBERS)
+    integers = [name for whole, name in numbers if whole]
+    free = [name for name in integers if name not in restricted or restricted[name].weak]
+    for together in (free, integers) if len(free) < len(integers) else (integers,):
+        for accepted in ranges if len(together) > 1 else ():
+            yield given(together, accepted)
+    for accepted in ranges:
+        for _, name in sorted(numbers, reverse=True):
+            yield given([name], accepted)
+
+
+def _upstream(model: onnx.ModelProto, refusal: EvaluationError) -> set[str]:
+    """Return the values that the refusing node depends on: by its name, else all nodes of its operator, else all."""
+    operator = str(refusal).partition(" ")[0]
+    nodes = list(model.graph.node)
+    failing = [node for node in nodes if refusal.node and node.name == refusal.node]
+    failing = failing or [
+        node for node in nodes if any(inner.op_type == operator for inner in nested_nodes([node]))
+    ]
+    producer = {name: node for node in nodes for name in node.output}
+    found: set[str] = set()
+    waiting = [name for node in failing or nodes for name in names_read(node)]
+    while waiting:  # runtimes take nodes in any order
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(names_read(producer[name]) if name in producer else ())
+    return found

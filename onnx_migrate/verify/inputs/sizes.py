@@ -1,15 +1,30 @@
-"""Sizes for the dims that a model leaves open, as choices to try until the model runs."""
+"""Sizes for the dims that a model leaves open, as choices to try until the model runs, and the shapes of inputs at one choice."""
 
 from __future__ import annotations
 
+import ast
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
 import onnx
+from onnx import TypeProto, ValueInfoProto
 
+from onnx_migrate.errors import UsageError
 from onnx_migrate.model.graphs import fed_inputs
 
-__all__ = ["CHANNELS", "ODD_LENGTH", "SizeChoice", "choice_after_crash", "size_choices"]
+__all__ = [
+    "CHANNELS",
+    "ODD_LENGTH",
+    "SizeChoice",
+    "choice_after_crash",
+    "input_shapes",
+    "open_dims",
+    "size_choices",
+    "tensor_in",
+]
+
 
 _BATCHES = (2, 1, 3)
 _IMAGES = (
@@ -83,3 +98,158 @@ def choice_after_crash(choices: list[SizeChoice], failed: int) -> int:
 def _is_open(dim: onnx.TensorShapeProto.Dimension) -> bool:
     """Whether a dim has no number. ONNX Runtime takes a declared 0 as the length 0."""
     return dim.dim_value < 0 or not dim.HasField("dim_value")
+
+
+_UNKNOWN = frozenset({"", "?", "None", "none", "-1", "0", "unk", "dynamic"})
+"""Symbols that exporters write for "unknown": two dims of the same such symbol may differ."""
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.floordiv,
+}
+
+Dim = onnx.TensorShapeProto.Dimension
+
+
+def tensor_in(value: ValueInfoProto) -> tuple[TypeProto, int]:
+    """Return the tensor type in an input's type, and how many tensors it gets: three in a sequence.
+
+    Raises UsageError for a type that holds no tensors.
+    """
+    kind, copies = value.type, 1
+    if kind.WhichOneof("value") == "optional_type":
+        kind = kind.optional_type.elem_type
+    if kind.WhichOneof("value") == "sequence_type":
+        kind, copies = kind.sequence_type.elem_type, 3
+    if kind.WhichOneof("value") != "tensor_type":
+        raise UsageError(
+            f"input {value.name!r} is neither a tensor nor a sequence of tensors, so no random value can be generated",
+            code="input-data",
+        )
+    return kind, copies
+
+
+def input_shapes(
+    model: onnx.ModelProto,
+    other: onnx.ModelProto | None,
+    choice: SizeChoice,
+    corrected: Mapping[str, int] | None = None,
+) -> dict[str, tuple[int, ...]]:
+    """Return a shape for every fed input, with the sizes of `choice` for open dims.
+
+    An open dim that is a number in the same input of `other` has that number, one with a key in `corrected` the size
+    there (`open_dims`), and one whose symbol is an expression of other symbols, as in "past + current", its value.
+    """
+    inputs = fed_inputs(model.graph)
+    counterparts = {value.name: value for value in other.graph.input} if other is not None else {}
+    symbols: dict[str, int] = dict(corrected or {})
+    fixed = len(symbols)
+    shapes: dict[str, list[int]] = {}
+    for value in inputs:
+        kind, _ = tensor_in(value)
+        known = counterparts.get(value.name)
+        shapes[value.name] = _shape(value.name, kind.tensor_type, known, choice, symbols, fixed)
+    for value in inputs:
+        for axis, dim in enumerate(tensor_in(value)[0].tensor_type.shape.dim):
+            if _is_expression(dim.dim_param) and _dim_key(value.name, axis, dim) not in (corrected or {}):
+                size = _evaluated(dim.dim_param, symbols)
+                shapes[value.name][axis] = (
+                    size if size is not None and size >= 0 else shapes[value.name][axis]
+                )
+    return {name: tuple(shape) for name, shape in shapes.items()}
+
+
+def open_dims(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Return the size in `shapes` of every dim that the model leaves open, by its key.
+
+    The key is the symbol, or "input[axis]" where there is none or it only says that the size is unknown.
+    """
+    found: dict[str, int] = {}
+    for value in fed_inputs(model.graph):
+        tensor = tensor_in(value)[0].tensor_type
+        if not tensor.HasField("shape"):
+            found.update((f"{value.name}[{axis}]", size) for axis, size in enumerate(shapes[value.name]))
+        for axis, dim in enumerate(tensor.shape.dim):
+            if not dim.HasField("dim_value") or dim.dim_value < 0:
+                found.setdefault(_dim_key(value.name, axis, dim), shapes[value.name][axis])
+    return found
+
+
+def _dim_key(name: str, axis: int, dim: Dim) -> str:
+    """Return what identifies the size of an input's open dim: its symbol, or input and axis where that is no name."""
+    return dim.dim_param if dim.dim_param not in _UNKNOWN else f"{name}[{axis}]"
+
+
+def _is_expression(symbol: str) -> bool:
+    return any(sign in symbol for sign in "+-*/") and symbol not in _UNKNOWN
+
+
+def _evaluated(expression: str, symbols: Mapping[str, int]) -> int | None:
+    """Return the value of sums, differences, products and quotients of symbols and integers, None for anything else."""
+
+    def value(node: ast.expr) -> int:
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            return node.value
+        if isinstance(node, ast.Name):
+            return symbols[node.id]
+        if isinstance(node, ast.BinOp):
+            return _ARITHMETIC[type(node.op)](value(node.left), value(node.right))
+        raise KeyError
+
+    try:
+        return value(ast.parse(expression.strip(), mode="eval").body)
+    except (KeyError, SyntaxError, ZeroDivisionError):
+        return None
+
+
+def _shape(
+    name: str,
+    tensor: TypeProto.Tensor,
+    counterpart: ValueInfoProto | None,
+    choice: SizeChoice,
+    symbols: dict[str, int],
+    fixed: int,
+) -> list[int]:
+    """Return the shape of one input; `symbols` maps keys to sizes, the first `fixed` corrected, and is extended."""
+    if not tensor.HasField("shape"):
+        return [symbols.get(f"{name}[{axis}]", size) for axis, size in enumerate(_unranked(choice))]
+    known = list(counterpart.type.tensor_type.shape.dim) if counterpart is not None else []
+    rank = len(tensor.shape.dim)
+    dims = tensor.shape.dim
+    channel = rank - 1 if rank >= 4 and dims[1].dim_value <= 0 and dims[-1].dim_value in CHANNELS else 1
+    shape = []
+    for axis, dim in enumerate(dims):
+        size = dim.dim_value if dim.HasField("dim_value") else -1
+        key = _dim_key(name, axis, dim)
+        if size < 0 and len(known) == rank and known[axis].dim_value > 0:
+            size = known[axis].dim_value
+        if size < 0:
+            others = len(symbols) - fixed
+            wanted = _open_size(axis, rank, channel, choice) + (
+                others if rank < 4 and axis > 0 and choice.length == ODD_LENGTH else 0
+            )
+            if rank == 3 and axis == 1 and dims[0].dim_value > 1:
+                wanted = choice.batch  # a recurrent state: layers, batch, features
+            shared = dim.dim_param not in _UNKNOWN and not _is_expression(dim.dim_param)
+            size = symbols.setdefault(key, wanted) if shared else symbols.get(key, wanted)
+        shape.append(size)
+    return shape
+
+
+def _open_size(axis: int, rank: int, channel: int, choice: SizeChoice) -> int:
+    if axis == 0:
+        return choice.batch
+    if rank < 4:
+        return choice.length
+    return 3 if axis == channel else choice.image[min(axis - (2 if axis > channel else 1), 1)]
+
+
+def _unranked(choice: SizeChoice) -> tuple[int, ...]:
+    return (
+        (choice.batch, 3, *choice.image)
+        if choice.rank == 4
+        else (choice.batch, choice.length, 4)[: choice.rank]
+    )

@@ -1,12 +1,12 @@
-"""The noise of the original: measured, accepted up to a limit, exceeded."""
+"""The noise of the original: measured, accepted up to a limit, exceeded; what counts as a kernel's rounding."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from onnx_migrate.verify.compare.noise import Noise
-from onnx_migrate.verify.compare.tolerance import Tolerance
+from onnx_migrate.verify.compare.comparison import Rounding, Tolerance
+from onnx_migrate.verify.compare.noise import Noise, beyond_rounding, rounding_between, share_of_noise
 
 X = np.linspace(-1, 1, 101, dtype=np.float32)
 
@@ -100,3 +100,59 @@ def test_of_a_feed_that_ran_once_the_noise_is_assumed_in_proportion():
     assert entry.allowed == pytest.approx(0.4)
     assert not entry.problem
     assert noise.compare("y", np.float32([10, 20, 40]), np.float32([10, 20, 41]), 1, Tolerance())[0].problem
+
+
+WAVE = np.linspace(-1, 1, 201, dtype=np.float32)
+UNIT = np.float32(2**-23)
+
+
+def test_a_few_units_of_the_largest_magnitude_are_rounding_and_more_are_not():
+    assert beyond_rounding(WAVE, WAVE, 8) == ""
+    assert beyond_rounding(WAVE, WAVE + 4 * UNIT, 8) == ""
+    assert "elements differ, by up to" in beyond_rounding(WAVE, WAVE + 20 * UNIT, 8)
+
+
+@pytest.mark.parametrize(("changed", "agrees"), [(2, True), (3, False)])
+def test_float16_may_be_off_by_one_number_in_a_hundredth_of_the_elements(changed, agrees):
+    half = WAVE.astype(np.float16)
+    other = half.copy()
+    other[:changed] = np.nextafter(other[:changed], np.float16(0))
+    assert (beyond_rounding(half, other, 8) == "") is agrees
+    other = half.copy()
+    other[0] += np.float16(0.01)
+    assert beyond_rounding(half, other, 8)
+
+
+def test_integers_shapes_and_infinities_must_be_the_same():
+    steps = np.arange(9, dtype=np.int8)
+    assert "1 of 9" in beyond_rounding(steps, np.array([*range(8), 9], np.int8), 8)
+    assert "became" in beyond_rounding(WAVE, WAVE[:5], 8)
+    infinite = WAVE.copy()
+    infinite[3] = np.inf
+    assert "infinities" in beyond_rounding(infinite, WAVE, 8)
+
+
+def test_rounding_is_measured_in_size_and_in_elements():
+    other = WAVE.copy()
+    other[5] += np.float32(0.25)
+    assert rounding_between(WAVE, other) == Rounding(0.25, 1)
+    assert rounding_between(np.array([1, 2, 3]), np.array([1, 4, 5])) == Rounding(2.0, 2)
+
+
+def test_the_share_of_noise_leaves_out_ties_and_single_steps_of_bytes():
+    before = np.arange(200)
+    assert share_of_noise(before, np.where(before < 2, 999, before)) == 0
+    assert share_of_noise(before, np.where(before < 30, 999, before)) == 0.15
+    steps = np.zeros(200, np.uint8)
+    assert share_of_noise(steps, steps + np.uint8(1)) == 0
+    assert share_of_noise(steps, steps + np.uint8(2)) == 1
+    assert share_of_noise(WAVE, WAVE + 1) == 0
+
+
+@pytest.mark.parametrize("at", [0, 120, 200])
+def test_a_difference_in_any_block_is_found(at, monkeypatch):
+    monkeypatch.setattr("onnx_migrate.verify.compare.arrays._BLOCK", 50)
+    other = WAVE.copy()
+    other[at] += np.float32(1e-3)
+    assert "1 of 201 elements differ, by up to 0.001" in beyond_rounding(WAVE, other, 8)
+    assert beyond_rounding(WAVE, WAVE + 4 * UNIT, 8) == "", "the scale is that of all blocks"

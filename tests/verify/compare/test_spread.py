@@ -9,9 +9,8 @@ import pytest
 
 from onnx_migrate.verdicts import Comparison, Element, Histogram
 from onnx_migrate.verify.compare import arrays
-from onnx_migrate.verify.compare.comparison import compare
+from onnx_migrate.verify.compare.comparison import Tolerance, compare
 from onnx_migrate.verify.compare.spread import with_spread
-from onnx_migrate.verify.compare.tolerance import Tolerance
 
 
 def spread(before: Any, after: Any) -> Comparison:

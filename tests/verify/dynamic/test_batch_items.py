@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verify.compare.tolerance import Tolerance
+from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.dynamic.batch_items import require_independent_items
 from onnx_migrate.verify.dynamic.sized_runs import SizedRunner
 from tests.verify.harness import net, prove, runnable

@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from onnx_migrate.verify import Kind
-from onnx_migrate.verify.equivalence import fallback_evaluator
+from onnx_migrate.verify.equivalence import segment_check
 from tests.support.versions import RUNTIME
 from tests.verify.harness import RELU, check, net
 
@@ -70,11 +70,11 @@ def test_types_that_no_schema_allows_differ():
 
 @newest_onnx
 def test_one_feed_is_enough_where_onnx_reference_is_slow(monkeypatch):
-    monkeypatch.setattr(fallback_evaluator, "_PATIENCE", -1.0)
+    monkeypatch.setattr(segment_check, "_REFERENCE_PATIENCE", -1.0)
     seen = []
-    compare = fallback_evaluator.Findings.compare
+    compare = segment_check.Findings.compare
     monkeypatch.setattr(
-        fallback_evaluator.Findings, "compare", lambda *args: (seen.append(args[2]), compare(*args))
+        segment_check.Findings, "compare", lambda *args: (seen.append(args[2]), compare(*args))
     )
     check(RELU, net(RELU, opset=NEWER), Kind.VERIFIED)
     assert seen == [0]

@@ -1,4 +1,4 @@
-"""Bit-identity is required of inner values too, where the outputs would hide a difference."""
+"""Inner values are compared bit for bit, and models are cut at them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from onnx_migrate.verify import Kind
-from onnx_migrate.verify.equivalence import common_values, cut_model, inner_values, result_run
+from onnx_migrate.verify.equivalence import common_values, inner_values, result_run
 from onnx_migrate.verify.equivalence.common_values import values_to_record
+from onnx_migrate.verify.equivalence.inner_values import CutModel, Reads
 from onnx_migrate.verify.evaluators import EvaluationError
-from tests.verify.harness import check, net, verdict
+from tests.verify.harness import check, net, runnable, verdict
 
 DEAD = "(float[N,4] x) => (float[N,4] y) { p = Mul(x, w) d = Sub(p, far) r = Relu(d) y = Add(r, x) }"
 FAR = {"far": [1e6, 0, 0, 0]}
@@ -72,7 +73,7 @@ def test_a_model_that_does_not_load_with_its_inner_values_is_run_without(monkeyp
             raise EvaluationError("no such output", loading=True)
         return open_model(model, configuration)
 
-    for module in (result_run, cut_model):
+    for module in (result_run, inner_values):
         monkeypatch.setattr(module, "open_model", refuse)
     found = check(CHAIN, CHAIN, Kind.VERIFIED, exact=CHAIN)
     assert "inner values was not checked" in found.notes[0]
@@ -95,3 +96,33 @@ def test_the_time_is_limited_and_the_verdict_says_how_many_were_compared(monkeyp
     monkeypatch.setattr(inner_values, "computed_by_both", lambda *_: time.sleep(1) or iter(()))
     found = check(CHAIN, CHAIN, Kind.VERIFIED, exact=CHAIN)
     assert "checked for 4 of 5 inner values" in found.notes[0]
+
+
+STEPS = (
+    "(float[2] x) => (float[2] y) { a = Abs(x) i = Cast<to=7>(a) b = Cast<to=1>(i) c = Add(b, a) y = Neg(c) }"
+)
+BRANCH = """(float[2] x, bool b) => (float[2] y) { a = Abs(x)
+    y = If (b) <then_branch = t () => (float[2] p) { p = Neg(a) }, else_branch = e () => (float[2] q) { q = Exp(a) }> }"""
+
+
+def test_each_wanted_value_is_computed_from_the_given_values_of_others():
+    given = {"a": np.float32([10, 20]), "c": np.float32([5, 6])}
+    found = CutModel(runnable(STEPS), given, ["c"]).run({**given, "x": np.float32([1, 1])})
+    assert set(found) == {"c"}
+    assert np.array_equal(found["c"], [20, 40]), "from the given a, not from x"
+
+
+def test_what_a_branch_reads_is_given_too():
+    given = {"a": np.float32([3, 4]), "y": np.float32([0, 0])}
+    found = CutModel(runnable(BRANCH), given, ["y"]).run({**given, "b": np.array(True)})
+    assert np.array_equal(found["y"], [-3, -4])
+
+
+def test_nothing_wanted_is_nothing_run():
+    assert CutModel(runnable(STEPS), {}, []).run({}) == {}
+
+
+def test_the_cuts_that_a_value_is_computed_from_are_found_past_others():
+    reads = Reads(net(STEPS), ["a", "c", "y"])
+    assert list(reads.by(["c"])) == ["a"]
+    assert set(reads.all_by(["c"])) == {"a", "b", "i"}

@@ -1,4 +1,4 @@
-"""Value by value, a fault shows at its own node and rounding does not add up: the runtime's own is told from a fault."""
+"""A difference in bits is told from a fault, value by value, and by constants and attributes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnx_migrate.verify import Kind, Settings
 from onnx_migrate.verify.equivalence import segment_check, value_by_value
-from onnx_migrate.verify.equivalence.cut_model import CutModel
-from onnx_migrate.verify.equivalence.value_by_value import NOTHING, first_difference, first_value
+from onnx_migrate.verify.equivalence.inner_values import CutModel
+from onnx_migrate.verify.equivalence.value_by_value import (
+    NOTHING,
+    NodeSettings,
+    first_difference,
+    first_value,
+)
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
 from tests.harness import model
 from tests.verify.harness import ULP, check, mutated, net, runnable
@@ -235,3 +240,31 @@ def test_equal_models_and_models_that_do_not_run_have_none() -> None:
     assert first_value(loaded(TEXT), loaded(TEXT), Settings()) == NOTHING
     broken = TEXT.replace("Tanh", "com.nowhere.Tanh").replace('"":17', '"":17, "com.nowhere":1')
     assert first_value(loaded(broken), loaded(TEXT), Settings()) == NOTHING
+
+
+INSTANCE = "(float[1,2,4] x) => (float[1,2,4] y) { y = InstanceNormalization (x, g, b) }"
+ONE, ZERO = [1.0, 1.0], [0.0, 0.0]
+
+
+def setting(before, after, read=("x", "g", "b")):
+    return NodeSettings(before, after).difference("y", read)
+
+
+def test_a_constant_that_differs_in_a_bit_is_named():
+    before = net(INSTANCE, g=ONE, b=ZERO)
+    assert setting(before, before) == ""
+    moved = net(INSTANCE, g=[1.0, 1 + ULP], b=ZERO)
+    assert "the constant 'g' differs" in setting(before, moved)
+    assert setting(before, moved, read=["x"]) == "", "it is not read"
+
+
+@pytest.mark.parametrize(("epsilon", "found"), [("0.00001", False), ("0.0001", True)])
+def test_an_attribute_is_compared_with_the_default(epsilon, found):
+    given = net(INSTANCE.replace(" (x", f"<epsilon={epsilon}> (x"), g=ONE, b=ZERO)
+    assert ("the attribute 'epsilon' is" in setting(net(INSTANCE, g=ONE, b=ZERO), given)) is found
+
+
+def test_attributes_of_another_operator_are_not_compared():
+    one = "(float[2] x) => (float[2] y) { y = Elu<alpha=0.5> (x) }"
+    assert setting(net(one), net(one.replace("Elu", "LeakyRelu").replace("0.5", "0.1"))) == ""
+    assert "'alpha'" in setting(net(one), net(one.replace("0.5", "0.1")))

@@ -10,8 +10,8 @@ import pytest
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Feed, Feeds, Kind
+from onnx_migrate.verify.equivalence.check import CHECK
 from onnx_migrate.verify.equivalence.check import check as check_in_child
-from onnx_migrate.verify.equivalence.verifier import CHECK
 from tests.verify.harness import RELU, runnable, verdict
 
 

@@ -8,14 +8,14 @@ import pytest
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify.inputs import generate
 from onnx_migrate.verify.inputs.constraints.ranges import Range
-from onnx_migrate.verify.inputs.generate import generate_feed
+from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import size_choices
 from tests.verify.harness import net
 
 
 def generated(graph, distribution="normal", seed=0):
     model = net(graph)
-    return generate_feed(model, None, size_choices(model)[0], distribution, seed)
+    return RandomInputs(model, None, size_choices(model)[0], seed).feed(distribution)
 
 
 def test_floats_are_signed_and_repeatable():

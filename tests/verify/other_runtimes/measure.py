@@ -3,7 +3,7 @@
 Runs the fixtures, and the node tests of one release of onnx, in ONNX Runtime and in the runtime. A model counts whose
 outputs all agree within a hundredth; of it, the largest difference beyond ten times the noise that ONNX Runtime shows when
 its inputs move by one unit in the last place, in units of the eps of float32 times the largest magnitude of the output.
-Prints these figures for the models that are furthest off; FLOORS in onnx_migrate/verify/other_runtimes/rounding.py follow.
+Prints these figures for the models that are furthest off; FLOORS in onnx_migrate/verify/other_runtimes/proof.py follow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.foreign import ForeignProcess
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
 from onnx_migrate.verify.other_runtimes.places import Asked, place_of
-from onnx_migrate.verify.other_runtimes.rounding import in_form_of
+from onnx_migrate.verify.other_runtimes.proof import in_form_of
 from tests.campaigns.conformance.cases import cases
 from tests.support.paths import FIXTURES
 

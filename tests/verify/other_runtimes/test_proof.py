@@ -1,4 +1,4 @@
-"""What comes of a result in another runtime: each outcome, with a runtime whose faults are known."""
+"""Original and result in other runtimes, and how far off is right."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from onnx_migrate import files
 from onnx_migrate.errors import UsageError
 from onnx_migrate.process import Limits
 from onnx_migrate.verify import Feed, Feeds, Settings, Tolerance
-from onnx_migrate.verify.other_runtimes.proof import Expected, expected_values, prove_in, prove_models
+from onnx_migrate.verify.evaluators.foreign import TITLES
+from onnx_migrate.verify.other_runtimes.proof import (
+    FLOORS,
+    Expected,
+    expected_values,
+    in_form_of,
+    prove_in,
+    prove_models,
+    tolerance_of,
+)
 from tests.verify.harness import RELU, net, runnable
 
 _SETTINGS = Settings(limits=Limits(20.0), isolated=False)
@@ -188,3 +197,47 @@ def test_an_original_that_does_not_run_is_said_with_its_reason():
     found = expected_values(broken, broken, Settings())
     assert isinstance(found, str)
     assert "nothing to compare with" in found
+
+
+def test_every_runtime_has_a_figure():
+    assert set(TITLES) <= set(FLOORS)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.array([1, 2], np.int32), np.array([1, 2])),
+        (np.array([1.0, 0.0], np.float32), np.array([True, False])),
+        (np.array([1, 0], np.uint8), np.array([True, False])),
+        (np.array([1.5], np.float32), np.array([1.5])),
+        (np.array([3.0], np.float32), np.array([3])),
+    ],
+)
+def test_numbers_in_another_type_are_the_same_numbers(value, expected):
+    found, notes = in_form_of({"y": value}, {"y": expected}, loses_axes=False)
+    assert found["y"].dtype == expected.dtype
+    assert found["y"].tolist() == expected.tolist()
+    assert notes == [f"'y' is of {value.dtype} in place of {expected.dtype}"]
+
+
+@pytest.mark.parametrize("value", [np.array([1.5], np.float32), np.array([np.nan], np.float32)])
+def test_fractions_are_no_integers(value):
+    found, notes = in_form_of({"y": value}, {"y": np.array([1])}, loses_axes=False)
+    assert found["y"].dtype == np.float32
+    assert notes == []
+
+
+def test_axes_of_one_are_given_back_where_a_runtime_loses_them():
+    value, expected = np.ones((1, 3), np.float32), np.ones(3, np.float32)
+    assert in_form_of({"y": value}, {"y": expected}, loses_axes=False)[0]["y"].shape == (1, 3)
+    found, notes = in_form_of({"y": value}, {"y": expected}, loses_axes=True)
+    assert found["y"].shape == (3,)
+    assert notes == ["'y' has the shape [1, 3] in place of [3]"]
+    other = in_form_of({"y": np.ones((3, 2))}, {"y": np.ones((2, 3))}, loses_axes=True)[0]
+    assert other["y"].shape == (3, 2)
+
+
+def test_doubles_are_compared_as_floats_but_by_onnx_runtime():
+    assert tolerance_of("tract", 2.0**-52, quantized=False, given=Tolerance()).eps == 2.0**-23
+    assert tolerance_of("onnxruntime", 2.0**-52, quantized=False, given=Tolerance()).eps == 2.0**-52
+    assert tolerance_of("tract", 2.0**-10, quantized=True, given=Tolerance()).quantum

@@ -7,7 +7,7 @@ import pytest
 
 from onnx_migrate.verify.inputs.constraints.facts import Argument, Facts
 from onnx_migrate.verify.inputs.constraints.operator_ranges import accepted_range, inputs_passed_through
-from onnx_migrate.verify.inputs.generate import generate_feed
+from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import size_choices
 from tests.verify.harness import net, outputs
 
@@ -93,7 +93,7 @@ def test_elements_pass_through_some_inputs():
 
 def run(text, distribution="normal", **versions):
     model = net(text, **versions)
-    return outputs(model, generate_feed(model, None, size_choices(model)[0], distribution, 0))["y"]
+    return outputs(model, RandomInputs(model, None, size_choices(model)[0]).feed(distribution))["y"]
 
 
 CASES = [

@@ -15,7 +15,7 @@ from onnx_migrate.verify.inputs.constraints.value_ranges import (
     padded,
     padding_ids,
 )
-from onnx_migrate.verify.inputs.generate import generate_feed
+from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import size_choices
 from tests.verify.harness import check, net, outputs
 
@@ -29,7 +29,7 @@ def test_indices_stay_inside_their_table(nodes):
     model = net(EMBEDDING.format(nodes))
     assert (input_ranges(model)["ids"].low, input_ranges(model)["ids"].high) == (0, 2)
     for seed in range(20):
-        feed = generate_feed(model, None, size_choices(model)[0], "wide", seed)
+        feed = RandomInputs(model, None, size_choices(model)[0], seed).feed("wide")
         assert set(np.unique(feed["ids"])) <= {0, 1, 2}
     assert outputs(model, feed)["y"].shape[-1] == 2
 
@@ -108,7 +108,7 @@ def test_the_index_is_inside(nodes, low, high):
     found = input_ranges(model, {"i": (2, 3)})["i"]
     assert (found.low, found.high) == (low, high)
     for seed in range(5):
-        outputs(model, generate_feed(model, None, size_choices(model)[0], "wide", seed))
+        outputs(model, RandomInputs(model, None, size_choices(model)[0], seed).feed("wide"))
 
 
 def test_two_inputs_that_are_added_share_the_table():
@@ -122,7 +122,7 @@ def test_a_number_of_steps_is_followed_through_floats():
       d = Sub(end, start) q = Div(d, step) c = Ceil(q) n = Cast<to=7>(c)
       y = Loop(n, "") <body = b (int64 i, bool c0) => (bool c1, float e) { c1 = Identity(c0) e = Cast<to=1>(i) }> }"""
     model = net(text)
-    feed = generate_feed(model, None, size_choices(model)[0], "normal", 0)
+    feed = RandomInputs(model, None, size_choices(model)[0]).feed("normal")
     assert 1 <= len(outputs(model, feed)["y"]) <= 5
 
 
