@@ -111,7 +111,7 @@ class Prover:
                 reason = f"bit-identity is required, but a weight has other data: {difference}"
                 return Verdict(Kind.DIFFERS, reason, exact=False)
         if unsimplified is not None and unsimplified is not segment.result:
-            for _, difference in other_folded_weights(unsimplified, segment.result):
+            for difference in other_folded_weights(unsimplified, segment.result):
                 return Verdict(Kind.DIFFERS, f"simplification changed a weight: {difference}")
         self._keep_original(segment.original)
         runnable = segment.map(self._runnable)

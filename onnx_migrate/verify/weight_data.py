@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -20,80 +21,18 @@ from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import bodies, names_read, producers
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import numbers
-from onnx_migrate.model.weights import MEMORY, location_of
+from onnx_migrate.model.weights import MEMORY, Weights, location_of
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.compare.comparison import bit_difference
 
-__all__ = ["other_folded_weights", "other_weights", "weights_of"]
+__all__ = ["other_folded_weights", "other_weights"]
 
 
 _NOT_WEIGHTS = frozenset(
     {TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL, TensorProto.STRING, TensorProto.UNDEFINED}
 )
 """Types of lengths, axes, indices and masks, which passes rewrite under their own names."""
-
-
-def other_weights(original: Model, result: Model) -> Iterator[tuple[str, str]]:
-    """Yield the name of each weight of which `result` has other data than `original`, and how they differ.
-
-    Weights are initializers and Constants that some node reads, in both models by the same name, element type and dims;
-    a name that a model has in several bodies is left out. Data that both models have in the same place are not read.
-    Raises LoadError.
-    """
-    theirs = weights_of(result)
-    for name, one in weights_of(original).items():
-        other = theirs.get(name)
-        if other is None or (one.data_type, list(one.dims)) != (other.data_type, list(other.dims)):
-            continue
-        if not _same_place(original, one, result, other) and not _same_data(original, one, result, other):
-            arrays = (numbers(model.weights.array(t)) for model, t in ((original, one), (result, other)))
-            if difference := bit_difference(name, *arrays):
-                yield name, difference
-
-
-def weights_of(model: Model) -> dict[str, TensorProto]:
-    """Return the initializers and tensors of Constants that some node reads, those that only one body has by the name."""
-    found: dict[str, TensorProto] = {}
-    count: Counter[str] = Counter()
-    read: set[str] = set()
-    for located in bodies(model.proto):
-        for tensor in getattr(located.body, "initializer", ()):
-            found[tensor.name] = tensor
-            count[tensor.name] += 1
-        for node in located.body.node:
-            read.update(names_read(node))
-            if node.op_type == "Constant" and is_onnx(node.domain):
-                for attribute in node.attribute:
-                    if attribute.type == AttributeProto.TENSOR:
-                        found[node.output[0]] = attribute.t
-                        count[node.output[0]] += 1
-    return {
-        name: tensor
-        for name, tensor in found.items()
-        if count[name] == 1 and name in read and tensor.data_type not in _NOT_WEIGHTS
-    }
-
-
-def _same_place(original: Model, one: TensorProto, result: Model, other: TensorProto) -> bool:
-    """Whether both tensors refer to the same bytes of the same file, which need not be looked up then."""
-    if TensorProto.EXTERNAL not in (one.data_location, other.data_location):
-        return one == other
-    return (
-        original.weights.folder == result.weights.folder
-        and original.weights.source == result.weights.source
-        and one.data_location == other.data_location
-        and not location_of(one).startswith(MEMORY)
-        and list(one.external_data) == list(other.external_data)
-    )
-
-
-def _same_data(original: Model, one: TensorProto, result: Model, other: TensorProto) -> bool:
-    """Whether both tensors are stored outside their structures, with the same bytes."""
-    if not one.data_location == other.data_location == TensorProto.EXTERNAL:
-        return False
-    return same_bytes(original.weights.payload(one), result.weights.payload(other))
-
 
 _LINEAR = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 """Operators with which a factor of each channel is folded, or might be."""
@@ -108,15 +47,80 @@ _TINY = 1e-30
 """Numbers near the smallest ones have fewer digits."""
 
 
-def other_folded_weights(unsimplified: Model, simplified: Model) -> Iterator[tuple[str, str]]:
-    """Yield the name of each weight of `simplified` that is not the one before, scaled by channels, and what is wrong.
+@dataclass(frozen=True)
+class _Weight:
+    """A tensor of a model, and what finds its data."""
+
+    tensor: TensorProto
+    weights: Weights
+
+    @property
+    def kind(self) -> tuple[int, tuple[int, ...]]:
+        """Element type and dims."""
+        return self.tensor.data_type, tuple(self.tensor.dims)
+
+    @property
+    def array(self) -> Array:
+        """The data. Raises LoadError."""
+        return self.weights.array(self.tensor)
+
+    def is_same(self, other: _Weight) -> bool:
+        """Whether both have the same bytes, as far as that is known without arrays; nothing is read in the same place."""
+        one, two = self.tensor, other.tensor
+        if one.data_location != two.data_location or one.data_location != TensorProto.EXTERNAL:
+            return bool(one == two)
+        same_folder = self.weights.folder == other.weights.folder
+        if same_folder and self.weights.source == other.weights.source:
+            in_memory = location_of(one).startswith(MEMORY)
+            if not in_memory and list(one.external_data) == list(two.external_data):
+                return True
+        return same_bytes(self.weights.payload(one), other.weights.payload(two))
+
+
+def other_weights(original: Model, result: Model) -> Iterator[tuple[str, str]]:
+    """Yield the name of each weight of which `result` has other data than `original`, and how they differ.
+
+    Weights are initializers and Constants that some node reads, in both models by the same name, element type and dims;
+    a name that a model has in several bodies is left out. Data that both models have in the same place are not read.
+    Raises LoadError.
+    """
+    theirs = _weights_of(result)
+    for name, one in _weights_of(original).items():
+        other = theirs.get(name)
+        if other is None or one.kind != other.kind or one.is_same(other):
+            continue
+        if difference := bit_difference(name, numbers(one.array), numbers(other.array)):
+            yield name, difference
+
+
+def _weights_of(model: Model) -> dict[str, _Weight]:
+    """Return the initializers and tensors of Constants that some node reads, those that only one body has by the name."""
+    found: list[tuple[str, TensorProto]] = []
+    read: set[str] = set()
+    for located in bodies(model.proto):
+        found += [(tensor.name, tensor) for tensor in getattr(located.body, "initializer", ())]
+        for node in located.body.node:
+            read.update(names_read(node))
+            if node.op_type == "Constant" and is_onnx(node.domain):
+                values = (item.t for item in node.attribute if item.type == AttributeProto.TENSOR)
+                found += [(node.output[0], value) for value in values]
+    count = Counter(name for name, _ in found)
+    return {
+        name: _Weight(tensor, model.weights)
+        for name, tensor in found
+        if count[name] == 1 and name in read and tensor.data_type not in _NOT_WEIGHTS
+    }
+
+
+def other_folded_weights(unsimplified: Model, simplified: Model) -> Iterator[str]:
+    """Say of each weight of `simplified` that is not the one before, scaled by channels, what is wrong with it.
 
     Compared are the float32 and float64 weights of nodes that both models have: of the same operator, attributes, first
     input and output; and, where a weight is the same, a bias of the same name, if the same nodes read the output. Raises
     LoadError.
     """
     old_nodes = producers(unsimplified.proto.graph)
-    old_weights, new_weights = weights_of(unsimplified), weights_of(simplified)
+    old_weights, new_weights = _weights_of(unsimplified), _weights_of(simplified)
     readers = _readers(unsimplified.proto.graph), _readers(simplified.proto.graph)
     for node in simplified.proto.graph.node:
         if node.op_type not in _LINEAR or not is_onnx(node.domain) or len(node.input) < 2:
@@ -127,28 +131,23 @@ def other_folded_weights(unsimplified: Model, simplified: Model) -> Iterator[tup
         one, other = old_weights.get(old.input[1]), new_weights.get(node.input[1])
         if one is None or other is None or not _comparable(one, other):
             continue
-        same = _same(unsimplified, one, simplified, other)
+        same = one.is_same(other)
         if not same:
-            arrays = unsimplified.weights.array(one), simplified.weights.array(other)
+            arrays = one.array, other.array
             same = np.array_equal(*arrays)
-            count = 0 if same else _unscaled(*arrays, _group(node))
-            if count:
-                name = node.input[1]
+            if count := 0 if same else _unscaled(*arrays, _group(node)):
                 yield (
-                    name,
-                    f"{count_of(count, 'element')} of {name!r}, the weight of {node.op_type} {node.output[0]!r}, are not those"
-                    " before simplification, nor these by a factor of each channel",
+                    f"{count_of(count, 'element')} of {node.input[1]!r}, the weight of {node.op_type} {node.output[0]!r},"
+                    " are not those before simplification, nor these by a factor of each channel"
                 )
         behind = [found[node.output[0]] for found in readers]
         if same and list(node.input) == list(old.input) and len(node.input) > 2 and behind[0] == behind[1]:
             name = node.input[2]
             one, other = old_weights.get(name), new_weights.get(name)
-            if one is not None and other is not None and list(one.dims) == list(other.dims):
-                difference = bit_difference(
-                    name, unsimplified.weights.array(one), simplified.weights.array(other)
-                )
-                if difference:
-                    yield name, f"the bias {difference}"
+            if one is None or other is None or one.kind[1] != other.kind[1]:
+                continue
+            if difference := bit_difference(name, one.array, other.array):
+                yield f"the bias {difference}"
 
 
 def _readers(graph: onnx.GraphProto) -> dict[str, list[tuple[str, str]]]:
@@ -168,16 +167,10 @@ def _same_node(one: onnx.NodeProto, other: onnx.NodeProto) -> bool:
     return same and attributes(one) == attributes(other)
 
 
-def _comparable(one: TensorProto, other: TensorProto) -> bool:
+def _comparable(one: _Weight, other: _Weight) -> bool:
+    element, dims = one.kind
     floats = (TensorProto.FLOAT, TensorProto.DOUBLE)
-    same = one.data_type == other.data_type and list(one.dims) == list(other.dims)
-    return same and one.data_type in floats and len(one.dims) >= 2 and 0 not in one.dims
-
-
-def _same(unsimplified: Model, one: TensorProto, simplified: Model, other: TensorProto) -> bool:
-    if one.data_location == other.data_location == TensorProto.EXTERNAL:
-        return same_bytes(unsimplified.weights.payload(one), simplified.weights.payload(other))
-    return False
+    return one.kind == other.kind and element in floats and len(dims) >= 2 and 0 not in dims
 
 
 def _group(node: onnx.NodeProto) -> int:

@@ -118,7 +118,7 @@ def model(kind: str, weight: np.ndarray, name: str = "w") -> onnx.ModelProto:
 def unscaled(kind: str, edit: Callable[[np.ndarray], np.ndarray]) -> list[str]:
     weight = np.random.default_rng(0).standard_normal(KINDS[kind][1]).astype(np.float32)
     before, after = model(kind, weight), model(kind, edit(weight).astype(np.float32), "folded")
-    return [text for _, text in other_folded_weights(files.load(before), files.load(after))]
+    return list(other_folded_weights(files.load(before), files.load(after)))
 
 
 def factors(shape: tuple[int, ...], axis: int) -> np.ndarray:
@@ -232,4 +232,4 @@ def test_a_bias_of_the_same_node_is_the_same(step: float, factor: float, reader:
     differences = list(other_folded_weights(files.load(before), files.load(after)))
 
     assert len(differences) == count
-    assert all("the bias 'b' differs in 4 of 4 elements" in text for _, text in differences)
+    assert all("the bias 'b' differs in 4 of 4 elements" in text for text in differences)

@@ -15,6 +15,7 @@ __all__ = [
     "flatten",
     "in_blocks",
     "is_float",
+    "paired",
     "same_bits",
     "scale_of",
     "widened",
@@ -38,6 +39,14 @@ def flatten(name: str, value: object) -> list[tuple[str, Array | None]]:
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return [part for index, item in enumerate(value) for part in flatten(f"{name}[{index}]", item)]
     return [(name, np.asarray(value))]
+
+
+def paired(name: str, one: object, other: object) -> list[tuple[str, Array | None, Array | None]] | None:
+    """Return the arrays of two values side by side, each pair with its name; None where they have other elements or keys."""
+    here, there = flatten(name, one), flatten(name, other)
+    if [part for part, _ in here] != [part for part, _ in there]:
+        return None
+    return [(part, a, b) for (part, a), (_, b) in zip(here, there, strict=True)]
 
 
 def in_blocks(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:

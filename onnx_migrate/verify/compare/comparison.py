@@ -16,9 +16,9 @@ from onnx_migrate.verdicts import Comparison
 from onnx_migrate.verify.compare.arrays import (
     Array,
     differing_bits,
-    flatten,
     in_blocks,
     is_float,
+    paired,
     same_bits,
     widened,
 )
@@ -166,10 +166,10 @@ def compare(
 
 def bit_difference(name: str, original: object, result: object) -> str:
     """Describe the first tensor in which two values are not bit for bit the same; "" where they are."""
-    here, there = flatten(name, original), flatten(name, result)
-    if [part for part, _ in here] != [part for part, _ in there]:
+    parts = paired(name, original, result)
+    if parts is None:
         return f"{name!r} has {OTHER_ELEMENTS}"
-    for (part, a), (_, b) in zip(here, there, strict=True):
+    for part, a, b in parts:
         entry = compare(part, a, b, Tolerance(atol=float("inf")))
         if entry.problem:
             return f"{part!r} differs: {entry.problem}"

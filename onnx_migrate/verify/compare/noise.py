@@ -10,7 +10,7 @@ import numpy as np
 
 from onnx_migrate.messages import count_of
 from onnx_migrate.verdicts import Comparison
-from onnx_migrate.verify.compare.arrays import Array, differing_bits, flatten, is_float, scale_of
+from onnx_migrate.verify.compare.arrays import Array, differing_bits, flatten, is_float, paired, scale_of
 from onnx_migrate.verify.compare.comparison import (
     NOTHING_OBSERVED,
     OTHER_ELEMENTS,
@@ -27,7 +27,7 @@ __all__ = ["Noise", "beyond_rounding", "rounding_between", "share_of_noise"]
 
 
 _RARE = 100
-"""Of so many elements of a type as coarse as float16, one may be rounded to the neighbouring number."""
+"""Of so many elements one may be rounded to the neighbouring number: of a type as coarse as float16, of a quantised model."""
 
 
 def rounding_between(original: Array, result: Array) -> Rounding:
@@ -84,10 +84,6 @@ def beyond_rounding(original: Array, result: Array, ulps: float) -> str:
         return ""
     relative = f" ({largest / scale:.3g} of the largest magnitude)" if scale else ""
     return f"{differing} of {count_of(original.size, 'element')} differ, by up to {largest:.3g}{relative}"
-
-
-_RARE = 100
-"""One of so many elements of a quantised model may be another whole number."""
 
 
 class Noise:
@@ -199,24 +195,23 @@ class Noise:
         """
         if output in self.unstable_shapes:
             return []
-        here, there = flatten(output, original), flatten(output, result)
-        if [name for name, _ in here] != [name for name, _ in there]:
+        parts = paired(output, original, result)
+        if parts is None:
             return [Comparison(output, None, None, "container", "container", problem=OTHER_ELEMENTS)]
-        entries = []
-        for (part, a), (_, b) in zip(here, there, strict=True):
-            entry = compare(part, a, b, tolerance, self._known(part, index))
-            entries.append(with_spread(entry, a, b))
-        return entries
+        return [
+            with_spread(compare(part, a, b, tolerance, self._known(part, index)), a, b)
+            for part, a, b in parts
+        ]
 
     def are_rare_steps(self, entries: Sequence[Comparison], output: str, original: Any, result: Any) -> bool:
         """Whether a hundredth of an output's elements at most differs by more than `entries` allow, by a hundredth of its scale.
 
         `entries` compare the same two values.
         """
-        here, there = flatten(output, original), flatten(output, result)
-        if [name for name, _ in here] != [name for name, _ in there]:
+        parts = paired(output, original, result)
+        if parts is None:
             return False
-        for entry, (part, a), (_, b) in zip(entries, here, there, strict=True):
+        for entry, (part, a, b) in zip(entries, parts, strict=True):
             found = compare(part, a, b, Tolerance(), self._anything(part))
             if found.problem:
                 return False

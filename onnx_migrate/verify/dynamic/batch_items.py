@@ -17,7 +17,7 @@ from onnx_migrate.verify.model_traits import dependents
 __all__ = ["independent_batches", "require_independent_items"]
 
 
-def independent_batches(runner: SizedRunner, notes: list[str]) -> list[frozenset[str]]:
+def independent_batches(runner: SizedRunner) -> list[frozenset[str]]:
     """Return the batch symbols in groups that must have one size: each by itself if the model runs so, else all."""
     symbols = sorted(runner.batch)
     if len(symbols) == 1:
@@ -26,14 +26,14 @@ def independent_batches(runner: SizedRunner, notes: list[str]) -> list[frozenset
         runner.run(runner.symbols | {symbol: size for size, symbol in enumerate(symbols, 2)})
     except EvaluationError:
         runner.trials.pop()  # the model need not run at different sizes
-        notes.append(f"{' and '.join(symbols)} are one batch: the model runs only where they are equal")
+        runner.notes.append(
+            f"{' and '.join(symbols)} are one batch: the model runs only where they are equal"
+        )
         return [runner.batch]
     return [frozenset({symbol}) for symbol in symbols]
 
 
-def require_independent_items(
-    runner: SizedRunner, batch: frozenset[str], notes: list[str]
-) -> Iterator[tuple[str, int, int]]:
+def require_independent_items(runner: SizedRunner, batch: frozenset[str]) -> Iterator[tuple[str, int, int]]:
     """Run batches of two sizes, and every item of them by itself, and require equal outputs.
 
     Yields the outputs that depend on the batch, each with its batch axis and the frozen size; none of those if the
@@ -50,7 +50,7 @@ def require_independent_items(
         name = output.name
         if name not in dependent:
             what = "inputs that have a batch axis" if batch == runner.batch else ", ".join(batch)
-            notes.append(f"output {name!r} does not depend on {what}")
+            runner.notes.append(f"output {name!r} does not depend on {what}")
             continue
         declared = axes_with_symbol(output, batch)
         axis = _batch_axis(name, declared, np.shape(first[name]), np.shape(second[name]), few, many)
@@ -61,7 +61,8 @@ def require_independent_items(
             compared |= {inner: axis if axis in axes else axes[0]} if axes else {}
         for size, (feed, values) in (*runs.items(), *padded):
             for value, along in compared.items():
-                _require_same_items(runner, value, along, size, feed, values[value], batch)
+                parts = [np.take(values[value], [item], along) for item in range(size)]
+                _require_same_items(runner, batch, feed, value, parts, along)
         if len(frozen) == 1:
             yield name, axis, next(iter(frozen))
 
@@ -116,17 +117,12 @@ def _batch_axis(
 
 
 def _require_same_items(
-    runner: SizedRunner,
-    name: str,
-    axis: int,
-    size: int,
-    feed: Values,
-    value: Array,
-    batch: frozenset[str],
+    runner: SizedRunner, batch: frozenset[str], feed: Values, name: str, parts: list[Array], axis: int
 ) -> None:
-    for item in range(size):
+    """Require that a value computed of a batch consists, along an axis, of these parts: what each item gives by itself."""
+    size = len(parts)
+    for item, part in enumerate(parts):
         alone = item_of(runner.model, feed, item, batch)
-        part = np.take(value, [item], axis)
         single = runner.run_item(alone)[name]
         what = f"between item {item} of a batch of {size} and a run of that item alone"
         try:

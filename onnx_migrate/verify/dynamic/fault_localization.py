@@ -19,7 +19,7 @@ from onnx_migrate.verify.compare.comparison import compare
 from onnx_migrate.verify.compare.noise import share_of_noise
 from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis, item_of
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
-from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model, with_extra_outputs
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model
 
 __all__ = ["constant_text", "find_blocker", "named_blocker"]
 
@@ -70,7 +70,7 @@ class _Search:
         self._batched = bool(runner.batch) and (bool(violation.merged_at) or varied <= runner.batch)
         batch = (varied & runner.batch) or runner.batch
         names = [name for node in upstream for name in node.output if name]
-        exposed = open_model(with_extra_outputs(runner.runnable, names), UNOPTIMIZED)
+        exposed = open_model(runner.runnable, UNOPTIMIZED, names)
 
         def run(sizes: Mapping[str, int]) -> Values:
             feed = runner.feed({**runner.symbols, **sizes})

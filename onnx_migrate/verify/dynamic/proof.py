@@ -33,9 +33,7 @@ _STEPS = (2, 3, 4, 8, 16, 32, 64)
 """Distances between sizes that networks with strides accept."""
 
 
-def require_two_sizes(
-    runner: SizedRunner, symbol: str, batch_axes: Mapping[str, tuple[int, int]], notes: list[str]
-) -> int:
+def require_two_sizes(runner: SizedRunner, symbol: str, batch_axes: Mapping[str, tuple[int, int]]) -> int:
     """Run at two other sizes of `symbol`, with the batch unchanged, and return the larger. Raises RequirementViolated.
 
     `batch_axes` holds by output its batch axis and how long that must be.
@@ -60,10 +58,10 @@ def require_two_sizes(
         raise RequirementViolated(
             f"the model does not run with {symbol} = {' or '.join(refused)}: {last}", node=node
         )
-    _note_fixed_axes(runner, symbol, values, notes)
+    _note_fixed_axes(runner, symbol, values)
     if refused:
         which = f"{symbol} = {', '.join(refused)}"
-        notes.append(
+        runner.notes.append(
             f"the model does not run at {which}; it does {_accepted_sizes(runner, symbol, accepted, refused)}"
         )
     return max(accepted)
@@ -122,7 +120,7 @@ def _require_same_batch(
             raise RequirementViolated(reason, name, varied={symbol}, merged_at=sizes)
 
 
-def _note_fixed_axes(runner: SizedRunner, symbol: str, values: Values, notes: list[str]) -> None:
+def _note_fixed_axes(runner: SizedRunner, symbol: str, values: Values) -> None:
     """Note the outputs' axes that are as long as `symbol` was, and nothing else was, although that is longer here."""
     size = runner.symbols[symbol]
     others = [
@@ -133,7 +131,7 @@ def _note_fixed_axes(runner: SizedRunner, symbol: str, values: Values, notes: li
     for output in runner.model.graph.output:
         for axis, length in enumerate(np.shape(values[output.name])):
             if length == size:
-                notes.append(
+                runner.notes.append(
                     f"axis {axis} of output {output.name!r} is {size}, the original size of {symbol}, at other sizes"
                     f" of {symbol} too: if it should change with {symbol}, a constant inside the model fixes it"
                 )
@@ -173,43 +171,36 @@ def prove_dynamic(
 
 def prove(result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], seed: int) -> DynamicProof:
     """Do the work of `prove_dynamic`, in whatever process this is."""
-    model = result.proto()
-    known = {
-        d.dim_param
-        for value in fed_inputs(model.graph)
-        for d in value.type.tensor_type.shape.dim
-        if d.dim_param
-    }
+    model = result.model
+    dims = (dim for value in fed_inputs(model.graph) for dim in value.type.tensor_type.shape.dim)
+    known = {dim.dim_param for dim in dims if dim.dim_param}
     for symbol in symbols:
         if symbol not in known:
             hint = f"dims have these names: {', '.join(sorted(known)) or 'none'}"
             raise UsageError(f"no input has a dim named {symbol!r}", code="unknown-symbol", hint=hint)
     mark("result: loading")
     start_count()
+    tolerance = replace(_ITEM_TOLERANCE, eps=coarsest_eps(model))
     try:
-        runner = SizedRunner(
-            result, model, symbols, batch, replace(_ITEM_TOLERANCE, eps=coarsest_eps(model)), seed
-        )
+        runner = SizedRunner(result, symbols, batch, tolerance, seed)
     except EvaluationError as error:
         reason, blocker = f"the model does not load: {error}", named_blocker(model, error.node)
         return DynamicProof(False, _with(reason, blocker), blocker)
-    notes: list[str] = []
+    reason, blocker = "", None
     try:
-        _require_all(runner, notes)
+        _require_all(runner)
     except EvaluationError as error:
         reason, blocker = f"the model does not run: {error}", named_blocker(model, error.node)
     except RequirementViolated as violation:
         reason, blocker = str(violation), find_blocker(runner, violation)
-    else:
-        return DynamicProof(True, trials=tuple(runner.trials), notes=tuple(notes))
-    reason = _with(reason, blocker)
-    return DynamicProof(False, reason, blocker, tuple(runner.trials), tuple(notes))
+    trials, notes = tuple(runner.trials), tuple(runner.notes)
+    return DynamicProof(not reason, _with(reason, blocker), blocker, trials, notes)
 
 
-def _require_all(runner: SizedRunner, notes: list[str]) -> None:
+def _require_all(runner: SizedRunner) -> None:
     """Check the requirements in turn: frozen sizes, batches, other sizes of each symbol, other sizes of all."""
     values = runner.run_frozen()
-    notes.extend(
+    runner.notes.extend(
         f"ONNX Runtime's optimisation changes {name!r} at the original sizes already; it is compared without"
         " optimisation only"
         for name in sorted(runner.beyond_noise)
@@ -219,11 +210,11 @@ def _require_all(runner: SizedRunner, notes: list[str]) -> None:
     if common is not None:
         batch_axes = {name: (0, common) for name, value in values.items() if np.shape(value)[:1] == (common,)}
     if runner.batch:
-        for batch in independent_batches(runner, notes):
-            for name, axis, size in require_independent_items(runner, batch, notes):
+        for batch in independent_batches(runner):
+            for name, axis, size in require_independent_items(runner, batch):
                 batch_axes[name] = axis, size
     free = [symbol for symbol in runner.symbols if symbol not in runner.batch]
-    accepted = {symbol: require_two_sizes(runner, symbol, batch_axes, notes) for symbol in free}
+    accepted = {symbol: require_two_sizes(runner, symbol, batch_axes) for symbol in free}
     if len(runner.symbols) > 1 and accepted:
         require_all_sizes_at_once(runner, accepted)
 

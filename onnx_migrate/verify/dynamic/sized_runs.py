@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import onnx
 
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import captured_output, mark
@@ -29,7 +28,6 @@ from onnx_migrate.verify.evaluators import (
     Evaluator,
     Runnable,
     open_model,
-    with_extra_outputs,
 )
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.generate import RandomInputs
@@ -74,9 +72,10 @@ class RequirementViolated(Exception):
 class SizedRunner:
     """A model with symbols (name to frozen size), of which some are a batch; loaded with and without optimisation.
 
-    `trials` records the runs. `beyond_noise` are outputs that optimisation changes by more than rounding in the first
-    run already, which must be one at the frozen sizes; they are compared without optimisation only. `masked` are outputs
-    that hide small differences, with the inner value before the operators that do, which is compared too.
+    `trials` records the runs, `notes` what the report says of them. `beyond_noise` are outputs that optimisation changes
+    by more than rounding in the first run already, which must be one at the frozen sizes; they are compared without
+    optimisation only. `masked` are outputs that hide small differences, with the inner value before the operators that
+    do, which is compared too.
 
     Raises EvaluationError if the model does not load.
     """
@@ -84,27 +83,28 @@ class SizedRunner:
     def __init__(
         self,
         runnable: Runnable,
-        model: onnx.ModelProto,
         symbols: Mapping[str, int],
         batch: Set[str],
         tolerance: Tolerance,
         seed: int,
     ) -> None:
-        self.runnable, self.model = runnable, model
+        self.runnable, self.model = runnable, runnable.model
         self.symbols, self.batch = dict(symbols), frozenset(batch)
         self.tolerance = tolerance
         self.trials: list[Trial] = []
+        self.notes: list[str] = []
         self.beyond_noise: set[str] = set()
-        self.masked = masked_outputs(model)
+        self.masked = masked_outputs(self.model)
         self._seed = seed
-        self._random = random_outputs(model)
-        self._bounded = bounded_outputs(model)
+        self._random = random_outputs(self.model)
+        self._bounded = bounded_outputs(self.model)
         self._wrongly_inferred: set[str] = set()
-        declared = inputs_with_sizes(model, symbols)
-        self._choices = [RandomInputs(model, declared, choice, seed) for choice in size_choices(declared)]
+        declared = inputs_with_sizes(self.model, symbols)
+        self._choices = [RandomInputs(self.model, declared, size, seed) for size in size_choices(declared)]
         """Inputs at sizes of the dims that are open besides the symbols; the first ones are used."""
-        exposed = with_extra_outputs(runnable, self.masked.values()) if self.masked else runnable
-        self._plain, self._optimised = open_model(exposed, UNOPTIMIZED), open_model(exposed, OPTIMIZED)
+        inner = self.masked.values()
+        self._plain = open_model(runnable, UNOPTIMIZED, inner)
+        self._optimised = open_model(runnable, OPTIMIZED, inner)
 
     def run_frozen(self) -> Values:
         """Run at the frozen sizes and return the outputs. Raises RequirementViolated.
@@ -149,7 +149,13 @@ class SizedRunner:
                 text = printed()
             warned = shape_warnings(text)
             if not self.trials:
-                self._note_known_faults(values, optimised, feed, warned)
+                # What is wrong at the frozen sizes already, where the result was compared with the original: inner values
+                # whose shape ONNX Runtime infers wrongly, and outputs that its optimiser computes wrongly.
+                self._wrongly_inferred.update(warned.keys() - values.keys())
+                wrong = (
+                    name for name in values if self._difference(name, values[name], optimised[name], feed)
+                )
+                self.beyond_noise.update(wrong)
             for name in sorted(warned.keys() - self._wrongly_inferred):
                 declared, actual = warned[name]
                 raise RequirementViolated(
@@ -202,30 +208,24 @@ class SizedRunner:
             kind = "inner value" if name in self.masked.values() else "output"
             raise RequirementViolated(f"{kind} {name!r} differs {what}: {problem}", name)
 
-    def _note_known_faults(
-        self, values: Values, optimised: Values, feed: Values, warned: Mapping[str, list[str]]
-    ) -> None:
-        """Record what is wrong at the frozen sizes already, where the result was compared with the original.
-
-        Those are inner values whose shape ONNX Runtime infers wrongly, and outputs that its optimiser computes wrongly.
-        """
-        self._wrongly_inferred.update(warned.keys() - values.keys())
-        for name in values:
-            if self._difference(name, values[name], optimised[name], feed):
-                self.beyond_noise.add(name)
-
     def _difference(self, name: str, a: Any, b: Any, feed: Values, known: float = 0.0) -> str:
         if not isinstance(a, np.ndarray) or name in self._random:
             return ""
-        scale = 1.0 if name in self._bounded else 0.0
         inner = name in self.masked.values()
         tolerance = replace(self.tolerance, floor=_INNER_FLOOR) if inner else self.tolerance
-        entry = compare(name, a, b, tolerance, Observed(scale=scale))
+        entry = compare(name, a, b, tolerance, self._observed(name))
         if entry.problem:  # noise is measured only where it decides: it costs a run
-            perturbed = self._plain.run(perturbed_by_ulp(feed, self._seed, exact_inputs(self.model)))
-            noise = max(known, Difference.between(a, perturbed[name]).largest)
-            entry = compare(name, a, b, tolerance, Observed(noise, scale=scale))
+            noise = max(known, Difference.between(a, self._moved(feed)[name]).largest)
+            entry = compare(name, a, b, tolerance, self._observed(name, noise))
         return entry.problem
+
+    def _observed(self, name: str, noise: float = 0.0) -> Observed:
+        """Return what is known of a value: runtimes round what is bounded relative to 1."""
+        return Observed(noise, scale=1.0 if name in self._bounded else 0.0)
+
+    def _moved(self, feed: Values) -> Values:
+        """Return the outputs where inputs are moved by one unit in the last place."""
+        return self._plain.run(perturbed_by_ulp(feed, self._seed, exact_inputs(self.model)))
 
     def differ_by_size_only(self, name: str, alone: Any, among_copies: Any, part: Any, feed: Values) -> bool:
         """Whether an item differs from its own run because a batch of its size is rounded differently, and for no more.
@@ -234,21 +234,16 @@ class SizedRunner:
         have no part in it, and what it is alone, on the inputs `feed`, but for what rounding changes in the item itself:
         that is how far it moves where inputs or weights move by one unit in the last place.
         """
-        scale = 1.0 if name in self._bounded else 0.0
-        if compare(name, among_copies, part, self.tolerance, Observed(scale=scale)).problem:
+        if compare(name, among_copies, part, self.tolerance, self._observed(name)).problem:
             return False
-        inputs = perturbed_by_ulp(feed, self._seed, exact_inputs(self.model))
-        noise = max(
-            Difference.between(alone, moved[name]).largest
-            for moved in (self._plain.run(inputs), self._with_moved_weights.run(feed))
-        )
-        return not compare(name, alone, among_copies, self.tolerance, Observed(noise, scale=scale)).problem
+        moved = self._moved(feed), self._with_moved_weights.run(feed)
+        noise = max(Difference.between(alone, values[name]).largest for values in moved)
+        return not compare(name, alone, among_copies, self.tolerance, self._observed(name, noise)).problem
 
     @cached_property
     def _with_moved_weights(self) -> Evaluator:
         moved = with_weights_moved(self.runnable, self._seed)
-        exposed = with_extra_outputs(moved, self.masked.values()) if self.masked else moved
-        return open_model(exposed, UNOPTIMIZED)
+        return open_model(moved, UNOPTIMIZED, self.masked.values())
 
     def _noise_of_optimisation(self, name: str, feed: Values) -> float:
         """Return by how much ONNX Runtime's optimisation changes an output of any single item of this feed.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -20,7 +19,7 @@ from onnx_migrate.process import Limits, Worker
 from onnx_migrate.process.limits import memory_limit
 from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.equivalence.common_values import values_to_record
-from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE
+from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE, Extent
 from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original
 from onnx_migrate.verify.equivalence.result_run import DISTANCE_STAGE
 from onnx_migrate.verify.equivalence.segment_check import SegmentCheck
@@ -119,34 +118,23 @@ def _run_loadable(task: Task, thorough: bool) -> tuple[Runnable, OriginalRun, st
     Returns the model that ran, its run, and why the original did not load ("" if it did). Raises EvaluationError where
     neither runs, with the message of the original.
     """
-    original, result = task.segment.original, task.segment.result
+    original, result, settings = task.segment.original, task.segment.result, task.settings
     claimed = task.segment.exact and task.segment.unsimplified == result
     once_more = not claimed or _takes_integers(original.model)
-
-    def run(model: Runnable, recorded: Sequence[str] = ()) -> OriginalRun:
-        return run_original(
-            model,
-            result,
-            task.settings,
-            first_choice=task.first_choice,
-            recorded=recorded,
-            thorough=thorough,
-            once_more=once_more,
-        )
-
-    recorded = _recorded(task)
-    if recorded:
+    extent = Extent(task.first_choice, tuple(_recorded(task)), thorough, once_more)
+    if extent.recorded:
         with suppress(EvaluationError, MemoryError):  # it may fail because of these outputs
-            return original, run(original, recorded), ""
+            return original, run_original(original, result, settings, extent), ""
+    extent = replace(extent, recorded=())
     try:
-        return original, run(original), ""
+        return original, run_original(original, result, settings, extent), ""
     except EvaluationError as error:
         if not error.loading or error.limit:
             raise
         refusal = str(error)
     flexible = without_static_shapes(original)
     try:
-        return flexible, run(flexible), refusal
+        return flexible, run_original(flexible, result, settings, extent), refusal
     except EvaluationError as error:
         raise EvaluationError(refusal, error.node, loading=error.loading) from error
 
@@ -166,10 +154,7 @@ def _recorded(task: Task) -> list[str]:
     try:
         shapes = input_shapes(original, result, size_choices(original)[task.first_choice])
         likely = {name: np.broadcast_to(np.float32(0), shape) for name, shape in shapes.items()}
-    except (
-        UsageError,
-        ValueError,
-    ):  # of an input that cannot be generated, or is too large: then nothing runs
+    except (UsageError, ValueError):  # an input cannot be generated, or is too large: then nothing runs
         return []
     return values_to_record(original, unsimplified.model, likely)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
 from onnx_migrate.verify.run_count import begin_run
 
-__all__ = ["EXPENSIVE", "SIZES_STAGE", "FeedSearch", "Values"]
+__all__ = ["EXPENSIVE", "SIZES_STAGE", "Extent", "FeedSearch", "Values"]
 
 SIZES_STAGE = "original: running, sizes"
 """The stage in which sizes are tried, for `process.mark`; the index of the choice of sizes follows."""
@@ -38,33 +39,38 @@ Values = dict[str, Any]
 """Values by name."""
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much of the original is run.
+
+    Random inputs have the sizes from the choice `first_choice` on (inputs/sizes.py). The inner values `recorded` are
+    recorded on the way. If `thorough`, all is run, however long it takes. Where less is run, and `once_more`, a second
+    input is run with optimisation, where a run costs least.
+    """
+
+    first_choice: int = 0
+    recorded: tuple[str, ...] = ()
+    thorough: bool = False
+    once_more: bool = False
+
+
 class FeedSearch:
     """The feeds that the original was found to run on, and its `outputs` on each of them.
 
-    Where the original leaves a dim open that is fixed in the result, the
-    inputs have the result's size. `recorded` are inner values that `model` outputs as well, and then what they are on the
-    first feed. `expensive` is whether one run takes so long that less is run; never, if `thorough`. `seconds` is how long the
-    first one took. `notes` are what the
-    report says of the feeds that do not run.
+    Where the original leaves a dim open that is fixed in the result, the inputs have the result's size. `recorded` is what
+    inner values are on the first feed. `expensive` is whether one run takes so long that less is run. `seconds` is how
+    long the first one took. `notes` are what the report says of the feeds that do not run.
     """
 
     def __init__(
-        self,
-        model: Evaluator,
-        original: onnx.ModelProto,
-        result: onnx.ModelProto,
-        seed: int,
-        recorded: Collection[str] = (),
-        *,
-        thorough: bool = False,
+        self, model: Evaluator, original: onnx.ModelProto, result: onnx.ModelProto, seed: int, extent: Extent
     ) -> None:
         self._model: Evaluator | None = model
-        self._original = original
+        self._original, self._extent = original, extent
         self._choices = [RandomInputs(original, result, choice, seed) for choice in size_choices(original)]
         self._source: RandomInputs | None = None
         """What inputs are drawn from, at the sizes that were found; None for the user's."""
         self._kept = [output.name for output in original.graph.output]
-        self._recorded, self._thorough = recorded, thorough
         self._start = time.perf_counter()
         self.recorded: Values = {}
         self.expensive, self.seconds = False, 0.0
@@ -87,13 +93,14 @@ class FeedSearch:
         for feed in self.feeds:
             self.outputs.append(self._first_run(feed.inputs, len(self.feeds)))
 
-    def generate(self, first_choice: int) -> None:
-        """Find sizes that the model runs at, from the choice at this index on, and run two distributions of input.
+    def generate(self) -> None:
+        """Find sizes that the model runs at, and run two distributions of input.
 
         Where it runs at none, the inputs of the first choice, and of the first with lengths that are all the same, are
         corrected by what the runtime says of them. Raises EvaluationError, that of the first choice, where that fails.
         """
         refusals: dict[int, EvaluationError] = {}
+        first_choice = self._extent.first_choice
         for index, source in enumerate(self._choices[first_choice:], first_choice):
             mark(f"{SIZES_STAGE} {index}")
             self._source = source
@@ -170,10 +177,10 @@ class FeedSearch:
         outputs = self._model.run(inputs)
         if not self.outputs:
             self.seconds = time.perf_counter() - start
-            if not self._thorough and self.seconds > EXPENSIVE:
+            if not self._extent.thorough and self.seconds > EXPENSIVE:
                 self.expensive = True
                 self.notes.append(f"fewer runs were made, because one takes {self.seconds:.1f} s")
-            self.recorded = {name: outputs[name] for name in self._recorded}
+            self.recorded = {name: outputs[name] for name in self._extent.recorded}
         return {name: outputs[name] for name in self._kept}
 
     def release_model(self) -> None:

@@ -53,7 +53,7 @@ class Findings:
         """Compare the result's outputs on feed `index`, and inner values by pairs of the original's name and the result's."""
         noise, expected = self.original.noise, self.original.runs[configuration][index]
         for output in expected:
-            if output not in self.original.inner and output not in self._random:
+            if output not in self.original.upstream.inner and output not in self._random:
                 entries = noise.compare(output, expected[output], values[output], index, self._tolerance)
                 if configuration != self.original.first:
                     entries = self._without_rare_steps(entries, output, expected, values, index)
@@ -84,7 +84,7 @@ class Findings:
         The runtime's optimiser then rounds a value before a quantisation differently in the two models, which makes it
         another whole number now and then.
         """
-        if self._has_given_tolerance or not self._tolerance.quantum or (index, output) not in self._identical:
+        if self._tolerance.is_given or not self._tolerance.quantum or (index, output) not in self._identical:
             return entries
         if all(entry.agrees for entry in entries) or not self.original.noise.are_rare_steps(
             entries, output, expected[output], values[output]
@@ -96,17 +96,10 @@ class Findings:
         )
         return [replace(entry, allowed=entry.largest_absolute, problem="") for entry in entries]
 
-    @property
-    def _has_given_tolerance(self) -> bool:
-        return self._tolerance.rtol is not None or self._tolerance.atol is not None
-
     def compare_expected(self, index: int, values: Mapping[str, Any]) -> None:
         """Compare with the outputs that the user recorded, unless the original itself differs from them."""
-        allowed = (
-            self._tolerance
-            if self._has_given_tolerance
-            else replace(OTHER_RUNTIME, quantum=self._tolerance.quantum)
-        )
+        tolerance = self._tolerance
+        allowed = tolerance if tolerance.is_given else replace(OTHER_RUNTIME, quantum=tolerance.quantum)
         feed, computed = self.original.feeds[index], self.original.runs[self.original.first][index]
         for output, value in feed.expected.items():
             if output in self._random:
@@ -228,8 +221,8 @@ class Findings:
                 f" and {paired!r}, from which the result does, differ, but need not correspond: {entry.problem};"
                 f" {VARYING_INPUTS}"
             )
-        outputs = self.original.runs[self.original.first][0].keys() - self.original.inner
-        if self._unpaired and len(self._unpaired) == len(self.original.nearest) == len(outputs):
+        outputs = self.original.runs[self.original.first][0].keys() - self.original.upstream.inner
+        if self._unpaired and len(self._unpaired) == len(self.original.upstream.names) == len(outputs):
             return (
                 "every output is the same for all inputs tried, and the inner values that they are computed from"
                 f" cannot be paired with those of the other model; {VARYING_INPUTS}"
@@ -249,15 +242,15 @@ class Findings:
             node=node,
             exact=self.exact,
             own_rounding=self.own_rounding,
-            given_tolerance=self._has_given_tolerance,
+            given_tolerance=self._tolerance.is_given,
         )
 
     def _undetermined(self) -> dict[str, float]:
         found = self.original.noise.undetermined()
-        return {name: share for name, share in found.items() if name not in self.original.inner}
+        return {name: share for name, share in found.items() if name not in self.original.upstream.inner}
 
     def _downstream(self, inner: str) -> str:
-        return next(output for output, names in self.original.nearest.items() if inner in names)
+        return next(output for output, names in self.original.upstream.names.items() if inner in names)
 
     def _enter(self, entries: Sequence[Comparison]) -> None:
         for entry in entries:

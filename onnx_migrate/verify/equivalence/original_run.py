@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,17 +17,9 @@ from onnx_migrate.verify.compare.arrays import flatten, is_float
 from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise
-from onnx_migrate.verify.equivalence.feed_search import EXPENSIVE, FeedSearch, Values
+from onnx_migrate.verify.equivalence.feed_search import EXPENSIVE, Extent, FeedSearch, Values
 from onnx_migrate.verify.equivalence.upstream_values import Nearest, expose_inner_values, nearest_among
-from onnx_migrate.verify.evaluators import (
-    LEVELS,
-    REFERENCE,
-    EvaluationError,
-    Evaluator,
-    Runnable,
-    open_model,
-    with_extra_outputs,
-)
+from onnx_migrate.verify.evaluators import LEVELS, REFERENCE, EvaluationError, Evaluator, Runnable, open_model
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
 from onnx_migrate.verify.inputs.user_inputs import Feed
@@ -52,21 +44,19 @@ class OriginalRun:
     `seed` is that of random feeds, None for the user's. `runs` holds the outputs of every feed for each configuration
     of a runtime (evaluators), in the order they ran, the unoptimised one first; an output that ONNX Runtime's
     optimiser changes in the original itself is missing at that level, and the last feed may have run at that level
-    only. `noise` is how far the outputs move by rounding.
-    `nearest` holds, for each output that does not vary, the nearest inner values upstream that do (inner_values.py);
-    `runs` holds those too. `notes` are weaknesses of the proof, for the report. `recorded` are further inner values,
-    without optimisation, on the first feed. `depth` is how many nodes upstream of their outputs the `nearest` are.
-    `expensive` is whether less was run because one run takes long.
+    only. `noise` is how far the outputs move by rounding. `upstream` has the nearest inner values that vary, for each
+    output that does not; `runs` holds those too. `notes` are weaknesses of the proof, for the report. `recorded` are
+    further inner values, without optimisation, on the first feed. `expensive` is whether less was run because one run
+    takes long.
     """
 
     feeds: list[Feed]
     seed: int | None
     runs: dict[str, list[Values]]
     noise: Noise
-    nearest: Mapping[str, tuple[str, ...]]
+    upstream: Nearest
     notes: tuple[str, ...]
     recorded: Values = field(default_factory=dict)
-    depth: int = 1
     expensive: bool = False
 
     @property
@@ -89,56 +79,39 @@ class OriginalRun:
         return [feed.inputs for feed in self.feeds[: len(self.runs[configuration])]]
 
     @property
-    def inner(self) -> frozenset[str]:
-        """The names in `runs` of inner values."""
-        return frozenset(name for names in self.nearest.values() for name in names)
-
-    @property
     def feed_notes(self) -> tuple[FeedNote, ...]:
         """Name, seed and shapes of each feed, for the verdict."""
+
+        def shape(value: object) -> tuple[int, ...] | None:
+            return tuple(value.shape) if isinstance(value, np.ndarray) else None
+
         return tuple(
-            FeedNote(
-                feed.name,
-                self.seed,
-                tuple(
-                    (name, tuple(value.shape) if isinstance(value, np.ndarray) else None)
-                    for name, value in feed.inputs.items()
-                ),
-            )
+            FeedNote(feed.name, self.seed, tuple((name, shape(value)) for name, value in feed.inputs.items()))
             for feed in self.feeds
         )
 
     def inner_names(self, model: onnx.ModelProto) -> list[str]:
-        """Return the recorded inner values that a model computes under the same name."""
+        """Return the inner values that a model computes under the same name."""
         computed = {name for node in model.graph.node for name in node.output}
-        return [name for names in self.nearest.values() for name in names if name in computed]
+        return [name for name in self.upstream.inner if name in computed]
 
 
 def run_original(
-    original: Runnable,
-    result: Runnable,
-    settings: Settings,
-    *,
-    first_choice: int = 0,
-    recorded: Collection[str] = (),
-    thorough: bool = False,
-    once_more: bool = False,
+    original: Runnable, result: Runnable, settings: Settings, extent: Extent | None = None
 ) -> OriginalRun:
     """Run the original in every configuration in which it runs; of the result only the inputs matter.
 
-    Random inputs have the sizes from the choice `first_choice` on (inputs/sizes.py). The inner
-    values `recorded` are recorded on the way. If `thorough`, all is run, however long it takes. Where less is run, and
-    `once_more`, a second input is run with optimisation, where a run costs least.
     Raises EvaluationError where the original runs in none, UsageError for the user's inputs that do not fit it.
     """
+    extent = extent or Extent()
     mark("original: loading")
-    model, configurations = _open(with_extra_outputs(original, recorded) if recorded else original)
+    model, configurations = _open(original, extent.recorded)
     mark("original: running")
     loaded = model.notes
-    search = FeedSearch(model, original.model, result.model, settings.seed, recorded, thorough=thorough)
+    search = FeedSearch(model, original.model, result.model, settings.seed, extent)
     del model  # the search may replace it; then it is freed
     if settings.feeds is None:
-        search.generate(first_choice)
+        search.generate()
     else:
         search.use(settings.feeds)
     search.notes.extend(loaded)
@@ -150,29 +123,23 @@ def run_original(
         search.release_model()
         for configuration in configurations[1:]:
             mark(f"original: running, {configuration}")
-            runnable = with_extra_outputs(original, search.outputs[0]) if upstream.names else original
-            runs[configuration] = _run_again(runnable, configuration, search, noise, once_more=once_more)
+            inner = search.outputs[0] if upstream.names else ()
+            model = open_model(original, configuration, inner)
+            runs[configuration] = _run_again(model, search, noise, once_more=extent.once_more)
     except (EvaluationError, MemoryError) as error:
         runs = {configurations[0]: search.outputs}
         search.notes.append(
             f"models are compared without optimisation only, because the original then fails: {error}"
         )
+    seed = None if settings.feeds is not None else settings.seed
     return OriginalRun(
-        search.feeds,
-        None if settings.feeds is not None else settings.seed,
-        runs,
-        noise,
-        upstream.names,
-        tuple(search.notes),
-        search.recorded,
-        upstream.depth,
-        search.expensive,
+        search.feeds, seed, runs, noise, upstream, tuple(search.notes), search.recorded, search.expensive
     )
 
 
 def _look_further(original: Runnable, search: FeedSearch, settings: Settings, *, inner: bool) -> Nearest:
     """Find inner values and inputs for outputs that do not vary; inner values only if they are looked for."""
-    upstream = Nearest({}, frozenset(), 1)
+    upstream = Nearest()
     uninformative = search.uninformative()
     if uninformative and inner:
         upstream = _look_upstream(original, search, uninformative)
@@ -207,15 +174,15 @@ def _has_discrete(outputs: Values) -> bool:
     return any(array is None or not is_float(array) for array in arrays)
 
 
-def _open(original: Runnable) -> tuple[Evaluator, tuple[str, ...]]:
+def _open(original: Runnable, inner: Sequence[str]) -> tuple[Evaluator, tuple[str, ...]]:
     """Load the original, in ONNX Runtime if that loads it, and return in which configurations it is run."""
     try:
-        return open_model(original, LEVELS[0]), LEVELS
+        return open_model(original, LEVELS[0], inner), LEVELS
     except EvaluationError as error:
         if miscomputed_in_reference(original.model):
             raise
         try:
-            return open_model(original, REFERENCE), (REFERENCE,)
+            return open_model(original, REFERENCE, inner), (REFERENCE,)
         except EvaluationError as second:
             raise error from second
 
@@ -226,15 +193,13 @@ def _look_upstream(original: Runnable, search: FeedSearch, outputs: list[str]) -
     if len(search.feeds) == 1:
         found = nearest_among(original.model, outputs, {**search.outputs[0], **search.recorded})
     if found is not None:
-        search.keep_recorded([name for names in found.names.values() for name in names])
+        search.keep_recorded(found.inner)
     else:
         mark("original: running, values upstream of outputs that do not vary")
         inner = expose_inner_values(original, outputs, search.inputs)
         found = inner.found
         if found.names:
-            search.replace_model(
-                inner.evaluator, inner.runs, [name for names in found.names.values() for name in names]
-            )
+            search.replace_model(inner.evaluator, inner.runs, found.inner)
     for output, names in found.names.items():
         which = ", ".join(map(repr, names[:5]))
         search.notes.append(
@@ -244,18 +209,17 @@ def _look_upstream(original: Runnable, search: FeedSearch, outputs: list[str]) -
     return found
 
 
-def _run_again(
-    original: Runnable, configuration: str, search: FeedSearch, noise: Noise, *, once_more: bool
-) -> list[Values]:
+def _run_again(model: Evaluator, search: FeedSearch, noise: Noise, *, once_more: bool) -> list[Values]:
     """Run the feeds in another configuration, observe the noise, and leave out what differs by more than rounding.
 
     One more input than without optimisation is run if `once_more`, less was run before, and it costs little beside that.
     """
-    model = open_model(original, configuration)
     start = time.perf_counter()
     again = list(run_each(model, search.inputs))
-    once_more = (
-        once_more and search.expensive and _affordable(search, (time.perf_counter() - start) / len(again))
+    seconds = (time.perf_counter() - start) / len(again)
+    # Two more runs with optimisation, of so many seconds each, may add little to what is run anyway.
+    affordable = search.seconds <= max(
+        EXPENSIVE, (_AFFORDABLE if seconds <= _LONG else _AFFORDABLE_LONG) * seconds
     )
     beyond = _outputs_beyond(noise, again, Tolerance.ceiling)
     for output in sorted(beyond):
@@ -271,7 +235,7 @@ def _run_again(
     kept = [{name: value for name, value in run.items() if name not in beyond} for run in again]
     for index, run in enumerate(kept):
         noise.observe(index, run)
-    feed = search.further() if once_more else None
+    feed = search.further() if once_more and search.expensive and affordable else None
     if feed is not None:
         with suppress(EvaluationError):  # these inputs may not fit
             begin_run(f"input {len(kept) + 1}")
@@ -285,9 +249,3 @@ def _run_again(
 def _outputs_beyond(noise: Noise, again: Sequence[Values], share: float) -> set[str]:
     """Return the outputs of which another run of any feed differs by more than a share of their scale."""
     return {name for index, run in enumerate(again) for name in noise.outputs_beyond(share, index, run)}
-
-
-def _affordable(search: FeedSearch, seconds: float) -> bool:
-    """Whether two more runs with optimisation, of so many seconds each, add little to what is run anyway."""
-    allowed = _AFFORDABLE if seconds <= _LONG else _AFFORDABLE_LONG
-    return search.seconds <= max(EXPENSIVE, allowed * seconds)

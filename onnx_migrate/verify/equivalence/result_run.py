@@ -9,7 +9,7 @@ from typing import Any
 
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Distance
-from onnx_migrate.verify.compare.arrays import flatten, scale_of
+from onnx_migrate.verify.compare.arrays import paired, scale_of
 from onnx_migrate.verify.compare.comparison import Difference, bit_difference
 from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import Findings
@@ -22,7 +22,6 @@ from onnx_migrate.verify.evaluators import (
     Evaluator,
     Runnable,
     open_model,
-    with_extra_outputs,
 )
 from onnx_migrate.verify.run_count import run_each
 
@@ -67,13 +66,13 @@ def _run_recorded(
     """
     first: list[Values] = []
     try:
-        evaluator = open_model(with_extra_outputs(model, [*names, *recorded]), UNOPTIMIZED)
+        evaluator = open_model(model, UNOPTIMIZED, [*names, *recorded])
         first = list(run_each(evaluator, feeds, range(len(feeds[:1]))))
     except (EvaluationError, MemoryError):
         if not recorded:
             raise
         recorded = ()
-        evaluator = open_model(with_extra_outputs(model, names), UNOPTIMIZED)
+        evaluator = open_model(model, UNOPTIMIZED, names)
 
     def runs() -> Iterator[Values]:
         yield from first
@@ -130,7 +129,7 @@ class ResultRun:
 
     def _runs(self, configuration: str, *, first: bool) -> Iterator[Values]:
         inputs = self._original.inputs(configuration)
-        if self._original.nearest and self._pairs is None and configuration in LEVELS:
+        if self._original.upstream.names and self._pairs is None and configuration in LEVELS:
             inner = self._with_inner_values(configuration, inputs, self._recorded if first else ())
             self.evaluator = inner.evaluator.name
             self._pairs = self._paired(inner.found.names)
@@ -141,10 +140,7 @@ class ResultRun:
             self.evaluator = evaluator.name
             yield from runs
             return
-        exposed = [name for _, name in self._pairs or ()]
-        model = open_model(
-            with_extra_outputs(self._result, exposed) if exposed else self._result, configuration
-        )
+        model = open_model(self._result, configuration, [name for _, name in self._pairs or ()])
         self.evaluator = model.name
         yield from run_each(model, inputs)
 
@@ -152,24 +148,20 @@ class ResultRun:
         self, configuration: str, inputs: Sequence[Mapping[str, Any]], recorded: Collection[str]
     ) -> InnerValues:
         """Run with inner values upstream of outputs that do not vary, and the recorded ones if the result runs with those."""
+        upstream = self._original.upstream
         expose = partial(
-            expose_inner_values,
-            self._result,
-            list(self._original.nearest),
-            inputs,
-            configuration=configuration,
-            depth=self._original.depth,
+            expose_inner_values, self._result, list(upstream.names), inputs, configuration=configuration
         )
         if recorded:
             with suppress(EvaluationError, MemoryError):
-                return expose([*self._same_names, *recorded])
-        return expose(self._same_names)
+                return expose([*self._same_names, *recorded], depth=upstream.depth)
+        return expose(self._same_names, depth=upstream.depth)
 
     def _paired(self, found: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
         """Pair the original's inner values upstream of an output with the result's, if they are equally many."""
         unpaired = []
         pairs: list[tuple[str, str]] = []
-        for output, names in self._original.nearest.items():
+        for output, names in self._original.upstream.names.items():
             theirs = found.get(output, ())
             if len(names) == len(theirs):
                 pairs.extend(zip(names, theirs, strict=True))
@@ -193,24 +185,15 @@ def distance(original: OriginalRun, other: Runnable) -> Distance | None:
             original.inputs(original.first), original.runs[original.first], strict=True
         ):
             given = model.run(inputs)
-            for name in given.keys() & expected.keys() - original.inner:
-                mine, theirs = flatten(name, expected[name]), flatten(name, given[name])
-                if [part for part, _ in mine] != [part for part, _ in theirs]:
+            for name in given.keys() & expected.keys() - original.upstream.inner:
+                parts = paired(name, expected[name], given[name])
+                if parts is None:
                     found.append(Distance(name, float("inf"), 0.0, reshaped=True))
-                    continue
-                for (part, one), (_, another) in zip(mine, theirs, strict=True):
+                for part, one, another in parts or ():
                     if one is None or another is None:
                         continue
-                    if one.shape != another.shape:
-                        found.append(Distance(part, float("inf"), 0.0, reshaped=True))
-                    else:
-                        found.append(
-                            Distance(part, Difference.between(one, another).largest, scale_of(another))
-                        )
+                    largest, reshaped = Difference.between(one, another).largest, one.shape != another.shape
+                    found.append(Distance(part, largest, 0.0 if reshaped else scale_of(another), reshaped))
     except EvaluationError:
         return None
-    return max(found, key=_relative, default=None)
-
-
-def _relative(found: Distance) -> tuple[float, str]:
-    return found.largest / (found.scale or 1.0), found.output
+    return max(found, key=lambda item: (item.largest / (item.scale or 1.0), item.output), default=None)

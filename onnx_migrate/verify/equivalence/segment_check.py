@@ -21,13 +21,7 @@ from onnx_migrate.verify.equivalence.inner_values import masked_difference, reco
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
 from onnx_migrate.verify.equivalence.result_run import ResultRun, bit_differences, distance, run_unsimplified
 from onnx_migrate.verify.equivalence.value_by_value import explained, first_difference
-from onnx_migrate.verify.evaluators import (
-    REFERENCE,
-    EvaluationError,
-    Runnable,
-    open_model,
-    with_extra_outputs,
-)
+from onnx_migrate.verify.evaluators import REFERENCE, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.load_check import load_failure
 from onnx_migrate.verify.model_traits import miscomputed_in_reference, random_outputs
 from onnx_migrate.verify.run_count import begin_run, expect_runs
@@ -149,7 +143,7 @@ class SegmentCheck:
         assert claimed is not None
         outputs = bit_differences(run, runs, self._random)
         inner, self._compared = recorded_difference(self._segment.original, claimed, run.recorded, runs[0])
-        for name in run.recorded.keys() - run.inner:
+        for name in run.recorded.keys() - run.upstream.inner:
             runs[0].pop(name, None)
         run.recorded.clear()
         self._differs_inside = bool(inner) and not outputs
@@ -191,8 +185,7 @@ class SegmentCheck:
         bit the same, so must inner values be that later nodes may mask.
         """
         original, result, findings = self._segment.original, self._segment.result, self.findings
-        given = self._tolerance.rtol is not None or self._tolerance.atol is not None
-        if findings.own_rounding or self._only_reference or given:
+        if findings.own_rounding or self._only_reference or self._tolerance.is_given:
             return
         if not keeps_all_names(original.model, result.model):
             return
@@ -257,8 +250,8 @@ def _in_reference(original: Runnable, result: Runnable, findings: Findings, why:
             node=why.node,
         )
     findings.notes.append(f"{reason}; onnx.reference ran it")
-    if findings.original.nearest:
-        findings.add_unpaired(list(findings.original.nearest))
+    if findings.original.upstream.names:
+        findings.add_unpaired(list(findings.original.upstream.names))
     verdict = findings.verdict(model.name)
     if verdict.kind is Kind.DIFFERS and not trusted:
         doubt = f"{reason}; in onnx.reference it differs, but so does the original itself"
@@ -275,7 +268,7 @@ def _observe_original(original: Runnable, findings: Findings, index: int) -> boo
     expected = findings.original.runs[findings.original.first][index]
     inputs = findings.original.feeds[index].inputs
     try:
-        again = open_model(with_extra_outputs(original, expected), REFERENCE).run(inputs)
+        again = open_model(original, REFERENCE, expected).run(inputs)
     except EvaluationError:
         return False
     for name, value in expected.items():

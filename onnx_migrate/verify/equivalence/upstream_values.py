@@ -7,7 +7,7 @@ traversed on its own, by its graph and not by names: a simplifier may reuse an o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
@@ -15,7 +15,7 @@ import onnx
 
 from onnx_migrate.model.graphs import fed_inputs, names_read, producers
 from onnx_migrate.verify.compare.informative import is_informative
-from onnx_migrate.verify.evaluators import UNOPTIMIZED, Evaluator, Runnable, open_model, with_extra_outputs
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, Evaluator, Runnable, open_model
 from onnx_migrate.verify.run_count import run_each
 
 __all__ = ["InnerValues", "Nearest", "expose_inner_values", "nearest_among", "values_upstream"]
@@ -37,9 +37,14 @@ class Nearest:
     values is.
     """
 
-    names: Mapping[str, tuple[str, ...]]
-    incomplete: frozenset[str]
-    depth: int
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    incomplete: frozenset[str] = frozenset()
+    depth: int = 1
+
+    @property
+    def inner(self) -> list[str]:
+        """The values, of all outputs."""
+        return [name for names in self.names.values() for name in names]
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def expose_inner_values(
     upstream = _Upstream(model)
     for reach in (depth, *(further for further in _DEPTHS if further > depth)):
         names = [name for output in outputs for layer in upstream.layers(output, reach) for name in layer]
-        evaluator = open_model(with_extra_outputs(runnable, [*names, *also]), configuration)
+        evaluator = open_model(runnable, configuration, [*names, *also])
         runs = list(run_each(evaluator, feeds))
         found = _found(upstream, model, outputs, runs, last=reach >= _DEPTHS[-1])
         if found is not None:

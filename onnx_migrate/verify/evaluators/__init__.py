@@ -18,7 +18,7 @@ of the file: it need not be installed. Add tests/verify/evaluators/test_NAME.py 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 
@@ -49,12 +49,13 @@ __all__ = [
 ]
 
 
-def open_model(runnable: Runnable, configuration: str) -> Evaluator:
+def open_model(runnable: Runnable, configuration: str, inner: Iterable[str] = ()) -> Evaluator:
     """Load a model with the runtime of this configuration, a key of some file's LOADERS.
 
-    Raises EvaluationError where the runtime does not load the model.
+    Its runs also return the `inner` values of the main graph. Raises EvaluationError where the runtime does not load it.
     """
-    return _loaders()[configuration](runnable)
+    names = list(inner)
+    return _loaders()[configuration](with_extra_outputs(runnable, names) if names else runnable)
 
 
 @cache

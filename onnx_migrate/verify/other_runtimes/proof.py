@@ -9,7 +9,7 @@ ONNX Runtime shows itself (docs/proving.md has the figures).
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,20 +57,22 @@ FLOORS = {
 
 _EPS = 2.0**-23
 
+EXPECTED_VALUES = "onnx_migrate.verify.other_runtimes.proof:expected_values"
+"""What runs in the child process."""
 
-def tolerance_of(name: str, eps: float, *, quantized: bool, given: Tolerance) -> Tolerance:
-    """Return what may differ in a runtime, for a model whose coarsest type has this eps; of `given`, rtol and atol count.
+_LOSES_AXES = {"opencv", "ncnn", "rknn"}
+"""Runtimes that drop or add axes of length 1: OpenCV has no scalars and vectors, ncnn and RKNN have a batch of their own."""
+
+_FIXED = "run with fixed numbers in place of random ones"
+
+
+def tolerance_of(name: str, given: Tolerance) -> Tolerance:
+    """Return what may differ in a runtime; `given` has what the user allows, and the eps of the model's coarsest type.
 
     No runtime but ONNX Runtime has doubles throughout: the eps is at least that of float32.
     """
     exact = name in ("onnxruntime", "onnxruntime-web")
-    return Tolerance(
-        given.rtol,
-        given.atol,
-        floor=FLOORS[name],
-        quantum=quantized,
-        eps=eps if exact else max(eps, _EPS),
-    )
+    return replace(given, floor=FLOORS[name], eps=given.eps if exact else max(given.eps, _EPS))
 
 
 def in_form_of(
@@ -115,29 +117,17 @@ def _as_type(value: Any, wanted: Any) -> Any:
     return None
 
 
-EXPECTED_VALUES = "onnx_migrate.verify.other_runtimes.proof:expected_values"
-"""What runs in the child process."""
-
-_LOSES_AXES = {"opencv", "ncnn", "rknn"}
-"""Runtimes that drop or add axes of length 1: OpenCV has no scalars and vectors, ncnn and RKNN have a batch of their own."""
-
-_FIXED = "run with fixed numbers in place of random ones"
-
-_Runs = list[dict[str, Any]]
-
-
 @dataclass(frozen=True)
 class Expected:
     """What the original computes in ONNX Runtime, without optimisation, on each feed that it runs on.
 
-    With how far rounding moves it, and the coarsest eps in the model.
+    With how far rounding moves it, and what may differ by the types of the model.
     """
 
     feeds: tuple[Mapping[str, Any], ...]
     outputs: tuple[Mapping[str, Any], ...]
     noise: Noise
-    eps: float
-    quantized: bool
+    tolerance: Tolerance
 
 
 def prove_models(
@@ -159,13 +149,11 @@ def prove_models(
     with TemporaryFolder() as folder:
         written = {}
         for name, model in models.items():
-            written[name] = Path(folder, name, "model.onnx")
-            written[name].parent.mkdir()
-            files.save(_fixed(model) if random else model, written[name])
-        runnables = {name: Runnable(path) for name, path in written.items()}
-        proofs = prove_in(
-            asked, runnables["original"], runnables["result"], settings, runnables.get("intended")
-        )
+            path = Path(folder, name, "model.onnx")
+            path.parent.mkdir()
+            files.save(_fixed(model) if random else model, path)
+            written[name] = Runnable(path)
+        proofs = prove_in(asked, written["original"], written["result"], settings, written.get("intended"))
     return tuple(replace(item, notes=(*item.notes, _FIXED)) for item in proofs) if random else proofs
 
 
@@ -201,7 +189,7 @@ def prove_in(
         start = time.perf_counter()
         if isinstance(found, Expected):
             try:
-                proof = _prove(item, original, result, found, settings)
+                proof = _Runtime(item, found, settings.limits).proof(original, result)
             except MemoryError as error:
                 lack = process.OutOfMemory(settings.limits.memory, stage=item.runtime, cause=str(error))
                 proof = RuntimeProof(item.text, item.runtime, "unknown", Side("run", interruption(lack)))
@@ -226,71 +214,54 @@ def expected_values(original: Runnable, result: Runnable, settings: Settings) ->
     except EvaluationError as error:
         return f"the original does not {error.failed_to} in ONNX Runtime, so that there is nothing to compare with: {error}"
     names = [output.name for output in original.model.graph.output]
-    return Expected(
-        tuple(run.inputs(run.first)),
-        tuple({name: values[name] for name in names} for values in run.runs[run.first]),
-        run.noise,
-        coarsest_eps(original.model),
-        is_quantized(original.model),
-    )
+    outputs = tuple({name: values[name] for name in names} for values in run.runs[run.first])
+    eps, quantum = coarsest_eps(original.model), is_quantized(original.model)
+    tolerance = Tolerance(settings.tolerance.rtol, settings.tolerance.atol, quantum=quantum, eps=eps)
+    return Expected(tuple(run.inputs(run.first)), outputs, run.noise, tolerance)
 
 
-def _prove(
-    asked: Asked, original: Runnable, result: Runnable, expected: Expected, settings: Settings
-) -> RuntimeProof:
-    tolerance = tolerance_of(
-        asked.place.name, expected.eps, quantized=expected.quantized, given=settings.tolerance
-    )
-    result_side, result_runs, notes = _side(asked, result, expected, tolerance, settings.limits)
-    original_side, original_runs, _ = _side(asked, original, expected, tolerance, settings.limits)
-    alike = bool(result_runs) and bool(original_runs)
-    if alike and not result_side.right and not original_side.right:
-        pairs = zip(original_runs, result_runs, strict=True)
-        alike = all(
-            entry.agrees
-            for index, (one, other) in enumerate(pairs)
-            for entry in _compared(expected.noise, one, other, index, tolerance)
-        )
-    outcome = outcome_of(result_side, original_side, alike=alike)
-    return RuntimeProof(asked.text, asked.runtime, outcome, result_side, original_side, tuple(notes))
+class _Runtime:
+    """Runs models in one runtime, on every feed, and compares what they compute with what is expected."""
 
+    def __init__(self, asked: Asked, expected: Expected, limits: Limits) -> None:
+        self._asked, self._expected, self._limits = asked, expected, limits
+        self._tolerance = tolerance_of(asked.place.name, expected.tolerance)
 
-def _side(
-    asked: Asked, model: Runnable, expected: Expected, tolerance: Tolerance, limits: Limits
-) -> tuple[Side, _Runs, list[str]]:
-    """Run a model on every feed; return how it compares, what it computed, and in which forms of the runtime's own."""
-    runs: _Runs = []
-    notes: dict[str, None] = {}
-    try:
-        with Foreign(model, asked.place, limits) as evaluator:
-            for feed, wanted in zip(expected.feeds, expected.outputs, strict=True):
-                values, forms = in_form_of(
-                    evaluator.run(feed), wanted, loses_axes=asked.place.name in _LOSES_AXES
-                )
-                runs.append(values)
-                notes.update(dict.fromkeys(forms))
-    except EvaluationError as error:
-        return Side(error.failed_to, str(error)), [], []
-    except NotInstalled as error:  # it was there a moment ago
-        return Side("load", str(error)), [], []
-    worst: dict[str, Comparison] = {}
-    for index, (wanted, values) in enumerate(zip(expected.outputs, runs, strict=True)):
-        for entry in _compared(expected.noise, wanted, values, index, tolerance):
-            known = worst.get(entry.output)
-            worst[entry.output] = entry if known is None else _worse(known, entry)
-    return Side(comparisons=tuple(worst.values())), runs, list(notes)
+    def proof(self, original: Runnable, result: Runnable) -> RuntimeProof:
+        """Run both models and return what came of it."""
+        ours, runs, notes = self._side(result)
+        theirs, original_runs, _ = self._side(original)
+        alike = bool(runs) and bool(original_runs)
+        if alike and not ours.right and not theirs.right:
+            alike = all(entry.agrees for entry in self._compared(original_runs, runs))
+        outcome = outcome_of(ours, theirs, alike=alike)
+        return RuntimeProof(self._asked.text, self._asked.runtime, outcome, ours, theirs, tuple(notes))
 
+    def _side(self, model: Runnable) -> tuple[Side, list[dict[str, Any]], list[str]]:
+        """Return how a model compares, what it computed, and in which forms of the runtime's own."""
+        runs: list[dict[str, Any]] = []
+        notes: dict[str, None] = {}
+        place, expected = self._asked.place, self._expected
+        try:
+            with Foreign(model, place, self._limits) as evaluator:
+                for feed, wanted in zip(expected.feeds, expected.outputs, strict=True):
+                    found = evaluator.run(feed)
+                    values, forms = in_form_of(found, wanted, loses_axes=place.name in _LOSES_AXES)
+                    runs.append(values)
+                    notes.update(dict.fromkeys(forms))
+        except EvaluationError as error:
+            return Side(error.failed_to, str(error)), [], []
+        except NotInstalled as error:  # it was there a moment ago
+            return Side("load", str(error)), [], []
+        worst: dict[str, Comparison] = {}
+        for entry in self._compared(expected.outputs, runs):
+            both = Side(comparisons=(worst.get(entry.output, entry), entry))
+            worst[entry.output] = both.worst or entry
+        return Side(comparisons=tuple(worst.values())), runs, list(notes)
 
-def _compared(
-    noise: Noise, original: Mapping[str, Any], result: Mapping[str, Any], index: int, tolerance: Tolerance
-) -> list[Comparison]:
-    return [
-        entry
-        for name, value in original.items()
-        for entry in noise.compare(name, value, result.get(name), index, tolerance)
-    ]
-
-
-def _worse(one: Comparison, other: Comparison) -> Comparison:
-    """Return the comparison of an output that differs more, by what is allowed."""
-    return Side(comparisons=(one, other)).worst or one
+    def _compared(
+        self, original: Sequence[Mapping[str, Any]], result: Sequence[Mapping[str, Any]]
+    ) -> Iterator[Comparison]:
+        for index, (one, other) in enumerate(zip(original, result, strict=True)):
+            for name, value in one.items():
+                yield from self._expected.noise.compare(name, value, other.get(name), index, self._tolerance)

@@ -23,7 +23,7 @@ from tests.verify.harness import net, runnable
 
 def runner(graph, symbols, batch=()):
     model = net(graph)
-    return SizedRunner(runnable(model), model, symbols, set(batch), Tolerance(), 0)
+    return SizedRunner(runnable(model), symbols, set(batch), Tolerance(), 0)
 
 
 RELU = "(float[N,4] x) => (float[N,4] y) { y = Relu(x) }"

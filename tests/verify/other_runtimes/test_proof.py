@@ -182,7 +182,7 @@ def test_outputs_on_every_feed():
     for feed, values in zip(found.feeds, found.outputs, strict=True):
         assert list(values) == ["y"]
         assert np.array_equal(values["y"], np.maximum(feed["x"], 0))
-    assert (found.eps, found.quantized) == (2.0**-23, False)
+    assert (found.tolerance.eps, found.tolerance.quantum) == (2.0**-23, False)
 
 
 def test_the_users_inputs():
@@ -238,6 +238,6 @@ def test_axes_of_one_are_given_back_where_a_runtime_loses_them():
 
 
 def test_doubles_are_compared_as_floats_but_by_onnx_runtime():
-    assert tolerance_of("tract", 2.0**-52, quantized=False, given=Tolerance()).eps == 2.0**-23
-    assert tolerance_of("onnxruntime", 2.0**-52, quantized=False, given=Tolerance()).eps == 2.0**-52
-    assert tolerance_of("tract", 2.0**-10, quantized=True, given=Tolerance()).quantum
+    assert tolerance_of("tract", Tolerance(eps=2.0**-52)).eps == 2.0**-23
+    assert tolerance_of("onnxruntime", Tolerance(eps=2.0**-52)).eps == 2.0**-52
+    assert tolerance_of("tract", Tolerance(eps=2.0**-10, quantum=True)).quantum
