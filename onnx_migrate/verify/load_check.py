@@ -64,7 +64,7 @@ def check_loads(
     limits = settings.limits
     if limits.memory is not None and settings.isolated:
         limits = replace(limits, memory=min(limits.memory, _PROCESS + _loading_memory(original, result)))
-    ending = replace(settings, limits=limits, listen=None, worker=None).call(LOADS, original, result)
+    ending = replace(settings.alone, limits=limits).call(LOADS, original, result)
     if isinstance(ending, process.Returned):
         failure: LoadFailure | None = ending.value
         return failure, ""

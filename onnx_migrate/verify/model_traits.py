@@ -7,7 +7,7 @@ that every opset has are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -31,6 +31,7 @@ __all__ = [
     "is_random",
     "is_random_node",
     "miscomputed_in_reference",
+    "needed_nodes",
     "random_outputs",
     "with_fixed_numbers",
 ]
@@ -61,6 +62,16 @@ def dependents(
         if index in producers or not reached.isdisjoint(names_read(node)):
             reached.update(name for name in node.output if name)
     return reached
+
+
+def needed_nodes(nodes: Sequence[NodeProto], values: Iterable[str]) -> list[NodeProto]:
+    """Return the nodes of a body that compute these values, in their order."""
+    wanted, kept = set(values), []
+    for node in reversed(nodes):
+        if not wanted.isdisjoint(node.output):
+            wanted.update(names_read(node))
+            kept.append(node)
+    return kept[::-1]
 
 
 def random_outputs(model: onnx.ModelProto) -> dict[str, str]:

@@ -120,8 +120,8 @@ class Prover:
 
     def first_value(self, original: Model, result: Model) -> tuple[str, str, str, str]:
         """Return node, operator, name and problem of the first value that two models compute differently; "" if none is found."""
-        alone = replace(self.settings, listen=None, worker=None)
-        ending = alone.call(FIRST_VALUE, *map(self._runnable, (original, result)), self.settings.for_child)
+        runnables = map(self._runnable, (original, result))
+        ending = self.settings.alone.call(FIRST_VALUE, *runnables, self.settings.for_child)
         found: tuple[str, str, str, str] = ending.value if isinstance(ending, process.Returned) else NOTHING
         return found
 

@@ -49,6 +49,11 @@ class Settings:
         """The settings with the inputs read, and without what stays in this process."""
         return replace(self, input_data=self.feeds, listen=None, worker=None)
 
+    @property
+    def alone(self) -> Settings:
+        """The settings for a child process of its own, that nobody listens to."""
+        return replace(self, listen=None, worker=None)
+
     def call(self, function: str, *args: object) -> Ending:
         """Call a function ("package.module:name") in a child process, the one that is ready if there is one."""
         return process.run(

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, numpy_helper
 
-from onnx_migrate.model.graphs import all_nodes, initializer_types, names_read, nested_nodes
+from onnx_migrate.model.graphs import all_nodes, initializer_types, nested_nodes
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Blocker
 from onnx_migrate.verify.compare.arrays import Array
@@ -20,6 +20,7 @@ from onnx_migrate.verify.compare.noise import share_of_noise
 from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis, item_of
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model
+from onnx_migrate.verify.model_traits import needed_nodes
 
 __all__ = ["constant_text", "find_blocker", "named_blocker"]
 
@@ -45,7 +46,7 @@ def find_blocker(runner: SizedRunner, violation: RequirementViolated) -> Blocker
     if violation.node or not violation.output:
         return named_blocker(runner.model, violation.node)
     mark("result: looking for the node that blocks")
-    upstream = _upstream(runner.model, violation.output)
+    upstream = needed_nodes(runner.model.graph.node, {violation.output})
     try:
         search = _Search(runner, upstream, violation)
     except EvaluationError as error:
@@ -141,15 +142,6 @@ class _Search:
         else:
             axes = [0] if shape and shape[0] == self._common else []
         return bool(axes) and all(axis >= len(larger) or larger[axis] != shape[axis] for axis in axes)
-
-
-def _upstream(model: onnx.ModelProto, output: str) -> list[onnx.NodeProto]:
-    wanted, kept = {output}, []
-    for node in reversed(model.graph.node):
-        if not wanted.isdisjoint(node.output):
-            wanted.update(names_read(node))
-            kept.append(node)
-    return kept[::-1]
 
 
 def _blocker(model: onnx.ModelProto, node: onnx.NodeProto) -> Blocker:

@@ -6,7 +6,6 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import numpy as np
 import onnx
 from onnx import TensorProto
 
@@ -18,7 +17,7 @@ from onnx_migrate.model.model import Segment
 from onnx_migrate.process import Limits, Worker
 from onnx_migrate.process.limits import memory_limit
 from onnx_migrate.verdicts import Kind, Verdict
-from onnx_migrate.verify.equivalence.common_values import values_to_record
+from onnx_migrate.verify.equivalence.common_values import shapes_of, values_to_record
 from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE, Extent
 from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original
 from onnx_migrate.verify.equivalence.result_run import DISTANCE_STAGE
@@ -150,13 +149,12 @@ def _recorded(task: Task) -> list[str]:
         return []
     original, result = segment.original.model, segment.result.model
     if feeds is not None:
-        return values_to_record(original, unsimplified.model, feeds.sets[0].inputs)
+        return values_to_record(original, unsimplified.model, shapes_of(feeds.sets[0].inputs))
     try:
         shapes = input_shapes(original, result, size_choices(original)[task.first_choice])
-        likely = {name: np.broadcast_to(np.float32(0), shape) for name, shape in shapes.items()}
-    except (UsageError, ValueError):  # an input cannot be generated, or is too large: then nothing runs
+    except UsageError:  # an input cannot be generated: then nothing runs
         return []
-    return values_to_record(original, unsimplified.model, likely)
+    return values_to_record(original, unsimplified.model, shapes)
 
 
 def _takes_integers(model: onnx.ModelProto) -> bool:

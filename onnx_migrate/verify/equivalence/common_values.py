@@ -13,17 +13,23 @@ from onnx import TensorProto
 from onnx_migrate.facts.onnx_inference import without_fragile_ops
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.equivalence.upstream_values import values_upstream
+from onnx_migrate.verify.inputs.constraints.facts import with_input_shapes
 from onnx_migrate.verify.model_traits import dependents, is_random
 
 __all__ = [
+    "Shapes",
     "ValueTypes",
     "chunks",
     "common_cuts",
     "keeps_all_names",
     "masked_values",
+    "shapes_of",
     "spread",
     "values_to_record",
 ]
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""The shapes of inputs by name."""
 
 _MEMORY = 1 << 28
 """How many bytes of inner values are recorded with the outputs, by the sizes that inference finds."""
@@ -49,10 +55,18 @@ _CUT = frozenset(
 class ValueTypes:
     """What inference finds of a model's values for inputs of these shapes: their bytes, and which are discrete."""
 
-    def __init__(self, model: onnx.ModelProto, feed: Mapping[str, Any]) -> None:
+    def __init__(self, model: onnx.ModelProto, shapes: Shapes) -> None:
         self.sizes: dict[str, int] = {}
         self.discrete: set[str] = set()
-        for value in _inferred(model, feed):
+        sized = onnx.ModelProto()
+        sized.CopyFrom(model)
+        try:
+            given = without_fragile_ops(with_input_shapes(sized, shapes))
+            values = list(onnx.shape_inference.infer_shapes(given).graph.value_info)
+        except Exception:
+            # The native code raises many kinds. A model may run all the same, and nothing is compared wrongly.
+            values = []
+        for value in values:
             dims = value.type.tensor_type.shape.dim
             if all(dim.dim_value > 0 for dim in dims):
                 size = _bytes_of(value.type.tensor_type.elem_type)
@@ -65,22 +79,9 @@ class ValueTypes:
         return self.sizes.get(name, _UNKNOWN)
 
 
-def _inferred(model: onnx.ModelProto, feed: Mapping[str, Any]) -> Sequence[onnx.ValueInfoProto]:
-    sized = onnx.ModelProto()
-    sized.CopyFrom(model)
-    for value in sized.graph.input:
-        array = feed.get(value.name)
-        if isinstance(array, np.ndarray) and value.type.HasField("tensor_type"):
-            shape = value.type.tensor_type.shape
-            shape.Clear()
-            for size in array.shape:
-                shape.dim.add().dim_value = size
-    try:
-        inferred = onnx.shape_inference.infer_shapes(without_fragile_ops(sized))
-    except Exception:
-        # The native code raises many kinds. A model may run all the same, and nothing is compared wrongly.
-        return ()
-    return list(inferred.graph.value_info)
+def shapes_of(feed: Mapping[str, Any]) -> Shapes:
+    """Return the shapes of the tensors of a feed."""
+    return {name: value.shape for name, value in feed.items() if isinstance(value, np.ndarray)}
 
 
 def _bytes_of(element: int) -> int:
@@ -121,17 +122,15 @@ def masked_values(original: onnx.ModelProto, result: onnx.ModelProto) -> list[st
     return list(dict.fromkeys(name for name in read if name in compared))
 
 
-def values_to_record(
-    original: onnx.ModelProto, result: onnx.ModelProto, feed: Mapping[str, Any]
-) -> list[str]:
+def values_to_record(original: onnx.ModelProto, result: onnx.ModelProto, shapes: Shapes) -> list[str]:
     """Return the inner values to record in the runs that compare the outputs, as many as memory allows.
 
     Those a few nodes upstream of the outputs come first, in case that these do not vary; then those that are compared.
-    Of `feed` only the shapes are used.
+    `shapes` are those of the inputs.
     """
     common = _inner_names(original, result)
     upstream = [] if is_random(original) else [name for name in values_upstream(original) if name in common]
-    types = ValueTypes(original, feed)
+    types = ValueTypes(original, shapes)
     near = _fitting(upstream, types, _MEMORY // 4)
     left = _MEMORY - sum(map(types.size, near))
     others = (name for name in spread(masked_values(original, result)) if name not in near)

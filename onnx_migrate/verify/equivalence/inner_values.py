@@ -18,10 +18,11 @@ from onnx_migrate.model.graphs import fed_inputs, names_read, producers
 from onnx_migrate.process import mark
 from onnx_migrate.verify.compare.arrays import Array, is_float
 from onnx_migrate.verify.compare.comparison import bit_difference
-from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, masked_values, spread
+from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, masked_values, shapes_of, spread
 from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.model_traits import needed_nodes
 from onnx_migrate.verify.run_count import begin_run
 
 __all__ = ["CutModel", "Pair", "Reads", "computed_by_both", "masked_difference", "recorded_difference"]
@@ -42,7 +43,7 @@ class CutModel:
                 if name in values:
                     node.output[index] = name + _COMPUTED
         results = [name + _COMPUTED if name in values else name for name in wanted]
-        kept = _needed(graph.node, set(results))
+        kept = needed_nodes(graph.node, results)
         read = {name for node in kept for name in names_read(node)}
         inputs = [value for value in graph.input if value.name in read]
         inputs += [_input(name, value) for name, value in values.items() if name in read]
@@ -90,16 +91,6 @@ class Reads:
                 yield name
                 if name not in self._cuts:
                     stack.append(name)
-
-
-def _needed(nodes: Sequence[onnx.NodeProto], wanted: set[str]) -> list[onnx.NodeProto]:
-    """Return the nodes that compute these values, in their order."""
-    kept = []
-    for node in reversed(nodes):
-        if not wanted.isdisjoint(node.output):
-            wanted.update(names_read(node))
-            kept.append(node)
-    return kept[::-1]
 
 
 def _input(name: str, value: Array) -> onnx.ValueInfoProto:
@@ -177,7 +168,7 @@ def masked_difference(
     names = masked_values(original.model, result.model)
     left = [name for name in names if name not in known]
     feed = run.feeds[0].inputs
-    parts = chunks(spread(left), ValueTypes(original.model, feed), _MEMORY) if left else []
+    parts = chunks(spread(left), ValueTypes(original.model, shapes_of(feed)), _MEMORY) if left else []
     done = len(names) - len(left)
     if parts and run.expensive:
         return "", (_limit_note(done, len(names)),)

@@ -21,7 +21,7 @@ from onnx_migrate.model.graphs import node_label, producers
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.compare.comparison import bit_difference
 from onnx_migrate.verify.compare.noise import beyond_rounding
-from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, common_cuts
+from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, common_cuts, shapes_of
 from onnx_migrate.verify.equivalence.inner_values import Reads, computed_by_both
 from onnx_migrate.verify.equivalence.original_run import run_original
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
@@ -172,7 +172,7 @@ def first_difference(
     """
     if is_random(original.model) or is_random(result.model):
         return "", "the model contains random operators"
-    types = ValueTypes(original.model, feeds[0])
+    types = ValueTypes(original.model, shapes_of(feeds[0]))
     cuts = common_cuts(original.model, result.model, types)
     if claimed:
         return next(_differences(original, result, cuts, types, feeds, claimed=True, unlike=unlike), ("", ""))

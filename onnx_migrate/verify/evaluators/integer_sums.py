@@ -95,27 +95,20 @@ def saturates() -> bool:
     return bool((session.run(None, feed)[0] != 64 * 255 * 127).any())
 
 
-class ExactSums(NamedTuple):
-    """A model as it is to be loaded, and whether ONNX Runtime's own sums saturate.
+def exact_sums(runnable: Runnable) -> tuple[Runnable, bool]:
+    """Return a model as it is to be loaded, itself if its sums are exact, and whether ONNX Runtime's own sums saturate.
 
     Then the optimiser needs the option "session.x64quantprecision": it makes integer products of DequantizeLinear, MatMul or
-    Conv, and QuantizeLinear, and by the option it takes constant weights as uint8 in these.
+    Conv, and QuantizeLinear, and by the option it takes constant weights as uint8 in these. Raises EvaluationError where an
+    element type that decides is not known.
     """
-
-    model: Runnable
-    saturates: bool
-
-
-def exact_sums(runnable: Runnable) -> ExactSums:
-    """Return the model itself if its sums are exact. Raises EvaluationError where an element type that decides is not known."""
     structure = runnable.structure
     if structure is not None and not any(word in structure for word in _WORDS):
-        return ExactSums(runnable, saturates=False)
+        return runnable, False
     if not saturates():
-        return ExactSums(runnable, saturates=False)
+        return runnable, False
     model = runnable.proto()
-    written = runnable.with_structure(model) if with_exact_sums(model) else runnable
-    return ExactSums(written, saturates=True)
+    return (runnable.with_structure(model) if with_exact_sums(model) else runnable), True
 
 
 def with_exact_sums(model: onnx.ModelProto) -> int:

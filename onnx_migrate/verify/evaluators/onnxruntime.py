@@ -72,11 +72,11 @@ class OnnxRuntime(Evaluator):
         if not optimize:
             # Weights stay in their file: packing them for faster multiplication would copy them.
             options.add_session_config_entry("session.disable_prepacking", "1")
-        written = exact_sums(runnable)
-        if optimize and written.saturates:
+        written, saturating = exact_sums(runnable)
+        if optimize and saturating:
             options.add_session_config_entry("session.x64quantprecision", "1")
-        if written.model is not runnable:
-            runnable, self.notes = written.model, (NOTE,)
+        if written is not runnable:
+            runnable, self.notes = written, (NOTE,)
         for library in runnable.libraries:
             try:
                 options.register_custom_ops_library(library)

@@ -178,8 +178,7 @@ def prove_in(
     """
     say = settings.listen or (lambda _: None)
     say("inputs")
-    alone = replace(settings, listen=None, worker=None)
-    ending = alone.call(EXPECTED_VALUES, intended or original, result, settings.for_child)
+    ending = settings.alone.call(EXPECTED_VALUES, intended or original, result, settings.for_child)
     if isinstance(ending, process.Raised) and ending.error is not None:
         raise ending.error
     found = ending.value if isinstance(ending, process.Returned) else interruption(ending)

@@ -84,7 +84,7 @@ def test_several_runs_compare_each_value_once_where_memory_is_short(runs, monkey
     for module in (common_values, inner_values):
         monkeypatch.setattr(module, "_MEMORY", 2 * 2 * 4 * 4)  # two values of two times four numbers
     assert check(CHAIN, CHAIN, Kind.VERIFIED, exact=CHAIN).notes == ()
-    first = values_to_record(net(CHAIN), net(CHAIN), {"x": np.zeros((2, 4))})
+    first = values_to_record(net(CHAIN), net(CHAIN), {"x": (2, 4)})
     assert [len(names) for names in (first, *runs)] == [2, 2, 1]
     assert sorted(name for names in (first, *runs) for name in names) == list("abcde")
 
