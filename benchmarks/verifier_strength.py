@@ -40,7 +40,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from onnx_migrate import files
 from onnx_migrate.model.model import Segment
-from onnx_migrate.verify import Kind, Settings, Verdict
+from onnx_migrate.verdicts import Kind, Verdict
+from onnx_migrate.verify import Settings
 from onnx_migrate.verify.equivalence import feed_search
 from onnx_migrate.verify.prover import Prover
 

@@ -13,9 +13,10 @@ from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.process import CancelToken, Limits, stoppable
 from onnx_migrate.process.progress import ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.verdicts import proofs_text
-from onnx_migrate.verify import InputData, Kind, Settings, Tolerance, Verdict
-from onnx_migrate.verify.other_runtimes import asked_for, prove_models
+from onnx_migrate.verdicts import Kind, Verdict, proofs_text
+from onnx_migrate.verify import InputData, Settings, Tolerance
+from onnx_migrate.verify.other_runtimes.places import asked_for
+from onnx_migrate.verify.other_runtimes.proof import prove_models
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import Libraries, libraries_of
 from onnx_migrate.verify.weight_data import other_weights

@@ -33,7 +33,7 @@ from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import RuntimeProof
 from onnx_migrate.verification import ProvingInRuntimes, Verifying, policy_of
 from onnx_migrate.verify import Settings, Tolerance, ready_worker
-from onnx_migrate.verify.other_runtimes import asked_for
+from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.prover import Proof, Prover
 from onnx_migrate.verify.settings import libraries_of
 

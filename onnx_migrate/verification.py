@@ -20,9 +20,9 @@ from onnx_migrate.rewrite.change_log import Alternative, ChangeLog, tell_distanc
 from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets.shipped import find
-from onnx_migrate.verdicts import RuntimeProof, proofs_text
-from onnx_migrate.verify import DynamicProof, Kind, Verdict
-from onnx_migrate.verify.other_runtimes import Asked, prove_models
+from onnx_migrate.verdicts import DynamicProof, Kind, RuntimeProof, Verdict, proofs_text
+from onnx_migrate.verify.other_runtimes.places import Asked
+from onnx_migrate.verify.other_runtimes.proof import prove_models
 from onnx_migrate.verify.prover import Proof, Prover, first_difference
 
 __all__ = ["ProvingInRuntimes", "Verifying", "policy_of"]
@@ -287,33 +287,29 @@ class ProvingInRuntimes:
         Where it fails in one, an optional pass is left out, unless those are required. Raises VerificationFailed where it
         fails without that too.
         """
-        found = self._proofs(original, result)
-        failing = [item for item in found if not item.passed]
+        found, failing = self._proofs(original, result)
         if failing and result.can_leave_out and not self.verifying.simplified:
             result = result.without_optional(proofs_text(failing))
             if proof is not None:
                 result, proof = self.verifying.again(result, proof)
-            found = self._proofs(original, result)
-            failing = [item for item in found if not item.passed]
+            found, failing = self._proofs(original, result)
         if not failing:
             return result, proof, found
-        nothing_compared = all(item.outcome == "unknown" for item in failing)
-        error = VerificationFailed(
-            proofs_text(failing),
-            code="unverified"
-            if nothing_compared
-            else "runtime-fails"
-            if any(item.result.failed for item in failing)
-            else "runtime-differs",
-            hint=_what_helps(failing[0]),
-        )
+        code = "runtime-fails" if any(item.result.failed for item in failing) else "runtime-differs"
+        if all(item.outcome == "unknown" for item in failing):
+            code = "unverified"
+        error = VerificationFailed(proofs_text(failing), code=code, hint=_what_helps(failing[0]))
         error.verification = proof.verdict if proof else None
         error.proved_in = found
         raise error
 
-    def _proofs(self, original: Model, result: PipelineResult) -> tuple[RuntimeProof, ...]:
+    def _proofs(
+        self, original: Model, result: PipelineResult
+    ) -> tuple[tuple[RuntimeProof, ...], list[RuntimeProof]]:
+        """Return what came of the result in each runtime, and those in which it fails."""
         settings, intended = self.verifying.prover.settings, result.segments[-1].original
-        return prove_models(self.asked, original, result.model, settings, intended)
+        found = prove_models(self.asked, original, result.model, settings, intended)
+        return found, [item for item in found if not item.passed]
 
 
 def _what_helps(failing: RuntimeProof) -> str:
@@ -325,9 +321,8 @@ def _what_helps(failing: RuntimeProof) -> str:
 def _hint(known: str, opset: int | None) -> str:
     """Return what a user can do about a result that does not load."""
     newest = "" if opset is None else f"opset {opset} is the newest at which it loads"
-    return "; ".join(
-        filter(None, (newest, known, "--verify=off writes it all the same, for runtimes that load it"))
-    )
+    off = "--verify=off writes it all the same, for runtimes that load it"
+    return "; ".join(filter(None, (newest, known, off)))
 
 
 def _unverified(verdict: Verdict) -> VerificationFailed:

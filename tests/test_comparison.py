@@ -12,7 +12,7 @@ import pytest
 from onnx_migrate.comparison import compare
 from onnx_migrate.errors import InvalidModel, LoadError
 from onnx_migrate.report.json_form import json_of
-from onnx_migrate.verify import Kind
+from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.prover import Prover
 
 TEXT = """<ir_version: 8, opset_import: ["":17]>

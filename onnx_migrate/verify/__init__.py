@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verdicts import (
-    Blocker,
-    Comparison,
-    DynamicProof,
-    FeedNote,
-    Kind,
-    LoadFailure,
-    Trial,
-    Verdict,
-)
 from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.dynamic.proof import prove_dynamic
 from onnx_migrate.verify.equivalence.check import ready_worker, verify
@@ -20,20 +10,12 @@ from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, InputData
 from onnx_migrate.verify.settings import Settings
 
 __all__ = [
-    "Blocker",
-    "Comparison",
-    "DynamicProof",
     "Feed",
-    "FeedNote",
     "Feeds",
     "InputData",
-    "Kind",
-    "LoadFailure",
     "Runnable",
     "Settings",
     "Tolerance",
-    "Trial",
-    "Verdict",
     "prove_dynamic",
     "ready_worker",
     "verify",

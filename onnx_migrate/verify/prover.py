@@ -15,17 +15,8 @@ from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.process.temporary import TemporaryFolder
-from onnx_migrate.verdicts import FirstDifference
-from onnx_migrate.verify import (
-    DynamicProof,
-    Kind,
-    LoadFailure,
-    Runnable,
-    Settings,
-    Verdict,
-    prove_dynamic,
-    verify,
-)
+from onnx_migrate.verdicts import DynamicProof, FirstDifference, Kind, LoadFailure, Verdict
+from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
 from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE, NOTHING
 from onnx_migrate.verify.load_check import check_loads
 from onnx_migrate.verify.weight_data import other_folded_weights, other_weights

@@ -14,7 +14,8 @@ import pytest
 from onnx import numpy_helper
 
 from onnx_migrate.model.model import Segment
-from onnx_migrate.verify import DynamicProof, Kind, Runnable, Settings, Verdict, prove_dynamic, verify
+from onnx_migrate.verdicts import DynamicProof, Kind, Verdict
+from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
 from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
 from tests.support.versions import RUNTIME

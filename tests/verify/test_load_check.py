@@ -10,7 +10,8 @@ import pytest
 
 from onnx_migrate import process
 from onnx_migrate.process import Limits
-from onnx_migrate.verify import Kind, LoadFailure, Runnable, Settings, load_check
+from onnx_migrate.verdicts import Kind, LoadFailure
+from onnx_migrate.verify import Runnable, Settings, load_check
 from onnx_migrate.verify.load_check import check_loads, load_failure
 from tests.campaigns.hostile.growth import doubled_shapes_in_a_function
 from tests.verify.harness import RELU, net, verdict

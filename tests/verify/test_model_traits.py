@@ -7,7 +7,8 @@ import onnx
 import pytest
 
 from onnx_migrate.files import load
-from onnx_migrate.verify import Kind, Runnable
+from onnx_migrate.verdicts import Kind
+from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
 from onnx_migrate.verify.model_traits import (
     dependents,

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from onnx_migrate.process.child import call
-from onnx_migrate.verify import Verdict
+from onnx_migrate.verdicts import Verdict
 from onnx_migrate.verify.evaluators.interface import Evaluator
 from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each, start_count
 from tests.verify.harness import RELU, net, prove, runnable, verdict

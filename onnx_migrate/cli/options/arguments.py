@@ -82,7 +82,7 @@ def _prove_in(options: dict[str, Any]) -> tuple[str, ...]:
     """Return the runtimes to prove the result in. Raises click.UsageError where one is not there."""
     texts = tuple(options["prove_in"])
     if texts:
-        from onnx_migrate.verify.other_runtimes import asked_for
+        from onnx_migrate.verify.other_runtimes.places import asked_for
 
         _check(asked_for, texts)
     return texts

@@ -47,7 +47,7 @@ class Task:
 
 
 def check(task: Task) -> Verdict:
-    """Do the work of `verify` (verifier.py), in whatever process this is.
+    """Do the work of `verify`, in whatever process this is.
 
     Random operators are replaced by fixed ones in all models; then the result itself is still loaded.
     """
@@ -184,7 +184,7 @@ def verify(
 ) -> Verdict:
     """Run original and result on the same inputs, in one child process, and compare every output.
 
-    The result may differ by rounding (tolerance.py). If the segment is exact, every output of the model before
+    The result may differ by rounding (comparison.py). If the segment is exact, every output of the model before
     simplification must be bit for bit that of the original without optimisation. If
     `strict` is false, it may also differ by what ONNX Runtime rounds differently by itself (value_by_value.py). Where no
     identity is claimed, what of that model's difference is shown to be ONNX Runtime's own rounding is allowed too.

@@ -52,11 +52,13 @@ class Findings:
     ) -> None:
         """Compare the result's outputs on feed `index`, and inner values by pairs of the original's name and the result's."""
         noise, expected = self.original.noise, self.original.runs[configuration][index]
-        for output in expected:
-            if output not in self.original.upstream.inner and output not in self._random:
-                entries = noise.compare(output, expected[output], values[output], index, self._tolerance)
+        left_out = {*self.original.upstream.inner, *self._random}
+        for output, before in expected.items():
+            if output not in left_out:
+                after = values[output]
+                entries = noise.compare(output, before, after, index, self._tolerance)
                 if configuration != self.original.first:
-                    entries = self._without_rare_steps(entries, output, expected, values, index)
+                    entries = self._without_rare_steps(entries, output, before, after, index)
                 elif all(entry.identical for entry in entries):
                     self._identical.add((index, output))
                 else:
@@ -65,19 +67,15 @@ class Findings:
         for inner, paired in pairs:
             if inner not in expected:
                 continue
-            value = _reshaped_like(values[paired], expected[inner])
+            value, names = _reshaped_like(values[paired], expected[inner]), self.original.upstream.names
             for entry in noise.compare(inner, expected[inner], value, index, self._tolerance):
                 name = f"{entry.output} (inner)"
-                self._inner[name] = self._downstream(inner), inner, paired
+                downstream = next(output for output, above in names.items() if inner in above)
+                self._inner[name] = downstream, inner, paired
                 self._enter([replace(entry, output=name)])
 
     def _without_rare_steps(
-        self,
-        entries: list[Comparison],
-        output: str,
-        expected: Mapping[str, Any],
-        values: Mapping[str, Any],
-        index: int,
+        self, entries: list[Comparison], output: str, expected: Any, value: Any, index: int
     ) -> list[Comparison]:
         """Accept rare steps of a quantised model in an output that is bit for bit the original's without optimisation.
 
@@ -86,9 +84,8 @@ class Findings:
         """
         if self._tolerance.is_given or not self._tolerance.quantum or (index, output) not in self._identical:
             return entries
-        if all(entry.agrees for entry in entries) or not self.original.noise.are_rare_steps(
-            entries, output, expected[output], values[output]
-        ):
+        agree = all(entry.agrees for entry in entries)
+        if agree or not self.original.noise.are_rare_steps(entries, output, expected, value):
             return entries
         self.notes.append(
             f"with optimisation {output!r} differs by quantisation steps, in a hundredth of its elements at most; without, it"
@@ -102,15 +99,15 @@ class Findings:
         allowed = tolerance if tolerance.is_given else replace(OTHER_RUNTIME, quantum=tolerance.quantum)
         feed, computed = self.original.feeds[index], self.original.runs[self.original.first][index]
         for output, value in feed.expected.items():
+            recorded = np.asarray(value)
             if output in self._random:
                 continue
-            if compare(output, np.asarray(value), computed[output], allowed).problem:
+            if compare(output, recorded, computed[output], allowed).problem:
                 self.notes.append(
                     f"{feed.name}: the recorded output {output!r} is not compared, because the original itself"
                     " computes other values"
                 )
                 continue
-            recorded = np.asarray(value)
             entry = with_spread(compare(output, recorded, values[output], allowed), recorded, values[output])
             self._enter([replace(entry, output=f"{output} (recorded)")])
 
@@ -248,9 +245,6 @@ class Findings:
     def _undetermined(self) -> dict[str, float]:
         found = self.original.noise.undetermined()
         return {name: share for name, share in found.items() if name not in self.original.upstream.inner}
-
-    def _downstream(self, inner: str) -> str:
-        return next(output for output, names in self.original.upstream.names.items() if inner in names)
 
     def _enter(self, entries: Sequence[Comparison]) -> None:
         for entry in entries:

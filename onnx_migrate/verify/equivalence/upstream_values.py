@@ -71,7 +71,7 @@ def nearest_among(
     model: onnx.ModelProto, outputs: Sequence[str], values: Mapping[str, Any]
 ) -> Nearest | None:
     """Find the nearest varying values upstream of `outputs` among those that a run recorded; None if one is missing."""
-    return _found(_Upstream(model), model, outputs, [values])
+    return _found(_Upstream(model), outputs, [values])
 
 
 def expose_inner_values(
@@ -87,13 +87,12 @@ def expose_inner_values(
 
     `depth` is how far upstream the search begins; it goes farther if it must. Raises EvaluationError.
     """
-    model = runnable.model
-    upstream = _Upstream(model)
+    upstream = _Upstream(runnable.model)
     for reach in (depth, *(further for further in _DEPTHS if further > depth)):
         names = [name for output in outputs for layer in upstream.layers(output, reach) for name in layer]
         evaluator = open_model(runnable, configuration, [*names, *also])
         runs = list(run_each(evaluator, feeds))
-        found = _found(upstream, model, outputs, runs, last=reach >= _DEPTHS[-1])
+        found = _found(upstream, outputs, runs, last=reach >= _DEPTHS[-1])
         if found is not None:
             break
     assert found is not None
@@ -101,20 +100,16 @@ def expose_inner_values(
 
 
 def _found(
-    upstream: _Upstream,
-    model: onnx.ModelProto,
-    outputs: Sequence[str],
-    runs: Sequence[Mapping[str, Any]],
-    *,
-    last: bool = False,
+    upstream: _Upstream, outputs: Sequence[str], runs: Sequence[Mapping[str, Any]], *, last: bool = False
 ) -> Nearest | None:
     """Return what is found among the values that runs recorded; None where others are needed, unless it is the `last`."""
     varies = {name: is_informative([run[name] for run in runs]) for name in (runs[0] if runs else ())}
     found = {output: upstream.nearest(output, varies) for output in outputs}
     if not last and any(None in names for names in found.values()):
         return None
-    present = {output.name for output in model.graph.output}
-    nearest = {output: tuple(n for n in names if n and n not in present) for output, names in found.items()}
+    nearest = {
+        output: tuple(n for n in names if n and n not in upstream.outputs) for output, names in found.items()
+    }
     nearest = {output: names for output, names in nearest.items() if names}
     incomplete = frozenset(output for output, names in found.items() if None in names or "" in names)
     depth = max((upstream.depth(output, names) for output, names in nearest.items()), default=1)
@@ -125,6 +120,7 @@ class _Upstream:
     """Traversal from values of the main graph to those they are computed from."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
+        self.outputs = {output.name for output in model.graph.output}
         self._producers = producers(model.graph)
         self._inputs = {value.name for value in fed_inputs(model.graph)}
         self._dependent = set(self._inputs)

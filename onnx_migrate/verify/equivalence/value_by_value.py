@@ -61,9 +61,8 @@ class NodeSettings:
             one, other = (tensors.get(constant) for tensors in self._tensors)
             if one is None or other is None:
                 continue
-            if difference := bit_difference(
-                constant, numpy_helper.to_array(one), numpy_helper.to_array(other)
-            ):
+            arrays = numpy_helper.to_array(one), numpy_helper.to_array(other)
+            if difference := bit_difference(constant, *arrays):
                 return f"the constant {difference}"
         nodes = [made[name] for made in self._producers]
         if nodes[0].op_type != nodes[1].op_type or nodes[0].domain != nodes[1].domain:

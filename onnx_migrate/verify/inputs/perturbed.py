@@ -6,6 +6,7 @@ Where inputs are integers, moved weights show what moved inputs cannot.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -51,10 +52,9 @@ def with_weights_moved(runnable: Runnable, seed: int) -> Runnable:
         left -= size
         if left < 0:
             break
-        name = tensor.name
         array = numpy_helper.to_array(runnable.inlined(tensor))
         moved = perturbed_by_ulp({"": array}, seed + index)[""]
-        tensor.CopyFrom(numpy_helper.from_array(moved, name))
+        tensor.CopyFrom(numpy_helper.from_array(moved, tensor.name))
     return runnable.with_structure(model)
 
 
@@ -64,8 +64,5 @@ def _weights(graph: onnx.GraphProto) -> Iterator[TensorProto]:
         if node.op_type == "Constant" and is_onnx(node.domain):
             tensors += [item.t for item in node.attribute if item.type == AttributeProto.TENSOR]
     for tensor in tensors:
-        elements = 1
-        for dim in tensor.dims:
-            elements *= dim
-        if tensor.data_type in _FLOATS and elements > _SCALAR:
+        if tensor.data_type in _FLOATS and prod(tensor.dims) > _SCALAR:
             yield tensor

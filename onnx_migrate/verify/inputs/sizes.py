@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -12,6 +10,7 @@ import onnx
 from onnx import TypeProto, ValueInfoProto
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.model.dims.expressions import value_of
 from onnx_migrate.model.graphs import fed_inputs
 
 __all__ = [
@@ -46,6 +45,11 @@ _LENGTHS = (ODD_LENGTH, 16, 1, 64, 128, 256, 512, 1600, 16000)
 """Of sequences; the last are windows of audio samples."""
 CHANNELS = (1, 3, 4)
 _CHOICES = 64
+
+_UNKNOWN = frozenset({"", "?", "None", "none", "-1", "0", "unk", "dynamic"})
+"""Symbols that exporters write for "unknown": two dims of the same such symbol may differ."""
+
+Dim = onnx.TensorShapeProto.Dimension
 
 
 @dataclass(frozen=True)
@@ -95,23 +99,9 @@ def choice_after_crash(choices: list[SizeChoice], failed: int) -> int:
     return next((at for at in following if (choices[at].image, choices[at].length) not in seen), len(choices))
 
 
-def _is_open(dim: onnx.TensorShapeProto.Dimension) -> bool:
+def _is_open(dim: Dim) -> bool:
     """Whether a dim has no number. ONNX Runtime takes a declared 0 as the length 0."""
     return dim.dim_value < 0 or not dim.HasField("dim_value")
-
-
-_UNKNOWN = frozenset({"", "?", "None", "none", "-1", "0", "unk", "dynamic"})
-"""Symbols that exporters write for "unknown": two dims of the same such symbol may differ."""
-
-_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Div: operator.floordiv,
-}
-
-Dim = onnx.TensorShapeProto.Dimension
 
 
 def tensor_in(value: ValueInfoProto) -> tuple[TypeProto, int]:
@@ -145,20 +135,19 @@ def input_shapes(
     """
     inputs = fed_inputs(model.graph)
     counterparts = {value.name: value for value in other.graph.input} if other is not None else {}
-    symbols: dict[str, int] = dict(corrected or {})
-    fixed = len(symbols)
+    corrected = corrected or {}
+    symbols = dict(corrected)
     shapes: dict[str, list[int]] = {}
     for value in inputs:
-        kind, _ = tensor_in(value)
         known = counterparts.get(value.name)
-        shapes[value.name] = _shape(value.name, kind.tensor_type, known, choice, symbols, fixed)
+        shapes[value.name] = _shape(value, known, choice, symbols, len(corrected))
     for value in inputs:
         for axis, dim in enumerate(tensor_in(value)[0].tensor_type.shape.dim):
-            if _is_expression(dim.dim_param) and _dim_key(value.name, axis, dim) not in (corrected or {}):
-                size = _evaluated(dim.dim_param, symbols)
-                shapes[value.name][axis] = (
-                    size if size is not None and size >= 0 else shapes[value.name][axis]
-                )
+            if _is_expression(dim.dim_param) and _dim_key(value.name, axis, dim) not in corrected:
+                quotients = dim.dim_param.strip().replace("//", "/").replace("/", "//")  # of whole numbers
+                size = value_of(quotients, symbols)
+                if size is not None and size >= 0:
+                    shapes[value.name][axis] = size
     return {name: tuple(shape) for name, shape in shapes.items()}
 
 
@@ -173,7 +162,7 @@ def open_dims(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> 
         if not tensor.HasField("shape"):
             found.update((f"{value.name}[{axis}]", size) for axis, size in enumerate(shapes[value.name]))
         for axis, dim in enumerate(tensor.shape.dim):
-            if not dim.HasField("dim_value") or dim.dim_value < 0:
+            if _is_open(dim):
                 found.setdefault(_dim_key(value.name, axis, dim), shapes[value.name][axis])
     return found
 
@@ -187,33 +176,15 @@ def _is_expression(symbol: str) -> bool:
     return any(sign in symbol for sign in "+-*/") and symbol not in _UNKNOWN
 
 
-def _evaluated(expression: str, symbols: Mapping[str, int]) -> int | None:
-    """Return the value of sums, differences, products and quotients of symbols and integers, None for anything else."""
-
-    def value(node: ast.expr) -> int:
-        if isinstance(node, ast.Constant) and isinstance(node.value, int):
-            return node.value
-        if isinstance(node, ast.Name):
-            return symbols[node.id]
-        if isinstance(node, ast.BinOp):
-            return _ARITHMETIC[type(node.op)](value(node.left), value(node.right))
-        raise KeyError
-
-    try:
-        return value(ast.parse(expression.strip(), mode="eval").body)
-    except (KeyError, SyntaxError, ZeroDivisionError):
-        return None
-
-
 def _shape(
-    name: str,
-    tensor: TypeProto.Tensor,
+    value: ValueInfoProto,
     counterpart: ValueInfoProto | None,
     choice: SizeChoice,
     symbols: dict[str, int],
     fixed: int,
 ) -> list[int]:
     """Return the shape of one input; `symbols` maps keys to sizes, the first `fixed` corrected, and is extended."""
+    name, tensor = value.name, tensor_in(value)[0].tensor_type
     if not tensor.HasField("shape"):
         return [symbols.get(f"{name}[{axis}]", size) for axis, size in enumerate(_unranked(choice))]
     known = list(counterpart.type.tensor_type.shape.dim) if counterpart is not None else []
@@ -228,9 +199,9 @@ def _shape(
             size = known[axis].dim_value
         if size < 0:
             others = len(symbols) - fixed
-            wanted = _open_size(axis, rank, channel, choice) + (
-                others if rank < 4 and axis > 0 and choice.length == ODD_LENGTH else 0
-            )
+            wanted = _open_size(axis, rank, channel, choice)
+            if rank < 4 and axis > 0 and choice.length == ODD_LENGTH:
+                wanted += others
             if rank == 3 and axis == 1 and dims[0].dim_value > 1:
                 wanted = choice.batch  # a recurrent state: layers, batch, features
             shared = dim.dim_param not in _UNKNOWN and not _is_expression(dim.dim_param)
@@ -248,8 +219,6 @@ def _open_size(axis: int, rank: int, channel: int, choice: SizeChoice) -> int:
 
 
 def _unranked(choice: SizeChoice) -> tuple[int, ...]:
-    return (
-        (choice.batch, 3, *choice.image)
-        if choice.rank == 4
-        else (choice.batch, choice.length, 4)[: choice.rank]
-    )
+    if choice.rank == 4:
+        return (choice.batch, 3, *choice.image)
+    return (choice.batch, choice.length, 4)[: choice.rank]

@@ -123,12 +123,8 @@ def check_feed(model: onnx.ModelProto, feed: Feed) -> Feed:
             raise UsageError(
                 f"{feed.name}: no input is named {name!r}", code="input-data", hint=_listed(inputs)
             )
-        tensor = declared[name].type.tensor_type
         if declared[name].type.HasField("tensor_type"):
-            strings = tensor.elem_type == TensorProto.STRING
-            dtype = np.dtype(object) if strings else onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-            given[name] = _array(f"{feed.name}: input {name!r}", value, dtype)
-        _check_value(feed.name, declared[name], given[name])
+            given[name] = _fitting(f"{feed.name}: input {name!r}", declared[name], value)
     return Feed(feed.name, given, expected)
 
 
@@ -146,28 +142,21 @@ def _named(values: Mapping[str, Any], names: list[str], what: str) -> dict[str, 
     return named
 
 
-def _check_value(where: str, declared: ValueInfoProto, value: Any) -> None:
+def _fitting(where: str, declared: ValueInfoProto, value: Any) -> Any:
+    """Return a value as an array of the declared type and shape. Raises UsageError where it does not fit these."""
     tensor = declared.type.tensor_type
-    if declared.type.WhichOneof("value") != "tensor_type" or not isinstance(value, np.ndarray):
-        return
-    fits = not tensor.HasField("shape") or (
-        len(tensor.shape.dim) == value.ndim
-        and all(
-            d.dim_value <= 0 or d.dim_value == n for d, n in zip(tensor.shape.dim, value.shape, strict=True)
-        )
-    )
     strings = tensor.elem_type == TensorProto.STRING
-    right = (
-        value.dtype.kind in "OUS"
-        if strings
-        else value.dtype == onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    dtype = np.dtype(object) if strings else onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    array = _array(where, value, dtype)
+    dims = [dim.dim_value for dim in tensor.shape.dim]
+    fits = not tensor.HasField("shape") or (
+        len(dims) == array.ndim
+        and all(dim <= 0 or dim == length for dim, length in zip(dims, array.shape, strict=True))
     )
-    if not fits or not right:
-        raise UsageError(
-            f"{where}: input {declared.name!r} is {value.dtype}{list(value.shape)},"
-            f" expected {_declared(declared)}",
-            code="input-data",
-        )
+    if not fits or not (array.dtype.kind in "OUS" if strings else array.dtype == dtype):
+        found = f"{array.dtype}{list(array.shape)}"
+        raise UsageError(f"{where} is {found}, expected {_declared(declared)}", code="input-data")
+    return array
 
 
 def _declared(value: ValueInfoProto) -> str:

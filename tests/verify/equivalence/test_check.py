@@ -14,7 +14,8 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.model.model import Segment
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.report.json_form import json_of
-from onnx_migrate.verify import Feed, Feeds, Kind, Runnable, Settings
+from onnx_migrate.verdicts import Kind
+from onnx_migrate.verify import Feed, Feeds, Runnable, Settings
 from onnx_migrate.verify.equivalence import feed_search
 from onnx_migrate.verify.equivalence.check import Task
 from onnx_migrate.verify.equivalence.check import check as check_task

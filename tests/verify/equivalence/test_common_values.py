@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.verify import Kind
+from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.equivalence import common_values
 from onnx_migrate.verify.equivalence.common_values import (
     ValueTypes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from onnx_migrate.verify import Kind
+from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.equivalence import segment_check
 from tests.support.versions import RUNTIME
 from tests.verify.harness import RELU, check, net

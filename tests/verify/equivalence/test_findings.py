@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.verify import Kind, Tolerance
+from onnx_migrate.verdicts import Kind
+from onnx_migrate.verify import Tolerance
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError
 from tests.verify.harness import RELU, original_run

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from onnx_migrate.verify import Kind
+from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.equivalence import common_values, inner_values, result_run
 from onnx_migrate.verify.equivalence.common_values import values_to_record
 from onnx_migrate.verify.equivalence.inner_values import CutModel, Reads

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from onnx_migrate import process
-from onnx_migrate.verdicts import Distance, Verdict
-from onnx_migrate.verify import Feed, Feeds, Kind, Tolerance
+from onnx_migrate.verdicts import Distance, Kind, Verdict
+from onnx_migrate.verify import Feed, Feeds, Tolerance
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.equivalence.result_run import (
     DISTANCE_STAGE,

@@ -7,7 +7,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.verify import Kind, Settings
+from onnx_migrate.verdicts import Kind
+from onnx_migrate.verify import Settings
 from onnx_migrate.verify.equivalence import segment_check, value_by_value
 from onnx_migrate.verify.equivalence.inner_values import CutModel
 from onnx_migrate.verify.equivalence.value_by_value import (

@@ -9,7 +9,8 @@ import pytest
 
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
-from onnx_migrate.verify import Feed, Feeds, Kind
+from onnx_migrate.verdicts import Kind
+from onnx_migrate.verify import Feed, Feeds
 from onnx_migrate.verify.equivalence.check import CHECK
 from onnx_migrate.verify.equivalence.check import check as check_in_child
 from tests.verify.harness import RELU, runnable, verdict

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.verify import Kind
+from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, integer_sums, open_model
 from onnx_migrate.verify.evaluators.integer_sums import exact_sums, saturates, with_exact_sums
 from tests.support.versions import RUNTIME

@@ -8,7 +8,8 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.verify import Kind, Runnable, evaluators
+from onnx_migrate.verdicts import Kind
+from onnx_migrate.verify import Runnable, evaluators
 from onnx_migrate.verify.evaluators import LEVELS, REFERENCE, UNOPTIMIZED, open_model
 from onnx_migrate.verify.evaluators.interface import (
     EvaluationError,

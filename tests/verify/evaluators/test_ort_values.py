@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.verify import Kind
+from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.evaluators.ort_values import from_ort_value, is_foreign, to_ort_value
 from tests.verify.harness import check, net, outputs
 

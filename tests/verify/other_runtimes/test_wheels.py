@@ -14,7 +14,8 @@ from onnx_migrate.process import Limits
 from onnx_migrate.verify import Runnable, Settings
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.foreign import ForeignProcess, Place
-from onnx_migrate.verify.other_runtimes import place_of, prove_in
+from onnx_migrate.verify.other_runtimes.places import place_of
+from onnx_migrate.verify.other_runtimes.proof import prove_in
 from tests.fixtures.test_torch_exports import NAMES, case
 from tests.support.paths import FIXTURES
 from tests.verify.evaluators.drivers.runs import need

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.verify import Kind
+from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.inputs.constraints.facts import Argument, Facts
 from onnx_migrate.verify.inputs.constraints.ranges import Range, range_before
 from onnx_migrate.verify.inputs.constraints.value_ranges import (
