@@ -7,6 +7,8 @@ import numpy as np
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value, formula
 from onnx_migrate.errors import InvalidModel
 
+from .gather import Dims, along
+
 _MOST_CHANNELS = 2**20
 """The most channels whose order becomes a constant."""
 
@@ -166,23 +168,14 @@ def reverse_sequence(op: Op, x: Value, sequence_lens: Value, *, batch_axis: int,
 
     Limits: the rank of the input must be known.
     """
-    rank, shape = x.need_rank(), x.shape or ()
-    read = op.Shape(x) if x.static is None else None
-
-    def sizes(*axes: int) -> Value:
-        fixed = [size for axis in axes if (size := shape[axis]) is not None]
-        if read is None or len(fixed) == len(axes):
-            return op.constant(fixed)
-        return op.Gather(read, axes, axis=0)
-
-    def along(value: Value, axis: int) -> Value:
-        return value.as_written().reshape(*((1, -1) if axis else (-1, 1)))
-
-    steps, row = (along(op.iota(sizes(axis)), axis) for axis in (time_axis, batch_axis))
-    lengths = along(sequence_lens, batch_axis)
+    sizes = Dims(op, x)
+    steps, row = (along(sizes.places(axis), axis, 2) for axis in (time_axis, batch_axis))
+    lengths = along(sequence_lens, batch_axis, 2)
     turned = op.Sub(lengths, [1]) - steps
     source = op.select(steps < lengths, turned, steps)
-    number = source * sizes(batch_axis) + row if time_axis == 0 else source + row * sizes(time_axis)
-    rest = range(2, rank)
-    rows = op.Concat([-1], sizes(*rest), axis=0) if rest else op.constant([-1])
+    number = (
+        source * sizes.some([batch_axis]) + row if time_axis == 0 else source + row * sizes.some([time_axis])
+    )
+    rest = range(2, sizes.rank)
+    rows = op.Concat([-1], sizes.some(rest), axis=0) if rest else op.constant([-1])
     return op.Gather(op.Reshape(x, rows), number, axis=0)

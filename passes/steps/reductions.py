@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, INTEGERS, LostTypes, Op, Value, formula
 
-from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
+from . import Exactness, Rewriter, adapter, compatible
 
 _REDUCTIONS = tuple(
     f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare")
@@ -79,9 +79,9 @@ def reduce_log_28(node: onnx.NodeProto, rw: Rewriter) -> None:
 # Downward
 
 
-@lowering(*_REDUCTIONS, leaves=18, types=LostTypes.ROUNDED)
-@lowering("ReduceSum", leaves=13, types=LostTypes.ROUNDED)
-def reduce_axes_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+@formula(*_REDUCTIONS, since=18, types=LostTypes.ROUNDED)
+@formula("ReduceSum", since=13, types=LostTypes.ROUNDED)
+def reduce_axes_down(op: Op, x: Value, axes: Value | None, *, noop_with_empty_axes: int) -> Value:
     """`axes` moves from an input to an attribute.
 
     What changes: constant axes become the attribute; omitted or empty ones mean all axes before and after. With
@@ -95,42 +95,33 @@ def reduce_axes_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     Limits: the axes must be constants of the model.
     """
-    axes = rw.need_constant(1, "axes").reshape(-1) if rw.input(1) else ()
-    rw.set_input(1, "")
-    if len(axes):
-        rw.drop("noop_with_empty_axes")
-        rw.set("axes", [int(axis) for axis in axes])
-    elif noop := rw.pop("noop_with_empty_axes", 0):
-        if noop != 1:
-            rw.refuse(f"has noop_with_empty_axes={noop}, which is neither 0 nor 1", code="no-such-value")
-        rw.drop("keepdims")
-        _reduce_nothing(node, rw)
+    chosen = [] if axes is None else axes.need_constant("axes").reshape(-1).tolist()
+    if chosen or not noop_with_empty_axes:
+        return op.itself(x, noop_with_empty_axes=None, axes=chosen or None)
+    if noop_with_empty_axes != 1:
+        op.refuse(
+            f"has noop_with_empty_axes={noop_with_empty_axes}, which is neither 0 nor 1",
+            code="no-such-value",
+        )
+    inexact = Exactness.EQUIVALENT if op.operator == "ReduceLogSum" else None
+    op.note("nothing is reduced, since there are no axes and noop_with_empty_axes is 1", inexact)
+    return _nothing_reduced(op, x)
 
 
-def _reduce_nothing(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """Make the node what a reduction over no axes is."""
-    source = rw.input(0)
-    exactness = None
-    if node.op_type == "ReduceSumSquare":
-        rw.rename("Mul")
-        rw.set_input(1, source)
-    elif node.op_type == "ReduceL2" and rw.need_dtype(source) in (TensorProto.FLOAT, TensorProto.DOUBLE):
-        node.input[0] = rw.before("Mul", [source, source], hint="square")
-        rw.rename("Sqrt")
-    elif node.op_type == "ReduceLogSumExp" and (dtype := rw.numpy_type(source)).kind == "f":
-        # Of the zero that is the logarithm of 1, which makes a positive zero of a negative one.
-        rw.rename("Add")
-        rw.set_input(1, rw.constant(np.zeros((), dtype), "zero"))
-    elif node.op_type in ("ReduceL1", "ReduceL2"):
-        rw.rename("Abs")
-    elif node.op_type == "ReduceLogSum":
-        if rw.need_dtype(source) in INTEGERS:
-            rw.cast_around([0], [0], TensorProto.DOUBLE, rw.need_dtype(source))
-        rw.rename("Log")
-        exactness = Exactness.EQUIVALENT
-    else:
-        rw.rename("Identity")
-    rw.note("nothing is reduced, since there are no axes and noop_with_empty_axes is 1", exactness)
+def _nothing_reduced(op: Op, x: Value) -> Value:
+    """Return what a reduction over no axes is."""
+    if op.operator == "ReduceSumSquare":
+        return x * x
+    if op.operator == "ReduceL2" and x.need_dtype() in (TensorProto.FLOAT, TensorProto.DOUBLE):
+        return op.Sqrt(x * x)
+    if op.operator in ("ReduceL1", "ReduceL2"):
+        return abs(x)
+    if op.operator == "ReduceLogSum":
+        whole = x.need_dtype() in INTEGERS
+        return op.Log(x.cast(TensorProto.DOUBLE)).cast(x.need_dtype()) if whole else op.Log(x)
+    if op.operator == "ReduceLogSumExp" and x.numpy_type.kind == "f":
+        return x + 0  # the logarithm of 1, which makes a positive zero of a negative one
+    return x
 
 
 @formula("ArgMax", "ArgMin", since=12)
@@ -185,8 +176,6 @@ def reduce_l1(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
     """It is the sum of the absolute values.
 
     Why equal: the text. Runtimes may add in another order.
-
-    Limits: axes that are computed need opset 13; noop_with_empty_axes is refused unless axes are known.
     """
     return _sum(op, abs(x), axes, keepdims)
 
@@ -196,8 +185,6 @@ def reduce_sum_square(op: Op, x: Value, axes: Value | None, *, keepdims: int) ->
     """It is the sum of the squares.
 
     Why equal: the text. Runtimes may add in another order.
-
-    Limits: axes that are computed need opset 13; noop_with_empty_axes is refused unless axes are known.
     """
     return _sum(op, x * x, axes, keepdims)
 
@@ -207,8 +194,6 @@ def reduce_l2(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
     """It is the root of the sum of the squares.
 
     Why equal: the text. Runtimes may add in another order.
-
-    Limits: axes that are computed need opset 13; noop_with_empty_axes is refused unless axes are known.
     """
     return op.Sqrt(_sum(op, x * x, axes, keepdims))
 
@@ -218,8 +203,6 @@ def reduce_log_sum(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Va
     """It is the logarithm of the sum.
 
     Why equal: the text. Runtimes may add in another order.
-
-    Limits: axes that are computed need opset 13; noop_with_empty_axes is refused unless axes are known.
     """
     return op.Log(_sum(op, x, axes, keepdims))
 

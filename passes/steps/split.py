@@ -6,6 +6,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.engine.steps.formula import Op, Value
+
 from . import Exactness, LostTypes, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 compatible("Split", 11, reason="a negative axis is allowed")
@@ -78,17 +80,15 @@ def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if parts == 1 or (length is not None and length % parts == 0):
         return
     if length is not None:
-        part = -(-length // parts)
-        lengths = [min(part, max(0, length - part * place)) for place in range(parts)]
+        each = -(-length // parts)
+        lengths = [min(each, max(0, length - each * place)) for place in range(parts)]
         rw.set_input(1, rw.constant(np.array(lengths), "lengths"))
         return
-    at = rw.constant(np.array([axis]), "axis")
-    total = rw.before("Gather", [rw.before("Shape", [source], hint="shape"), at], hint="total", axis=0)
-    rest = rw.constant(np.array([parts - 1]), "rest")
-    count = rw.constant(np.array([parts]), "parts")
-    one = rw.before("Div", [rw.before("Add", [total, rest], hint="rounded"), count], hint="part")
-    last = rw.before("Sub", [total, rw.before("Mul", [one, rest], hint="before_last")], hint="last")
-    rw.set_input(1, rw.before("Concat", [one] * (parts - 1) + [last], hint="lengths", axis=0))
+    op = Op(rw)
+    total = op.Gather(op.Shape(op.input(0)), [axis], axis=0)
+    part = (total + np.array([parts - 1])) / np.array([parts])
+    last = total - part * np.array([parts - 1])
+    rw.set_input(1, op.Concat(*[part] * (parts - 1), last, axis=0).name)
 
 
 @lowering("Split", leaves=13, types=LostTypes.EXACT)
@@ -104,23 +104,21 @@ def split_13_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """
     lengths = rw.known(rw.input(1)) if rw.input(1) else None
     if rw.input(1) and lengths is None:
-        _slices(node, rw)
+        _slices(rw)
         return
     rw.set_input(1, "")
     if lengths is not None:
         rw.set("split", [int(length) for length in np.reshape(lengths, -1)])
 
 
-def _slices(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    source, lengths = rw.input(0), rw.use_at_run_time(1, "lengths")
-    axis = rw.constant(np.array([int(rw.get("axis", 0))]), "axis")
-    start = rw.constant(np.array([0]), "start")
-    for index, name in enumerate(node.output):
-        at = rw.constant(np.array([index]), f"part_{index}")
-        length = rw.before("Gather", [lengths, at], hint=f"length_{index}", axis=0)
-        end = rw.before("Add", [start, length], hint=f"end_{index}") if index else length
-        if name:
-            rw.after("Slice", [source, start, end, axis], [name])
+def _slices(rw: LoweringRewriter) -> None:
+    op, axis = Op(rw), int(rw.get("axis", 0))
+    x, lengths, start = op.input(0), Value(op, rw.use_at_run_time(1, "lengths")), op.constant([0])
+    parts: list[Value | None] = []
+    for index, name in enumerate(rw.node.output):
+        length = op.Gather(lengths, [index], axis=0)
+        end = start + length if index else length
+        parts.append(op.write("Slice", x, start, end, [axis]) if name else None)
         start = end
-    rw.remove()
-    rw.note("lengths at run time: each part is a Slice")
+    op.note("lengths at run time: each part is a Slice")
+    op.end(parts)
