@@ -18,8 +18,6 @@ _ASSUMED = "runtimes are assumed to take a negative axis below opset 11, since t
 def axis_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """`axis` is counted from the front.
 
-    What changes: a negative axis is replaced by the same one counted from the front.
-
     Why equal: the changelog of version 11 adds negative axes and nothing else.
 
     Limits: where the rank is unknown, a negative axis stays, and the report says so; ONNX Runtime takes it at opset 10 in all

@@ -14,12 +14,6 @@ from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, loweri
 compatible("BatchNormalization", 15, reason="scale and bias may have another type than the data")
 
 
-@adapter("BatchNormalization", to=6)
-def batch_normalization_6(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`consumed_inputs`, a hint that memory may be reused, was removed; it does not change the result."""
-    rw.drop("consumed_inputs")
-
-
 @adapter("BatchNormalization", to=7)
 def batch_normalization_7(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`is_test` was removed: a node with the output Y alone is for inference, one with more outputs for training.

@@ -40,8 +40,6 @@ def cast_6(node: onnx.NodeProto, rw: Rewriter) -> None:
 def cast_24_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """`round_mode` is dropped: it is for float8e8m0, which does not exist before.
 
-    What changes: the attribute is removed.
-
     Why equal: the text of version 24 limits `round_mode` to conversions to float8e8m0, which are refused.
     """
     _refuse_missing_type(rw)
@@ -51,8 +49,6 @@ def cast_24_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 @lowering("Cast", "CastLike", leaves=19)
 def cast_19_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """`saturate` is dropped: it is for 8-bit floats, which do not exist before.
-
-    What changes: the attribute is removed.
 
     Why equal: the text of version 19 limits `saturate` to conversions to 8-bit floats, which are refused.
     """

@@ -11,12 +11,6 @@ from onnx_migrate.engine.steps.formula import LostTypes, Op, Value, formula
 from . import Exactness, LoweringRewriter, Rewriter, adapter, lowering
 
 
-@adapter("Dropout", to=6)
-def dropout_6(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`consumed_inputs`, a hint that memory may be reused, was removed; it does not change the result."""
-    rw.drop("consumed_inputs")
-
-
 @adapter("Dropout", to=7)
 def dropout_7(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`is_test` was removed: with is_test=1 Dropout copies its input, as Dropout-7 does.

@@ -96,8 +96,15 @@ def _both_ends(rw: Rewriter) -> None:
         rw.set("pads", [*pads, *pads])
 
 
-def _leave_windows_out(rw: LoweringRewriter) -> None:
-    """Drop a ceil_mode by which no window is added: it would start in the padding, and shape inference counts it."""
+@lowering("AveragePool", leaves=22, types=LostTypes.ROUNDED)
+@lowering("MaxPool", leaves=22, types=LostTypes.EXACT)
+def pool_22_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
+    """Only version 22 says that with ceil_mode, windows that start in the padding at the end are left out.
+
+    What changes: where a window is left out, and lengths are fixed, ceil_mode is dropped.
+
+    Why equal: runtimes always left such windows out; onnx's shape inference of older versions counts them.
+    """
     if not rw.get("ceil_mode", 0) or not has_fixed_lengths(rw):
         return
     given = windows(rw)
@@ -105,28 +112,6 @@ def _leave_windows_out(rw: LoweringRewriter) -> None:
         rw.set("pads", given.pads)
         rw.drop("auto_pad", "ceil_mode")
         rw.note("its ceil_mode adds no window that starts in front of the padding, so it is dropped")
-
-
-@lowering("AveragePool", leaves=22, types=LostTypes.ROUNDED)
-def average_pool_22_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """Only version 22 says that with ceil_mode, windows that start in the padding at the end are left out.
-
-    What changes: where a window is left out, and lengths are fixed, ceil_mode is dropped.
-
-    Why equal: runtimes always left such windows out; onnx's shape inference of older versions counts them.
-    """
-    _leave_windows_out(rw)
-
-
-@lowering("MaxPool", leaves=22, types=LostTypes.EXACT)
-def max_pool_22_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """Only version 22 says that with ceil_mode, windows that start in the padding at the end are left out.
-
-    What changes: where a window is left out, and lengths are fixed, ceil_mode is dropped.
-
-    Why equal: runtimes always left such windows out; onnx's shape inference of older versions counts them.
-    """
-    _leave_windows_out(rw)
 
 
 @formula("AveragePool", since=19, exactness=EQUIVALENT)

@@ -15,9 +15,11 @@ from . import Exactness, Rewriter, adapter, compatible
 @adapter(
     "Abs",
     "Add",
+    "BatchNormalization",
     "Ceil",
     "Clip",
     "Div",
+    "Dropout",
     "Elu",
     "Exp",
     "Floor",
