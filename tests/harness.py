@@ -1,12 +1,9 @@
-"""The one way an adapter is tested: run the source at its own opset, lift it, run again, compare the numbers.
-
-`check` does so for a model as it is and in five variants: with symbolic dims, with unknown ranks, inside an If
-branch that reads outer values, inside a local function, and straight to the newest opset.
-"""
+"""Models of tests, from text and in five settings, and how they are run and their outputs compared (tests/steps.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +12,6 @@ import onnxruntime as ort
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper, parser
 
-from onnx_migrate.engine.pass_infra import builtin_passes
-from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.legality import check_legal
-from onnx_migrate.model.model import Model
-from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.verify.evaluators.integer_sums import saturates, with_exact_sums
@@ -46,8 +38,8 @@ def loads(proto: onnx.ModelProto) -> bool:
     return True
 
 
-def _ort_runs(opset: int) -> bool:
-    header = f'<ir_version: 8, opset_import: ["": {opset}]>'
+def _ort_runs(opset: int, ir: int = 8) -> bool:
+    header = f'<ir_version: {ir}, opset_import: ["": {opset}]>'
     return loads(parser.parse_model(f"{header} g (float x) => (float y) {{ y = Relu (x) }}"))
 
 
@@ -61,16 +53,56 @@ needs_negative_axes = pytest.mark.skipif(
 
 VARIANTS = ("plain", "symbolic", "unranked", "if", "function")
 
+NUMPY_TYPES = (
+    "float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
+)  # fmt: skip
+"""The element types of tensors that numpy has too, strings aside."""
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    """Return the type of numpy for the name of an element type in ONNX's text format."""
+    return np.dtype({"float": "float32", "double": "float64", "string": "object"}.get(name, name))
+
+
+def text_type(dtype: Any) -> str:
+    """Return the name of an element type in ONNX's text format for a type of numpy."""
+    name = np.dtype(dtype).name
+    return {"float32": "float", "float64": "double", "object": "string"}.get(name, name)
+
+
+FLOATS = ["float", "double", "float16"]
+SIGNED = ["int8", "int16", "int32", "int64"]
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+INTEGERS = [*SIGNED, *UNSIGNED]
+
 
 def model(text: str | onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model from ONNX's text format, or a copy of the one given."""
+    """Return a model from ONNX's text format, or a copy of the one given.
+
+    A text may have an opset in place of its header and of the graph's name: "13 (float x) => (float y) { y = Relu (x) }",
+    and "7 ir3 (..." for another IR version than that opset's.
+    """
     if isinstance(text, onnx.ModelProto):
         copy = onnx.ModelProto()
         copy.CopyFrom(text)
         return copy
+    short = SHORT.match(text)
+    if short:
+        local = 'domain: "local"' in text
+        imports = f'"": {short[1]}, "local": 1' if local else f'"": {short[1]}'
+        text = f"<ir_version: {short[2] or _ir_version(int(short[1]), local)}, opset_import: [{imports}]> g {text[short.end():]}"
     parsed = parser.parse_model(text)
     require_opset(onnx_opset(parsed.opset_import, ir_version=parsed.ir_version) or 1)
     return parsed
+
+
+SHORT = re.compile(r"\s*(\d+)(?: ir(\d+))?\s*(?=\()")
+
+
+def _ir_version(opset: int, local: bool) -> int:
+    """Return the IR version of an opset, and none that older releases of ONNX Runtime refuse or that has no functions."""
+    newest = 10 if opset < 25 else 13
+    return 3 if opset < 7 else max(8 if local else 4, min(minimal_ir_version(opset), newest))
 
 
 def require_opset(opset: int) -> None:
@@ -81,25 +113,9 @@ def require_opset(opset: int) -> None:
 
 def require_ir_of(opset: int) -> None:
     """Skip the test that runs when the installed ONNX Runtime does not load the IR version of an opset."""
-    plain = parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 17]> g (float x) => (float y) { y = Relu (x) }'
-    )
-    plain.ir_version = minimal_ir_version(opset)
-    if not loads(plain):
-        pytest.skip(f"ONNX Runtime {ort.__version__} does not load IR version {plain.ir_version}")
-
-
-def lift(source: onnx.ModelProto, to: int) -> tuple[onnx.ModelProto, ChangeLog]:
-    """Bring a copy of a model to an opset, as convert_version does, and hold it legal."""
-    require_opset(to)
-    copy = model(source)
-    log = ChangeLog()
-    result = builtin_passes()["migrate_opset"](opset=to, unlist=False).run(Model(copy), log)  # type: ignore[call-arg]
-    check_legal(result.proto)
-    if to >= 9:  # Constant-1 is for floats alone by its schema, and held any type in practice.
-        onnx.shape_inference.infer_shapes(result.proto, check_type=True)
-    assert onnx_opset(result.proto.opset_import, ir_version=result.proto.ir_version) in (to, None)
-    return result.proto, log
+    ir = minimal_ir_version(opset)
+    if not _ort_runs(17, ir):
+        pytest.skip(f"ONNX Runtime {ort.__version__} does not load IR version {ir}")
 
 
 NOT_BY_REFERENCE = {"Resize": 99, "Upsample": 99, "Softmax": 13, "LogSoftmax": 13, "Hardmax": 13}
@@ -107,34 +123,42 @@ NOT_BY_REFERENCE = {"Resize": 99, "Upsample": 99, "Softmax": 13, "LogSoftmax": 1
 
 
 def run(proto: onnx.ModelProto, feeds: Feeds) -> list[Any]:
-    """Run a model in ONNX Runtime without optimisations, or in onnx.reference where that cannot load it.
+    """Run a model once, as `runner` says."""
+    return runner(proto)(feeds)
+
+
+def runner(proto: onnx.ModelProto) -> Callable[[Feeds], list[Any]]:
+    """Return what runs a model in ONNX Runtime without optimisations, or in onnx.reference where that cannot load it.
 
     Fails for a model of NOT_BY_REFERENCE operators that ONNX Runtime does not load.
     """
+    opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 1
+    if opset > ORT_NEWEST:
+        return lambda feeds: reference(proto, feeds, None)
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
-    opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 1
-    if opset <= ORT_NEWEST:
-        try:
-            session = ort.InferenceSession(
-                right_anywhere(proto).SerializeToString(), options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:
-            wrong = [
-                node.op_type for node in proto.graph.node if opset < NOT_BY_REFERENCE.get(node.op_type, 0)
-            ]
-            if wrong:
-                raise AssertionError(
-                    f"ONNX Runtime does not load it, and onnx.reference is wrong for {wrong[0]} at opset {opset}"
-                    f" (give `expected`): {error}"
-                ) from error
-            return reference(proto, feeds, error)
+    try:
+        session = ort.InferenceSession(
+            right_anywhere(proto).SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:
+        wrong = [node.op_type for node in proto.graph.node if opset < NOT_BY_REFERENCE.get(node.op_type, 0)]
+        if wrong:
+            raise AssertionError(
+                f"ONNX Runtime does not load it, and onnx.reference is wrong for {wrong[0]} at opset {opset}"
+                f" (give `expected`): {error}"
+            ) from error
+        cause = error
+        return lambda feeds: reference(proto, feeds, cause)
+
+    def in_session(feeds: Feeds) -> list[Any]:
         # Copies: ONNX Runtime's training BatchNormalization behind a Reshape writes into what it is fed (1.31).
         given = {name: value if isinstance(value, list) else np.array(value) for name, value in feeds.items()}
         return list(session.run(None, given))
-    return reference(proto, feeds, None)
+
+    return in_session
 
 
 def right_anywhere(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -178,70 +202,46 @@ def random_feeds(proto: onnx.ModelProto, seed: int = 0) -> dict[str, np.ndarray[
     return feeds
 
 
-def check(
-    source: str | onnx.ModelProto,
-    *,
-    to: int | None = None,
-    feeds: Feeds | None = None,
-    expected: Sequence[Any] | None = None,
-    refused: Mapping[str, str] | None = None,
-    variants: Sequence[str] = VARIANTS,
-    newest: int = ORT_NEWEST,
+def same(
+    expected: Sequence[Any],
+    actual: Sequence[Any],
+    what: str,
     rtol: float = 0.0,
     atol: float = 0.0,
-) -> onnx.ModelProto:
-    """Lift a model one step (`to`, by default the opset after its own) and to the newest, and compare numbers.
-
-    The comparison is bit for bit unless a tolerance is given (for an adapter that is EQUIVALENT). `expected` are
-    the outputs of a source that no evaluator runs. `refused` maps a variant to the code it must be refused with.
-    Returns the plain variant after the one step.
-    """
-    base = model(source)
-    opset = onnx_opset(base.opset_import, ir_version=base.ir_version) or 1
-    values = dict(feeds) if feeds is not None else random_feeds(base)
-    expected = run(base, values) if expected is None else expected
-    first: onnx.ModelProto | None = None
-    step = to or opset + 1
-    for variant in variants:
-        variation, given = make_variant(base, variant, values)
-        for target in sorted({step, max(step, min(newest, ONNX_NEWEST))}):
-            if refused and variant in refused:
-                try:
-                    lift(variation, target)
-                except CannotMigrate as error:
-                    assert error.code == refused[variant], (variant, target, error.code, str(error))  # noqa: PT017
-                    continue
-                raise AssertionError(f"{variant} to {target} was not refused with {refused[variant]}")
-            result, _ = lift(variation, target)
-            if variant == "plain" and first is None:
-                first = result
-            same(expected, run(result, given), f"{variant} to {target}", rtol, atol)
-    return first if first is not None else base
-
-
-def same(
-    expected: Sequence[Any], actual: Sequence[Any], what: str, rtol: float = 0.0, atol: float = 0.0
+    *,
+    signs: bool = False,
 ) -> None:
-    """Hold two lists of outputs (tensors or sequences of tensors) equal."""
+    """Hold two lists of outputs (tensors or sequences of tensors) equal; all NaNs are one, and with `signs` the zeros are two."""
     assert len(expected) == len(actual), f"{what}: {len(expected)} and {len(actual)} outputs"
     for index, (old, new) in enumerate(zip(expected, actual, strict=True)):
+        label = f"{what}: output {index}"
         if isinstance(old, list):
-            same(old, new, f"{what}, sequence {index}", rtol, atol)
+            same(old, new, label, rtol, atol, signs=signs)
             continue
         if old is None or new is None:
-            assert old is new, what
+            assert old is new, label
             continue
         a, b = np.asarray(old), np.asarray(new)
-        if (
-            a.dtype.kind in "OU" and b.dtype.kind in "OU"
-        ):  # texts: ONNX Runtime gives objects, onnx.reference either
+        if a.dtype.kind in "OU" and b.dtype.kind in "OU":  # ONNX Runtime gives objects, onnx.reference either
             a, b = a.astype(object), b.astype(object)
-        assert a.dtype == b.dtype, f"{what}: output {index} is {a.dtype} and became {b.dtype}"
-        assert a.shape == b.shape, f"{what}: output {index} is {a.shape} and became {b.shape}"
+        assert a.dtype == b.dtype, f"{label} is {a.dtype} and became {b.dtype}"
+        assert a.shape == b.shape, f"{label} is {a.shape} and became {b.shape}"
         if (rtol or atol) and a.dtype.kind != "O":
-            np.testing.assert_allclose(b, a, rtol=rtol, atol=atol, err_msg=f"{what}: output {index}")
-        else:
-            np.testing.assert_array_equal(b, a, err_msg=f"{what}: output {index}")
+            np.testing.assert_allclose(b, a, rtol=rtol, atol=atol, err_msg=label)
+            continue
+        np.testing.assert_array_equal(b, a, err_msg=label)
+        if signs and a.dtype.kind == "f":
+            defined = ~np.isnan(a)
+            np.testing.assert_array_equal(
+                np.signbit(b)[defined], np.signbit(a)[defined], err_msg=f"{label}, signs"
+            )
+
+
+def same_bits(
+    expected: Sequence[Any], actual: Sequence[Any], what: str, rtol: float = 0.0, atol: float = 0.0
+) -> None:
+    """Hold two lists of outputs equal, the signs of zeros too."""
+    same(expected, actual, what, rtol, atol, signs=True)
 
 
 def make_variant(base: onnx.ModelProto, variant: str, feeds: Feeds) -> tuple[onnx.ModelProto, dict[str, Any]]:

@@ -10,9 +10,8 @@ from onnx_migrate import CannotMigrate, convert_version, migrate
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.standard.opsets import onnx_opset
-from tests.harness import model, random_feeds, run
+from tests.harness import model, random_feeds, run, same_bits
 from tests.lowered_models import CASES, Case
-from tests.lowering import same_bits
 
 
 def _ids(case: Case) -> str:

@@ -24,8 +24,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.rewriter import Rewriter
-from tests.harness import check, lift, model, run, same
-from tests.lowering import check_down
+from tests.harness import model, run, same
+from tests.steps import check, check_down, lift
 from tests.support.paths import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import Weights
 from tests.facts.test_shape_arithmetic import VALID
 from tests.harness import model, run
-from tests.lowering import check_down
+from tests.steps import check_down
 
 
 def of(body: str, weights: str = "", shape: str = "2,3,5,7") -> tuple[onnx.ModelProto, object]:

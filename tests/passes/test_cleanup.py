@@ -9,10 +9,9 @@ from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run, same
+from tests.steps import operators
 
-TEXT = """<ir_version: 8, opset_import: ["":17]>
-g (float[2,3] x) => (float[2,3] y) <float[1] w = {2.}, float[1] idle = {3.}> {
-  a = Mul(x, w)
+TEXT = """17 (float[2,3] x) => (float[2,3] y) <float[1] w = {2.}, float[1] idle = {3.}> { a = Mul(x, w)
   dead = Neg(a)
   deader = Exp(dead)
   y = Relu(a)
@@ -30,15 +29,13 @@ def clean(source: onnx.ModelProto) -> tuple[onnx.ModelProto, set[str]]:
 def test_what_no_output_depends_on_goes() -> None:
     result, codes = clean(model(TEXT))
 
-    assert [node.op_type for node in result.graph.node] == ["Mul", "Relu"]
+    assert operators(result) == ["Mul", "Relu"]
     assert [tensor.name for tensor in result.graph.initializer] == ["w"]
     assert codes == {"dead-nodes", "dead-weights"}
 
 
 def test_a_value_that_only_a_branch_reads_stays() -> None:
-    source = model("""<ir_version: 8, opset_import: ["":17]>
-g (float[2,3] x) => (float[2,3] y) <float[1] w = {2.}, bool c = {1}> {
-  a = Neg(x)
+    source = model("""17 (float[2,3] x) => (float[2,3] y) <float[1] w = {2.}, bool c = {1}> { a = Neg(x)
   y = If (c) <then_branch = t () => (float[2,3] b) { b = Mul(a, w) }, else_branch = e () => (float[2,3] b) { b = Relu(a) }>
 }""")
 
@@ -59,8 +56,7 @@ def test_an_overridable_initializer_is_part_of_the_interface() -> None:
 
 
 def test_repeated_node_names_become_unique() -> None:
-    source = model("""<ir_version: 8, opset_import: ["":17]>
-g (float[2,3] x) => (float[2,3] y) { a = Neg(x)  y = Relu(a) }""")
+    source = model("17 (float[2,3] x) => (float[2,3] y) { a = Neg(x)  y = Relu(a) }")
     expected = run(source, random_feeds(source))
     for node in source.graph.node:
         node.name = "same"
@@ -73,8 +69,7 @@ g (float[2,3] x) => (float[2,3] y) { a = Neg(x)  y = Relu(a) }""")
 
 
 def test_idle_value_info_goes() -> None:
-    source = model("""<ir_version: 8, opset_import: ["":17]>
-g (float[2,3] x) => (float[2,3] y) { a = Neg(x)  y = Relu(a) }""")
+    source = model("17 (float[2,3] x) => (float[2,3] y) { a = Neg(x)  y = Relu(a) }")
     info = source.graph.value_info
     info.append(helper.make_tensor_value_info("a", 1, [2, 3]))
     info.append(helper.make_tensor_value_info("a", 1, [2, 3]))
@@ -89,8 +84,7 @@ g (float[2,3] x) => (float[2,3] y) { a = Neg(x)  y = Relu(a) }""")
 
 
 def test_a_tidy_model_is_left_alone() -> None:
-    source = model("""<ir_version: 8, opset_import: ["":17]>
-g (float[2,3] x) => (float[2,3] y) { a = Neg(x)  y = Relu(a) }""")
+    source = model("17 (float[2,3] x) => (float[2,3] y) { a = Neg(x)  y = Relu(a) }")
 
     result, codes = clean(source)
 

@@ -10,8 +10,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
 
-TEXT = """<ir_version: 8, opset_import: ["":17]>
-g (float[N,3,4,4] x) => (float[N,3,1,1] y) { a = Relu(x)  y = GlobalAveragePool(a) }"""
+TEXT = "17 (float[N,3,4,4] x) => (float[N,3,1,1] y) { a = Relu(x)  y = GlobalAveragePool(a) }"
 
 
 def corrected(source: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
@@ -63,8 +62,9 @@ def test_wrong_value_info_is_removed() -> None:
 
 def test_nothing_is_corrected_where_onnx_infers_another_length_than_runs() -> None:
     # 5 × 1.8 is 9 in single precision, as runtimes compute it, and 8 as onnx infers it.
-    source = model("""<ir_version: 8, opset_import: ["":17]>
-g (float[1,1,5,5] x) => (float[1,1,9,9] y) <float[4] s = {1., 1., 1.8, 1.8}> { y = Resize<mode="nearest">(x, , s) }""")
+    source = model(
+        '17 (float[1,1,5,5] x) => (float[1,1,9,9] y) <float[4] s = {1., 1., 1.8, 1.8}> { y = Resize<mode="nearest">(x, , s) }'
+    )
     before = source.SerializeToString()
 
     result, codes = corrected(source)

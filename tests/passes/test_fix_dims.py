@@ -11,8 +11,8 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.model.interface import Interface
 from tests.harness import model
 
-NET = """<ir_version: 8, opset_import: ["":17]>
-g (float[N,3,H,W] x, float[N] z) => (float[N,3,h2,w2] y, float[N,M] v) <float[4] k = {1., 1., 2., 2.}, int64[2] m = {0, 1}> {
+NET = """17 (float[N,3,H,W] x, float[N] z) => (float[N,3,h2,w2] y, float[N,M] v)
+  <float[4] k = {1., 1., 2., 2.}, int64[2] m = {0, 1}> {
   y = Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">(x, , k)
   v = Reshape(z, m)
 }"""
@@ -67,7 +67,7 @@ def test_fixing_a_dynamic_dim_restores_the_original() -> None:
 
 
 def test_an_expression_of_a_symbol_becomes_its_value() -> None:
-    text = """<ir_version: 8, opset_import: ["":17]> g (float[N,4] x, int64[2] s) => (float[A,B] y) { y = Reshape(x, s) }"""
+    text = "17 (float[N,4] x, int64[2] s) => (float[A,B] y) { y = Reshape(x, s) }"
     source = model(text)
     for dim, expression in zip(
         source.graph.output[0].type.tensor_type.shape.dim, ("2*N", "N + M"), strict=True

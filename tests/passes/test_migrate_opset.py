@@ -10,10 +10,11 @@ from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from tests.harness import lift, model, random_feeds, run, same
+from tests.harness import model, random_feeds, run, same
+from tests.steps import lift, operators, refuses
 
-OLD = """<ir_version: 3, opset_import: ["":8]>
-g (float[2,3] x, float[2,3] w) => (float[2,3] y) <float[2,3] w = {1.,2.,3.,4.,5.,6.}> { y = Softmax<axis=0>(w)  z = Add(x, y) }"""
+OLD = """8 ir3 (float[2,3] x, float[2,3] w) => (float[2,3] y) <float[2,3] w = {1.,2.,3.,4.,5.,6.}>
+    { y = Softmax<axis=0>(w)  z = Add(x, y) }"""
 
 
 def migrate(source, **options):  # type: ignore[no-untyped-def]
@@ -38,8 +39,7 @@ def test_initializers_are_unlisted_and_can_stay() -> None:
 
 
 def test_an_overridable_initializer_is_no_constant() -> None:
-    text = """<ir_version: 4, opset_import: ["":9]>
-g (float[1,1,2,2] x, float[4] s) => (float[1,1,a,b] y) <float[4] s = {1., 1., 2., 2.}> { y = Upsample(x, s) }"""
+    text = "9 (float[1,1,2,2] x, float[4] s) => (float[1,1,a,b] y) <float[4] s = {1., 1., 2., 2.}> { y = Upsample(x, s) }"
     source = model(text)
     other = numpy_helper.to_array(source.graph.initializer[0]) * [1, 1, 2, 1]
     feeds = {**random_feeds(source), "s": other.astype("float32")}
@@ -56,9 +56,7 @@ def test_an_opset_that_does_not_exist() -> None:
         assert caught.value.code == "no-such-opset"
 
 
-CLIP = (
-    """<ir_version: 8, opset_import: ["": 9]> g (float[2] x) => (float[2] y) { y = Clip <min = 0.0> (x) }"""
-)
+CLIP = "9 (float[2] x) => (float[2] y) { y = Clip <min = 0.0> (x) }"
 
 
 @pytest.mark.parametrize(
@@ -84,8 +82,7 @@ def test_one_domain_at_two_versions(text: str, versions: tuple[int, int], code: 
 
 def test_initializers_that_are_listed_on_purpose_stay_listed() -> None:
     source = model(
-        """<ir_version: 8, opset_import: ["": 17]>
-        g (float[2] x, float[2] a) => (float[2] y) <float[2] a = {1, 2}, float[2] b = {3, 4}> { c = Add(x, a) y = Add(c, b) }"""
+        "17 (float[2] x, float[2] a) => (float[2] y) <float[2] a = {1, 2}, float[2] b = {3, 4}> { c = Add(x, a) y = Add(c, b) }"
     )
 
     result, log = migrate(source, opset=17)
@@ -142,18 +139,10 @@ def test_a_newer_model_is_refused_or_stays_where_it_may() -> None:
     ],
 )
 def test_a_node_of_another_version_is_lifted_at_the_target_too(opset: int, body: str, operator: str) -> None:
-    result, log = lift(
-        f'<ir_version: 7, opset_import: ["": {opset}]> g (float[1,1,2,2] x) => (float[a,b,c,d] y) {body}',
-        opset,
-    )
-    assert operator in [node.op_type for node in result.graph.node]
+    result, log = lift(f"{opset} (float[1,1,2,2] x) => (float[a,b,c,d] y) {body}", opset)
+    assert operator in operators(result)
     assert [note.code for note in log.notes] == (["other-version"] if operator == "Resize" else [])
 
 
 def test_a_node_that_is_not_valid_is_refused_at_the_target_too() -> None:
-    with pytest.raises(CannotMigrate) as caught:
-        lift(
-            '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (float[4] y) { y = Relu <a = 1> (x) }',
-            13,
-        )
-    assert caught.value.code == "invalid-node"
+    refuses("invalid-node", lift, "13 (float[4] x) => (float[4] y) { y = Relu <a = 1> (x) }", 13)

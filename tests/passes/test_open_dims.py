@@ -14,8 +14,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
 
-NET = """<ir_version: 8, opset_import: ["":17]>
-g (float[1,2] x) => (float[1,2] y) { y = Relu(x) }"""
+NET = "17 (float[1,2] x) => (float[1,2] y) { y = Relu(x) }"
 
 
 def declare(value: onnx.ValueInfoProto, dims: list[Any]) -> None:

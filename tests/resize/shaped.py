@@ -21,7 +21,6 @@ __all__ = [
     "ROUNDINGS",
     "apply_resize_passes",
     "feed",
-    "operators",
     "resize",
     "resizes",
     "run_time",
@@ -90,11 +89,6 @@ def resize(
         tensors,
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-
-
-def operators(proto: onnx.ModelProto) -> list[str]:
-    """Return the operators of the main graph."""
-    return [node.op_type for node in proto.graph.node]
 
 
 def resizes(proto: onnx.ModelProto) -> list[onnx.NodeProto]:

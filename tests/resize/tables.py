@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import onnx
 
-from tests.harness import lift, model
+from tests.harness import model
 from tests.resize.oracle import Spec, index_map, output_lengths, resize
+from tests.steps import lift
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "resize.md"
@@ -152,8 +153,7 @@ def rewrites() -> str:
 def source(opset: int, call: str) -> onnx.ModelProto:
     """Return a model of one node of an older form, on a matrix of 9 by 10."""
     inputs = ", float[2] given" if "given" in call else ""
-    return model(f"""<ir_version: 4, opset_import: ["":{opset}]>
-g (float[9,10] x{inputs}) => (float[a,b] y)
+    return model(f"""{opset} (float[9,10] x{inputs}) => (float[a,b] y)
 <float[2] s = {{1., 2.}}, float[2] down = {{0.5, 1.}}, float[2] both = {{0.5, 2.}},
  float[2] barely = {{0.5, 1.05}}, float[2] broken = {{1., 0.6}}, float[4] roi = {{0., 0., 1., 1.}},
  float[0] e = {{}}, int64[2] n = {{9, 20}}> {{

@@ -10,10 +10,11 @@ import onnx
 import pytest
 
 from onnx_migrate.report.codes import CODES
-from tests.harness import lift, model, run, same
+from tests.harness import model, run, same
 from tests.resize.grid import NEAREST
 from tests.resize.oracle import Spec, index_map
 from tests.resize.tables import FORMS, PAGE, TABLES, filled, source
+from tests.steps import lift
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
@@ -63,8 +64,9 @@ def test_lengths_differ_as_often_as_the_page_says() -> None:
 def test_the_snippet_shows_index_maps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = model("""<ir_version: 5, opset_import: ["":10]>
-g (float[1,1,10,10] x) => (float[a,b,c,d] y) <float[4] s = {1., 1., 1., 0.6}> { y = Resize(x, s) }""")
+    before = model(
+        "10 (float[1,1,10,10] x) => (float[a,b,c,d] y) <float[4] s = {1., 1., 1., 0.6}> { y = Resize(x, s) }"
+    )
     onnx.save(before, tmp_path / "before.onnx")
     onnx.save(lift(before, 13)[0], tmp_path / "after.onnx")
     monkeypatch.chdir(tmp_path)

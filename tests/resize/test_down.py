@@ -9,11 +9,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import Exactness
-from tests.harness import run
-from tests.lowering import check_down, lower, same_bits
-from tests.resize.shaped import KINDS, ROUNDINGS, feed, operators, resize
+from tests.harness import model, run, same_bits
+from tests.resize.shaped import KINDS, ROUNDINGS, feed, resize
+from tests.steps import check_down, lower, operators, refuses
 
 CLOSE = 3e-6
 UNRANKED = {"unranked": "needs-rank"}
@@ -21,9 +20,7 @@ UNRANKED = {"unranked": "needs-rank"}
 
 def assert_parts_refused(proto: onnx.ModelProto, to: int = 10) -> None:
     """Of a length that is no whole number, ONNX Runtime and onnx.reference compute different coordinates."""
-    with pytest.raises(CannotMigrate, match="no whole number of elements") as caught:
-        lower(proto, to)
-    assert caught.value.code == "no-equal"
+    refuses("no-equal", lower, proto, to, match="no whole number of elements")
 
 
 @pytest.mark.parametrize("scales", [[1, 1, 1.7, 2.3], [1, 1, 0.6, 0.45], [1, 1, 2, 2], [1, 1, 0.5, 3]])
@@ -127,8 +124,7 @@ def test_to_the_size_of_another_value(opset: int, mode: str) -> None:
     """What exporters write for `interpolate(x, size=other.shape[2:])`: no length is known, and none is needed."""
     unchanged = "Shape<start = 0, end = 2>(x)" if opset >= 15 else "Slice(sx, zero, two)"
     wanted = "Shape<start = 2>(other)" if opset >= 15 else "Slice(so, two, four)"
-    proto = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": {opset}]>
-g (float[n,c,h,w] x, float[n,d,k,l] other) => (float[n,c,k,l] y)
+    proto = model(f"""{opset} (float[n,c,h,w] x, float[n,d,k,l] other) => (float[n,c,k,l] y)
 <int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[1] four = {{4}}> {{
   sx = Shape(x)
   so = Shape(other)
@@ -214,9 +210,7 @@ def test_crop(scales: list[float], roi: list[float], mode: str) -> None:
 @pytest.mark.parametrize("kind", ["tf_crop_and_resize", "align_corners"])
 def test_scales_at_run_time_are_refused_where_parts_of_elements_matter(kind: str, mode: str) -> None:
     proto = resize(scales=[1, 1, 3, 2], fed=True, mode=mode, coordinate_transformation_mode=kind)
-    with pytest.raises(CannotMigrate, match="make 'scales' an initializer") as caught:
-        lower(proto, 10)
-    assert caught.value.code == "needs-constant"
+    refuses("needs-constant", lower, proto, 10, match="make 'scales' an initializer")
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
@@ -232,9 +226,7 @@ def test_whole_scales_of_any_length(kind: str, mode: str) -> None:
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
 def test_policy_needs_constant_sizes(mode: str, sizes: list[int], policy: str) -> None:
     proto = resize(sizes=sizes, mode=mode, opset=18, axes=[2, 3], keep_aspect_ratio_policy=policy, fed=True)
-    with pytest.raises(CannotMigrate, match="make 'sizes' an initializer") as caught:
-        lower(proto, 17)
-    assert caught.value.code == "needs-constant"
+    refuses("needs-constant", lower, proto, 17, match="make 'sizes' an initializer")
 
 
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
@@ -267,8 +259,7 @@ def test_axes(mode: str, fed: bool, axes: list[int]) -> None:
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
 def test_everything_fed(mode: str) -> None:
     """Sizes and a region of interest that the caller sets."""
-    text = f"""<ir_version: 8, opset_import: ["": 18]>
-        graph (float[1, 2, 5, 7] x, float[4] roi, int64[2] sizes) => (float[a, b, c, d] y) {{
+    text = f"""18 (float[1, 2, 5, 7] x, float[4] roi, int64[2] sizes) => (float[a, b, c, d] y) {{
           y = Resize <mode = "{mode}", axes = [2, 3], coordinate_transformation_mode = "tf_crop_and_resize",
             extrapolation_value = 3.5> (x, roi, , sizes)
         }}"""
@@ -327,15 +318,7 @@ def test_antialias(kind: str, scales: list[float], exclude: int, mode: str) -> N
             check_down(proto, 17, rtol=1e-5, atol=1e-5, variants=("plain",), specials=False)
         assert_parts_refused(proto, 10 if grows else 17)
         return
-    check_down(
-        proto,
-        17,
-        10,
-        variants=("plain", "if", "function"),
-        rtol=1e-5,
-        atol=1e-5,
-        specials=False,
-    )
+    check_down(proto, 17, 10, variants=("plain", "if", "function"), rtol=1e-5, atol=1e-5, specials=False)
     if exclude:
         check_down(proto, 17, 10, variants=("symbolic",), rtol=1e-5, atol=1e-5, specials=False)
     elif not grows:
@@ -345,9 +328,7 @@ def test_antialias(kind: str, scales: list[float], exclude: int, mode: str) -> N
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_antialias_of_an_open_batch(mode: str) -> None:
     """Lengths are fixed but for the batch, whose size the model takes from the input's shape."""
-    text = f"""<ir_version: 8, opset_import: ["": 18]>
-        graph (float[n, 2, 9, 11] x) => (float[n, 2, 4, 5] y)
-        <int64[2] wanted = {{4, 5}}> {{
+    text = f"""18 (float[n, 2, 9, 11] x) => (float[n, 2, 4, 5] y) <int64[2] wanted = {{4, 5}}> {{
           first = Shape <start = 0, end = 2> (x)
           sizes = Concat <axis = 0> (first, wanted)
           y = Resize <mode = "{mode}", antialias = 1> (x, , , sizes)
@@ -370,16 +351,12 @@ def test_antialias_of_sizes_at_run_time(sizes: list[int], mode: str) -> None:
 
 def test_antialias_needs_constant_sizes() -> None:
     proto = resize((1, 2, 9, 11), opset=18, sizes=[1, 2, 4, 5], fed=True, mode="linear", antialias=1)
-    with pytest.raises(CannotMigrate, match="make 'sizes' an initializer") as caught:
-        lower(proto, 17)
-    assert caught.value.code == "needs-constant"
+    refuses("needs-constant", lower, proto, 17, match="make 'sizes' an initializer")
 
 
 def test_antialias_of_integers_is_refused() -> None:
     proto = resize(opset=18, scales=[1, 1, 0.5, 0.5], mode="linear", antialias=1, dtype=TensorProto.UINT8)
-    with pytest.raises(CannotMigrate, match="fixed point") as caught:
-        lower(proto, 17)
-    assert caught.value.code == "no-equal"
+    refuses("no-equal", lower, proto, 17, match="fixed point")
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
@@ -405,8 +382,7 @@ def test_empty_tensor() -> None:
 def test_10(mode: str, scales: list[float]) -> None:
     for fed in (False, True):
         extra, constants = (", float[4] s", "") if fed else ("", f"<float[4] s = {{{str(scales)[1:-1]}}}>")
-        proto = onnx.parser.parse_model(f"""<ir_version: 5, opset_import: ["": 10]>
-g (float[1,2,5,7] x{extra}) => (float[a,b,c,d] y) {constants} {{
+        proto = model(f"""10 (float[1,2,5,7] x{extra}) => (float[a,b,c,d] y) {constants} {{
   y = Resize<mode = "{mode}">(x, s) }}""")
         feeds = {
             "x": np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32),
@@ -449,14 +425,13 @@ def test_sizes_become_scales() -> None:
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_scales(mode: str) -> None:
-    source = f"""<ir_version: 4, opset_import: ["": 9]> graph (float[1, 2, 3, 4] x) => (float[] y)
+    source = f"""9 (float[1, 2, 3, 4] x) => (float[] y)
         <float[4] s = {{1.0, 1.0, 2.0, 1.5}}> {{ y = Upsample <mode = "{mode}"> (x, s) }}"""
     check_down(source, 8, 7)
 
 
 def test_scales_at_run_time() -> None:
-    source = """<ir_version: 4, opset_import: ["": 9]> graph (float[1, 2, 3, 4] x, float[4] s) => (float[] y)
-        { y = Upsample (x, s) }"""
+    source = "9 (float[1, 2, 3, 4] x, float[4] s) => (float[] y) { y = Upsample (x, s) }"
     feeds = {"x": np.ones((1, 2, 3, 4), np.float32), "s": np.array([1, 1, 2, 2], np.float32)}
     codes = dict.fromkeys(("plain", "symbolic", "unranked", "if", "function"), "needs-constant")
     check_down(source, 8, feeds=feeds, refused=codes)

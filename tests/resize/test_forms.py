@@ -23,14 +23,14 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.targets import resolve
 from tests.harness import ORT_NEWEST, loads, model, needs_negative_axes, require_opset, run, same
 from tests.resize.shaped import apply_resize_passes, feed, resizes, run_time
+from tests.steps import operators
 
 OPSETS = [opset for opset in (11, 13, 18, 19, 21, 26) if opset <= ORT_NEWEST]
 
 
 def by_scales(opset: int, shape: str, scales: str, attributes: str = 'mode="linear"') -> str:
     slots = "e, s" if opset < 13 else ", s"
-    return f"""<ir_version: 7, opset_import: ["":{opset}]>
-g (float[{shape}] x) => (float[a,b,c,d] y) <float[0] e = {{}}, float[4] s = {{1., 1., {scales}}}> {{
+    return f"""{opset} (float[{shape}] x) => (float[a,b,c,d] y) <float[0] e = {{}}, float[4] s = {{1., 1., {scales}}}> {{
   y = Resize<{attributes}>(x, {slots})
 }}"""
 
@@ -42,13 +42,12 @@ def static_skip(opset: int) -> onnx.ModelProto:
     """13 to 25, added to a tensor of length 25: PyTorch's U-Nets, which ONNX Runtime 1.28 and later do not load."""
     scale = float(np.float32(25 / 13))
     slots = "e, s" if opset < 13 else ", s"
-    text = f"""<ir_version: 7, opset_import: ["":{opset}]>
-g (float[1,2,13,13] x, float[1,2,25,25] skip) => (float[1,2,25,25] y)
+    text = f"""{opset} (float[1,2,13,13] x, float[1,2,25,25] skip) => (float[1,2,25,25] y)
 <float[0] e = {{}}, float[4] s = {{1., 1., {scale!r}, {scale!r}}}> {{
   big = Resize<mode="linear">(x, {slots})
   y = Add(big, skip)
 }}"""
-    return onnx.parser.parse_model(text)
+    return model(text)
 
 
 @pytest.mark.parametrize("opset", OPSETS)
@@ -82,10 +81,9 @@ def test_the_model_is_traversed_only_where_a_resize_may_need_it(
         "onnx_migrate.passes.resize.traversal.ResizeTraversal.visit_all",
         lambda self, visit: walked.append(visit),
     )
-    text = f"""<ir_version: 4, opset_import: ["": 9]>
-g (float[1,3,8,8] x, float[4] t, float[4] listed) => (float[a,b,c,d] y)
+    text = f"""9 (float[1,3,8,8] x, float[4] t, float[4] listed) => (float[a,b,c,d] y)
 <float[4] s = {{1.0, 1.0, {scale}, {scale}}}> {{ y = Upsample<mode = "nearest">(x, {read}) }}"""
-    proto = onnx.parser.parse_model(text)
+    proto = model(text)
     if read == "listed":
         proto.graph.initializer.append(helper.make_tensor("listed", 1, [4], [1, 1, 2, 2]))
 
@@ -96,8 +94,7 @@ g (float[1,3,8,8] x, float[4] t, float[4] listed) => (float[a,b,c,d] y)
 
 def test_lengths_are_followed_through_resizes_that_are_inferred_wrong() -> None:
     up, down = float(np.float32(25 / 13)), float(np.float32(31 / 25))
-    source = f"""<ir_version: 7, opset_import: ["":13]>
-g (float[1,1,13,13] x) => (float[1,1,a,b] z, int64[4] n)
+    source = f"""13 (float[1,1,13,13] x) => (float[1,1,a,b] z, int64[4] n)
 <float[4] s = {{1., 1., {up!r}, {up!r}}}, float[4] t = {{1., 1., {down!r}, {down!r}}}> {{
   y = Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">(x, , s)
   r = Relu(y)
@@ -176,7 +173,7 @@ def test_dims_that_will_be_dynamic_are_not_known() -> None:
     batch, _ = apply_resize_passes(source, dynamic={"x": {0: "N"}, "skip": {0: "N"}})
 
     assert kept == source
-    assert [node.op_type for node in batch.graph.node] == ["Shape", "Slice", "Concat", "Resize", "Add"]
+    assert operators(batch) == ["Shape", "Slice", "Concat", "Resize", "Add"]
 
 
 @pytest.mark.parametrize("place", ["function", "if"])
@@ -231,8 +228,7 @@ def test_run_time_scales_of_unknown_shapes_stay() -> None:
 
 
 def test_sizes_computed_from_a_dynamic_batch_stay_computed() -> None:
-    source = """<ir_version: 7, opset_import: ["":13]>
-g (float[N,2,5,7] x) => (float[a,b,c,d] y) <int64[1] zero = {0}, int64[1] two = {2}, int64[2] hw = {9, 11}> {
+    source = """13 (float[N,2,5,7] x) => (float[a,b,c,d] y) <int64[1] zero = {0}, int64[1] two = {2}, int64[2] hw = {9, 11}> {
   n = Shape(x)
   m = Slice(n, zero, two)
   z = Concat<axis = 0>(m, hw)
@@ -244,7 +240,7 @@ g (float[N,2,5,7] x) => (float[a,b,c,d] y) <int64[1] zero = {0}, int64[1] two = 
     static, _ = apply_resize_passes(fixed)
 
     assert dynamic == model(source)
-    assert [node.op_type for node in static.graph.node] == ["Resize"]
+    assert operators(static) == ["Resize"]
     same(run(model(fixed), feed(3, 2, 5, 7)), run(static, feed(3, 2, 5, 7)), "folded")
 
 
@@ -255,8 +251,7 @@ def test_shape_arithmetic_of_other_exporters(operators: str) -> None:
   w = Gather<axis = 0>(n, i3) wf = Cast<to = 1>(w) wm = Mul(wf, factor) wr = Floor(wm) wi = Cast<to = 7>(wr)
   hu = Unsqueeze(hi, zero) wu = Unsqueeze(wi, zero) hw = Concat<axis = 0>(hu, wu)"""
     twice = "  hw1 = Slice(n, two, four) hw = Mul(hw1, whole)"
-    source = f"""<ir_version: 7, opset_import: ["":13]>
-g (float[1,2,5,7] x) => (float[a,b,c,d] y)
+    source = f"""13 (float[1,2,5,7] x) => (float[a,b,c,d] y)
 <int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[1] four = {{4}}, int64 i2 = {{2}}, int64 i3 = {{3}},
  float factor = {{1.5}}, int64[1] whole = {{2}}> {{
   n = Shape(x)
@@ -268,7 +263,7 @@ g (float[1,2,5,7] x) => (float[a,b,c,d] y)
 
     result, _ = apply_resize_passes(source)
 
-    assert [node.op_type for node in result.graph.node] == ["Resize"]
+    assert operators(result) == ["Resize"]
     same(run(model(source), feed(1, 2, 5, 7)), run(result, feed(1, 2, 5, 7)), operators)
 
 
@@ -314,8 +309,7 @@ def test_sizes_that_would_not_be_exact() -> None:
 @pytest.mark.parametrize("sizes", ["8, 10", "3, 4", "5, 14"])
 def test_the_form_scales(mode: str, opset: int, sizes: str) -> None:
     slots = "e, e, n" if opset < 13 else ", , n"
-    source = f"""<ir_version: 7, opset_import: ["":{opset}]>
-g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[0] e = {{}}, int64[4] n = {{1, 2, {sizes}}}> {{
+    source = f"""{opset} (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[0] e = {{}}, int64[4] n = {{1, 2, {sizes}}}> {{
   y = Resize<mode="{mode}">(x, {slots})
 }}"""
 
@@ -329,8 +323,7 @@ g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[0] e = {{}}, int64[4] n = {{1,
 @pytest.mark.parametrize("given", ["s", ", n"])
 def test_negative_axes_are_counted_from_the_front(given: str, opset: int) -> None:
     """ONNX Runtime before 1.27 does not load them, or crashes: the same is computed as without them."""
-    text = f"""<ir_version: 8, opset_import: ["":{opset}]>
-g (float[1,2,5,6] x) => (float[1,2,a,b] y) <float[2] s = {{0.5, 1.5}}, int64[2] n = {{3, 9}}> {{
+    text = f"""{opset} (float[1,2,5,6] x) => (float[1,2,a,b] y) <float[2] s = {{0.5, 1.5}}, int64[2] n = {{3, 9}}> {{
   y = Resize<mode = "linear", axes = [-1, 2]>(x, , {given})
 }}"""
 
@@ -347,8 +340,7 @@ g (float[1,2,5,6] x) => (float[1,2,a,b] y) <float[2] s = {{0.5, 1.5}}, int64[2] 
 
 
 def test_scales_that_would_be_inferred_wrong_are_not_written() -> None:
-    sizes = model("""<ir_version: 7, opset_import: ["":13]>
-g (float[1,2,5,7] x) => (float[a,b,c,d] y) <int64[4] n = {1, 2, 9, 7}> {
+    sizes = model("""13 (float[1,2,5,7] x) => (float[a,b,c,d] y) <int64[4] n = {1, 2, 9, 7}> {
   y = Resize<mode="linear">(x, , , n)
 }""")
 
@@ -359,8 +351,7 @@ g (float[1,2,5,7] x) => (float[a,b,c,d] y) <int64[4] n = {1, 2, 9, 7}> {
 
 
 def test_two_resizes_of_the_model_in_a_row_are_not_joined() -> None:
-    source = """<ir_version: 5, opset_import: ["":10]>
-g (float[1,1,4,9] x) => (float[a,b,c,d] z) <float[4] s = {1., 1., 1., 0.6}, float[4] t = {1., 1., 2., 2.}> {
+    source = """10 (float[1,1,4,9] x) => (float[a,b,c,d] z) <float[4] s = {1., 1., 1., 0.6}, float[4] t = {1., 1., 2., 2.}> {
   y = Resize<mode="nearest">(x, s)
   z = Resize<mode="nearest">(y, t)
 }"""
@@ -373,8 +364,7 @@ g (float[1,1,4,9] x) => (float[a,b,c,d] z) <float[4] s = {1., 1., 1., 0.6}, floa
 
 def test_axes() -> None:
     scale = float(np.float32(25 / 13))
-    source = f"""<ir_version: 8, opset_import: ["":18]>
-g (float[N,13,2,13] x) => (float[a,b,c,d] y) <float[2] s = {{{scale!r}, {scale!r}}}> {{
+    source = f"""18 (float[N,13,2,13] x) => (float[a,b,c,d] y) <float[2] s = {{{scale!r}, {scale!r}}}> {{
   y = Resize<mode="nearest", axes=[3, 1]>(x, , s)
 }}"""
 
@@ -385,19 +375,20 @@ g (float[N,13,2,13] x) => (float[a,b,c,d] y) <float[2] s = {{{scale!r}, {scale!r
 
 
 def test_empty_inputs_are_left_out() -> None:
-    result, _ = apply_resize_passes("""<ir_version: 7, opset_import: ["":13]>
-g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[0] e = {}, int64[4] n = {1, 2, 9, 11}> {
+    result, _ = (
+        apply_resize_passes("""13 (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[0] e = {}, int64[4] n = {1, 2, 9, 11}> {
   t = Identity(e)
   y = Resize<mode="nearest">(x, t, t, n)
 }""")
+    )
 
     assert [list(node.input) for node in result.graph.node] == [["x", "", "", "n"]]
     assert [tensor.name for tensor in result.graph.initializer] == ["n"]
 
 
 def rewriter(call: str, dims: str, sizes: str = "3, 12", opset: int = 13) -> tuple[onnx.ModelProto, Rewriter]:
-    proto = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["":{opset}]>
-g (float[{dims}] x) => (float[a,b] y) <float[2] s = {{1., 2.}}, float[2] h = {{1., 1.5}}, int64[2] n = {{{sizes}}}>
+    proto = model(f"""{opset} (float[{dims}] x) => (float[a,b] y)
+<float[2] s = {{1., 2.}}, float[2] h = {{1., 1.5}}, int64[2] n = {{{sizes}}}>
 {{ y = Resize{call} }}""")
     scope = scopes(proto, Weights(), result_ir_version=8)[0]
     return proto, Rewriter(proto.graph.node[0], scope, opset, opset, Where("graph", "y", "Resize"))
@@ -437,7 +428,7 @@ def test_scales_to_sizes_computes_the_same(opset: int, dims: str, operators: lis
     assert rewritten(rw, forms.scales_to_sizes) is None
 
     result = written_model(proto, rw)
-    assert [node.op_type for node in result.graph.node] == operators
+    assert operators(result) == operators
     np.testing.assert_array_equal(run(result, X)[0], expected)
 
 
@@ -477,8 +468,7 @@ OPENCV = resolve(["opencv==4.8"])
 
 def some_axes(shape: str, attributes: str, given: str, opset: int) -> str:
     """Return a model of one Resize; `given` are the inputs after X, in which `wanted` is a run-time input."""
-    return f"""<ir_version: 8, opset_import: ["": {opset}]>
-g (float[{shape}] x) => (float[a,b,c,d] y)
+    return f"""{opset} (float[{shape}] x) => (float[a,b,c,d] y)
 <float[2] s = {{1.5, 0.5}}, int64[2] n = {{9, 3}}, int64[1] nine = {{9}}, int64[1] three = {{3}}, float[1] half = {{0.5}}> {{
     sizes = Concat <axis = 0> (nine, three)
     factor = Identity (half)

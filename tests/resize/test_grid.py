@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from onnx_migrate.errors import CannotMigrate
-from tests.harness import ORT_NEWEST, lift, run
+from tests.harness import ORT_NEWEST, run
 from tests.resize.grid import Point, grid, node_model, point_model
 from tests.resize.oracle import Spec, output_lengths, resize
+from tests.steps import lift
 
 TARGETS = tuple(target for target in (11, 13, 18, 19, 21, 26) if target <= ORT_NEWEST)
 

@@ -7,8 +7,9 @@ import onnx
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
-from tests.harness import lift, model
+from tests.harness import model
 from tests.resize.shaped import apply_resize_passes
+from tests.steps import lift
 
 CROP = 'Resize<mode="linear", coordinate_transformation_mode="tf_crop_and_resize">'
 SIZES = "int64[4] n = {1, 2, 9, 11}"

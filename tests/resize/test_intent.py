@@ -20,6 +20,7 @@ from onnx_migrate.rewrite.change_log import Exactness, Note
 from onnx_migrate.rewrite.node_view import NodeView
 from tests.harness import model, run, same
 from tests.resize.shaped import apply_resize_passes, feed, resizes, run_time
+from tests.steps import operators
 from tests.support.paths import FIXTURES
 from tests.support.small_model import HERE
 
@@ -34,13 +35,12 @@ def test_scales_computed_from_sizes_become_sizes(mode: str, shape: str, wanted: 
     new = run(result, x)[0]
     sizes = [int(float(number)) for number in wanted.split(",")]
     coordinates = "half_pixel" if mode == "linear" else "asymmetric"
-    restored = f"""<ir_version: 7, opset_import: ["":13]>
-g (float[1,2,5,7] x) => (float[a,b,c,d] y) <int64[4] n = {{1, 2, {sizes[0]}, {sizes[1]}}}> {{
+    restored = f"""13 (float[1,2,5,7] x) => (float[a,b,c,d] y) <int64[4] n = {{1, 2, {sizes[0]}, {sizes[1]}}}> {{
   y = Resize<mode="{mode}", coordinate_transformation_mode="{coordinates}", nearest_mode="floor">(x, , , n)
 }}"""
     np.testing.assert_array_equal(new, run(model(restored), x)[0])
     assert Exactness.ASSUMED in [change.exactness for change in log.changes]
-    assert "Gather" not in [node.op_type for node in result.graph.node]
+    assert "Gather" not in operators(result)
 
 
 def test_scales_from_the_shape_of_another_tensor_are_kept() -> None:
@@ -50,7 +50,7 @@ def test_scales_from_the_shape_of_another_tensor_are_kept() -> None:
 
     result, _ = apply_resize_passes(source, 13, intent=True)
 
-    assert "Div" in [node.op_type for node in result.graph.node]
+    assert "Div" in operators(result)
     assert not resizes(result)[0].input[3:]
 
 
@@ -61,8 +61,7 @@ def test_constant_scales_that_run_to_one_element_less() -> None:
         for k in range(2, 400)
         if int(np.float32(k / n) * np.float32(n)) == k - 1
     )
-    source = model(f"""<ir_version: 4, opset_import: ["":10]>
-g (float[1,1,2,{length}] x) => (float[a,b,c,d] y)
+    source = model(f"""10 (float[1,1,2,{length}] x) => (float[a,b,c,d] y)
 <float[4] s = {{1., 1., 1., {float(np.float32(out / length))!r}}}> {{ y = Resize<mode="linear">(x, s) }}""")
     source.producer_name = "pytorch"
 
@@ -85,8 +84,8 @@ def test_other_producers_are_not_changed() -> None:
 
 
 def old_resize(operator: str, mode: str, scales: str) -> onnx.ModelProto:
-    return model(f"""<ir_version: 4, opset_import: ["":{9 if operator == "Upsample" else 10}]>
-g (float[1,2,5,7] x) => (float[a,b,c,d] y) <float[4] s = {{1., 1., {scales}}}> {{
+    return model(f"""{9 if operator == "Upsample" else 10} (float[1,2,5,7] x) => (float[a,b,c,d] y)
+<float[4] s = {{1., 1., {scales}}}> {{
   y = {operator}<mode="{mode}">(x, s)
 }}""")
 
@@ -221,8 +220,7 @@ def test_other_producers_meant_what_they_wrote() -> None:
 
 
 def test_a_node_in_a_branch_is_found() -> None:
-    source = model("""<ir_version: 4, opset_import: ["":9]>
-g (float[1,1,2,2] x, bool c) => (float[1,1,4,4] y) <float[4] s = {1., 1., 2., 2.}> {
+    source = model("""9 (float[1,1,2,2] x, bool c) => (float[1,1,4,4] y) <float[4] s = {1., 1., 2., 2.}> {
   y = If (c) <
     then_branch = t () => (float[1,1,4,4] a) { [inner] a = Upsample <mode = "linear"> (x, s) },
     else_branch = e () => (float[1,1,4,4] b) { b = Upsample <mode = "nearest"> (x, s) }>
@@ -257,8 +255,9 @@ def test_the_numbers_after_the_option_are_compared_with_what_is_said(inputs: Pat
 )
 def test_intended_lengths(scale: float, length: int, expected: list[int] | None) -> None:
     def meant(dims: str) -> list[int | None] | None:
-        node = model(f"""<ir_version: 4, opset_import: ["":10]>
-g (float[{dims}] x) => (float[a,b] y) <float[2] s = {{1., {float(np.float32(scale))!r}}}> {{ y = Resize(x, s) }}""")
+        node = model(
+            f"10 (float[{dims}] x) => (float[a,b] y) <float[2] s = {{1., {float(np.float32(scale))!r}}}> {{ y = Resize(x, s) }}"
+        )
         view = NodeView(
             node.graph.node[0],
             scopes(node, Weights(), result_ir_version=4)[0],

@@ -17,8 +17,9 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.rewriter import Rewriter
-from tests.harness import lift, model, run
+from tests.harness import model, run
 from tests.resize.oracle import Spec, resize
+from tests.steps import lift, operators
 
 ORIGIN = ResizeOrigin(10, "up")
 X = np.random.default_rng(0).standard_normal((9, 10)).astype(np.float32)
@@ -28,8 +29,7 @@ def written(scales: tuple[float, ...], target: int, write: Any, given: bool = Fa
     """Return a model of opset 10 as `write` leaves its Resize, at the opset that the Rewriter chose."""
     numbers = ", ".join(map(repr, scales))
     place = ("float[9,10] x, float[2] s", "") if given else ("float[9,10] x", f"<float[2] s = {{{numbers}}}>")
-    proto = onnx.parser.parse_model(f"""<ir_version: 5, opset_import: ["":10]>
-g ({place[0]}) => (float[a,b] y) {place[1]} {{ y = Resize(x, s) }}""")
+    proto = model(f"10 ({place[0]}) => (float[a,b] y) {place[1]} {{ y = Resize(x, s) }}")
     scope = scopes(proto, Weights(), result_ir_version=8)[0]
     rw = Rewriter(proto.graph.node[0], scope, 11, target, Where("graph", "y", "Resize"))
     write(rw)
@@ -93,8 +93,7 @@ def found(proto: onnx.ModelProto, log: ChangeLog, join: str = "") -> list[tuple[
 
 def source(scales: str, given: str = "", weights: str = "") -> onnx.ModelProto:
     constants = f"<float[2] s = {{{scales}}}{weights}>" if scales else ""
-    return model(f"""<ir_version: 5, opset_import: ["":10]>
-g (float[9,10] x{given}) => (float[a,b] y) {constants} {{ [up] y = Resize(x, s) }}""")
+    return model(f"10 (float[9,10] x{given}) => (float[a,b] y) {constants} {{ [up] y = Resize(x, s) }}")
 
 
 @pytest.mark.parametrize(
@@ -120,8 +119,7 @@ def test_a_pair_is_found_and_joined(
 
 
 def test_two_of_the_models_own_are_no_pair() -> None:
-    proto = model("""<ir_version: 8, opset_import: ["":13]>
-g (float[9,10] x) => (float[a,b] y) <float[2] s = {0.5, 1.}, float[2] t = {1., 2.}> {
+    proto = model("""13 (float[9,10] x) => (float[a,b] y) <float[2] s = {0.5, 1.}, float[2] t = {1., 2.}> {
   m = Resize<coordinate_transformation_mode = "asymmetric", nearest_mode = "ceil">(x, , s)
   y = Resize<coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">(m, , t)
 }""")
@@ -130,8 +128,7 @@ g (float[9,10] x) => (float[a,b] y) <float[2] s = {0.5, 1.}, float[2] t = {1., 2
 
 
 def test_two_lifted_ones_in_a_row_are_no_pair() -> None:
-    proto = model("""<ir_version: 5, opset_import: ["":10]>
-g (float[9,10] x) => (float[a,b] y) <float[2] s = {0.5, 1.}, float[2] t = {1., 2.}> {
+    proto = model("""10 (float[9,10] x) => (float[a,b] y) <float[2] s = {0.5, 1.}, float[2] t = {1., 2.}> {
   m = Resize(x, s)
   y = Resize(m, t)
 }""")
@@ -146,9 +143,7 @@ CONVERTED = "float[4] r = {0., 0., 1., 1.}, float[2] s = {0.5, 2.}"
 
 def lifted(opset: int, call: str, weights: str) -> tuple[Model, ChangeLog]:
     proto, log = lift(
-        model(f"""<ir_version: 5, opset_import: ["":{opset}]>
-g (float[9,10] x, float[] u) => (float[a,b] y) <{weights}> {{ [up] y = {call} }}"""),
-        13,
+        model(f"{opset} (float[9,10] x, float[] u) => (float[a,b] y) <{weights}> {{ [up] y = {call} }}"), 13
     )
     return Model(proto), log
 
@@ -197,7 +192,7 @@ def test_a_repaired_node_is_no_longer_recorded_as_written_by_the_converter() -> 
 def test_a_joined_pair_is_no_longer_recorded_as_split() -> None:
     carried, log = lifted(10, "Resize(x, s)", BOTH)
     carried.proto.producer_name = "pytorch"
-    assert [node.op_type for node in carried.proto.graph.node] == ["Resize", "Resize"]
+    assert operators(carried.proto) == ["Resize", "Resize"]
 
     ResizeIntent().run(carried, log)
 

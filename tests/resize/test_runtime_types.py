@@ -11,14 +11,14 @@ import pytest
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
+from tests.harness import model
 
 runtime_types = importlib.import_module("onnx_migrate.passes.resize.runtime_types")
 
 
 @pytest.mark.parametrize("odd", [0, -1])
 def test_dims_of_0_and_minus_1_are_not_known(odd: int) -> None:
-    proto = onnx.parser.parse_model("""<ir_version: 7, opset_import: ["":13]>
-g (float[1,13] x) => (float[a,b] y) <float[2] s = {1., 1.3}> { y = Resize(x, , s) }""")
+    proto = model("13 (float[1,13] x) => (float[a,b] y) <float[2] s = {1., 1.3}> { y = Resize(x, , s) }")
     proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = odd
 
     assert runtime_types.run_time_types(Model(proto), DimPlan()).lookup(None, (), "y").shape == (1, None)
@@ -27,11 +27,7 @@ g (float[1,13] x) => (float[a,b] y) <float[2] s = {1., 1.3}> { y = Resize(x, , s
 def calls(body: str, *sizes: int) -> onnx.ModelProto:
     nodes = "\n".join(f"  y{place} = local.up (x{place})" for place in range(len(sizes)))
     inputs = ", ".join(f"float[1,{size}] x{place}" for place, size in enumerate(sizes))
-    return onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["":13, "local":1]>
-g ({inputs}) => (float[a,b] y0) {{
-{nodes}
-}}
-<domain: "local", opset_import: ["":13]>
+    return model(f"""13 ({inputs}) => (float[a,b] y0) {{ {nodes} }} <domain: "local", opset_import: ["":13]>
 up (v) => (w) {{
 {body}
 }}""")
@@ -57,8 +53,7 @@ def test_types_behind_a_function() -> None:
 
 def test_types_of_a_chain() -> None:
     up, down = float(np.float32(25 / 13)), float(np.float32(31 / 25))
-    proto = onnx.parser.parse_model(f"""<ir_version: 7, opset_import: ["":13]>
-g (float[1,13] x) => (float[a,b] z) <float[2] s = {{1., {up!r}}}, float[2] t = {{1., {down!r}}}> {{
+    proto = model(f"""13 (float[1,13] x) => (float[a,b] z) <float[2] s = {{1., {up!r}}}, float[2] t = {{1., {down!r}}}> {{
   y = Resize(x, , s)
   z = Resize(y, , t)
 }}""")
@@ -72,8 +67,8 @@ g (float[1,13] x) => (float[a,b] z) <float[2] s = {{1., {up!r}}}, float[2] t = {
 
 
 def test_types_behind_sizes_that_follow_from_known_shapes() -> None:
-    proto = onnx.parser.parse_model("""<ir_version: 7, opset_import: ["":13]>
-g (float[1,2,4,4] x) => (float[a,b,c,d] y) <int64[1] zero = {0}, int64[1] two = {2}, int64[2] eight = {8, 8}>
+    proto = model("""13 (float[1,2,4,4] x) => (float[a,b,c,d] y)
+<int64[1] zero = {0}, int64[1] two = {2}, int64[2] eight = {8, 8}>
 { s = Shape(x) h = Slice(s, zero, two, zero) z = Concat<axis=0>(h, eight) v = Resize(x, , , z) y = Relu(v) }""")
 
     types = runtime_types.run_time_types(Model(proto), DimPlan())

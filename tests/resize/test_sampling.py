@@ -11,8 +11,8 @@ from onnx_migrate.passes.resize.spec import Sampling
 from onnx_migrate.passes.steps.resize_sampling import AxisValues, antialiased
 
 from onnx_migrate.engine.steps.formula import Op
-from tests.lowering import lower
-from tests.resize.shaped import operators, resize
+from tests.resize.shaped import resize
+from tests.steps import lower, operators
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import pytest
 from onnx_migrate.passes.resize.spec import ResizeSpec, read_resize
 
@@ -11,13 +10,13 @@ from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.node_view import NodeView
-from tests.lowering import lower
-from tests.resize.shaped import operators, resize
+from tests.harness import model
+from tests.resize.shaped import resize
+from tests.steps import lower, operators
 
 
 def read(opset: int, dims: str, call: str) -> ResizeSpec | None:
-    proto = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["":{opset}]>
-g (float[{dims}] x, int64[2] m, float[2] t) => (float[a,b] y)
+    proto = model(f"""{opset} (float[{dims}] x, int64[2] m, float[2] t) => (float[a,b] y)
 <float[2] s = {{1., 1.5}}, int64[2] n = {{9, 3}}, float[4] r = {{0., 0.25, 1., 0.75}}, float[0] e = {{}}> {{ y = {call} }}""")
     node = proto.graph.node[0]
     scope = scopes(proto, Weights(), result_ir_version=8)[0]
@@ -127,8 +126,7 @@ def test_sizes_become_scales_below_11_only_where_lengths_agree() -> None:
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
 def test_first_axes(mode: str, first: str) -> None:
     """Two axes are resampled: 2 Gathers of nearest, 2 + 4 of linear; the others are left alone."""
-    proto = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
-g (float[n,c,5,7] x) => (float[n,c,8,9] y)
+    proto = model(f"""18 (float[n,c,5,7] x) => (float[n,c,8,9] y)
 <int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[2] both = {{0, 1}}, int64 none = {{0}}, int64 one = {{1}},
 int64[2] wanted = {{8, 9}}> {{
   {first}

@@ -10,11 +10,11 @@ import onnx
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
+from tests.steps import operators
 
 nodes = importlib.import_module("onnx_migrate.passes.resize.traversal")
 
-NESTED = """<ir_version: 8, opset_import: ["": 17]>
-g (float[1,1,4,4] x, bool c) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, int64[1] zero = {0}> {
+NESTED = """17 (float[1,1,4,4] x, bool c) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, int64[1] zero = {0}> {
     [outer] r = Resize (x, , s)
     [gather] i = Gather (r, zero)
     [choose] y = If (c) <
@@ -58,11 +58,12 @@ def test_a_change_is_logged_and_constants_without_reader_are_removed() -> None:
 
 
 def test_a_superseded_node_is_removed() -> None:
-    traversal, proto, _ = start("""<ir_version: 8, opset_import: ["": 17]>
-g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float[4] t = {1., 1., 3., 3.}> {
+    traversal, proto, _ = (
+        start("""17 (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float[4] t = {1., 1., 3., 3.}> {
     m = Resize (x, , t)
     y = Resize (m, , s)
 }""")
+    )
 
     def skip(place: Any) -> None:
         if place.rw.node.output[0] == "y":
@@ -95,11 +96,12 @@ def test_a_warning_is_logged_once() -> None:
 
 
 def test_nodes_written_around_a_resize_stay_and_a_removed_one_does_not() -> None:
-    traversal, proto, log = start("""<ir_version: 8, opset_import: ["": 17]>
-g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float[4] t = {1., 1., 3., 3.}> {
+    traversal, proto, log = (
+        start("""17 (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float[4] t = {1., 1., 3., 3.}> {
     [kept] m = Resize (x, , s)
     [removed] y = Resize (m, , t)
 }""")
+    )
 
     def surround(place: Any) -> None:
         rw = place.rw
@@ -114,7 +116,7 @@ g (float[1,1,4,4] x) => (float[a,b,d,e] y) <float[4] s = {1., 1., 2., 2.}, float
     traversal.visit_all(lambda place: surround(place) if place.rw.node.name == "kept" else replace(place))
     traversal.end()
 
-    assert [node.op_type for node in proto.graph.node] == ["Neg", "Resize", "Abs", "Exp"]
+    assert operators(proto) == ["Neg", "Resize", "Abs", "Exp"]
     assert [tensor.name for tensor in proto.graph.initializer] == ["s"]
     assert [change.emitted for change in log.changes] == [("Neg", "Abs"), ("Exp",)]
     onnx.checker.check_model(proto, full_check=True)

@@ -8,8 +8,8 @@ from onnx import TensorProto
 
 from onnx_migrate.rewrite.expressions import Value
 from onnx_migrate.rewrite.op import Op
-from tests.harness import require_opset
-from tests.lowering import NUMPY_TYPES, same_bits, special_values
+from tests.harness import NUMPY_TYPES, require_opset, same_bits
+from tests.steps import special_values
 from tests.support.written import Written
 
 

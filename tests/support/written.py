@@ -16,7 +16,7 @@ from onnx_migrate.rewrite.expressions import Value
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.rewrite.op import Op
 from tests.harness import run
-from tests.lowering import lower
+from tests.steps import lower
 
 __all__ = ["Written"]
 

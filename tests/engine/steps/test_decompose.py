@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import pytest
 
 from onnx_migrate.engine.steps.decompose import Decompose
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.rewrite.change_log import Exactness
-from tests.written_out import check_written_out, write_out
+from tests.harness import model
+from tests.steps import check_written_out, write_out
 
 NORM = """<ir_version: 8, opset_import: ["": %d]> g (float[2,3,4] x, float[4] s, float[4] b) => (float[2,3,4] y)
 { y = LayerNormalization <epsilon = 0.01> (x, s, b) }"""
@@ -78,7 +78,7 @@ def test_a_change_says_what_was_lacking_and_how_exact_the_rest_is() -> None:
 
 
 def test_a_refusal_names_the_node_and_says_why() -> None:
-    text = """<ir_version: 8, opset_import: ["": 17]> g (bool c, float[1,3,4,4] x) => (float[a,b,d,e] y) {
+    text = """17 (bool c, float[1,3,4,4] x) => (float[a,b,d,e] y) {
         y = If <then_branch = t () => (float[a,b,d,e] p) { p = Conv <kernel_shape = [1, 1]> (x, w) },
                 else_branch = e () => (float[a,b,d,e] q) { q = Identity (x) }> (c) }"""
     _, _, (error,) = write_out(text.replace("(x, w)", "(x, x)"), {"Conv"})
@@ -97,8 +97,7 @@ def test_a_refusal_of_what_would_be_written_names_both() -> None:
 
 
 def test_an_operator_that_the_lift_brings_back_is_refused() -> None:
-    text = """<ir_version: 8, opset_import: ["": 13]> g (float[1,2,3,4] x) => (float[1,2,6,8] y)
-    <float[4] s = {1.0, 1.0, 2.0, 2.0}> {
+    text = """13 (float[1,2,3,4] x) => (float[1,2,6,8] y) <float[4] s = {1.0, 1.0, 2.0, 2.0}> {
         y = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , s) }"""
     _, _, (error,) = write_out(text, {"Resize"})
     assert "its decomposition writes Resize again" in str(error)
@@ -123,7 +122,7 @@ def test_each_body_keeps_its_opset() -> None:
 
 
 def test_a_function_is_inlined_where_its_body_needs_its_callers() -> None:
-    source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17, "own": 1]>
+    source = model("""<ir_version: 8, opset_import: ["": 17, "own": 1]>
     g (float[2,3] x) => (float[2,3] y) { y = own.norm <p = 0.3> (x) }
     <opset_import: ["": 17], domain: "own"> norm <p> (v) => (w) { w = ThresholdedRelu <alpha: float = @p> (v) }""")
     result, log, refused = write_out(source, {"ThresholdedRelu"})
@@ -138,7 +137,7 @@ def test_a_function_is_inlined_where_its_body_needs_its_callers() -> None:
 
 def test_linear_in_nodes() -> None:
     body = " ".join(f"v{at + 1} = HardSwish (v{at})" for at in range(400))
-    text = f'<ir_version: 8, opset_import: ["": 17]> g (float[2] v0) => (float[2] v400) {{ {body} }}'
+    text = f"17 (float[2] v0) => (float[2] v400) {{ {body} }}"
     result, log, _ = write_out(text, {"HardSwish"})
     assert len(log.changes) == 400
     assert len(list(all_nodes(result))) == 800

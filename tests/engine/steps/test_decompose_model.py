@@ -11,7 +11,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.fixtures.test_torch_exports import NAMES, case
 from tests.harness import model, run
-from tests.written_out import write_out
+from tests.steps import write_out
 
 LATER_THAN_TENSORRT_8 = {
     "LayerNormalization", "GroupNormalization", "Gelu", "Mish", "HardSwish", "Hardmax", "CastLike", "Trilu", "OneHot", "Mod",
@@ -20,7 +20,7 @@ LATER_THAN_TENSORRT_8 = {
 
 
 def test_nothing_lacking_nothing_changed() -> None:
-    proto = model('<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu (x) }')
+    proto = model("17 (float[2] x) => (float[2] y) { y = Relu (x) }")
     before, log = proto.SerializeToString(), ChangeLog()
     result = decompose_model(Model(proto), lambda node, scope: None, log, "fit")
     assert result.model.proto.SerializeToString() == before

@@ -22,7 +22,7 @@ from onnx_migrate.facts.value_facts import Producers, ValueFacts
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from tests.harness import model, run
-from tests.written_out import at, check_written_out, write_out
+from tests.steps import check_written_out, operators, write_out
 
 decompositions()  # loads all
 
@@ -83,16 +83,12 @@ def trial(monkeypatch: pytest.MonkeyPatch) -> Trial:
 
 
 def unary(operator: str, opset: int = 13) -> str:
-    return at(opset, f"g (float[2,3] x) => (float[2,3] y) {{ y = {operator} (x) }}")
-
-
-def operators(proto: onnx.ModelProto) -> list[str]:
-    return [node.op_type for node in proto.graph.node]
+    return f"{opset} (float[2,3] x) => (float[2,3] y) {{ y = {operator} (x) }}"
 
 
 def test_the_last_node_takes_the_place_of_the_node(trial: Trial) -> None:
     trial.use(lambda op, x: op.Sqrt(op.Sqrt(x * x)) ** 2, "Abs")
-    source = onnx.parser.parse_model(unary("Abs"))
+    source = model(unary("Abs"))
     source.graph.node[0].name, source.graph.node[0].doc_string = "size", "why"
     result = check_written_out(source, "Abs", rtol=1e-6)
     assert operators(result) == ["Mul", "Sqrt", "Sqrt", "Pow"]
@@ -118,9 +114,7 @@ def test_several_outputs(trial: Trial) -> None:
         return best, op.Cast(best * 0, to=TensorProto.INT64)
 
     trial.use(top, "TopK")
-    text = at(
-        13, "g (float[2,3] x) => (float[2,1] y, int64[2,1] at) <int64[1] k = {1}> { y, at = TopK (x, k) }"
-    )
+    text = "13 (float[2,3] x) => (float[2,1] y, int64[2,1] at) <int64[1] k = {1}> { y, at = TopK (x, k) }"
     proto, _, refused = write_out(text, ["TopK"])
     assert not refused
     assert operators(proto) == ["ReduceMax", "Mul", "Cast"]
@@ -136,9 +130,7 @@ def test_one_value_may_be_two_outputs(trial: Trial) -> None:
         return value.cast(TensorProto.FLOAT), value
 
     trial.use(both, "TopK")
-    text = at(
-        13, "g (float[2,3] x) => (float[2,1] y, int64[2,1] at) <int64[1] k = {1}> { y, at = TopK (x, k) }"
-    )
+    text = "13 (float[2,3] x) => (float[2,1] y, int64[2,1] at) <int64[1] k = {1}> { y, at = TopK (x, k) }"
     proto, _, _ = write_out(text, ["TopK"])
     assert operators(proto) == ["ReduceMax", "Cast", "Cast"]
     assert proto.graph.node[1].output[0] == "at" == proto.graph.node[2].input[0]
@@ -146,9 +138,7 @@ def test_one_value_may_be_two_outputs(trial: Trial) -> None:
 
 def test_an_output_that_is_read_must_be_given(trial: Trial) -> None:
     trial.use(lambda op, x, k: op.ReduceMax(x, [1]), "TopK")
-    text = at(
-        13, "g (float[2,3] x) => (float[2,1] y, int64[2,1] at) <int64[1] k = {1}> { y, at = TopK (x, k) }"
-    )
+    text = "13 (float[2,3] x) => (float[2,1] y, int64[2,1] at) <int64[1] k = {1}> { y, at = TopK (x, k) }"
     _, _, refused = write_out(text, ["TopK"])
     assert refused[0].code == "adapter-failed"
 
@@ -168,7 +158,7 @@ def test_what_follows_from_constants_is_computed(trial: Trial) -> None:
 @pytest.mark.parametrize("dtype", ["float", "double", "float16", "int32"])
 def test_a_number_takes_the_type_of_its_partner(trial: Trial, dtype: str) -> None:
     trial.use(lambda op, x: 3 - x * 2 + x, "Identity")
-    text = at(13, f"g ({dtype}[4] x) => ({dtype}[4] y) {{ y = Identity (x) }}")
+    text = f"13 ({dtype}[4] x) => ({dtype}[4] y) {{ y = Identity (x) }}"
     proto, _, refused = write_out(text, ["Identity"])
     assert not refused
     given = np.arange(4).astype({"float": "f4", "double": "f8", "float16": "f2", "int32": "i4"}[dtype])
@@ -190,7 +180,7 @@ def test_an_index_is_int64(trial: Trial) -> None:
 
 def test_a_refusal_names_the_input_whose_type_is_unknown(trial: Trial) -> None:
     trial.use(lambda op, x: op.Exp(x) + 1, "Floor")
-    proto = onnx.parser.parse_model(unary("Unknown", 13))
+    proto = model(unary("Unknown", 13))
     proto.graph.node[0].domain = "other"
     proto.graph.node[0].output[0] = "mid"
     proto.graph.node.append(onnx.helper.make_node("Floor", ["mid"], ["y"]))
@@ -215,9 +205,7 @@ def test_a_formula_of_another_domain_writes_standard_operators(trial: Trial) -> 
         return x * 0.5 * (1 + op.Tanh(x * (x * x * 0.035677408136300125 + 0.7978845608028654)))
 
     trial.use(fast_gelu, "FastGelu", "com.microsoft")
-    graph = onnx.parser.parse_model(
-        at(13, "g (float[2,3] x, float[3] b) => (float[2,3] y) { y = Abs (x, b) }")
-    )
+    graph = model("13 (float[2,3] x, float[3] b) => (float[2,3] y) { y = Abs (x, b) }")
     graph.graph.node[0].op_type, graph.graph.node[0].domain = "FastGelu", "com.microsoft"
     graph.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
     proto, _, refused = write_out(graph, ["FastGelu"])
@@ -248,7 +236,7 @@ def test_the_trial_fails_where_a_formula_is_wrong(trial: Trial) -> None:
 
 def test_the_node_stays_itself_where_others_are_written_behind_it(trial: Trial) -> None:
     trial.use(lambda op, x: -op.itself(op.Neg(x), axis=None), "Softsign")
-    source = onnx.parser.parse_model(unary("Softsign"))
+    source = model(unary("Softsign"))
     source.graph.node[0].name = "curve"
     proto = model(source)
     with trial.adapted(proto) as (node, rw):

@@ -12,21 +12,19 @@ from onnx import TensorProto, helper
 from onnx_migrate.engine.steps import lift as lift_module
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.registry import Step
-from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.rewriter import Rewriter
-from tests.harness import lift, model, random_feeds, run, same
+from tests.harness import model, random_feeds, run, same
+from tests.steps import lift, operators, refuses
 
-SOFTMAX = """<ir_version: 4, opset_import: ["":9]>
-g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax<axis=1>(x) }"""
+SOFTMAX = "9 (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax<axis=1>(x) }"
 
 
 def test_a_function_is_lifted_from_its_own_opset() -> None:
-    source = model("""<ir_version: 8, opset_import: ["":15, "local":1]>
-g (float[2,3,4] x) => (float[2,3,4] y) { y = local.Act(x) }
+    source = model("""15 (float[2,3,4] x) => (float[2,3,4] y) { y = local.Act(x) }
 <domain: "local", opset_import: ["":11]> Act (a) => (b) { b = Softmax<axis=1>(a) }""")
     feeds = random_feeds(source)
 
@@ -39,10 +37,7 @@ g (float[2,3,4] x) => (float[2,3,4] y) { y = local.Act(x) }
 
 
 def test_a_name_of_an_outer_scope_is_not_used_again() -> None:
-    source = model("""<ir_version: 6, opset_import: ["":11]>
-g (bool c, float[2,3,4] x) => (float[2,3,4] y) {
-  y_axes = Identity(x)
-  y = If (c) <
+    source = model("""11 (bool c, float[2,3,4] x) => (float[2,3,4] y) { y_axes = Identity(x) y = If (c) <
     then_branch = t () => (float[2,3,4] a) { a_flat = Relu(y_axes)  a = Softmax<axis=1>(a_flat) },
     else_branch = e () => (float[2,3,4] a) { a_flat = Neg(y_axes)  a = Softmax<axis=1>(a_flat) }
   >
@@ -74,10 +69,7 @@ def test_a_cycle_is_refused() -> None:
     source.graph.node.append(helper.make_node("Relu", ["y"], ["z"]))
     source.graph.node[0].input[0] = "z"
 
-    with pytest.raises(CannotMigrate, match="cycle") as caught:
-        lift(source, 13)
-
-    assert caught.value.code == "cycle"
+    refuses("cycle", lift, source, 13, match="cycle")
 
 
 def test_an_unknown_operator_is_refused_with_the_name_of_its_node() -> None:
@@ -85,37 +77,29 @@ def test_an_unknown_operator_is_refused_with_the_name_of_its_node() -> None:
     source.graph.node[0].op_type = "Softermax"
     source.graph.node[0].name = "act"
 
-    with pytest.raises(CannotMigrate) as caught:
-        lift(source, 13)
-
-    assert caught.value.code == "unknown-operator"
-    assert "'act' (Softermax-9)" in str(caught.value)
+    error = refuses("unknown-operator", lift, source, 13)
+    assert "'act' (Softermax-9)" in str(error)
 
 
 def test_a_model_newer_than_the_target_is_refused() -> None:
-    with pytest.raises(CannotMigrate) as caught:
-        lift(model(SOFTMAX), 8)
-
-    assert caught.value.code == "downgrade"
+    refuses("downgrade", lift, SOFTMAX, 8)
 
 
 def test_a_model_newer_than_onnx_is_refused() -> None:
     source = model(SOFTMAX)
     source.opset_import[0].version = 999
 
-    with pytest.raises(CannotMigrate) as caught:
-        lift(source, 13)
-
-    assert caught.value.code == "too-new"
+    refuses("too-new", lift, source, 13)
 
 
 def test_a_node_of_an_older_version_is_lifted_from_that_version() -> None:
-    source = model("""<ir_version: 7, opset_import: ["":13]>
-g (float[1,2,3,4] x) => (float[1,2,6,8] y) <float[4] s = {1., 1., 2., 2.}> { y = Upsample<mode="nearest">(x, s) }""")
+    source = model(
+        '13 (float[1,2,3,4] x) => (float[1,2,6,8] y) <float[4] s = {1., 1., 2., 2.}> { y = Upsample<mode="nearest">(x, s) }'
+    )
 
     result, log = lift(source, 17)
 
-    assert [node.op_type for node in result.graph.node] == ["Resize"]
+    assert operators(result) == ["Resize"]
     assert "other-version" in [note.code for note in log.notes]
     feeds = random_feeds(source)
     source.opset_import[0].version = 9
@@ -143,16 +127,14 @@ def test_other_domains_pass_through() -> None:
 
 
 def test_constants_that_lost_their_reader_are_removed() -> None:
-    source = model("""<ir_version: 6, opset_import: ["":11]>
-g (float[1,2,4,4] x) => (float[1,2,8,8] y) {
-  r = Constant<value = float[0] {}>()
+    source = model("""11 (float[1,2,4,4] x) => (float[1,2,8,8] y) { r = Constant<value = float[0] {}>()
   s = Constant<value = float[4] {1., 1., 2., 2.}>()
   y = Resize<mode="nearest">(x, r, s)
 }""")
 
     result, _ = lift(source, 13)
 
-    assert [node.op_type for node in result.graph.node] == ["Constant", "Resize"]
+    assert operators(result) == ["Constant", "Resize"]
 
 
 def test_lifting_is_linear() -> None:
@@ -188,11 +170,11 @@ def stepped(
         return steps[operator, min(found)] if found else None
 
     monkeypatch.setattr(lift_module, "next_step", following)
-    proto = model('<ir_version: 8, opset_import: ["":6]> g (float[2] x) => (float[2] y) { [n] y = Relu(x) }')
+    proto = model("6 (float[2] x) => (float[2] y) { [n] y = Relu(x) }")
     log = ChangeLog()
     (scope,) = scopes(proto, Weights(), result_ir_version=8)
     Driver(Lift(proto, 14, log)).body(scope, 6)
-    return [node.op_type for node in proto.graph.node], log
+    return operators(proto), log
 
 
 def surround(node: onnx.NodeProto, rw: Rewriter) -> None:
@@ -233,18 +215,22 @@ def test_an_adapter_that_raises_is_named_with_its_node(monkeypatch: pytest.Monke
     def broken(node: onnx.NodeProto, rw: Rewriter) -> None:
         raise KeyError("axis")
 
-    with pytest.raises(CannotMigrate, match="relu-13 raised KeyError: 'axis'") as caught:
-        stepped(monkeypatch, {("Relu", 13): Step("", "Relu", 13, broken)})
-
-    assert caught.value.code == "adapter-failed"
-    assert caught.value.where is not None
-    assert caught.value.where.node == "n"
+    error = refuses(
+        "adapter-failed",
+        stepped,
+        monkeypatch,
+        {("Relu", 13): Step("", "Relu", 13, broken)},
+        match="relu-13 raised KeyError: 'axis'",
+    )
+    assert error.where is not None
+    assert error.where.node == "n"
 
 
 def test_a_value_of_a_later_version_is_not_read_by_it_where_the_inputs_differ() -> None:
     """ONNX Runtime ran cubic before opset 11; a Resize-13 would take the scales for the roi."""
-    source = model("""<ir_version: 5, opset_import: ["": 10]>
-        g (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[4] s = {1, 1, 2, 2}> { y = Resize <mode = "cubic"> (x, s) }""")
+    source = model(
+        '10 (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[4] s = {1, 1, 2, 2}> { y = Resize <mode = "cubic"> (x, s) }'
+    )
     result, log = lift(source, 13)
     assert "other-version" not in [note.code for note in log.notes]
     assert list(result.graph.node[0].input) == ["x", "", "s"]

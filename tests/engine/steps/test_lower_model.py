@@ -11,18 +11,16 @@ from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.opsets import body_opsets
-from tests.harness import model, random_feeds, run
-from tests.lowering import lower, same_bits
+from tests.harness import model, random_feeds, run, same_bits
+from tests.steps import lower, operators
 
-TWO_FUNCTIONS = """<ir_version: 8, opset_import: ["": 13, "local": 1]>
-g (float[2,3,4] x, float[3,4] m) => (float[2,3,4] y, float[3,4] z)
+TWO_FUNCTIONS = """13 (float[2,3,4] x, float[3,4] m) => (float[2,3,4] y, float[3,4] z)
     { a = local.Plain (x)  y = local.Ranked (a)  z = local.Ranked (m) }
 <domain: "local", opset_import: ["": 13]> Ranked (a) => (b) { b = Softmax <axis = 0> (a) }
 <domain: "local", opset_import: ["": 13]> Plain (a) => (b) { c = Relu (a)  b = Softmax (c) }"""
 
 
-MIXED = """<ir_version: 8, opset_import: ["": 13, "local": 1]>
-g (float[2,3,4] x, float[3,4] m) => (float[2,3,4] w, float[2,3,4] y, float[3,4] z)
+MIXED = """13 (float[2,3,4] x, float[3,4] m) => (float[2,3,4] w, float[2,3,4] y, float[3,4] z)
     { y = local.Ranked (x)  z = local.Ranked (m)  w = local.Old (x) }
 <domain: "local", opset_import: ["": 13]> Ranked (a) => (b) { b = Softmax <axis = 0> (a) }
 <domain: "local", opset_import: ["": 11]> Old (a) => (b) { b = Softmax (a) }"""
@@ -66,8 +64,8 @@ def test_where_nothing_needs_the_callers_both_functions_stay() -> None:
 
 
 def test_a_function_within_a_function_is_inlined_and_its_caller_after_it() -> None:
-    source = model("""<ir_version: 8, opset_import: ["": 13, "local": 1]>
-g (float[2,3,4] x, float[3,4] m) => (float[2,3,4] y, float[3,4] z) { y = local.Outer (x)  z = local.Outer (m) }
+    source = model("""13 (float[2,3,4] x, float[3,4] m) => (float[2,3,4] y, float[3,4] z)
+{ y = local.Outer (x)  z = local.Outer (m) }
 <domain: "local", opset_import: ["": 13]> Inner (a) => (b) { b = Softmax <axis = 0> (a) }
 <domain: "local", opset_import: ["": 13, "local": 1]> Outer (a) => (b) { c = Relu (a)  b = local.Inner (c) }""")
 
@@ -78,10 +76,7 @@ g (float[2,3,4] x, float[3,4] m) => (float[2,3,4] y, float[3,4] z) { y = local.O
 
 
 def test_a_model_without_functions_keeps_its_object() -> None:
-    whole = Model(
-        model("""<ir_version: 8, opset_import: ["": 13]>
-        g (float[2,3] x) => (float[2,3] y) { y = Softmax <axis = 0> (x) }""")
-    )
+    whole = Model(model("13 (float[2,3] x) => (float[2,3] y) { y = Softmax <axis = 0> (x) }"))
 
     lowered = lower_model(whole, 11, ChangeLog(), "lower_opset")
 
@@ -140,8 +135,7 @@ def test_a_function_that_the_inliner_refuses_leaves_its_refusals() -> None:
 
 
 def test_a_refusal_that_no_caller_can_resolve_inlines_nothing() -> None:
-    source = model("""<ir_version: 8, opset_import: ["": 13, "local": 1]>
-g (float[2,3] x) => (float[2,3] y) { y = local.Bend (x) }
+    source = model("""13 (float[2,3] x) => (float[2,3] y) { y = local.Bend (x) }
 <domain: "local", opset_import: ["": 13]> Bend (a) => (b) { b = Sinh (a) }""")
 
     lowered, log = _lower(source, 8)
@@ -153,8 +147,7 @@ g (float[2,3] x) => (float[2,3] y) { y = local.Bend (x) }
 @pytest.mark.parametrize(("to", "stays"), [(9, True), (8, False)])
 def test_a_function_with_a_constant_of_integers_is_inlined_below_opset_9(to: int, stays: bool) -> None:
     """Constant-1 takes no integers by its schema, and only graphs have initializers."""
-    source = model("""<ir_version: 8, opset_import: ["": 13, "local": 1]>
-g (float[2,3] x) => (float[3,2] y) { y = local.Turn (x) }
+    source = model("""13 (float[2,3] x) => (float[3,2] y) { y = local.Turn (x) }
 <domain: "local", opset_import: ["": 13]> Turn (a) => (b)
     { s = Constant <value = int64[2] {3, 2}> ()  b = Reshape (a, s) }""")
 
@@ -162,18 +155,16 @@ g (float[2,3] x) => (float[3,2] y) { y = local.Turn (x) }
 
     assert bool(result.functions) is stays
     if not stays:
-        assert "Constant" not in [node.op_type for node in result.graph.node]
+        assert "Constant" not in operators(result)
 
 
 def test_a_function_of_another_opset_does_not_hide_the_ranks_of_what_it_returns() -> None:
-    source = model("""<ir_version: 8, opset_import: ["":15, "local":1]>
-g (float[2,3,4] x) => (float[2,3,4] y) { a = local.Act(x)  y = Softmax<axis=0>(a) }
+    source = model("""15 (float[2,3,4] x) => (float[2,3,4] y) { a = local.Act(x)  y = Softmax<axis=0>(a) }
 <domain: "local", opset_import: ["":11]> Act (a) => (b) { b = Relu(a) }""")
     feeds = random_feeds(source)
 
     result, _ = lower(source, 11)
 
     assert [function.name for function in result.functions] == ["Act"]
-    flat = model("""<ir_version: 7, opset_import: ["":13]>
-g (float[2,3,4] x) => (float[2,3,4] y) { a = Relu(x)  y = Softmax<axis=0>(a) }""")
+    flat = model("13 (float[2,3,4] x) => (float[2,3,4] y) { a = Relu(x)  y = Softmax<axis=0>(a) }")
     same_bits(run(flat, feeds), run(result, feeds), "function of opset 11")

@@ -15,7 +15,7 @@ from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import model
-from tests.lowering import lower
+from tests.steps import lower
 
 
 def test_the_name_of_a_node_is_its_own_or_that_of_its_first_output() -> None:
@@ -36,9 +36,7 @@ def test_both_spellings_of_the_standard_domain_are_one() -> None:
 def test_an_exception_at_a_node_that_is_not_valid_is_not_the_adapters(
     operator: str, attributes: dict[str, int], said: str
 ) -> None:
-    source = model(
-        '<ir_version: 8, opset_import: ["":13]> g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }'
-    )
+    source = model("13 (float[2,3] x) => (float[2,3] y) { y = Relu(x) }")
     scope = scopes(source, Weights(), result_ir_version=8)[0]
     node = helper.make_node(operator, ["x", "x"][: 1 + (operator == "Gather")], ["y"], **attributes)
 
@@ -118,7 +116,7 @@ HUGE = {
 @pytest.mark.parametrize("name", HUGE)
 def test_numbers_without_end_are_written_or_refused_soon(name: str) -> None:
     opset, inputs, body, constants, code = HUGE[name]
-    text = f'<ir_version: 8, opset_import: ["":{opset}]> g ({inputs}) => (float y) <{constants}> {{ {body} }}'
+    text = f"{opset} ({inputs}) => (float y) <{constants}> {{ {body} }}"
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -13,7 +13,7 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import VARIANTS, model, random_feeds, run
-from tests.lowering import check_down, lower
+from tests.steps import check_down, lower
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="a dependency of onnx from 1.19 on")
 if not hasattr(TensorProto, "INT2"):
@@ -32,7 +32,7 @@ def weight_only(
 ) -> onnx.ModelProto:
     """Return x · DequantizeLinear(weights of [3, 4] of a narrow type)."""
     inputs = f"{'moved' if nodes else 'w'}, s{', z' if zero else ''}"
-    proto = model(f"""<ir_version: 11, opset_import: ["": {opset}]> graph (float[2,3] x, {scale}) => (float[2,4] y)
+    proto = model(f"""{opset} (float[2,3] x, {scale}) => (float[2,4] y)
         {{ {nodes} d = DequantizeLinear<axis = {axis}> ({inputs}) y = MatMul(x, d) }}""")
     signed = dtype in (T.INT4, T.INT2)
     low, high = {T.INT4: (-8, 7), T.UINT4: (0, 15), T.INT2: (-2, 1), T.UINT2: (0, 3)}.get(dtype, (-4, 4))
@@ -87,7 +87,7 @@ def test_floats(dtype: int, opset: int) -> None:
 
 
 def test_scales_of_powers_of_two() -> None:
-    proto = model("""<ir_version: 12, opset_import: ["": 24]> graph (float[2,3] x) => (float[2,4] y)
+    proto = model("""24 (float[2,3] x) => (float[2,4] y)
         { d = DequantizeLinear<axis = 1, output_dtype = 1> (w, s) y = MatMul(x, d) }""")
     proto.graph.initializer.append(tensor("w", T.INT8, list(range(12)), [3, 4]))
     scale = tensor("s", T.FLOAT8E8M0, [0.5, 1, 2, 2**-100], [4])
@@ -112,16 +112,13 @@ def test_through_movers_and_casts() -> None:
     proto = weight_only(T.UINT4, 21, nodes=nodes)
     proto.graph.initializer.append(numpy_helper.from_array(np.array([4, 3]), "shape"))
     check_down(proto, 20, 13, specials=False, variants=("plain", "if"))
-    cast = model(
-        """<ir_version: 10, opset_import: ["": 21]> graph (float[3,4] x) => (float[3,4] y)
-        { c = Cast<to = 1> (w) y = Add(x, c) }"""
-    )
+    cast = model("21 (float[3,4] x) => (float[3,4] y) { c = Cast<to = 1> (w) y = Add(x, c) }")
     cast.graph.initializer.append(tensor("w", T.INT4, [number - 6 for number in range(12)], [3, 4]))
     check_down(cast, 20, 13, 9)
 
 
 def test_by_block() -> None:
-    proto = model("""<ir_version: 10, opset_import: ["": 21]> graph (float[2,6] x, float[3,4] s) => (float[2,4] y)
+    proto = model("""21 (float[2,6] x, float[3,4] s) => (float[2,4] y)
         { d = DequantizeLinear<axis = 0, block_size = 2> (w, s, z) y = MatMul(x, d) }""")
     proto.graph.initializer.append(tensor("w", T.UINT4, [number % 16 for number in range(24)], [6, 4]))
     proto.graph.initializer.append(tensor("z", T.UINT4, [number % 5 for number in range(12)], [3, 4]))
@@ -129,7 +126,7 @@ def test_by_block() -> None:
 
 
 def test_a_constant_that_a_call_passes_to_a_function() -> None:
-    proto = model("""<ir_version: 10, opset_import: ["": 21, "local": 1]> graph (float[2,3] x) => (float[2,4] y)
+    proto = model("""21 (float[2,3] x) => (float[2,4] y)
         <float[4] s = {0.5, 1.0, 2.0, 0.25}> { d = local.Weights(w, s) y = MatMul(x, d) }
         <domain: "local", opset_import: ["": 21]> Weights (w, s) => (d) { d = DequantizeLinear<axis = 1> (w, s) }""")
     proto.graph.initializer.append(tensor("w", T.INT4, [number - 6 for number in range(12)], [3, 4]))
@@ -155,8 +152,9 @@ def test_the_report_tells() -> None:
 
 
 def test_large_weights_are_written_with_the_model() -> None:
-    proto = model("""<ir_version: 10, opset_import: ["": 21]> graph (float[2,128] x, float s) => (float[2,128] y)
-        { d = DequantizeLinear(w, s) y = MatMul(x, d) }""")
+    proto = model(
+        "21 (float[2,128] x, float s) => (float[2,128] y) { d = DequantizeLinear(w, s) y = MatMul(x, d) }"
+    )
     proto.graph.initializer.append(
         tensor("w", T.INT4, [number % 16 - 8 for number in range(128 * 128)], [128, 128])
     )

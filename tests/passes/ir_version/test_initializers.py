@@ -10,8 +10,7 @@ from onnx import numpy_helper
 import onnx_migrate
 from tests.harness import loads, model, random_feeds, run, same
 
-NESTED = """<ir_version: 4, opset_import: ["": 8]> g (float[2] x, bool c, bool d) => (float[2] y) {
-    y = If (c) <
+NESTED = """8 (float[2] x, bool c, bool d) => (float[2] y) { y = If (c) <
         then_branch = t () => (float[2] p) <float[2] w = {1, 2}> {
             p = If (d) <then_branch = tt () => (float[2] r) { r = Add (x, w) },
                         else_branch = te () => (float[2] s) <float[2] v = {5, 6}> { s = Mul (w, v) }>

@@ -15,10 +15,11 @@ from onnx_migrate.model.validity.ir_features import required_ir
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.standard.ir_versions import NEWEST_IR, IrFeature
 from tests.harness import loads, model, random_feeds, run, same
+from tests.steps import operators
 
 TEXT = """<ir_version: {ir}, opset_import: ["": {opset}]> g (float[2,3] x) => (float[2,3] y)
 <float[3] w = {{1, 2, 3}}> {{ h = Add (x, w)  y = Relu (h) }}"""
-IN_IF = """<ir_version: 4, opset_import: ["": 8]> g (float[2] x, bool c) => (float[2] y) {
+IN_IF = """8 (float[2] x, bool c) => (float[2] y) {
     y = If (c) <then_branch = t () => (float[2] p) <float[2] w = {1, 2}> { p = Add (x, w) },
                 else_branch = e () => (float[2] w) <float[2] w = {3, 4}> { q = Neg (w) }>
 }"""
@@ -134,9 +135,7 @@ def test_annotations_are_dropped(edit: Edit, opset: int, since: int) -> None:
 
 
 def test_sparse_initializers_are_made_dense() -> None:
-    source = model(
-        '<ir_version: 6, opset_import: ["": 10]> g (float[2,3] x) => (float[2,3] y) { y = Add (x, w) }'
-    )
+    source = model("10 (float[2,3] x) => (float[2,3] y) { y = Add (x, w) }")
     values = helper.make_tensor("w", TensorProto.FLOAT, [2], [5.0, 7.0])
     places = helper.make_tensor("i", TensorProto.INT64, [2, 2], [0, 1, 1, 2])
     source.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [2, 3]))
@@ -210,7 +209,7 @@ def test_overloads_get_names_of_their_own() -> None:
         ("F", ""),
         ("F_v", ""),
     ]
-    assert [node.op_type for node in result.model.graph.node] == ["F", "F_v"]
+    assert operators(result.model) == ["F", "F_v"]
     feeds = random_feeds(source)
     inner = feeds["x"] / (1 + np.exp(-feeds["x"]))
     same([inner * np.tanh(inner)], run(result.model, feeds), "overloads", rtol=1e-5, atol=1e-6)
@@ -231,7 +230,7 @@ def cast(name: str, opset: int, ir: int) -> tuple[onnx.ModelProto, int]:
     number = getattr(TensorProto, name, None)
     if number is None:
         pytest.skip(f"onnx {onnx.__version__} has no {name}")
-    text = f"""<ir_version: {ir}, opset_import: ["": 13]> g (float[2] x) => (float[2] y)
+    text = f"""13 ir{ir} (float[2] x) => (float[2] y)
     {{ t = Cast <to = {number}> (x)  y = Cast <to = 1> (t) }}"""
     source = model(text)
     source.opset_import[0].version = opset
@@ -253,7 +252,7 @@ def test_element_types_are_refused(name: str, opset: int, ir: int) -> None:
 
 
 def test_bfloat16_is_refused_below_version_4() -> None:
-    source = model('<ir_version: 4, opset_import: ["": 8]> g (float[2] x) => (float[2] y) { y = Relu (x) }')
+    source = model("8 (float[2] x) => (float[2] y) { y = Relu (x) }")
     source.graph.value_info.append(helper.make_tensor_value_info("k", TensorProto.BFLOAT16, []))
     with pytest.raises(CannotMigrate, match="bfloat16") as caught:
         onnx_migrate.migrate(source, ir_version=3)

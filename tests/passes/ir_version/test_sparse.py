@@ -11,7 +11,7 @@ import onnx_migrate
 from onnx_migrate.errors import CannotMigrate
 from tests.harness import model
 
-TEXT = '<ir_version: 6, opset_import: ["": 10]> g (float[1] x) => (float[N] y) { y = Add (x, w) }'
+TEXT = "10 (float[1] x) => (float[N] y) { y = Add (x, w) }"
 
 
 def sparse(dims: list[int], places: np.ndarray, values: np.ndarray) -> onnx.ModelProto:

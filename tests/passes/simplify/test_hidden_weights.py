@@ -13,7 +13,7 @@ from tests.harness import model
 
 def source() -> onnx.ModelProto:
     builtin_passes()
-    text = '<ir_version: 8, opset_import: ["":17]> g (float[1,2] x) => (float[1,9000] y) { a = MatMul(x, w)  y = Add(a, k) }'
+    text = "17 (float[1,2] x) => (float[1,9000] y) { a = MatMul(x, w)  y = Add(a, k) }"
     proto = model(text)
     for name, shape in (("w", (2, 9000)), ("v", (9000,)), ("s", (1,))):
         proto.graph.initializer.append(numpy_helper.from_array(np.ones(shape, np.float32), name))

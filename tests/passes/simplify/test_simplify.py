@@ -17,6 +17,7 @@ from onnx_migrate.model.weights import mark_external
 from onnx_migrate.process import Limits
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run, same
+from tests.steps import operators
 
 TEXT = """<ir_version: 8, opset_import: ["":17], producer_name: "maker", model_version: 7, doc_string: "words">
 g (float[N,3] x) => (float[N,3] y) <float[1] w = {2.}, float[1] v = {3.}> {
@@ -37,7 +38,7 @@ def test_constants_are_folded_and_the_rest_stays() -> None:
 
     result = simplify(source)
 
-    assert [node.op_type for node in result.graph.node] == ["Mul", "Relu"]
+    assert operators(result) == ["Mul", "Relu"]
     same(run(source, random_feeds(source)), run(result, random_feeds(source)), "simplified")
     for field in (
         "producer_name",
@@ -61,13 +62,14 @@ def test_where_there_is_nothing_to_do_nothing_is_done() -> None:
 
 
 def test_weights_that_are_computed_stay_computed() -> None:
-    source = model("""<ir_version: 8, opset_import: ["":17]>
-g (float[1,4] x) => (float[1,3000000] y) <int64[2] n = {4, 3000000}> { w = ConstantOfShape(n)  y = MatMul(x, w) }""")
+    source = model(
+        "17 (float[1,4] x) => (float[1,3000000] y) <int64[2] n = {4, 3000000}> { w = ConstantOfShape(n)  y = MatMul(x, w) }"
+    )
 
     result = simplify(source)
 
     assert result.ByteSize() < 4096
-    assert [node.op_type for node in result.graph.node] == ["ConstantOfShape", "MatMul"]
+    assert operators(result) == ["ConstantOfShape", "MatMul"]
 
 
 def test_a_result_beyond_the_budget_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +103,7 @@ def test_a_hang_ends(tmp_path: Path) -> None:
 
 def big(folder: Path) -> Path:
     """Write a model with folds that need small weights, a convolution's, and none of the largest; as external data."""
-    source = model("""<ir_version: 8, opset_import: ["":17]> g (float[1,3,3,3] x) => (float[1,20000] y) {
+    source = model("""17 (float[1,3,3,3] x) => (float[1,20000] y) {
       c = Conv(x, w)  n = BatchNormalization(c, s, s, s, s)  r = Relu(n)  f = Flatten(r)  i = Identity(f)
       h = Mul(k, k)  m = MatMul(i, large)  a = Add(m, vector)  y = Mul(a, h)  }""")
     rng = np.random.default_rng(0)
@@ -125,14 +127,7 @@ def test_large_weights_are_not_read(tmp_path: Path) -> None:
 
     result = builtin_passes()["simplify"](values_limit=1 << 16).run(source, log)  # type: ignore[call-arg]
 
-    assert [node.op_type for node in result.proto.graph.node] == [
-        "Conv",
-        "Relu",
-        "Flatten",
-        "MatMul",
-        "Add",
-        "Mul",
-    ]
+    assert operators(result.proto) == ["Conv", "Relu", "Flatten", "MatMul", "Add", "Mul"]
     assert [note.message for note in log.notes] == [
         "folded 1 node into constants (Mul 1), fused 1 BatchNormalization into Conv, removed nodes without effect (Identity 1)"
     ]
@@ -171,8 +166,7 @@ def test_what_did_not_fit_is_said(tmp_path: Path) -> None:
 
 
 def test_by_default_more_than_128_mb_are_not_read(tmp_path: Path) -> None:
-    source = model("""<ir_version: 8, opset_import: ["":17]> g (float[N,1] x) => (float[N,M] y) {
-      i = Identity(x)  y = MatMul(i, w) }""")
+    source = model("17 (float[N,1] x) => (float[N,M] y) { i = Identity(x)  y = MatMul(i, w) }")
     tensor = source.graph.initializer.add(name="w", dims=[1, 40_000_000], data_type=1)
     mark_external(tensor, "a.data", 0, 160_000_000)
     onnx.save(source, tmp_path / "a.onnx")
@@ -183,17 +177,17 @@ def test_by_default_more_than_128_mb_are_not_read(tmp_path: Path) -> None:
 
     result = builtin_passes()["simplify"](isolated=False).run(given, ChangeLog())  # type: ignore[call-arg]
 
-    assert [node.op_type for node in result.proto.graph.node] == ["MatMul"]
+    assert operators(result.proto) == ["MatMul"]
     assert result.proto.graph.initializer[0] == given.proto.graph.initializer[0]
 
 
 @pytest.mark.parametrize(("opset", "left"), [(8, ["f", "was", "y"]), (9, ["f", "was", "i", "y"])])
 def test_integers_that_were_folded_are_initializers_below_opset_9(opset: int, left: list[str]) -> None:
     """Version 1 of Constant holds floats alone; what the model had stays as it was, and onnxsim writes some as Constants."""
-    head = f'<ir_version: 4, opset_import: ["":{opset}]> g (float[2] x) => (float[4] y)'
+    head = f"{opset} (float[2] x) => (float[4] y)"
     was = "was = Constant <value = int64[1] {1}> ()"
-    before = onnx.parser.parse_model(f"{head} {{ {was} y = Tile (x, was) }}")
-    after = onnx.parser.parse_model(
+    before = model(f"{head} {{ {was} y = Tile (x, was) }}")
+    after = model(
         f"{head} {{ f = Constant <value = float[1] {{1.}}> () {was} i = Constant <value = int64[1] {{2}}> () y = Tile (x, i) }}"
     )
 

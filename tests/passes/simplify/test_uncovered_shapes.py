@@ -13,10 +13,9 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.resize import lengths_differ
 from tests.harness import model, random_feeds, run, same
+from tests.steps import operators
 
-TEXT = """<ir_version: 8, opset_import: ["":17]> g (float[2,3] x) => (float[2,3] y) <bool c = {1}> {
-  a = Relu(x)
-  y = If (c) <
+TEXT = """17 (float[2,3] x) => (float[2,3] y) <bool c = {1}> { a = Relu(x) y = If (c) <
     then_branch = t () => (float[6] p) { s = Constant<value = int64[1] {6}>()  p = Reshape(a, s) },
     else_branch = e () => (float[2,3] q) { q = Identity(a) }> }"""
 
@@ -36,7 +35,7 @@ def test_a_rank_that_a_folded_branch_had_hidden_is_corrected() -> None:
 
     result = builtin_passes()["simplify"](isolated=False).run(load(source), log).proto  # type: ignore[call-arg]
 
-    assert [node.op_type for node in result.graph.node] == ["Relu", "Reshape"]
+    assert operators(result) == ["Relu", "Reshape"]
     assert [dim.dim_value for dim in result.graph.output[0].type.tensor_type.shape.dim] == [6]
     assert [(note.pass_name, note.code) for note in log.notes] == [
         ("simplify", "simplified"),
@@ -46,7 +45,7 @@ def test_a_rank_that_a_folded_branch_had_hidden_is_corrected() -> None:
 
 
 def test_right_declarations_stay() -> None:
-    source = model('<ir_version: 8, opset_import: ["":17]> g (float[N] x) => (float[N] y) { y = Relu(x) }')
+    source = model("17 (float[N] x) => (float[N] y) { y = Relu(x) }")
     before = source.SerializeToString()
 
     assert mend(source, source).notes == []
@@ -55,7 +54,7 @@ def test_right_declarations_stay() -> None:
 
 def test_a_contradiction_that_is_new_is_an_error() -> None:
     """Nothing is corrected where onnx infers another length of a Resize than runtimes compute."""
-    head = '<ir_version: 8, opset_import: ["":17]> g (float[1,1,1,SIZE] x) => (float[1,1,N] y)'
+    head = "17 (float[1,1,1,SIZE] x) => (float[1,1,N] y)"
     size, scale = next(
         (size, scale)
         for scale in np.arange(0.1, 3, 0.1, np.float32)

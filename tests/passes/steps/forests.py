@@ -13,7 +13,7 @@ from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
-from tests.harness import VARIANTS, make_variant, run, same
+from tests.harness import VARIANTS, make_variant, model, run, same, same_bits
 
 ML = "ai.onnx.ml"
 Votes = Callable[[np.random.Generator, int], Sequence[tuple[int, float]]]
@@ -56,13 +56,8 @@ def trees(
             nodes[f"nodes_{name}"].append(value)
         if leaf:
             for target, weight in votes(rng, tree):
-                for name, value in (
-                    ("treeids", tree),
-                    ("nodeids", own),
-                    ("ids", target),
-                    ("weights", weight),
-                ):
-                    leaves[name].append(float(np.float32(value)) if name == "weights" else value)
+                for name, value in zip(leaves, (tree, own, target, float(np.float32(weight))), strict=True):
+                    leaves[name].append(value)
         else:
             nodes["nodes_truenodeids"][row] = grow(tree, level - 1, numbers)
             nodes["nodes_falsenodeids"][row] = grow(tree, level - 1, numbers)
@@ -96,14 +91,24 @@ def one_node(
 
 def lift_ml(source: onnx.ModelProto, to: int, *, typed: bool = True) -> tuple[onnx.ModelProto, ChangeLog]:
     """Return a copy of a model at an ai.onnx.ml opset; asserts that it is legal, and its types too unless some are unknown."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(source)
-    log = ChangeLog()
-    result = builtin_passes()["migrate_ml"](opset=to).run(Model(copy), log).proto  # type: ignore[call-arg]
-    check_legal(result)
-    check_legal(result, ML)
+    result, log = _migrated(source, "migrate_ml", to)
     if typed:
         onnx.shape_inference.infer_shapes(result, check_type=True)
+    return result, log
+
+
+def lower_ml(source: onnx.ModelProto, to: int) -> tuple[onnx.ModelProto, ChangeLog]:
+    """Return a copy of a model at an older opset of ai.onnx.ml, held legal there."""
+    result, log = _migrated(source, "lower_ml", to)
+    assert [entry.version for entry in result.opset_import if entry.domain == ML] == [to]
+    return result, log
+
+
+def _migrated(source: onnx.ModelProto, name: str, to: int) -> tuple[onnx.ModelProto, ChangeLog]:
+    log = ChangeLog()
+    result = builtin_passes()[name](opset=to).run(Model(model(source)), log).proto  # type: ignore[call-arg]
+    check_legal(result)
+    check_legal(result, ML)
     return result, log
 
 
@@ -134,3 +139,24 @@ def check_ml(
             loose = np.asarray(old).dtype.kind == "f" and tolerance
             same([old], [new], variant, rtol=tolerance if loose else 0.0, atol=tolerance if loose else 0.0)
     return result
+
+
+def check_ml_down(
+    source: onnx.ModelProto,
+    x: np.ndarray[Any, Any],
+    *targets: int,
+    expected: Sequence[Any] | None = None,
+    variants: Sequence[str] = VARIANTS,
+) -> onnx.ModelProto:
+    """Lower a model of one input x to each target and compare the bits; returns the plain variant at the last."""
+    outputs = run(source, {"x": x}) if expected is None else expected
+    plain = source
+    for target in targets:
+        for variant in variants:
+            variation, feeds = make_variant(source, variant, {"x": x})
+            result, _ = lower_ml(variation, target)
+            if variant == "plain":
+                onnx.checker.check_model(result, full_check=True)
+            same_bits(outputs, run(result, feeds), f"{variant} to {target}")
+            plain = result if variant == "plain" else plain
+    return plain

@@ -18,6 +18,7 @@ from onnx_migrate.standard.schema import newest_opset, versions
 from tests import harness
 from tests.passes.claims import check_samples, differences, outputs
 from tests.passes.steps.samples import samples
+from tests.steps import lift
 
 REGISTERED = [step for step in steps() if not step.domain and not step.adapt and not step.refusal]
 EXISTING = [step for step in REGISTERED if step.to in versions("", step.operator)]
@@ -28,9 +29,7 @@ EXPERIMENTAL = {(operator.name, operator.removed_in) for operator in EXPERIMENTA
 OF_RUNTIME = {(operator.name, operator.standard_from) for operator in RUNTIME_OPERATORS}
 """Steps from a version that only ONNX Runtime has."""
 
-SCHEMA_DIFFERS = {
-    ("GRU", 3): "the default of direction was misspelt 'foward'",
-}
+SCHEMA_DIFFERS = {("GRU", 3): "the default of direction was misspelt 'foward'"}
 """Claims that the schemas contradict, with the reason why they are right."""
 
 OTHER_NUMBERS = "ONNX Runtime 1.31 has no kernel of this version, and onnx.reference draws other numbers"
@@ -88,7 +87,7 @@ def _compare(source: onnx.ModelProto, step: Step) -> list[Any]:
     check_legal(source)
     before = [node.SerializeToString() for node in source.graph.node if node.op_type == step.operator]
     assert before, f"the sample of {step.operator} has none"
-    result, _ = harness.lift(source, step.to)
+    result, _ = lift(source, step.to)
     after = [node.SerializeToString() for node in result.graph.node if node.op_type == step.operator]
     if step.operator not in ("If", "Loop", "Scan"):  # whose bodies are lifted
         assert after == before

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from tests.lowering import check_down, lower
+from tests.steps import check_down, lower
 
 
 def text(attribute: str, dtype: str, opset: int = 12) -> str:
-    return f"""<ir_version: 8, opset_import: ["": {opset}]> graph (float[1] x) => ({dtype}[] y, float[] z)
+    return f"""{opset} (float[1] x) => ({dtype}[] y, float[] z)
         {{ y = Constant <{attribute}> ()  z = Identity (x) }}"""
 
 
@@ -62,9 +62,7 @@ def test_a_sparse_tensor(linear: bool) -> None:
 
 
 def test_an_attribute_that_each_call_sets() -> None:
-    source = """<ir_version: 8, opset_import: ["": 12, "local": 1]>
-        graph (float[2, 3] x) => (float[] y, float[] z) {
-            y = local.F <by = [2.0, 3.0, 4.0]> (x)
+    source = """12 (float[2, 3] x) => (float[] y, float[] z) { y = local.F <by = [2.0, 3.0, 4.0]> (x)
             z = local.F <by = [5.0]> (x)
         }
         <domain: "local", opset_import: ["": 12]> F <by> (a) => (b) { c = Constant <value_floats: floats = @by> ()
@@ -73,8 +71,7 @@ def test_an_attribute_that_each_call_sets() -> None:
 
 
 def test_integers_in_a_function() -> None:
-    source = """<ir_version: 8, opset_import: ["": 9, "local": 1]>
-        graph (float[2, 3] x) => (float[] y) { y = local.F (x) }
+    source = """9 (float[2, 3] x) => (float[] y) { y = local.F (x) }
         <domain: "local", opset_import: ["": 9]> F (a) => (b) { s = Constant <value = int64[2] {3, 2}> ()
             b = Reshape (a, s) }"""
     check_down(source, 8, 7, variants=("plain", "if"))
@@ -82,7 +79,7 @@ def test_integers_in_a_function() -> None:
 
 
 def test_a_constant_that_a_branch_gives() -> None:
-    source = """<ir_version: 8, opset_import: ["": 12]> graph (bool c) => (int64[] y) {
+    source = """12 (bool c) => (int64[] y) {
             y = If (c) <then_branch = a () => (int64[] p) { p = Constant <value_int = 3> () },
                 else_branch = b () => (int64[] q) { q = Constant <value_int = 4> () }> }"""
     for value in (True, False):
@@ -95,12 +92,11 @@ def test_a_constant_that_a_branch_gives() -> None:
 @pytest.mark.parametrize("shape", [[2, 3], [], [0, 2]], ids=str)
 def test_constant_of_shape(value: str, shape: list[int]) -> None:
     dtype = value.partition("= ")[2].partition("[")[0] or "float"
-    source = f"""<ir_version: 4, opset_import: ["": 9]> graph () => ({dtype}[] y)
+    source = f"""9 () => ({dtype}[] y)
         <int64[{len(shape)}] s = {{{", ".join(map(str, shape))}}}> {{ y = ConstantOfShape {value} (s) }}"""
     check_down(source, 8, 7, feeds={}, variants=("plain", "if", "function"))
 
 
 def test_constant_of_shape_at_run_time() -> None:
-    source = """<ir_version: 4, opset_import: ["": 9]> graph (int64[2] s) => (int64[] y)
-        { y = ConstantOfShape <value = int64[1] {3}> (s) }"""
+    source = "9 (int64[2] s) => (int64[] y) { y = ConstantOfShape <value = int64[1] {3}> (s) }"
     check_down(source, 8, feeds={"s": np.array([2, 3])}, variants=("plain", "symbolic", "if", "function"))

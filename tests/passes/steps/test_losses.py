@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.harness import model, random_feeds
-from tests.lowering import check_down
+from tests.steps import check_down
 
 
 def check(source: str, *targets: int, **more: Any) -> None:
@@ -28,19 +28,18 @@ def test_losses(operator: str, reduction: str, weight: bool, ignored: int | None
     attributes = f'reduction = "{reduction}"' + (f", ignore_index = {ignored}" if ignored is not None else "")
     for x, t in (("[4,3]", "[4]"), ("[2,3,2,2]", "[2,2,2]")):
         loss = t if reduction == "none" else ""
-        source = f"""<ir_version: 7, opset_import: ["": 12]> graph (float{x} x, int64{t} t{", float[3] w" if weight else ""})
+        source = f"""12 (float{x} x, int64{t} t{", float[3] w" if weight else ""})
             => (float{loss} y) {{ y = {operator}<{attributes}> (x, t{", w" if weight else ""}) }}"""
         check(source, 11)
         check(source, 10, 9, variants=("plain", "symbolic"))
 
 
 def test_log_probabilities() -> None:
-    source = """<ir_version: 7, opset_import: ["": 12]> graph (double[2,3,4] x, int32[2,4] t)
+    source = """12 (double[2,3,4] x, int32[2,4] t)
         => (double y, double[2,3,4] logs) { y, logs = SoftmaxCrossEntropyLoss (x, t) }"""
     check(source, 11, rtol=1e-12, atol=1e-12)
 
 
 def test_newest_version() -> None:
-    source = """<ir_version: 10, opset_import: ["": 22]> graph (float16[4,3] x, int64[4] t) => (float16 y)
-        { y = NegativeLogLikelihoodLoss (x, t) }"""
+    source = "22 (float16[4,3] x, int64[4] t) => (float16 y) { y = NegativeLogLikelihoodLoss (x, t) }"
     check(source, 21, 12, 11, rtol=2e-3, atol=2e-3)

@@ -1,18 +1,19 @@
-"""The normalisations written out in arithmetic."""
+"""Normalisations, Softmax and its kin: written out in arithmetic, up and down."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
 
-from onnx_migrate.errors import CannotMigrate
-from tests.harness import model, random_feeds, run
-from tests.lowering import check_down, lower
+import onnx_migrate
+from tests.harness import model, random_feeds, require_ir_of, require_opset, run
+from tests.steps import check, check_down, check_written_out, lift, lower, operators, refuses
 
 
 def text(
@@ -20,44 +21,67 @@ def text(
 ) -> str:
     size = shape[-1] if operator != "GroupNormalization" else shape[1]
     inputs = f"{dtype}{shape} x, {dtype}[{size}] s" + (f", {dtype}[{size}] b" if bias else "")
-    return f"""<ir_version: 10, opset_import: ["": {opset}]>
-        graph ({inputs}) => ({dtype}{shape} y) {{ y = {operator} {attributes} (x, s{bias}) }}"""
+    return f"{opset} ({inputs}) => ({dtype}{shape} y) {{ y = {operator} {attributes} (x, s{bias}) }}"
 
 
-@pytest.mark.parametrize("bias", ["", ", b"])
-@pytest.mark.parametrize("attributes", ["", "<axis = -1, epsilon = 0.1>", "<axis = 2>"])
-def test_layer_normalization(attributes: str, bias: str) -> None:
-    refused = {"unranked": "needs-rank"} if "2" in attributes else None
-    check_down(
-        text("LayerNormalization", 17, [2, 3, 4], attributes, bias=bias),
-        16, 13, 11, 9, 7, refused=refused, rtol=2e-6, atol=2e-6, specials=False,
-    )  # fmt: skip
+NO_RANK = {"unranked": "needs-rank"}
+CLOSE = {"rtol": 2e-6, "atol": 2e-6}
+GROUPS = "<num_groups = 2, stash_type = {}>"
+DOWN = [
+    # operator, opset, shape, attributes, type, bias, targets, how it is compared
+    *(
+        ("LayerNormalization", 17, [2, 3, 4], given, "float", bias, (16, 13, 11, 9, 7), {**CLOSE, "refused": refused})
+        for given, refused in (("", None), ("<axis = -1, epsilon = 0.1>", None), ("<axis = 2>", NO_RANK))
+        for bias in ("", ", b")
+    ),
+    ("LayerNormalization", 17, [2, 3, 4], "", "double", ", b", (16, 11), {"rtol": 1e-12, "atol": 1e-12}),
+    ("LayerNormalization", 17, [2, 3, 4], "", "float16", ", b", (16, 11), {"rtol": 2e-3, "atol": 2e-3}),
+    ("RMSNormalization", 23, [2, 3, 4], "", "float", "", (22, 17, 11, 7), CLOSE),
+    ("RMSNormalization", 23, [2, 3, 4], "<axis = -2, epsilon = 0.1>", "float", "", (22, 17, 11, 7), CLOSE),
+    ("RMSNormalization", 23, [2, 3, 4], "<axis = 1>", "float", "", (22, 17, 11, 7), {**CLOSE, "refused": NO_RANK}),
+    ("RMSNormalization", 23, [2, 3, 4], "", "double", "", (22, 13), {"rtol": 1e-12, "atol": 1e-12}),
+    ("RMSNormalization", 23, [2, 3, 4], "", "float16", "", (22, 13), {"rtol": 2e-3, "atol": 2e-3}),
+    *(
+        ("GroupNormalization", 21, shape, given, "float", ", b", (20, 17, 11), {})
+        for shape in ([2, 6, 3, 2], [2, 6], [1, 6, 5])
+        for given in ("<num_groups = 2>", "<num_groups = 3, epsilon = 0.1>", "<num_groups = 6>")
+    ),
+    *(
+        ("GroupNormalization", 21, [2, 6, 3], GROUPS.format(stash), dtype, ", b", (20, 13), {})
+        for dtype, stash in (("double", 1), ("double", 11), ("float16", 1), ("float16", 10), ("float", 11))
+    ),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("double", 1e-12), ("float16", 2e-3)])
-def test_layer_normalization_types(dtype: str, tolerance: float) -> None:
-    check_down(
-        text("LayerNormalization", 17, [2, 3, 4], dtype=dtype),
-        16,
-        11,
-        rtol=tolerance,
-        atol=tolerance,
-        specials=False,
-    )
+@pytest.mark.parametrize(
+    ("operator", "opset", "shape", "attributes", "dtype", "bias", "targets", "how"), DOWN
+)
+def test_down(
+    operator: str,
+    opset: int,
+    shape: list[int],
+    attributes: str,
+    dtype: str,
+    bias: str,
+    targets: Any,
+    how: Any,
+) -> None:
+    source = text(operator, opset, shape, attributes, dtype, bias)
+    if operator == "RMSNormalization" and "axis" in attributes:
+        source = source.replace("float[4] s", "float[3,4] s")
+    check_down(source, *targets, specials=False, **how)
 
 
 def layer_normalization_over_two_axes(axis: int, outputs: str = "y, mean, inverse") -> str:
-    return f"""<ir_version: 8, opset_import: ["": 17]> graph (float[2,3,4] x, float[3,4] s, float[3,4] b)
+    return f"""17 (float[2,3,4] x, float[3,4] s, float[3,4] b)
         => (float[2,3,4] y, float[2,1,1] mean, float[2,1,1] inverse)
         {{ {outputs} = LayerNormalization<axis = {axis}> (x, s, b) }}"""
 
 
 @pytest.mark.parametrize("axis", [1, -2])
 def test_layer_normalization_gives_mean_and_inverse(axis: int) -> None:
-    refused = {"unranked": "needs-rank"} if axis > 0 else None
-    check_down(
-        layer_normalization_over_two_axes(axis), 16, 9, refused=refused, rtol=2e-6, atol=2e-6, specials=False
-    )
+    refused = NO_RANK if axis > 0 else None
+    check_down(layer_normalization_over_two_axes(axis), 16, 9, refused=refused, **CLOSE, specials=False)
 
 
 def test_layer_normalization_of_doubles_gives_float_statistics() -> None:
@@ -80,43 +104,6 @@ def test_layer_normalization_without_elements() -> None:
     check_down(text("LayerNormalization", 17, [0, 4]), 16, 11, variants=("plain",))
 
 
-@pytest.mark.parametrize("attributes", ["", "<axis = -2, epsilon = 0.1>", "<axis = 1>"])
-def test_rms_normalization(attributes: str) -> None:
-    source = text("RMSNormalization", 23, [2, 3, 4], attributes, bias="")
-    if "axis" in attributes:
-        source = source.replace("float[4] s", "float[3,4] s")
-    refused = {"unranked": "needs-rank"} if "= 1" in attributes else None
-    check_down(source, 22, 17, 11, 7, refused=refused, rtol=2e-6, atol=2e-6, specials=False)
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [("double", 1e-12), ("float16", 2e-3)])
-def test_rms_normalization_types(dtype: str, tolerance: float) -> None:
-    check_down(
-        text("RMSNormalization", 23, [2, 3, 4], dtype=dtype, bias=""), 22, 13,
-        rtol=tolerance, atol=tolerance, specials=False,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("shape", [[2, 6, 3, 2], [2, 6], [1, 6, 5]], ids=str)
-@pytest.mark.parametrize(
-    "attributes", ["<num_groups = 2>", "<num_groups = 3, epsilon = 0.1>", "<num_groups = 6>"]
-)
-def test_group_normalization(shape: list[int], attributes: str) -> None:
-    check_down(text("GroupNormalization", 21, shape, attributes), 20, 17, 11, specials=False)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "stash"), [("double", 1), ("double", 11), ("float16", 1), ("float16", 10), ("float", 11)]
-)
-def test_group_normalization_types(dtype: str, stash: int) -> None:
-    check_down(
-        text("GroupNormalization", 21, [2, 6, 3], f"<num_groups = 2, stash_type = {stash}>", dtype),
-        20,
-        13,
-        specials=False,
-    )
-
-
 def test_group_normalization_18_scales_groups() -> None:
     source = text("GroupNormalization", 18, [2, 6, 3], "<num_groups = 2>").replace("float[6]", "float[2]")
     check_down(source, 17, 13, 9, specials=False)
@@ -125,21 +112,18 @@ def test_group_normalization_18_scales_groups() -> None:
 def test_simplified_layer_normalization_stays() -> None:
     source = text("SimplifiedLayerNormalization", 23, [2, 3, 4], bias="")
     lowered = check_down(source, 22, 13, variants=("plain",))
-    assert [node.op_type for node in lowered.graph.node] == ["SimplifiedLayerNormalization"]
+    assert operators(lowered) == ["SimplifiedLayerNormalization"]
 
 
 @pytest.mark.parametrize("axes", ["", "<axes = [1, 2]>", "<axes = [0, 1, 2, 3]>"])
 def test_mean_variance_normalization(axes: str) -> None:
-    source = f"""<ir_version: 4, opset_import: ["": 9]> graph (float[2,3,4,2] x) => (float[2,3,4,2] y)
-        {{ y = MeanVarianceNormalization {axes} (x) }}"""
+    source = f"9 (float[2,3,4,2] x) => (float[2,3,4,2] y) {{ y = MeanVarianceNormalization {axes} (x) }}"
     check_down(source, 8, 7, rtol=2e-6, atol=2e-6, specials=False)
 
 
 def test_bfloat16_ends_at_opset_13() -> None:
     source = text("LayerNormalization", 17, [2, 4], dtype="bfloat16")
-    with pytest.raises(CannotMigrate) as caught:
-        lower(source, 12)
-    assert caught.value.code == "no-such-type"
+    refuses("no-such-type", lower, source, 12)
 
 
 @pytest.mark.parametrize("target", [16, 12, 9])
@@ -166,7 +150,7 @@ def test_onnx_runtime_makes_one_node_of_the_parts_again(
 
 @pytest.mark.parametrize("dtype", ["uint8", "int64", "double", "float16"])
 def test_layer_normalization_behind_a_cast_loads_with_optimisation(dtype: str) -> None:
-    source = f"""<ir_version: 8, opset_import: ["": 17]> graph ({dtype}[2,3,4] x) => (float[2,3,4] y)
+    source = f"""17 ({dtype}[2,3,4] x) => (float[2,3,4] y)
         <float[4] s = {{1, 2, 3, 4}}> {{ a = Cast<to = 1> (x) c = Identity (a) y = LayerNormalization (c, s, s) }}"""
     lowered, _ = lower(source, 13)
     feeds = random_feeds(model(source))
@@ -174,3 +158,142 @@ def test_layer_normalization_behind_a_cast_loads_with_optimisation(dtype: str) -
     np.testing.assert_allclose(
         session.run(None, feeds)[0], run(model(source), feeds)[0], rtol=1e-5, atol=1e-5
     )
+
+
+CONSTANT = "<float[3] s = {1, 2, -3}, float[3] b = {0.5, 0, -1}>"
+
+
+@pytest.mark.parametrize("dtype", ["float", "float16", "double"])
+@pytest.mark.parametrize("shape", ["2, 6, 3, 2", "2, 3, 4", "1, 12, 5"])
+def test_scale_and_bias_at_run_time(dtype: str, shape: str) -> None:
+    source = f"""18 ({dtype}[{shape}] x, {dtype}[3] s, {dtype}[3] b) => ({dtype}[{shape}] y)
+        {{ y = GroupNormalization <num_groups = 3> (x, s, b) }}"""
+    check(source, to=21)
+
+
+@pytest.mark.parametrize("target", [18, 20])
+def test_the_withdrawn_version_is_refused_as_a_target(target: int) -> None:
+    source = model("""18 (float[2, 6, 3] x, float[3] s, float[3] b) => (float[2, 6, 3] y)
+        { y = GroupNormalization <num_groups = 3> (x, s, b) }""")
+
+    refuses("no-equal", lift, source, target, match="migrate to opset 21 or newer")
+
+
+def test_constant_scale_and_bias() -> None:
+    source = f"""18 (float[2, 6, 3] x) => (float[2, 6, 3] y) {CONSTANT}
+        {{ y = GroupNormalization <num_groups = 3, epsilon = 0.1> (x, s, b) }}"""
+    result = check(source, to=21)
+    assert operators(result) == ["GroupNormalization"]
+
+
+def test_one_of_scale_and_bias_is_constant() -> None:
+    source = """18 (float[2, 6, 3] x, float[3] s) => (float[2, 6, 3] y) <float[3] b = {0.5, 0, -1}>
+        { y = GroupNormalization <num_groups = 3> (x, s, b) }"""
+    check(source, to=21)
+
+
+def test_groups_that_are_an_attribute_of_a_function() -> None:
+    source = """18 (float[2, 6, 3] x, float[3] s, float[2] t) => (float[2, 6, 3] y, float[2, 6, 3] z) {
+            y = local.F <n = 3> (x, s)
+            z = local.F <n = 2> (x, t)
+        }
+        <domain: "local", opset_import: ["": 18]> F <n> (x, s) => (y)
+        { y = GroupNormalization <num_groups: int = @n> (x, s, s) }"""
+    check(source, to=21, variants=["plain", "symbolic", "if"])
+
+
+@pytest.mark.parametrize(
+    ("opset", "shape", "call", "to", "dtype"),
+    [
+        *((7, "2, 5, 3, 3", f"LRN <size = {size}, alpha = 0.1, beta = 0.6, bias = 2.0>", 13, "float") for size in (1, 2, 3, 4)),
+        (9, "2, 5, 3, 3", "MeanVarianceNormalization", 13, "float"),
+        (9, "2, 5, 3, 3", "MeanVarianceNormalization <axes = [0, 2, 3]>", 13, "float"),
+        *(
+            (7, "2, 3, 4", f"LpNormalization {given}", 22, dtype)
+            for given in ("", "<p = 1>", "<axis = 1, p = 2>") for dtype in ("float", "double")
+        ),
+    ],
+)  # fmt: skip
+def test_those_that_are_unchanged(opset: int, shape: str, call: str, to: int, dtype: str) -> None:
+    result = check(f"{opset} ({dtype}[{shape}] x) => ({dtype}[{shape}] y) {{ y = {call} (x) }}", to=to)
+    onnx.checker.check_model(result, full_check=call.startswith("Mean"))
+
+
+OWN = """17 (float[2,3,8] x, float[8] w) => (float[2,3,8] y)
+    { y = SimplifiedLayerNormalization <axis = -1, epsilon = 0.001> (x, w) }"""
+
+
+def own(text: str, target: int, operator: str) -> onnx_migrate.Report:
+    """Hold that a migration of the text is verified and gives one node; return its report."""
+    result = onnx_migrate.migrate(model(text), opset=target, simplify=False)
+    assert operators(result.model) == [operator]
+    assert result.report.verification is not None
+    assert result.report.verification.kind.value == "verified"
+    return result.report
+
+
+@pytest.mark.parametrize(
+    ("target", "operator"), [(18, "SimplifiedLayerNormalization"), (23, "RMSNormalization")]
+)
+def test_the_runtimes_own_normalization_stays_until_the_standard_has_it(target: int, operator: str) -> None:
+    require_opset(target)
+    require_ir_of(target)
+    noted = "runtime-operator" in [note.code for note in own(OWN, target, operator).notes]
+    assert noted == (operator == "SimplifiedLayerNormalization")
+
+
+def test_the_runtimes_own_normalization_stays_where_its_second_output_is_read() -> None:
+    require_opset(23)
+    require_ir_of(23)
+    text = OWN.replace("=> (float[2,3,8] y)", "=> (float[2,3,8] y, float[2,3,1] i)").replace(
+        "y = S", "y, i = S"
+    )
+    own(text, 23, "SimplifiedLayerNormalization")
+
+
+@pytest.mark.parametrize("target", [13, 17])
+def test_layer_normalization_before_the_standard_had_it(target: int) -> None:
+    own(OWN.replace("17 ", "11 ", 1).replace("Simplified", ""), target, "LayerNormalization")
+
+
+# Written out
+
+CHANNELS = """<float[3] s = {1.0, 2.0, -1.0}, float[3] b = {0.5, 0.0, 1.0},
+    float[3] m = {0.1, -1.0, 2.0}, float[3] v = {1.0, 0.5, 2.0}>"""
+GIVEN = ", float[3] s, float[3] b"
+SUMS = {"rtol": 1e-5, "atol": 2e-6}
+WITHOUT = [
+    # opset, shape, more inputs, constants, call, how it is compared
+    *(
+        (opset, dims, GIVEN, "", "InstanceNormalization <epsilon = 0.01> (x, s, b)", {**SUMS, "refused": NO_RANK})
+        for opset in (7, 13, 18) for dims in ("2,3,4", "2,3,4,5")
+    ),
+    *(
+        (opset, dims, "", CHANNELS, "BatchNormalization (x, s, b, m, v)", {**SUMS, "refused": NO_RANK})
+        for opset in (7, 9, 15) for dims in ("2,3", "2,3,4,5")
+    ),
+    *(
+        (opset, "2,7,4,5", "", "", f"LRN <size = {size}, alpha = 0.2, beta = 0.6, bias = 1.5> (x)", {"rtol": 1e-5, "atol": 1e-6})
+        for size in (3, 5) for opset in (7, 13)
+    ),
+    *(
+        (
+            opset, "2,3,4", "", "", f"{operator} {given} (x)",
+            {**({} if operator == "Hardmax" else SUMS), "refused": NO_RANK if operator == "Hardmax" or opset < 13 else None},
+        )
+        for operator in ("Softmax", "LogSoftmax", "Hardmax") for opset in (7, 11, 13)
+        for given in ("", "<axis = 0>", "<axis = 1>", "<axis = 2>")
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("opset", "dims", "inputs", "constants", "call", "how"), WITHOUT)
+def test_without(opset: int, dims: str, inputs: str, constants: str, call: str, how: dict[str, Any]) -> None:
+    source = f"{opset} (float[{dims}] x{inputs}) => (float[{dims}] y) {constants} {{ y = {call} }}"
+    check_written_out(source, call.split()[0], **how)
+
+
+def test_a_training_batch_normalization_is_refused() -> None:
+    text = """15 (float[2,3] x, float[3] s) => (float[2,3] y)
+        { y, m, v = BatchNormalization <training_mode = 1> (x, s, s, s, s) }"""
+    check_written_out(text, "BatchNormalization", variants=["plain"], refused={"plain": "no-equal"})

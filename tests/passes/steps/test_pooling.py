@@ -1,14 +1,15 @@
-"""The pooling operators downwards: ceil_mode, dilations, padding that counts, Indices."""
+"""The pooling operators down: ceil_mode, dilations, padding that counts, Indices, and windows."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx_migrate.passes.steps.pool_windows import Windows
 
-from onnx_migrate.errors import CannotMigrate
-from tests.lowering import check_down, lower
+from tests.harness import model, run
+from tests.steps import check_down, lower, refuses
 
-SUMS = 1e-6
+SUMS = {"rtol": 1e-6, "atol": 1e-6}
 NEEDS_SHAPE = {"symbolic": "needs-shape", "unranked": "needs-shape"}
 
 
@@ -21,45 +22,31 @@ def open_lengths(kernel: list[int], strides: list[int], ends: list[int]) -> dict
 def text(operator: str, opset: int, attributes: str, shape: str = "2, 3, 7, 8", dtype: str = "float") -> str:
     rank = shape.count(",") + 1
     dims = ", ".join("abcdef"[:rank])
-    return f"""<ir_version: 8, opset_import: ["": {opset}]>
-        graph ({dtype}[{shape}] x) => ({dtype}[{dims}] y) {{ y = {operator} <{attributes}> (x) }}"""
+    return f"{opset} ({dtype}[{shape}] x) => ({dtype}[{dims}] y) {{ y = {operator} <{attributes}> (x) }}"
 
 
 PADS = [
     "",
     ", pads = [1, 0, 2, 1]",
-    ', auto_pad = "SAME_UPPER"',
-    ', auto_pad = "SAME_LOWER"',
-    ', auto_pad = "VALID"',
+    *(f', auto_pad = "{pad}"' for pad in ("SAME_UPPER", "SAME_LOWER", "VALID")),
 ]
 
 
 @pytest.mark.parametrize("pads", PADS)
-@pytest.mark.parametrize("dilations", ["", ", dilations = [1, 1]"])
+@pytest.mark.parametrize(
+    ("given", "dilated"),
+    [("", False), (", dilations = [1, 1]", False), *((f", ceil_mode = {ceil}", True) for ceil in (0, 1))],
+)
 @pytest.mark.parametrize("include", [0, 1])
-def test_average_without_dilations(pads: str, dilations: str, include: int) -> None:
-    attributes = f"kernel_shape = [3, 2]{pads}{dilations}, strides = [2, 1], count_include_pad = {include}"
-    check_down(text("AveragePool", 19, attributes), 18, 9, 7, rtol=SUMS, atol=SUMS, specials=False)
-
-
-@pytest.mark.parametrize("pads", PADS)
-@pytest.mark.parametrize("ceil", [0, 1])
-@pytest.mark.parametrize("include", [0, 1])
-def test_average_with_dilations(pads: str, ceil: int, include: int) -> None:
-    dilations = "1, 1" if "SAME" in pads else "2, 3"
-    attributes = (
-        f"kernel_shape = [3, 2]{pads}, dilations = [{dilations}], strides = [2, 3], ceil_mode = {ceil},"
-        f" count_include_pad = {include}"
-    )
+def test_average(pads: str, given: str, dilated: bool, include: int) -> None:
+    same = "SAME" in pads
+    if dilated:
+        given = f", dilations = [{'1, 1' if same else '2, 3'}], strides = [2, 3]{given}"
+    else:
+        given += ", strides = [2, 1]"
+    source = text("AveragePool", 19, f"kernel_shape = [3, 2]{pads}{given}, count_include_pad = {include}")
     check_down(
-        text("AveragePool", 19, attributes),
-        18,
-        9,
-        7,
-        refused=None if "SAME" in pads else NEEDS_SHAPE,
-        rtol=SUMS,
-        atol=SUMS,
-        specials=False,
+        source, 18, 9, 7, refused=NEEDS_SHAPE if dilated and not same else None, **SUMS, specials=False
     )
 
 
@@ -67,14 +54,13 @@ def test_average_with_dilations(pads: str, ceil: int, include: int) -> None:
 @pytest.mark.parametrize("pads", ["0, 0", "1, 1", "0, 1", "1, 0"])
 @pytest.mark.parametrize("include", [0, 1])
 @pytest.mark.parametrize("kernel", [2, 3])
-def test_average_ceil(kernel: int, length: int, pads: str, include: int) -> None:
-    for stride in (2, 3):
-        attributes = (
-            f"kernel_shape = [{kernel}], strides = [{stride}], pads = [{pads}], ceil_mode = 1,"
-            f" count_include_pad = {include}"
-        )
-        refused = open_lengths([kernel], [stride], [int(pads[-1])])
-        check_down(text("AveragePool", 10, attributes, f"1, 2, {length}"), 9, 7, refused=refused)
+@pytest.mark.parametrize("stride", [2, 3])
+def test_average_ceil(kernel: int, stride: int, length: int, pads: str, include: int) -> None:
+    windows = f"kernel_shape = [{kernel}], strides = [{stride}], pads = [{pads}]"
+    source = text(
+        "AveragePool", 10, f"{windows}, ceil_mode = 1, count_include_pad = {include}", f"1, 2, {length}"
+    )
+    check_down(source, 9, 7, refused=open_lengths([kernel], [stride], [int(pads[-1])]))
 
 
 @pytest.mark.parametrize("pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
@@ -100,12 +86,9 @@ def test_max_ceil_and_dilations(length: int, pads: str, dilation: int) -> None:
 
 @pytest.mark.parametrize("pads", PADS)
 def test_max_of_two_axes(pads: str) -> None:
-    attributes = (
-        f"kernel_shape = [3, 2]{pads}, dilations = [{'1, 1' if 'SAME' in pads else '2, 1'}], strides = [1, 2]"
-    )
-    check_down(
-        text("MaxPool", 10, attributes), 9, refused=None if "SAME" in pads else NEEDS_SHAPE, specials=False
-    )
+    dilations, refused = ("1, 1", None) if "SAME" in pads else ("2, 1", NEEDS_SHAPE)
+    source = text("MaxPool", 10, f"kernel_shape = [3, 2]{pads}, dilations = [{dilations}], strides = [1, 2]")
+    check_down(source, 9, refused=refused, specials=False)
     check_down(text("MaxPool", 10, f"kernel_shape = [3, 2]{pads}, ceil_mode = 0"), 9, 7)
 
 
@@ -137,8 +120,7 @@ def test_max_types(dtype: str) -> None:
 
 def indices(attributes: str, opset: int, *, read: bool) -> str:
     outputs = "float[a,b,c,d] y, int64[e,f,g,h] i" if read else "float[a,b,c,d] y"
-    return f"""<ir_version: 4, opset_import: ["": {opset}]>
-        graph (float[1,2,5,6] x) => ({outputs}) {{ y, i = MaxPool <{attributes}> (x) }}"""
+    return f"{opset} (float[1,2,5,6] x) => ({outputs}) {{ y, i = MaxPool <{attributes}> (x) }}"
 
 
 @pytest.mark.parametrize("order", [0, 1])
@@ -146,13 +128,9 @@ def test_indices(order: int) -> None:
     attributes = f"kernel_shape = [2, 2], storage_order = {order}, strides = [2, 2]"
     check_down(indices(f"{attributes}, ceil_mode = 1", 10, read=True), 9, 8)
     check_down(indices(attributes, 8, read=False), 7, specials=False)
-    for source, to in (
-        (indices(attributes, 8, read=True), 7),
-        (indices(f"{attributes}, dilations = [2, 1]", 10, read=True), 9),
-    ):
-        with pytest.raises(CannotMigrate, match="Indices") as caught:
-            lower(source, to)
-        assert caught.value.code == "no-equal"
+    refuses("no-equal", lower, indices(attributes, 8, read=True), 7, match="Indices")
+    dilated = indices(f"{attributes}, dilations = [2, 1]", 10, read=True)
+    refuses("no-equal", lower, dilated, 9, match="Indices")
 
 
 @pytest.mark.parametrize("pads", PADS)
@@ -174,27 +152,18 @@ def test_lp(p: int, ceil: int, pads: str) -> None:
     ("operator", "opset", "to"), [("AveragePool", 19, 18), ("MaxPool", 10, 9), ("LpPool", 18, 17)]
 )
 def test_same_padding_with_dilations_is_refused(operator: str, opset: int, to: int) -> None:
-    with pytest.raises(CannotMigrate, match="SAME_UPPER") as caught:
-        lower(text(operator, opset, 'kernel_shape = [3, 2], auto_pad = "SAME_UPPER", dilations = [2, 2]'), to)
-    assert caught.value.code == "no-equal"
+    source = text(operator, opset, 'kernel_shape = [3, 2], auto_pad = "SAME_UPPER", dilations = [2, 2]')
+    refuses("no-equal", lower, source, to, match="SAME_UPPER")
 
 
 def test_empty_batch() -> None:
-    x = {"x": np.zeros((0, 3, 7, 8), np.float32)}
-    check_down(
-        text("MaxPool", 10, "kernel_shape = [2, 2], dilations = [2, 2]", "0, 3, 7, 8"),
-        9,
-        feeds=x,
-        variants=("plain",),
-    )
+    source = text("MaxPool", 10, "kernel_shape = [2, 2], dilations = [2, 2]", "0, 3, 7, 8")
+    check_down(source, 9, feeds={"x": np.zeros((0, 3, 7, 8), np.float32)}, variants=("plain",))
 
 
 def test_max_unpool_is_refused() -> None:
-    source = """<ir_version: 4, opset_import: ["": 9]>
-        graph (float[1,1,2,2] x, int64[1,1,2,2] i) => (float[a,b,c,d] y) { y = MaxUnpool <kernel_shape = [2, 2]> (x, i) }"""
-    with pytest.raises(CannotMigrate) as caught:
-        lower(source, 8)
-    assert caught.value.code == "no-equal"
+    source = "9 (float[1,1,2,2] x, int64[1,1,2,2] i) => (float[a,b,c,d] y) { y = MaxUnpool <kernel_shape = [2, 2]> (x, i) }"
+    refuses("no-equal", lower, source, 8)
 
 
 @pytest.mark.parametrize("operator", ["AveragePool", "MaxPool"])
@@ -203,7 +172,34 @@ def test_a_window_that_is_left_out(operator: str, shape: str) -> None:
     """Version 22 infers the output without it; the shapes declared in the model must still hold below."""
     width = "1" if shape.endswith("2") else "2"
     attributes = "kernel_shape = [3, 3], strides = [3, 3], pads = [1, 1, 1, 1], ceil_mode = 1"
-    source = f"""<ir_version: 10, opset_import: ["": 22]>
-        graph (float[{shape}] x) => (float[{shape[:4]}, 1, {width}] y) {{ y = {operator} <{attributes}> (x) }}"""
-    check_down(source, 21, 11, 10, variants=("plain", "if", "function"), rtol=SUMS, atol=SUMS, specials=False)
-    check_down(source, 21, 11, 10, variants=("symbolic", "unranked"), rtol=SUMS, atol=SUMS)
+    y = f"float[{shape[:4]}, 1, {width}] y"
+    source = f"22 (float[{shape}] x) => ({y}) {{ y = {operator} <{attributes}> (x) }}"
+    check_down(source, 21, 11, 10, variants=("plain", "if", "function"), **SUMS, specials=False)
+    check_down(source, 21, 11, 10, variants=("symbolic", "unranked"), **SUMS)
+
+
+def one_axis(
+    length: int, kernel: int, stride: int, dilation: int, head: int, tail: int, size: int
+) -> Windows:
+    return Windows([length], [kernel], [stride], [dilation], [head], [tail], [size])
+
+
+def test_padding_for_the_last_window() -> None:
+    assert one_axis(6, 3, 2, 1, 0, 0, 3).pads_for_floor() == [0, 1]
+    assert one_axis(7, 3, 2, 1, 0, 0, 3).pads_for_floor() == [0, 0]
+    assert one_axis(6, 2, 3, 2, 1, 0, 3).pads_for_floor() == [1, 2]
+
+
+def test_places_and_counts() -> None:
+    given = one_axis(5, 2, 2, 2, 1, 1, 3)
+    np.testing.assert_array_equal(given.places(0), [[0, 2], [2, 4], [4, 6]])
+    np.testing.assert_array_equal(given.counts(include=False), [1, 2, 1])
+    np.testing.assert_array_equal(given.counts(include=True), [2, 2, 2])
+
+
+@pytest.mark.parametrize("length", [4, 5, 6, 7])
+def test_a_window_is_left_out_as_the_runtime_leaves_it_out(length: int) -> None:
+    """One that would start in the padding at the end; rounding up alone counts it."""
+    source = model(text("MaxPool", 12, "kernel_shape = [1], strides = [3], ceil_mode = 1", f"1, 1, {length}"))
+    (result,) = run(source, {"x": np.zeros((1, 1, length), np.float32)})
+    assert one_axis(length, 1, 3, 1, 0, 0, result.shape[2]).counts_too_many == (length in (5, 6))

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import parser
 
-from onnx_migrate.errors import CannotMigrate
-from tests.harness import check, lift, random_feeds, run
+from tests.harness import model, random_feeds, run
+from tests.passes.steps.test_pooling import text
+from tests.steps import check, lift, refuses
 
-SUMS = 1e-6
+SUMS = {"rtol": 1e-6, "atol": 1e-6}
 """ONNX Runtime sums in another order from AveragePool-19 on (with two or more spatial axes)."""
-
-
-def text(operator: str, opset: int, attributes: str, shape: str = "2, 3, 7, 7", dtype: str = "float") -> str:
-    rank = shape.count(",") + 1
-    dims = ", ".join("abcdef"[:rank])
-    return f"""<ir_version: 4, opset_import: ["": {opset}]>
-        graph ({dtype}[{shape}] x) => ({dtype}[{dims}] y) {{ y = {operator} <{attributes}> (x) }}"""
 
 
 @pytest.mark.parametrize(
@@ -26,9 +19,7 @@ def text(operator: str, opset: int, attributes: str, shape: str = "2, 3, 7, 7", 
 @pytest.mark.parametrize("strides", ["", ", strides = [2, 3]"])
 @pytest.mark.parametrize("include", ["", ", count_include_pad = 1"])
 def test_average(pads: str, strides: str, include: str) -> None:
-    check(
-        text("AveragePool", 7, f"kernel_shape = [3, 3]{pads}{strides}{include}"), to=19, rtol=SUMS, atol=SUMS
-    )
+    check(text("AveragePool", 7, f"kernel_shape = [3, 3]{pads}{strides}{include}"), to=19, **SUMS)
 
 
 def _counts_what_hangs_over() -> bool:
@@ -39,7 +30,7 @@ def _counts_what_hangs_over() -> bool:
         "kernel_shape = [2], strides = [3], ceil_mode = 1, count_include_pad = 1",
         "1, 1, 4",
     )
-    (result,) = run(parser.parse_model(source), {"x": np.ones((1, 1, 4), np.float32)})
+    (result,) = run(model(source), {"x": np.ones((1, 1, 4), np.float32)})
     return bool(result.ravel()[-1] == 0.5)
 
 
@@ -79,8 +70,7 @@ def test_max_ceil_and_dilations(length: int, pads: str) -> None:
 
 @pytest.mark.parametrize("order", [0, 1])
 def test_max_indices(order: int) -> None:
-    source = f"""<ir_version: 4, opset_import: ["": 8]>
-        graph (float[2, 3, 6, 6] x) => (float[a, b, c, d] y, int64[e, f, g, h] i)
+    source = f"""8 (float[2, 3, 6, 6] x) => (float[a, b, c, d] y, int64[e, f, g, h] i)
         {{ y, i = MaxPool <kernel_shape = [2, 2], strides = [2, 2], storage_order = {order}> (x) }}"""
     check(source, to=12)
 
@@ -94,15 +84,13 @@ def test_global(operator: str) -> None:
     "attributes", ["", ", p = 1", ", p = 3, pads = [1, 1, 1, 1]", ', auto_pad = "SAME_LOWER"']
 )
 def test_lp(attributes: str) -> None:
-    check(
-        text("LpPool", 7, f"kernel_shape = [2, 2], strides = [2, 2]{attributes}"), to=18, rtol=SUMS, atol=SUMS
-    )
+    check(text("LpPool", 7, f"kernel_shape = [2, 2], strides = [2, 2]{attributes}"), to=18, **SUMS)
 
 
 @pytest.mark.parametrize("p", ["", "p = 1.0", "p = 2.0", "p = 3.0"])
 def test_lp_of_version_1(p: str) -> None:
     """No runtime runs version 1."""
-    source = parser.parse_model(text("LpPool", 1, f"kernel_shape = [2, 2]{p and ', ' + p}", "1, 2, 4, 4"))
+    source = model(text("LpPool", 1, f"kernel_shape = [2, 2]{p and ', ' + p}", "1, 2, 4, 4"))
     x = random_feeds(source)["x"]
     power = float(p.split()[-1]) if p else 2.0
     windows = np.lib.stride_tricks.sliding_window_view(np.abs(x.astype(np.float64)) ** power, (2, 2), (2, 3))
@@ -112,7 +100,7 @@ def test_lp_of_version_1(p: str) -> None:
 
 @pytest.mark.parametrize("p", ["", "p = 1.0", "p = 3.0"])
 def test_global_lp_of_version_1(p: str) -> None:
-    source = parser.parse_model(text("GlobalLpPool", 1, p or "p = 2.0", "1, 2, 4, 4"))
+    source = model(text("GlobalLpPool", 1, p or "p = 2.0", "1, 2, 4, 4"))
     if not p:
         del source.graph.node[0].attribute[:]
     x = random_feeds(source)["x"]
@@ -127,14 +115,11 @@ def test_global_lp_of_version_1(p: str) -> None:
     [("LpPool", "kernel_shape = [2, 2], p = 1.5", "no-equal"), ("LpPool", "p = 2.0", "invalid-node")],
 )
 def test_refused(operator: str, attributes: str, code: str) -> None:
-    with pytest.raises(CannotMigrate) as error:
-        lift(parser.parse_model(text(operator, 1, attributes)), 2)
-    assert error.value.code == code
+    refuses(code, lift, text(operator, 1, attributes), 2)
 
 
 def test_unpool() -> None:
-    source = """<ir_version: 4, opset_import: ["": 9]>
-        graph (float[1, 1, 2, 2] x, int64[1, 1, 2, 2] i) => (float[a, b, c, d] y)
+    source = """9 (float[1, 1, 2, 2] x, int64[1, 1, 2, 2] i) => (float[a, b, c, d] y)
         { y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i) }"""
     feeds = {
         "x": np.arange(1, 5, dtype=np.float32).reshape(1, 1, 2, 2),
@@ -144,8 +129,7 @@ def test_unpool() -> None:
 
 
 def test_roi() -> None:
-    source = """<ir_version: 4, opset_import: ["": 7]>
-        graph (float[1, 2, 6, 6] x, float[2, 5] rois) => (float[a, b, c, d] y)
+    source = """7 (float[1, 2, 6, 6] x, float[2, 5] rois) => (float[a, b, c, d] y)
         { y = MaxRoiPool <pooled_shape = [2, 2], spatial_scale = 0.5> (x, rois) }"""
     rois = np.array([[0, 0, 0, 4, 4], [0, 2, 2, 9, 7]], np.float32)
     feeds = {"x": np.random.default_rng(0).random((1, 2, 6, 6), np.float32), "rois": rois}
@@ -157,9 +141,8 @@ def test_the_schema_of_version_22_which_no_runtime_runs(operator: str) -> None:
     """ONNX Runtime runs both up to version 21: only the schema is checked."""
     inputs = "x" if operator == "GlobalLpPool" else "x, rois"
     attribute = "p = 3" if operator == "GlobalLpPool" else "pooled_shape = [2, 2]"
-    source = parser.parse_model(
-        f"""<ir_version: 4, opset_import: ["": 7]> graph (float[1, 2, 6, 6] x, float[2, 5] rois)
-            => (float[a, b, c, d] y)
+    source = model(
+        f"""7 (float[1, 2, 6, 6] x, float[2, 5] rois) => (float[a, b, c, d] y)
         {{ y = {operator} <{attribute}> ({inputs}) }}"""
     )
     result, _ = lift(source, 22)
@@ -170,14 +153,13 @@ def test_the_schema_of_version_22_which_no_runtime_runs(operator: str) -> None:
 @pytest.mark.parametrize(("short", "long"), [("1, 0", "1, 0, 1, 0"), ("1, 1, 0, 0", "1, 1, 0, 0")])
 def test_pads_of_one_number_per_axis(operator: str, to: int, short: str, long: str) -> None:
     """The first exporters wrote them; the test cases of onnx 1.0.1 record their results."""
-    known = parser.parse_model(text(operator, 7, f"kernel_shape = [3, 3], pads = [{long}]"))
+    known = model(text(operator, 7, f"kernel_shape = [3, 3], pads = [{long}]"))
 
     result = check(
         text(operator, 1, f"kernel_shape = [3, 3], pads = [{short}]"),
         to=to,
         expected=run(known, random_feeds(known)),
-        rtol=SUMS,
-        atol=SUMS,
+        **SUMS,
     )
 
     (pads,) = (entry.ints for entry in result.graph.node[0].attribute if entry.name == "pads")

@@ -1,4 +1,4 @@
-"""GridSample, AffineGrid, RoiAlign and the operators that are refused, downwards."""
+"""GridSample, AffineGrid, RoiAlign and NonMaxSuppression, up and down."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto
+from onnx_migrate.passes.steps.image_sampling import Axis, Sampler
 
-from onnx_migrate.errors import CannotMigrate
-from tests.harness import run
-from tests.lowering import check_down, lower, same_bits
+from onnx_migrate.engine.steps.formula import Op, Value
+from tests.harness import run, same_bits
+from tests.steps import check, check_down, lower, refuses
+from tests.support.written import Written
 
 UNRANKED = {"unranked": "needs-rank"}
 PADDINGS = ("zeros", "border", "reflection")
@@ -21,8 +24,7 @@ def grid_sample(
     count = spatial.count(",") + 1
     points = ", ".join("346"[:count])
     dims = ", ".join("abcde"[: count + 2])
-    return f"""<ir_version: 8, opset_import: ["": {opset}]>
-        graph ({dtype}[2, 3, {spatial}] x, {dtype}[2, {points}, {count}] grid) => ({dtype}[{dims}] y) {{
+    return f"""{opset} ({dtype}[2, 3, {spatial}] x, {dtype}[2, {points}, {count}] grid) => ({dtype}[{dims}] y) {{
           y = GridSample <mode = "{mode}", padding_mode = "{padding}", align_corners = {corners}> (x, grid)
         }}"""
 
@@ -98,8 +100,7 @@ def test_a_grid_that_is_not_finite() -> None:
 
 def affine_grid(corners: int, size: str, count: int, dtype: str = "float") -> str:
     dims = ", ".join("abcde"[: count + 2])
-    return f"""<ir_version: 8, opset_import: ["": 20]>
-        graph ({dtype}[2, {count}, {count + 1}] theta{"" if size else f", int64[{count + 2}] size"}) => ({dtype}[{dims}] y)
+    return f"""20 ({dtype}[2, {count}, {count + 1}] theta{"" if size else f", int64[{count + 2}] size"}) => ({dtype}[{dims}] y)
         {f"<int64[{count + 2}] size = {{{size}}}>" if size else ""} {{
           y = AffineGrid <align_corners = {corners}> (theta, size)
         }}"""
@@ -120,8 +121,7 @@ def test_affine_grid(sizes: list[int], fed: bool, corners: int) -> None:
 
 
 def roi_align(mode: str, rois: str) -> str:
-    return f"""<ir_version: 8, opset_import: ["": 16]>
-        graph (float[1, 2, 8, 8] x{"" if rois else ", float[2, 4] rois"}) => (float[a, b, c, d] y)
+    return f"""16 (float[1, 2, 8, 8] x{"" if rois else ", float[2, 4] rois"}) => (float[a, b, c, d] y)
         <int64[2] batch = {{0, 0}}{f", float[2, 4] rois = {{{rois}}}" if rois else ""}> {{
           y = RoiAlign <{mode} spatial_scale = 0.5, output_height = 3, output_width = 2, sampling_ratio = 2> (x, rois, batch)
         }}"""
@@ -138,9 +138,7 @@ def test_roi_align() -> None:
         (roi_align("", ""), "needs-constant"),
         (roi_align("", "1, 2, 9, 7, 0, 4, 1, 11"), "no-equal"),
     ):
-        with pytest.raises(CannotMigrate) as caught:
-            lower(source, 15)
-        assert caught.value.code == code
+        refuses(code, lower, source, 15)
 
 
 def test_output_half_pixel_is_the_old_one() -> None:
@@ -153,27 +151,87 @@ def test_output_half_pixel_is_the_old_one() -> None:
 @pytest.mark.parametrize(
     ("source", "to", "words"),
     [
+        ("20 (uint8[n] x) => (uint8[h, w, c] y) { y = ImageDecoder (x) }", 19, "decodes images"),
         (
-            """<ir_version: 9, opset_import: ["": 20]>
-            graph (uint8[n] x) => (uint8[h, w, c] y) { y = ImageDecoder (x) }""",
-            19,
-            "decodes images",
-        ),
-        (
-            """<ir_version: 5, opset_import: ["": 10]>
-            graph (float[1, n, 4] b, float[1, c, n] s) => (int64[m, 3] y) { y = NonMaxSuppression (b, s) }""",
+            "10 (float[1, n, 4] b, float[1, c, n] s) => (int64[m, 3] y) { y = NonMaxSuppression (b, s) }",
             9,
             "overlap",
         ),
         (
-            """<ir_version: 5, opset_import: ["": 10]>
-            graph (float[1, 1, 4, 4] x, float[1, 4] r, int64[1] b) => (float[k, c, h, w] y) { y = RoiAlign (x, r, b) }""",
+            "10 (float[1, 1, 4, 4] x, float[1, 4] r, int64[1] b) => (float[k, c, h, w] y) { y = RoiAlign (x, r, b) }",
             9,
             "regions",
         ),
     ],
 )
 def test_refused(source: str, to: int, words: str) -> None:
-    with pytest.raises(CannotMigrate, match=words) as caught:
-        lower(source, to)
-    assert caught.value.code == "no-equal"
+    refuses("no-equal", lower, source, to, match=words)
+
+
+@pytest.mark.parametrize("mode", ["", ', mode = "avg"', ', mode = "max"'])
+@pytest.mark.parametrize("ratio", [0, 2])
+def test_roi_align_up(mode: str, ratio: int) -> None:
+    source = f"""10 (float[2, 3, 8, 8] x, float[3, 4] rois, int64[3] batch) => (float[3, 3, 2, 2] y)
+        {{ y = RoiAlign <output_height = 2, output_width = 2, spatial_scale = 0.5,
+               sampling_ratio = {ratio}{mode}>
+           (x, rois, batch) }}"""
+    feeds = {
+        "x": np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype(np.float32),
+        "rois": np.array([[0, 0, 7, 9], [3.3, 2.1, 14, 12.5], [4, 4, 4.2, 4.1]], np.float32),
+        "batch": np.array([0, 1, 1]),
+    }
+    check(source, to=16, feeds=feeds)
+
+
+@pytest.mark.parametrize("mode", ["output_half_pixel", "half_pixel"])
+def test_roi_align_of_16(mode: str) -> None:
+    source = f"""16 (float[2, 3, 8, 8] x, float[1, 4] rois, int64[1] batch) => (float[1, 3, 2, 2] y)
+        {{ y = RoiAlign <output_height = 2, output_width = 2, coordinate_transformation_mode = "{mode}">
+            (x, rois, batch) }}"""
+    x = np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype(np.float32)
+    check(source, to=22, feeds={"x": x, "rois": np.array([[1, 1, 6, 5]], np.float32), "batch": np.array([1])})
+
+
+@pytest.mark.parametrize("mode", ["", 'mode = "bilinear"', 'mode = "bicubic"', 'mode = "nearest"'])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align", [0, 1])
+def test_grid_sample(mode: str, padding: str, align: int) -> None:
+    attributes = f'{mode}{mode and ", "}padding_mode = "{padding}", align_corners = {align}'
+    source = f"""16 (float[1, 2, 4, 5] x, float[1, 3, 3, 2] grid) => (float[1, 2, 3, 3] y)
+        {{ y = GridSample <{attributes}> (x, grid) }}"""
+    rng = np.random.default_rng(0)
+    grid = (rng.random((1, 3, 3, 2), np.float32) - 0.5) * 3
+    check(source, to=20, feeds={"x": rng.standard_normal((1, 2, 4, 5)).astype(np.float32), "grid": grid})
+
+
+@pytest.mark.parametrize("thresholds", ["", ", most", ", most, overlap", ", most, overlap, score"])
+def test_non_max_suppression(thresholds: str) -> None:
+    source = f"""10 (float[1, 6, 4] boxes, float[1, 2, 6] scores) => (int64[n, 3] y)
+        <int64[1] most = {{4}}, float[1] overlap = {{0.5}}, float[1] score = {{0.1}}>
+        {{ y = NonMaxSuppression <center_point_box = 1> (boxes, scores{thresholds}) }}"""
+    rng = np.random.default_rng(0)
+    feeds = {"boxes": rng.random((1, 6, 4), np.float32) + 0.5, "scores": rng.random((1, 2, 6), np.float32)}
+    check(source, to=11, feeds=feeds)
+
+
+AT = np.array([-1.5, -1.0, -0.25, 0.0, 0.5, 1.75, 2.0, 2.5, 3.0], np.float32)
+LINE = np.array([1.0, 3.0, 7.0], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("padding", "expected"),
+    [
+        ("zeros", [0, 0, 0.75, 1, 2, 6, 7, 3.5, 0]),
+        ("border", [1, 1, 1, 1, 2, 6, 7, 7, 7]),
+        ("reflection", [2, 1, 1, 1, 2, 6, 7, 7, 7]),
+    ],
+)
+def test_linear_along_one_axis(monkeypatch: pytest.MonkeyPatch, padding: str, expected: list[float]) -> None:
+    def build(op: Op, x: Value) -> Value:
+        rows = op.constant(LINE[:, None])
+        sampler = Sampler(op, TensorProto.FLOAT, rows, rank=2, padding=padding, by_corner=False)
+        sampler.axes.append(Axis(x.reshape(-1, 1), op.constant(sampler.number(2)), None))
+        return sampler.linear()
+
+    found = Written(monkeypatch).run(build, AT, 12, 11, static=True)
+    np.testing.assert_allclose(found.reshape(-1), expected)

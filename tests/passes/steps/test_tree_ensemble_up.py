@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import Exactness
 from tests.passes.steps.forests import ML, Votes, check_ml, lift_ml, one_node, trees
+from tests.steps import refuses
 from tests.support.versions import RUNTIME
 
 X = np.random.default_rng(1).standard_normal((60, 4)).astype(np.float32)
@@ -187,16 +188,12 @@ def test_two_classes_of_one_score(
     ],
 )
 def test_refused(source: onnx.ModelProto, code: str) -> None:
-    with pytest.raises(CannotMigrate) as caught:
-        lift_ml(source, 5)
-    assert caught.value.code == code
+    refuses(code, lift_ml, source, 5)
     lift_ml(source, 4)
 
 
 def test_a_value_that_no_version_has_is_refused() -> None:
-    with pytest.raises(CannotMigrate, match="MEDIAN") as caught:
-        lift_ml(regressor(ONE, 1, aggregate_function="MEDIAN"), 5)
-    assert caught.value.code == "invalid-node"
+    refuses("invalid-node", lift_ml, regressor(ONE, 1, aggregate_function="MEDIAN"), 5, match="MEDIAN")
 
 
 def test_nodes_that_do_not_form_trees_are_refused() -> None:

@@ -10,6 +10,7 @@ from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run, same
+from tests.steps import operators
 from tests.support.targets import targets_of
 
 LACKING = """name = "chip"
@@ -23,8 +24,7 @@ names = ["LayerNormalization", "GridSample", "ReduceProd"]
 lacking = true
 until = "8.6"
 """
-NORM = """<ir_version: 8, opset_import: ["": 17]> g (float[2,3,4] x, float[4] s) => (float[2,3,4] y)
-{ n = LayerNormalization (x, s) y = Relu (n) }"""
+NORM = "17 (float[2,3,4] x, float[4] s) => (float[2,3,4] y) { n = LayerNormalization (x, s) y = Relu (n) }"
 
 
 def test_an_operator_that_is_lacking_is_decomposed_at_its_opset() -> None:
@@ -33,15 +33,16 @@ def test_an_operator_that_is_lacking_is_decomposed_at_its_opset() -> None:
     targets = targets_of(LACKING)
     result = builtin_passes()["fit_operators"](targets=targets).run(files.load(model(NORM)), log).proto  # type: ignore[call-arg]
 
-    assert "LayerNormalization" not in [node.op_type for node in result.graph.node]
+    assert "LayerNormalization" not in operators(result)
     assert result.opset_import[0].version == 17
     assert log.changes[0].reason.startswith("Chip 8.5 has no LayerNormalization: ")
     same(run(source, feeds), run(result, feeds), "decomposed", 1e-5, 2e-6)
 
 
 def test_what_cannot_be_decomposed_is_refused_with_its_source_and_the_release_that_has_it() -> None:
-    source = model("""<ir_version: 8, opset_import: ["": 17]> g (float[2,3] x) => (float[1,1] y, float[1,1] z)
-    { y = ReduceProd (x) z = ReduceProd (x) }""")
+    source = model(
+        "17 (float[2,3] x) => (float[1,1] y, float[1,1] z) { y = ReduceProd (x) z = ReduceProd (x) }"
+    )
     with pytest.raises(CannotMigrate) as error:
         builtin_passes()["fit_operators"](targets=targets_of(LACKING)).run(files.load(source), ChangeLog())  # type: ignore[call-arg]
 
@@ -54,8 +55,7 @@ def test_what_cannot_be_decomposed_is_refused_with_its_source_and_the_release_th
 
 def test_a_value_that_is_not_taken_is_written_otherwise_where_a_step_down_does() -> None:
     targets = targets_of(LACKING + '[[operator]]\nnames = ["Reshape"]\nattributes = { allowzero = [0] }\n')
-    text = """<ir_version: 8, opset_import: ["": 17]> g (float[2,3] x) => (float[a,b] y) <int64[2] s = {%s}>
-    { y = Reshape <allowzero = 1> (x, s) }"""
+    text = "17 (float[2,3] x) => (float[a,b] y) <int64[2] s = {%s}> { y = Reshape <allowzero = 1> (x, s) }"
     item, log = builtin_passes()["fit_operators"](targets=targets), ChangeLog()  # type: ignore[call-arg]
     result = item.run(files.load(model(text % "3, 2")), log).proto
 
@@ -76,7 +76,7 @@ def test_functions_are_inlined_for_who_takes_none() -> None:
     result = builtin_passes()["fit_operators"](targets=targets).run(files.load(source), log).proto  # type: ignore[call-arg]
 
     assert not result.functions
-    assert [node.op_type for node in result.graph.node] == ["Relu"]
+    assert operators(result) == ["Relu"]
     assert [note.message for note in log.notes] == [
         "inlined 1 local function at their calls, as chip takes none"
     ]
@@ -85,16 +85,14 @@ def test_functions_are_inlined_for_who_takes_none() -> None:
 def test_what_is_written_has_versions_that_are_taken() -> None:
     lacking = LACKING.replace('"LayerNormalization", ', '"HardSwish", "HardSigmoid", ')
     targets = targets_of(lacking + '[[operator]]\nnames = ["Clip"]\nnewest = 6\n')
-    source = model(
-        '<ir_version: 8, opset_import: ["": 17]> g (float[2,3] x) => (float[2,3] y) { y = HardSwish (x) }'
-    )
+    source = model("17 (float[2,3] x) => (float[2,3] y) { y = HardSwish (x) }")
     feeds = random_feeds(source)
     item = builtin_passes()["fit_operators"](targets=targets)  # type: ignore[call-arg]
     result = item.run(files.load(model(source)), ChangeLog()).proto
 
-    operators = [node.op_type for node in result.graph.node]
-    assert "Clip" not in operators
-    assert {"Max", "Min"} <= set(operators)
+    found = operators(result)
+    assert "Clip" not in found
+    assert {"Max", "Min"} <= set(found)
     same(run(source, feeds), run(result, feeds), "written", 1e-6, 1e-6)
 
 
@@ -107,9 +105,7 @@ def test_a_type_that_is_not_taken_is_cast_where_that_is_exact(call: str, kind: s
         '[[release]]\nopset = 17\n[[operator]]\nnames = ["Max", "MatMul"]\ntypes = ["int32", "float32"]\n'
         '[[operator]]\nnames = ["MatMul", "Relu"]\ntypes = ["float32"]\n'
     )
-    source = model(
-        f'<ir_version: 8, opset_import: ["": 17]> g ({kind}[2,2] x) => ({kind}[2,2] y) {{ y = {call} }}'
-    )
+    source = model(f"17 ({kind}[2,2] x) => ({kind}[2,2] y) {{ y = {call} }}")
     item, log = builtin_passes()["fit_operators"](targets=targets), ChangeLog()  # type: ignore[call-arg]
     if not fits and kind == "int32":
         with pytest.raises(CannotMigrate, match="takes MatMul of"):
@@ -117,6 +113,6 @@ def test_a_type_that_is_not_taken_is_cast_where_that_is_exact(call: str, kind: s
         return
     result = item.run(files.load(model(source)), log).proto
     feeds = random_feeds(source)
-    assert [node.op_type for node in result.graph.node] == ["Cast", call.partition(" ")[0], "Cast"]
+    assert operators(result) == ["Cast", call.partition(" ")[0], "Cast"]
     assert "between Casts" in log.changes[0].reason
     same(run(source, feeds), run(result, feeds), "cast")

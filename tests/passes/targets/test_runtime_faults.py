@@ -38,9 +38,7 @@ def test_faults_are_of_operators_attributes_and_opsets(
     builtin_passes()
     from onnx_migrate.passes.targets.runtime_faults import faulty_nodes
 
-    proto = model(
-        f'<ir_version: 7, opset_import: ["": {opset}]> g (float[2,2] x) => (float[2,2] y) {{ y = Softmax <axis = 1> (x) }}'
-    )
+    proto = model(f"{opset} (float[2,2] x) => (float[2,2] y) {{ y = Softmax <axis = 1> (x) }}")
     (target,) = targets_of(FAULT.format(operator=operator, attributes=attributes))
 
     assert [node.output[0] for node, _ in faulty_nodes(target, proto, opset)] == found
@@ -132,7 +130,7 @@ def test_an_opset_from_which_on_a_node_is_computed_wrongly_is_not_reached(opset:
 
 def test_where_that_opset_cannot_be_reached_a_warning_stays() -> None:
     require_opset(20)
-    source = model("""<ir_version: 8, opset_import: ["": 20]> g (float[1,1,4,4] x, string[2] t) => (float[1,1,4,3] y, string[2] z)
+    source = model("""20 (float[1,1,4,4] x, string[2] t) => (float[1,1,4,3] y, string[2] z)
     { y = AveragePool <kernel_shape = [2, 2], count_include_pad = 1, pads = [0, 0, 1, 0]> (x) z = StringConcat (t, t) }""")
     found = onnx_migrate.migrate(source, runtime=targets_of(FAULTY), simplify=False, verify="off")
     codes = [note.code for note in found.report.notes]

@@ -26,7 +26,7 @@ from tests.passes.targets.test_fit_forms import fit
 )
 def test_an_attribute(opset: int, call: str, result: str, axes: Any) -> None:
     proto, log = fit(
-        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[2,3,4] x) => (float[{result}] y)
+        f"""{opset} (float[2,3,4] x) => (float[{result}] y)
         <float[4] s = {{1.0, 1.0, 1.0, 1.0}}, int64[2] i = {{0, 1}}> {{ y = {call} }}""",
         "non_negative_axes",
     )
@@ -48,7 +48,7 @@ def test_an_input(call: str, result: str, index: int, axes: list[int]) -> None:
     from onnx import numpy_helper
 
     proto, _ = fit(
-        f"""<ir_version: 8, opset_import: ["": 17]> g (float[2,3,1] x) => (float[{result}] y)
+        f"""17 (float[2,3,1] x) => (float[{result}] y)
         <int64[1] a = {{-1}}, int64[1] z = {{0}}, int64[1] e = {{1}}> {{ y = {call} }}""",
         "non_negative_axes",
     )

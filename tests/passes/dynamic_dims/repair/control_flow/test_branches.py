@@ -5,13 +5,10 @@ from __future__ import annotations
 import onnx
 import pytest
 
+from tests.steps import operators
 from tests.support.repairs import check_items, text
 
 EACH = "each item has its own condition: both branches are computed, and Where chooses"
-
-
-def operators(proto: onnx.ModelProto) -> list[str]:
-    return [node.op_type for node in proto.graph.node]
 
 
 def test_a_condition_of_each_item_chooses_for_each_item() -> None:

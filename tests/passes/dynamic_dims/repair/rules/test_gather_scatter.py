@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
+from tests.steps import operators
 from tests.support.repairs import check_items, repaired, text
 
 
@@ -17,7 +18,7 @@ def test_gather_nd_with_constant_indices_gets_batch_dims() -> None:
 
     result, reasons = check_items(source, {"x": 0}, [0])
 
-    assert [node.op_type for node in result.graph.node][-2:] == ["Expand", "GatherND"]
+    assert operators(result)[-2:] == ["Expand", "GatherND"]
     assert reasons == ["each of N items gathers from its own rows: batch_dims 0 → 1"]
 
 

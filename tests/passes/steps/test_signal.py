@@ -1,4 +1,4 @@
-"""DFT below 20 and 17, STFT below 17: lengths, axes, inverses and one side."""
+"""DFT and STFT, windows and MelWeightMatrix."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.harness import check
-from tests.lowering import check_down
+from tests.steps import check, check_down, lower, refuses
 
 ATOL = 1e-4
 NO_SIZE = {"symbolic": "needs-shape", "unranked": "needs-rank"}
@@ -23,8 +22,7 @@ def dft(
     constants: str = "",
     dtype: str = "float",
 ) -> str:
-    return f"""<ir_version: 9, opset_import: ["": {opset}]>
-        graph ({dtype}{shape} x) => ({dtype} y) {"<" + constants + ">" if constants else ""}
+    return f"""{opset} ({dtype}{shape} x) => ({dtype} y) {"<" + constants + ">" if constants else ""}
         {{ y = DFT {"<" + attributes + ">" if attributes else ""} ({inputs}) }}"""
 
 
@@ -58,7 +56,7 @@ def test_length_17(length: int, attributes: str) -> None:
 
 def test_an_open_length_and_a_given_one() -> None:
     """A signal of unknown length is padded and cut to dft_length."""
-    text = """<ir_version: 8, opset_import: ["": 17]> graph (float[batch, n, 1] x) => (float[batch, k, 2] y)
+    text = """17 (float[batch, n, 1] x) => (float[batch, k, 2] y)
         <int64 n = {6}> { y = DFT <onesided = 1> (x, n) }"""
     for samples in (4, 6, 9):
         x = np.random.default_rng(1).standard_normal((2, samples, 1)).astype(np.float32)
@@ -91,12 +89,11 @@ def test_half() -> None:
 
 
 def test_refusals() -> None:
-    text = """<ir_version: 9, opset_import: ["": 20]> graph (float[2, 5, 1] x, int64 AXIS) => (float y)
-        { y = DFT (x, "", axis) }"""
+    text = '20 (float[2, 5, 1] x, int64 AXIS) => (float y) { y = DFT (x, "", axis) }'
     feeds = {"x": np.ones((2, 5, 1), np.float32), "axis": np.array(1)}
     needs = dict.fromkeys(EVERYWHERE, "needs-constant")
     check_down(text.replace("AXIS", "axis"), 19, feeds=feeds, refused=needs)
-    text = """<ir_version: 9, opset_import: ["": 17]> graph (float[2, 5, 1] x, int64 n) => (float y) { y = DFT (x, n) }"""
+    text = "17 (float[2, 5, 1] x, int64 n) => (float y) { y = DFT (x, n) }"
     feeds = {"x": np.ones((2, 5, 1), np.float32), "n": np.array(4)}
     for variant in ("plain", "if"):
         check_down(text, 16, feeds=feeds, refused={variant: "needs-constant"}, variants=(variant,))
@@ -113,8 +110,7 @@ def stft(
     given: str = "",
     batch: int = 2,
 ) -> str:
-    return f"""<ir_version: 8, opset_import: ["": 17]>
-        graph ({dtype}[{batch}, 30, {parts}] x{given}) => ({dtype} y) <{constants}>
+    return f"""17 ({dtype}[{batch}, 30, {parts}] x{given}) => ({dtype} y) <{constants}>
         {{ y = STFT {"<" + attributes + ">" if attributes else ""} ({inputs}) }}"""
 
 
@@ -148,14 +144,14 @@ def test_stft_of_complex_signals_and_computed_windows() -> None:
 
 def test_open_length_of_stft() -> None:
     for dtype in ("float", "double"):
-        text = f"""<ir_version: 8, opset_import: ["": 17]> graph ({dtype}[batch, n, 1] x) => ({dtype} y)
+        text = f"""17 ({dtype}[batch, n, 1] x) => ({dtype} y)
             <int64 step = {{4}}, int64 n = {{8}}> {{ y = STFT (x, step, "", n) }}"""
         x = np.random.default_rng(4).standard_normal((3, 21, 1)).astype("f" if dtype == "float" else "d")
         check_down(text, 16, 11, 9, feeds={"x": x}, atol=ATOL, variants=("plain", "if"))
 
 
 def test_a_signal_without_an_axis_of_parts() -> None:
-    text = """<ir_version: 8, opset_import: ["": 17]> graph (float[2, 21] x) => (float y)
+    text = """17 (float[2, 21] x) => (float y)
         <int64 step = {4}, int64 n = {8}> { y = STFT (x, step, "", n) }"""
     check_down(text, 16, 9, specials=False, atol=ATOL, variants=("plain", "symbolic", "if"))
 
@@ -184,15 +180,13 @@ def test_refusals_of_stft() -> None:
 @pytest.mark.parametrize("length", ["", ", length"])
 def test_its_axis_becomes_an_input(attributes: str, length: str) -> None:
     parts = 1 if "onesided" in attributes else 2
-    source = f"""<ir_version: 8, opset_import: ["": 17]>
-        graph (float[2, 6, 8, {parts}] x) => (float[a, b, c, d] y) <int64 length = {{7}}>
+    source = f"""17 (float[2, 6, 8, {parts}] x) => (float[a, b, c, d] y) <int64 length = {{7}}>
         {{ y = DFT {attributes} (x{length}) }}"""
     check(source, to=20)
 
 
 def test_an_axis_that_is_an_attribute_of_a_function() -> None:
-    source = """<ir_version: 8, opset_import: ["": 17, "local": 1]>
-        graph (float[2, 6, 8, 2] x) => (float[a, b, c, d] y, float[e, f, g, h] z) {
+    source = """17 (float[2, 6, 8, 2] x) => (float[a, b, c, d] y, float[e, f, g, h] z) {
             y = local.F <at = 1> (x)
             z = local.F <at = 2> (x)
         }
@@ -201,7 +195,76 @@ def test_an_axis_that_is_an_attribute_of_a_function() -> None:
 
 
 def test_version_20_is_unchanged() -> None:
-    source = """<ir_version: 9, opset_import: ["": 20]>
-        graph (float[2, 6, 8, 2] x) => (float[a, b, c, d] y) { y = DFT (x) }"""
+    source = "20 (float[2, 6, 8, 2] x) => (float[a, b, c, d] y) { y = DFT (x) }"
     x = np.random.default_rng(0).standard_normal((2, 6, 8, 2)).astype(np.float32)
     check(source, to=21, feeds={"x": x})
+
+
+WINDOWS = ("HannWindow", "HammingWindow", "BlackmanWindow")
+WINDOWS_ATOL = 1e-6
+
+
+@pytest.mark.parametrize("operator", WINDOWS)
+@pytest.mark.parametrize(
+    "attributes", ["", "<periodic = 0>", "<periodic = 1, output_datatype = 11>", "<output_datatype = 10>"]
+)
+@pytest.mark.parametrize("size", [1, 6])
+def test_windows(operator: str, attributes: str, size: int) -> None:
+    if size == 1 and "periodic = 0" in attributes:
+        return  # 0 / 0
+    kind = "double" if "11" in attributes else "float16" if "10" in attributes else "float"
+    atol = 1e-3 if kind == "float16" else WINDOWS_ATOL
+    known = f"17 (float x) => ({kind}[{size}] y) <int64 n = {{{size}}}> {{ y = {operator} {attributes} (n) }}"
+    feeds = {"x": np.zeros((), np.float32)}
+    check_down(known, 16, 9, 7, feeds=feeds, atol=atol)
+    for dtype in ("int64", "int32"):
+        computed = f"17 ({dtype} n) => ({kind}[size] y) {{ y = {operator} {attributes} (n) }}"
+        check_down(computed, 16, 9, feeds={"n": np.array(size, dtype)}, atol=atol)
+
+
+@pytest.mark.parametrize("operator", WINDOWS[:2])
+def test_integers(operator: str) -> None:
+    """The middle of a window is 1, and all else is cut to 0."""
+    text = f"""17 (float x) => (int32[7] y)
+        <int64 n = {{7}}> {{ y = {operator} <periodic = 0, output_datatype = 6> (n) }}"""
+    check_down(
+        text, 16, feeds={"x": np.zeros((), np.float32)}, expected=[np.array([0, 0, 0, 1, 0, 0, 0], np.int32)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("bands", "length", "rate", "lower", "upper"),
+    [(8, 16, 8192, 0, 4096), (20, 400, 16000, 20, 8000), (80, 400, 16000, 0, 8000), (3, 64, 8000, 0, 100)],
+)
+@pytest.mark.parametrize("attributes", ["", "<output_datatype = 11>"])
+def test_mel_weight_matrix(
+    bands: int, length: int, rate: int, lower: int, upper: int, attributes: str
+) -> None:
+    kind = "double" if attributes else "float"
+    text = f"""17 (float x) => ({kind} y)
+        <int64 bands = {{{bands}}}, int64 n = {{{length}}}, int64 rate = {{{rate}}},
+         float lower = {{{lower}}}, float upper = {{{upper}}}>
+        {{ y = MelWeightMatrix {attributes} (bands, n, rate, lower, upper) }}"""
+    check_down(text, 16, 9, 7, feeds={"x": np.zeros((), np.float32)}, atol=WINDOWS_ATOL)
+
+
+def test_a_matrix_that_is_computed_is_refused() -> None:
+    text = """17 (int64 bands) => (float y)
+        <int64 n = {16}, int64 rate = {8000}, float lower = {0}, float upper = {4000}>
+        { y = MelWeightMatrix (bands, n, rate, lower, upper) }"""
+    for variant in ("plain", "if", "function"):
+        check_down(
+            text, 16, feeds={"bands": np.array(4)}, refused={variant: "needs-constant"}, variants=(variant,)
+        )
+
+
+def test_a_window_of_a_size_without_end_is_computed_at_run_time() -> None:
+    text = "17 (float x) => (float[n] y) <int64 n = {1099511627776}> { y = HannWindow (n) }"
+    assert "Cos" in {node.op_type for node in lower(text, 16)[0].graph.node}
+
+
+def test_a_matrix_without_end_is_refused() -> None:
+    text = """17 (float x) => (float y)
+        <int64 bands = {1048576}, int64 n = {1048576}, int64 rate = {8000}, float lower = {0}, float upper = {4000}>
+        { y = MelWeightMatrix (bands, n, rate, lower, upper) }"""
+    refuses("no-equal", lower, text, 16, match="a matrix of 524289 by 1048576")

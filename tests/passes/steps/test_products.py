@@ -1,4 +1,4 @@
-"""Einsum below 12: batches, contractions, diagonals, ellipses and three operands."""
+"""Einsum below 12, Gemm below 11, and Det."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from tests.lowering import check_down
+from tests.steps import check_down, lower, refuses
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 5, "e": 2, "i": 3, "j": 4, "k": 5, "A": 2}
 ATOL = 2e-5
@@ -115,3 +115,38 @@ def test_products_of_special_values() -> None:
 def test_no_elements() -> None:
     check_down(source("ij,jk->ik", [0, 4], [4, 5]), 11, specials=False)
     check_down(source("ij,jk->ik", [3, 0], [0, 5]), 11, specials=False)
+
+
+@pytest.mark.parametrize("attributes", ["", "<alpha = 0.5>", "<transA = 1, beta = 3.0>"])
+@pytest.mark.parametrize("dtype", ["float", "double"])
+def test_two_inputs(attributes: str, dtype: str) -> None:
+    shape = "3, 2" if "transA" in attributes else "2, 3"
+    source = f"11 ({dtype}[{shape}] a, {dtype}[3, 4] b) => ({dtype}[] y) {{ y = Gemm {attributes} (a, b) }}"
+    check_down(source, 10, 9, 7)
+
+
+def test_three_inputs() -> None:
+    source = """11 (float[2, 3] a, float[3, 4] b, float[4] c) => (float[] y)
+        { y = Gemm <beta = 0.5> (a, b, c) }"""
+    check_down(source, 10, 7)
+
+
+def det(shape: str) -> str:
+    dims = ", ".join("abc"[: shape.count(",") - 1])
+    return f"11 (float[{shape}] x) => (float[{dims}] y) {{ y = Det (x) }}"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("batch", ["", "3, ", "2, 3, "])
+def test_sizes(batch: str, size: int) -> None:
+    refused = {"unranked": "needs-rank", "symbolic": "needs-shape"}
+    check_down(det(f"{batch}{size}, {size}"), 10, 9, 7, refused=refused, specials=False, rtol=1e-5, atol=1e-4)
+
+
+def test_specials_of_one_row() -> None:
+    x = {"x": np.array([[[np.nan]], [[-0.0]], [[np.inf]]], np.float32)}
+    check_down(det("3, 1, 1"), 10, feeds=x, variants=("plain",))
+
+
+def test_larger_ones_are_refused() -> None:
+    refuses("no-equal", lower, det("5, 5"), 10, match="these have 5")
