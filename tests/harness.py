@@ -90,7 +90,7 @@ def model(text: str | onnx.ModelProto) -> onnx.ModelProto:
     if short:
         local = 'domain: "local"' in text
         imports = f'"": {short[1]}, "local": 1' if local else f'"": {short[1]}'
-        text = f"<ir_version: {short[2] or _ir_version(int(short[1]), local)}, opset_import: [{imports}]> g {text[short.end():]}"
+        text = f"<ir_version: {short[2] or _ir_version(int(short[1]), local)}, opset_import: [{imports}]> g {text[short.end() :]}"
     parsed = parser.parse_model(text)
     require_opset(onnx_opset(parsed.opset_import, ir_version=parsed.ir_version) or 1)
     return parsed
