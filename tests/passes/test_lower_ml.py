@@ -22,7 +22,7 @@ from tests.passes.steps.forests import one_node
 ML = "ai.onnx.ml"
 ENCODER = """<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 4]> g (int64[N] x) => (string[N] y)
     { t = Abs (x)  y = ai.onnx.ml.LabelEncoder <keys_int64s = [0, 1], values_strings = ["a", "b"]> (t) }"""
-IN_FUNCTION = """17 (int64[N] x) => (string[N] y) { y = local.Names (x) }
+IN_FUNCTION = """<ir_version: 8, opset_import: ["": 17, "local": 1]> g (int64[N] x) => (string[N] y) { y = local.Names (x) }
     <domain: "local", opset_import: ["": 17, "ai.onnx.ml": 4]> Names (a) => (b)
     { b = ai.onnx.ml.LabelEncoder <keys_int64s = [0, 1], values_strings = ["a", "b"]> (a) }"""
 FEEDS = {"x": np.array([0, 1, -1, 5])}

@@ -11,7 +11,8 @@ from tests.harness import model, random_feeds, require_opset, run, same_bits
 from tests.steps import lower, operators
 from tests.support.targets import targets_of
 
-MIXED = """15 (float[2,3,4] x) => (float[2,3,4] y) { a = local.Act(x)  y = Softmax<axis=0>(a) }
+MIXED = """<ir_version: 8, opset_import: ["":15, "local":1]>
+    g (float[2,3,4] x) => (float[2,3,4] y) { a = local.Act(x)  y = Softmax<axis=0>(a) }
 <domain: "local", opset_import: ["":11]> Act (a) => (b) { b = Softmax<axis=1>(a) }"""
 
 
@@ -38,7 +39,7 @@ def test_below_opset_7_nothing_could_be_verified() -> None:
 
 
 def test_an_older_model_stays_as_it_is() -> None:
-    source = model(MIXED.replace("15 (", "11 (", 1))
+    source = model(MIXED.replace('"":15', '"":11'))
     result, log = lower(source, 11)
     assert result.SerializeToString() == source.SerializeToString()
     assert not log.changes

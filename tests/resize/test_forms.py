@@ -244,8 +244,8 @@ def test_sizes_computed_from_a_dynamic_batch_stay_computed() -> None:
     same(run(model(fixed), feed(3, 2, 5, 7)), run(static, feed(3, 2, 5, 7)), "folded")
 
 
-@pytest.mark.parametrize("operators", ["scale_factor", "gather"])
-def test_shape_arithmetic_of_other_exporters(operators: str) -> None:
+@pytest.mark.parametrize("kind", ["scale_factor", "gather"])
+def test_shape_arithmetic_of_other_exporters(kind: str) -> None:
     floor = """
   h = Gather<axis = 0>(n, i2) hf = Cast<to = 1>(h) hm = Mul(hf, factor) hr = Floor(hm) hi = Cast<to = 7>(hr)
   w = Gather<axis = 0>(n, i3) wf = Cast<to = 1>(w) wm = Mul(wf, factor) wr = Floor(wm) wi = Cast<to = 7>(wr)
@@ -256,7 +256,7 @@ def test_shape_arithmetic_of_other_exporters(operators: str) -> None:
  float factor = {{1.5}}, int64[1] whole = {{2}}> {{
   n = Shape(x)
   m = Slice(n, zero, two)
-{floor if operators == "scale_factor" else twice}
+{floor if kind == "scale_factor" else twice}
   z = Concat<axis = 0>(m, hw)
   y = Resize<mode="linear">(x, , , z)
 }}"""
@@ -264,7 +264,7 @@ def test_shape_arithmetic_of_other_exporters(operators: str) -> None:
     result, _ = apply_resize_passes(source)
 
     assert operators(result) == ["Resize"]
-    same(run(model(source), feed(1, 2, 5, 7)), run(result, feed(1, 2, 5, 7)), operators)
+    same(run(model(source), feed(1, 2, 5, 7)), run(result, feed(1, 2, 5, 7)), kind)
 
 
 # The forms scales and sizes
@@ -412,7 +412,7 @@ X = {"x": np.arange(15, dtype=np.float32).reshape(3, 5)}
 
 
 @pytest.mark.parametrize(
-    ("opset", "dims", "operators"),
+    ("opset", "dims", "written"),
     [
         (13, "3,5", ["Resize"]),
         (13, "N,5", ["Shape", "Slice", "Concat", "Resize"]),
@@ -421,14 +421,14 @@ X = {"x": np.arange(15, dtype=np.float32).reshape(3, 5)}
         (13, "N,M", ["Shape", "Mul", "Resize"]),
     ],
 )
-def test_scales_to_sizes_computes_the_same(opset: int, dims: str, operators: list[str]) -> None:
+def test_scales_to_sizes_computes_the_same(opset: int, dims: str, written: list[str]) -> None:
     proto, rw = rewriter('<mode = "linear">(x, , s)', dims, opset=opset)
     expected = run(proto, X)[0]
 
     assert rewritten(rw, forms.scales_to_sizes) is None
 
     result = written_model(proto, rw)
-    assert operators(result) == operators
+    assert operators(result) == written
     np.testing.assert_array_equal(run(result, X)[0], expected)
 
 

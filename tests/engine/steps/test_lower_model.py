@@ -14,7 +14,8 @@ from onnx_migrate.standard.opsets import body_opsets
 from tests.harness import model, random_feeds, run, same_bits
 from tests.steps import lower, operators
 
-TWO_FUNCTIONS = """13 (float[2,3,4] x, float[3,4] m) => (float[2,3,4] y, float[3,4] z)
+TWO_FUNCTIONS = """<ir_version: 8, opset_import: ["": 13, "local": 1]>
+    g (float[2,3,4] x, float[3,4] m) => (float[2,3,4] y, float[3,4] z)
     { a = local.Plain (x)  y = local.Ranked (a)  z = local.Ranked (m) }
 <domain: "local", opset_import: ["": 13]> Ranked (a) => (b) { b = Softmax <axis = 0> (a) }
 <domain: "local", opset_import: ["": 13]> Plain (a) => (b) { c = Relu (a)  b = Softmax (c) }"""

@@ -11,7 +11,7 @@ from onnx_migrate.standard.ir_versions import NEWEST_IR
 from tests.harness import loads, model
 
 LISTED = "8 ir3 (float[2] x, float[2] w) => (float[2] y) <float[2] w = {1, 2}> { y = Add (x, w) }"
-NEW = "18 (float[2] x) => (float[2] y) { h = Relu (x) h2 = Identity (h) y = Neg (h2) }"
+NEW = "18 ir10 (float[2] x) => (float[2] y) { h = Relu (x) h2 = Identity (h) y = Neg (h2) }"
 
 
 def names(**options: object) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def test_an_ir_version_that_the_release_does_not_load_is_lowered(ir_version: int
 
 
 def test_what_such_an_ir_version_does_not_have_is_refused() -> None:
-    proto = model("17 (float x) => (float y) { y = Relu (x) }")
+    proto = model("17 ir10 (float x) => (float y) { y = Relu (x) }")
     type_ = onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT4, [])
     proto.graph.value_info.append(onnx.helper.make_value_info("four", type_))
     refuses(
