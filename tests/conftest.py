@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -57,6 +58,12 @@ def _skipping_new_notation() -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what old releases compute otherwise."""
     skip_other_kernels(items)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage leave out the tests themselves: a whole collection takes 0.2 s with them, 5 ms without."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

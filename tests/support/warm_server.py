@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
-import importlib
+import importlib.machinery
 import os
 import pickle
 import resource
@@ -19,7 +19,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from tests.support import warm_start
@@ -36,6 +36,9 @@ MODULES = (
 )  # fmt: skip
 
 
+SUFFIXES = tuple(importlib.machinery.all_suffixes())
+
+
 def _warm() -> None:
     for name in MODULES:
         with contextlib.suppress(Exception):  # a process that needs it raises it again
@@ -45,12 +48,14 @@ def _warm() -> None:
 
 
 def _hides(entries: Iterable[str]) -> bool:
-    """Return whether folders hold another module under the name of one that is imported."""
-    imported = {name for name in sys.modules if "." not in name}
-    for entry in entries:
-        with contextlib.suppress(OSError):
-            if not imported.isdisjoint(name.split(".")[0] for name in os.listdir(entry)):
-                return True
+    """Return whether folders hold another module under the name of one that is imported, or one that each start imports."""
+    imported = {"sitecustomize", "usercustomize", *(name for name in sys.modules if "." not in name)}
+    for folder in entries:
+        with contextlib.suppress(OSError), os.scandir(folder) as found:
+            for entry in found:
+                module = entry.name.endswith(SUFFIXES) or entry.is_dir()  # a script named onnxsim hides nothing
+                if module and entry.name.split(".")[0] in imported:
+                    return True
     return False
 
 
@@ -71,11 +76,13 @@ def _take(request: dict[str, Any], streams: list[int]) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def _python_path(environment: Mapping[str, str]) -> list[str]:
+    return [folder for folder in environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
+
+
 def _run(args: list[str]) -> None:
     """Run what the interpreter would run with these arguments."""
-    for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep):
-        if folder and folder not in sys.path:
-            sys.path.insert(0, folder)
+    sys.path[:0] = _python_path(os.environ)
     first, *rest = args
     if first == "-c":
         sys.argv = ["-c", *rest[1:]]
@@ -125,6 +132,7 @@ def _keep(connection: socket.socket, state: tuple[Any, ...]) -> None:
         args[2] = str(os.getpid())  # its parent, with which it ends
     else:
         added = [request["cwd"] if args[0] == "-m" else os.path.dirname(args[0])]
+    added += _python_path(request["environment"])
     if _hides(entry for entry in added if entry not in (*sys.path, str(ROOT))):
         connection.sendall(NUMBER.pack(0))
         return

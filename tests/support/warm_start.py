@@ -38,7 +38,7 @@ _LIMITS = (
 
 _IGNORABLE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-_OF_INTERPRETER = ("PYTHON", "LC_", "LANG", "LD_", "OMP_", "OPENBLAS_", "MKL_", "MALLOC_", "ORT_")
+_OF_INTERPRETER = ("PYTHON", "LC_", "LANG", "LD_", "OPENBLAS_", "MKL_", "MALLOC_", "ORT_")
 """Beginnings of the variables that act at the start of a process; one that differs from the server's needs a new start."""
 
 _start = subprocess.Popen
@@ -170,8 +170,7 @@ def _serves(args: Any, environment: Mapping[str, str] | None) -> bool:
 
 def _of_interpreter(environment: Mapping[str, str]) -> dict[str, str]:
     found = {name: value for name, value in environment.items() if name.startswith(_OF_INTERPRETER)}
-    if found.get("PYTHONPATH") == str(ROOT):
-        del found["PYTHONPATH"]  # the server finds this source tree too
+    found.pop("PYTHONPATH", None)  # a fork takes that of the request
     return found
 
 

@@ -288,6 +288,7 @@ def test_a_full_disk_is_one_line_and_resume_does_the_rest(
     assert snapshot(models / "out") == whole
 
 
+@pytest.mark.cold
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
 def test_workers_that_cannot_start_end_the_batch(process: Run, folder: Path) -> None:
     """With more jobs than the pool takes at once, of which it would leave the rest open for ever."""
