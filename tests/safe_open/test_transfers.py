@@ -12,6 +12,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files import load, save
+from onnx_migrate.safe_open import transfers
 from onnx_migrate.safe_open.transfers import StoppedError, Transfer, seconds_for_transfers, transfers_within
 from tests.files.conftest import store
 from tests.files.feature_models import plain
@@ -64,17 +65,25 @@ def test_what_was_given_up_ends_at_the_next_bytes() -> None:
 
 @pytest.fixture
 def stalled(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """memory:// begins transfers and does not go on."""
-    never = threading.Event()
+    """memory:// begins transfers and does not go on; a second passes once one has begun."""
+    begun, never = threading.Event(), threading.Event()
 
     def get_file(self: Any, rpath: str, lpath: str, **_: Any) -> None:
         Path(lpath).write_bytes(plain().SerializeToString()[:100])
+        put_file()
+
+    def put_file(*_: Any, **__: Any) -> None:
+        begun.set()
         never.wait()
 
     monkeypatch.setattr(MemoryFileSystem, "get_file", get_file)
-    monkeypatch.setattr(MemoryFileSystem, "put_file", lambda *_, **__: never.wait())
+    monkeypatch.setattr(MemoryFileSystem, "put_file", put_file)
+    monkeypatch.setattr(transfers, "monotonic", lambda: float(begun.is_set()))
     yield
     never.set()
+    for thread in threading.enumerate():
+        if thread.name == "onnx-migrate transfer":
+            thread.join(10)  # it holds the folder that it was to write into
 
 
 def test_a_stalled_download_is_one_line(store: Any, stalled: None) -> None:

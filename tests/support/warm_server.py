@@ -53,7 +53,9 @@ def _hides(entries: Iterable[str]) -> bool:
     for folder in entries:
         with contextlib.suppress(OSError), os.scandir(folder) as found:
             for entry in found:
-                module = entry.name.endswith(SUFFIXES) or entry.is_dir()  # a script named onnxsim hides nothing
+                module = (
+                    entry.name.endswith(SUFFIXES) or entry.is_dir()
+                )  # a script named onnxsim hides nothing
                 if module and entry.name.split(".")[0] in imported:
                     return True
     return False

@@ -24,8 +24,6 @@ from tests.support.paths import ROOT
 
 __all__ = ["RACES", "Race", "Rounds", "run_race"]
 
-COMMAND = "from onnx_migrate.cli import main; main()"
-
 
 @dataclass(frozen=True)
 class Race:
@@ -111,12 +109,13 @@ def run_race(race: Race, rounds: int, *, seed: int = 0, kill: bool = False) -> R
     """Run a race so many times; with `kill`, one of the writers is killed at a random moment, and the command run once more."""
     generator = random.Random(seed)
     result = Rounds()
-    allowed, names = _outcomes(race)
+    allowed, names, seconds = _outcomes(race)
     with tempfile.TemporaryDirectory(prefix="races-") as name:
         folder = Path(name, "work")
         for number in range(rounds):
             _fresh(race, folder)
-            _round(race, folder, allowed, names, result, generator if kill else None)
+            moment = generator.uniform(0.2, 1.4) * seconds if kill else None
+            _round(race, folder, allowed, names, result, moment)
             result.rounds += 1
             if len(result.wrong) > 20:
                 result.wrong.append(f"given up after round {number}")
@@ -133,27 +132,29 @@ def _fresh(race: Race, folder: Path) -> None:
 def _start(command: str, folder: Path) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder.parent)}
     return subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *command.split()],
+        [sys.executable, "-m", "onnx_migrate", *command.split()],
         cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 
 @functools.cache
-def _outcomes(race: Race) -> tuple[dict[str, set[str]], list[set[str]]]:
-    """Return the digests that each model may have, and the names of files that each command may leave, by running them alone."""
+def _outcomes(race: Race) -> tuple[dict[str, set[str]], list[set[str]], float]:
+    """Run each command alone: the digests that each model may have, the names of files it may leave, and the longest seconds."""
     allowed: dict[str, set[str]] = {name: set() for name in race.models}
-    names = []
+    names, seconds = [], 0.0
     with tempfile.TemporaryDirectory(prefix="races-") as parent:
         folder = Path(parent, "work")
         for command in race.commands:
             _fresh(race, folder)
+            began = time.monotonic()
             process = _start(command, folder)
             _, err = process.communicate()
+            seconds = max(seconds, time.monotonic() - began)
             assert process.returncode == 0, err
             for name in race.models:
                 allowed[name].add(digest_of(folder / name))
             names.append(_names(folder))
-    return allowed, names
+    return allowed, names, seconds
 
 
 def _names(folder: Path) -> set[str]:
@@ -166,13 +167,14 @@ def _round(
     allowed: dict[str, set[str]],
     names: list[set[str]],
     result: Rounds,
-    generator: random.Random | None,
+    moment: float | None,
 ) -> None:
+    """Run the commands together; `moment` is how many seconds later the first is killed, None for not at all."""
     old = {name: digest_of(folder / name) for name in race.models}
     reader = _Reader(folder, {name: allowed[name] | {old[name]} for name in race.readable})
     processes = [_start(command, folder) for command in race.commands]
-    if generator is not None:
-        time.sleep(generator.uniform(0.2, 0.9))
+    if moment is not None:
+        time.sleep(moment)
         processes[0].send_signal(signal.SIGKILL)
     errors = [process.communicate(timeout=120)[1] for process in processes]
     result.reads += reader.stop(result.wrong)
@@ -195,7 +197,7 @@ def _round(
         digest = digest_of(folder / name)
         if digest not in allowed[name]:
             result.wrong.append(f"{name}: {digest}, after {[process.returncode for process in processes]}")
-    if generator is not None:
+    if moment is not None:
         again = _start(race.commands[0], folder)
         _, error = again.communicate(timeout=120)
         if again.returncode:
