@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +52,6 @@ class Journal:
             except (ValueError, TypeError, KeyError):  # noqa: PERF203
                 continue
 
-    def start(self) -> None:
-        """Write the known records anew, so that the next line is appended to a whole one."""
-        self._rewrite()
-
     def add(self, record: Mapping[str, Any]) -> None:
         """Append a record, in memory and on disk."""
         self.records[record["output"]] = record
@@ -66,11 +62,11 @@ class Journal:
         """Drop the record of an output whose model could not be migrated this time."""
         self.records.pop(output, None)
 
-    def finish(self) -> None:
-        """Sort the records, so that the same models lead to the same bytes in whatever order they ended."""
-        self._rewrite()
+    def rewrite(self) -> None:
+        """Write the known records anew, as before the first is added and after the last.
 
-    def _rewrite(self) -> None:
+        So each line is appended to a whole one, and the same models lead to the same bytes in whatever order they ended.
+        """
         lines = "".join(_line(self.records[output]) for output in sorted(self.records))
         with saving(self.path):
             remove_leftovers(self.path)
@@ -151,14 +147,10 @@ def content(model: Model) -> dict[str, str]:
 
 def written(output: str) -> dict[str, str]:
     """Return the digests of the result's file and of its data file, if it has one, by name."""
-    return {path.name: file_digest(path) for path in _result(output) if path.is_file()}
+    files = Path(output), Path(f"{output}.data")
+    return {path.name: file_digest(path) for path in files if path.is_file()}
 
 
 def whole(output: str, known: Mapping[str, str]) -> bool:
     """Return whether the result still has the digests `known`, which `written` returned."""
     return bool(known) and written(output) == known
-
-
-def _result(output: str) -> Iterator[Path]:
-    yield Path(output)
-    yield Path(f"{output}.data")

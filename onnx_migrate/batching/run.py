@@ -111,7 +111,7 @@ def batch(
         known = journal.records.get(os.path.relpath(target, folder)) if journal else None
         planned.append(Job(source, target, own, beside, known=known, flags=flags))
     if journal:
-        journal.start()
+        journal.rewrite()
 
     def keep(outcome: Outcome) -> None:
         if journal is None:
@@ -129,7 +129,7 @@ def batch(
         )  # fmt: skip
     finally:
         if journal:
-            journal.finish()
+            journal.rewrite()
 
 
 def _journal(folder: str) -> Journal:

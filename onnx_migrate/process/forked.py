@@ -13,15 +13,12 @@ import contextlib
 import gc
 import os
 import pickle
-import select
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from os import readv, write
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from onnx_migrate.process.child import call, forget_parent
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, TimedOut
@@ -29,13 +26,10 @@ from onnx_migrate.process.limits import data_size, limit_memory, memory_limit
 from onnx_migrate.process.signals import STOPS, blocked
 from onnx_migrate.process.worker import Worker
 
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
 __all__ = ["call_in_fork"]
-
-_MOST_AT_ONCE = 1 << 20
-"""Bytes of one read or write, and of the pipes' buffers where the system allows that."""
-
-_LENGTH = 8
-"""Bytes that say how long a message is."""
 
 
 def call_in_fork(function: str, *args: object, seconds: float, memory: int, state: object = None) -> Ending:
@@ -71,8 +65,9 @@ class _Fork:
     """A copy of this process that waits for calls; it ends when this process does."""
 
     def __init__(self) -> None:
-        requests, self._requests = os.pipe()
-        self._answers, answers = os.pipe()
+        from multiprocessing.connection import Pipe  # takes milliseconds, which --help does not need
+
+        self._pipe, theirs = Pipe()
         self._parent = os.getpid()
         with warnings.catch_warnings(), blocked(*STOPS):  # no handler of this process runs in the copy
             warnings.simplefilter(
@@ -80,11 +75,8 @@ class _Fork:
             )  # Python 3.12 warns of every fork with threads
             self._process = os.fork()
             if not self._process:
-                _serve(requests, answers)
-        os.close(requests)
-        os.close(answers)
-        for pipe in (self._requests, self._answers):
-            _enlarge(pipe)
+                _serve(theirs)
+        theirs.close()
 
     @property
     def alive(self) -> bool:
@@ -97,10 +89,10 @@ class _Fork:
         deadline = time.monotonic() + seconds
         request = pickle.dumps((function, args, seconds, memory), pickle.HIGHEST_PROTOCOL)
         try:
-            _write(self._requests, request)
-            answer = _read(self._answers, lambda: _wait(self._answers, deadline))
-        except TimeoutError:
-            return TimedOut(seconds)
+            self._pipe.send_bytes(request)
+            if not self._pipe.poll(max(0.0, deadline - time.monotonic())):
+                return TimedOut(seconds)
+            answer = self._pipe.recv_bytes()
         except (EOFError, OSError):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process, signal.SIGTERM)  # where a pipe failed; else it has ended
@@ -118,16 +110,14 @@ class _Fork:
         """End the copy, whatever it does."""
         if self._parent != os.getpid():
             return
-        for pipe in (self._requests, self._answers):
-            with contextlib.suppress(OSError):
-                os.close(pipe)
+        self._pipe.close()
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             if os.waitpid(self._process, os.WNOHANG) == (0, 0):
                 os.kill(self._process, signal.SIGKILL)
                 os.waitpid(self._process, 0)
 
 
-def _serve(requests: int, answers: int) -> NoReturn:
+def _serve(pipe: Connection) -> NoReturn:
     """Take calls until the parent closes its end."""
     try:
         signal.signal(
@@ -137,34 +127,34 @@ def _serve(requests: int, answers: int) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        _keep_only(requests, answers)
+        _keep_only(pipe.fileno())
         forget_parent()
         gc.disable()
         most = memory_limit()
         while True:
-            function, args, seconds, memory = pickle.loads(_read(requests, lambda: None))
+            function, args, seconds, memory = pickle.loads(pipe.recv_bytes())
             signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # also where the parent has gone
             limit_memory(min(filter(None, (most, data_size() + memory))))
             ending = call(function, args)
-            signal.setitimer(signal.ITIMER_REAL, 0)
             try:
                 data = pickle.dumps(ending, pickle.HIGHEST_PROTOCOL)
             except MemoryError:
                 data = pickle.dumps(OutOfMemory(memory))
             except Exception as error:  # the value does not pickle
                 data = pickle.dumps(Raised(type(error).__name__, str(error)))
-            _write(answers, data)
+            pipe.send_bytes(data)
+            signal.setitimer(signal.ITIMER_REAL, 0)
     finally:
         os._exit(0)
 
 
-def _keep_only(*pipes: int) -> None:
+def _keep_only(pipe: int) -> None:
     """Close all other files, so that no pipe of the parent stays open here when the parent closes it."""
     with open(os.devnull, "r+b", buffering=0) as nothing:
-        for standard in {0, 1, 2}.difference(pipes):
+        for standard in {0, 1, 2} - {pipe}:
             os.dup2(nothing.fileno(), standard)
     for file in _open_files():
-        if file > 2 and file not in pipes:
+        if file > 2 and file != pipe:
             with contextlib.suppress(OSError):  # the folder that was listed is closed already
                 os.close(file)
 
@@ -174,47 +164,6 @@ def _open_files() -> list[int]:
         return [int(name) for name in os.listdir("/proc/self/fd")]
     except OSError:  # not mounted; the limit of open files may be a billion
         return list(range(3, min(os.sysconf("SC_OPEN_MAX"), 65536)))
-
-
-def _read(pipe: int, wait: Callable[[], None]) -> bytearray:
-    """Return the next message. Raises EOFError where there is none, and what `wait` raises, which is called before each read."""
-
-    def filled(count: int) -> bytearray:
-        data = bytearray(count)
-        rest = memoryview(data)
-        while rest:
-            wait()
-            got = readv(pipe, [rest[:_MOST_AT_ONCE]])
-            if not got:
-                raise EOFError
-            rest = rest[got:]
-        return data
-
-    return filled(int.from_bytes(filled(_LENGTH), "little"))
-
-
-def _write(pipe: int, data: bytes) -> None:
-    for part in (len(data).to_bytes(_LENGTH, "little"), data):
-        rest = memoryview(part)
-        while rest:
-            rest = rest[write(pipe, rest[:_MOST_AT_ONCE]) :]
-
-
-def _wait(pipe: int, deadline: float) -> None:
-    """Wait until a pipe can be read. Raises TimeoutError."""
-    poll = select.poll()
-    poll.register(pipe, select.POLLIN)
-    if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-        raise TimeoutError
-
-
-def _enlarge(pipe: int) -> None:
-    with contextlib.suppress(
-        ImportError, AttributeError, OSError
-    ):  # Python 3.10 and Linux have it; some users may not
-        import fcntl
-
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _MOST_AT_ONCE)
 
 
 _lock = threading.Lock()

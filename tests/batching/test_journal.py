@@ -19,7 +19,7 @@ from tests.support.small_model import small
 
 def test_records_survive_a_killed_run_and_are_sorted_at_the_end(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
-    journal.start()
+    journal.rewrite()
     for output in ("b.onnx", "a.onnx"):
         journal.add({"output": output, "content": {}})
     with (tmp_path / NAME).open("a", encoding="utf-8") as file:
@@ -28,10 +28,10 @@ def test_records_survive_a_killed_run_and_are_sorted_at_the_end(tmp_path: Path) 
 
     again = Journal(tmp_path)
     again.read()
-    again.start()
+    again.rewrite()
     again.forget("b.onnx")
     again.add({"output": "0.onnx"})
-    again.finish()
+    again.rewrite()
 
     lines = (tmp_path / NAME).read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["output"] for line in lines] == ["0.onnx", "a.onnx"]
