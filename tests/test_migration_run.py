@@ -32,6 +32,12 @@ g (float[1,600,600] x, int64 n) => (float[1,600,600] y) {
 """Takes as long as `n` says, which the verifier chooses; with `feed` minutes."""
 
 
+@pytest.fixture(autouse=True, scope="module")
+def started() -> None:
+    """Let the children that stay be there before any is counted: the copy that infers shapes, and what forks workers in tests."""
+    migrate(small(), simplify=False)
+
+
 def children() -> set[int]:
     """Return the processes that this one has started and that have not ended."""
     here, found = os.getpid(), set()
