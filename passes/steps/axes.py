@@ -12,9 +12,7 @@ from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, loweri
 _ASSUMED = "runtimes are assumed to take a negative axis below opset 11, since the rank is unknown"
 
 
-@lowering(
-    "ArgMax", "ArgMin", "Compress", "Concat", "Flatten", "Hardmax", "LogSoftmax", "Softmax", "Split", leaves=11
-)  # fmt: skip
+@lowering("ArgMax ArgMin Compress Concat Flatten Hardmax LogSoftmax Softmax Split", leaves=11)
 def axis_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """`axis` is counted from the front.
 
@@ -35,9 +33,10 @@ def axis_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 
 @lowering(
-    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-    "ReduceSum", "ReduceSumSquare", "Squeeze", "Unsqueeze", leaves=11,
-)  # fmt: skip
+    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
+    "ReduceSumSquare Squeeze Unsqueeze",
+    leaves=11,
+)
 def axes_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """`axes` are counted from the front, in ascending order.
 
@@ -64,8 +63,7 @@ def axes_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     rw.set("axes", sorted(axis + rank if axis < 0 else axis for axis in axes))
 
 
-for _operator in ("Squeeze", "Unsqueeze"):
-    compatible(_operator, 11, reason="negative axes are allowed")
+compatible("Squeeze Unsqueeze", 11, reason="negative axes are allowed")
 
 
 @adapter("Squeeze", "Unsqueeze", to=13)

@@ -17,14 +17,13 @@ compatible("Cast", 9, reason="strings are allowed")
 
 compatible("Cast", 13, reason="bfloat16 is allowed, and conversions between numeric types are specified")
 
-for _operator in ("Cast", "CastLike"):
-    compatible(_operator, 19, reason="float 8 types are allowed, with saturate, which applies to them only")
-    compatible(
-        _operator,
-        24,
-        reason="float8e8m0 is allowed, with round_mode, which applies to it only; infinity saturates in the"
-        " FNUZ types too, as ONNX Runtime and onnx.reference computed it before",
-    )
+compatible("Cast CastLike", 19, reason="float 8 types are allowed, with saturate, which applies to them only")
+compatible(
+    "Cast CastLike",
+    24,
+    reason="float8e8m0 is allowed, with round_mode, which applies to it only; infinity saturates in the"
+    " FNUZ types too, as ONNX Runtime and onnx.reference computed it before",
+)
 
 
 @adapter("Cast", to=6)

@@ -15,16 +15,17 @@ _T = TensorProto
 _WORDS = (_T.INT16, _T.UINT16)
 _BYTES = (_T.INT8, _T.UINT8)
 
-for _name in ("QuantizeLinear", "DequantizeLinear"):
-    compatible(
-        _name, 13, reason="scale and zero point may be vectors along an axis; scalars mean the same as before"
-    )
-    compatible(
-        _name,
-        21,
-        reason="block_size was added, with default 0; without output_dtype the type is that of the zero point or scale",
-    )
-    compatible(_name, 24, 25, 28, reason="more types are allowed")
+compatible(
+    "QuantizeLinear DequantizeLinear",
+    13,
+    reason="scale and zero point may be vectors along an axis; scalars mean the same as before",
+)
+compatible(
+    "QuantizeLinear DequantizeLinear",
+    21,
+    reason="block_size was added, with default 0; without output_dtype the type is that of the zero point or scale",
+)
+compatible("QuantizeLinear DequantizeLinear", 24, 25, 28, reason="more types are allowed")
 compatible(
     "QuantizeLinear", 23, reason="precision was added; by default it is the type of the scale, as before"
 )

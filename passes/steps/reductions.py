@@ -13,26 +13,25 @@ from onnx_migrate.engine.steps.formula import EQUIVALENT, INTEGERS, LostTypes, O
 
 from . import Exactness, Rewriter, adapter, compatible
 
-_REDUCTIONS = tuple(
-    f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare")
+_REDUCTIONS = (
+    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare"
 )
 
-for _name in _REDUCTIONS:
-    compatible(_name, 13, reason="more types are allowed")
-for _name in ("ReduceMax", "ReduceMin"):
-    compatible(_name, 12, 20, reason="more types are allowed")
-for _name in ("ArgMax", "ArgMin"):
-    compatible(_name, 11, reason="negative axes are allowed")
-    compatible(
-        _name, 12, reason="select_last_index was added; by default the first index is returned, as before"
-    )
-    compatible(_name, 13, reason="more types are allowed")
+compatible(_REDUCTIONS, 13, reason="more types are allowed")
+compatible("ReduceMax ReduceMin", 12, 20, reason="more types are allowed")
+compatible("ArgMax ArgMin", 11, reason="negative axes are allowed")
+compatible(
+    "ArgMax ArgMin",
+    12,
+    reason="select_last_index was added; by default the first index is returned, as before",
+)
+compatible("ArgMax ArgMin", 13, reason="more types are allowed")
 
 
 # Upward
 
 
-@adapter("ReduceSum", *_REDUCTIONS, to=11)
+@adapter("ReduceSum", _REDUCTIONS, to=11)
 def reduce_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """Negative axes are allowed. `axes` of a scalar, which has none, are left out.
 
@@ -46,7 +45,7 @@ def reduce_11(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 
 @adapter("ReduceSum", to=13)
-@adapter(*_REDUCTIONS, to=18)
+@adapter(_REDUCTIONS, to=18)
 def reduce_axes(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`axes` moves from an attribute to an input.
 
@@ -79,7 +78,7 @@ def reduce_log_28(node: onnx.NodeProto, rw: Rewriter) -> None:
 # Downward
 
 
-@formula(*_REDUCTIONS, since=18, types=LostTypes.ROUNDED)
+@formula(_REDUCTIONS, since=18, types=LostTypes.ROUNDED)
 @formula("ReduceSum", since=13, types=LostTypes.ROUNDED)
 def reduce_axes_down(op: Op, x: Value, axes: Value | None, *, noop_with_empty_axes: int) -> Value:
     """`axes` moves from an input to an attribute.

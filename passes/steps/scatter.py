@@ -12,9 +12,12 @@ from . import Rewriter, adapter, compatible, impossible
 from .gather import Dims, index_length, non_negative, row_numbers, to_int64
 from .scatter_rounds import REDUCTIONS, reduced_in_rounds
 
-for _name in ("ScatterElements", "ScatterND"):
-    compatible(_name, 16, reason="reduction was added; its default none is the behaviour of older versions")
-    compatible(_name, 18, reason="reduction may be max or min")
+compatible(
+    "ScatterElements ScatterND",
+    16,
+    reason="reduction was added; its default none is the behaviour of older versions",
+)
+compatible("ScatterElements ScatterND", 18, reason="reduction may be max or min")
 
 
 @adapter("Scatter", to=11)

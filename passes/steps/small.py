@@ -13,33 +13,8 @@ from . import Exactness, Rewriter, adapter, compatible
 
 
 @adapter(
-    "Abs",
-    "Add",
-    "BatchNormalization",
-    "Ceil",
-    "Clip",
-    "Div",
-    "Dropout",
-    "Elu",
-    "Exp",
-    "Floor",
-    "HardSigmoid",
-    "InstanceNormalization",
-    "LeakyRelu",
-    "Log",
-    "Max",
-    "Mean",
-    "Min",
-    "Mul",
-    "Neg",
-    "PRelu",
-    "Reciprocal",
-    "Relu",
-    "Sigmoid",
-    "Sqrt",
-    "Sub",
-    "Sum",
-    "Tanh",
+    "Abs Add BatchNormalization Ceil Clip Div Dropout Elu Exp Floor HardSigmoid InstanceNormalization LeakyRelu Log "
+    "Max Mean Min Mul Neg PRelu Reciprocal Relu Sigmoid Sqrt Sub Sum Tanh",
     to=6,
 )
 def consumed_inputs_6(node: onnx.NodeProto, rw: Rewriter) -> None:

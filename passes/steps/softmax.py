@@ -10,8 +10,7 @@ from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorP
 
 from . import Rewriter, adapter, compatible
 
-for _name in ("Softmax", "LogSoftmax", "Hardmax"):
-    compatible(_name, 11, reason="negative axes are allowed")
+compatible("Softmax LogSoftmax Hardmax", 11, reason="negative axes are allowed")
 
 
 @adapter("Softmax", "LogSoftmax", "Hardmax", to=13)

@@ -14,10 +14,12 @@ from .tree_nodes import AGGREGATES, ML, MODES, Array, Forest
 _TENSORS = {"nodes_modes": np.uint8, "nodes_splits": None, "nodes_hitrates": None, "leaf_weights": None}
 """Attributes that are tensors, with their element type; None is the type that the ensemble computes in."""
 
-for _operator in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
-    compatible(
-        _operator, 3, domain=ML, reason="parameters may be doubles, given as tensors in place of lists"
-    )
+compatible(
+    "TreeEnsembleClassifier TreeEnsembleRegressor",
+    3,
+    domain=ML,
+    reason="parameters may be doubles, given as tensors in place of lists",
+)
 
 
 @adapter("TreeEnsembleRegressor", to=5, domain=ML)

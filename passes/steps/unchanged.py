@@ -71,8 +71,7 @@ for _operators, _version in (
     ("Relu", 14),
     ("Celu", 28),
 ):
-    for _operator in _operators.split():
-        compatible(_operator, _version, reason="more types are allowed")
+    compatible(_operators, _version, reason="more types are allowed")
 
 # The version before takes fewer types, and the step up is another one, or stands with its family.
 for _lost, _operators, _versions in (
@@ -83,11 +82,11 @@ for _lost, _operators, _versions in (
     (LostTypes.ROUNDED, "ReduceLogSumExp ReduceMean ReduceProd ReduceSumSquare", (13,)),
     (LostTypes.REFUSED, "Cast", (13,)),
 ):
-    for _operator in _operators.split():
-        unchanged(_operator, *_versions, reason="the version before takes fewer element types", types=_lost)
+    unchanged(_operators, *_versions, reason="the version before takes fewer element types", types=_lost)
 
-for _operator in ("Max", "Mean", "Min", "Sum"):
-    compatible(_operator, 8, reason="inputs of different shapes are broadcast; before, all had one shape")
+compatible(
+    "Max Mean Min Sum", 8, reason="inputs of different shapes are broadcast; before, all had one shape"
+)
 compatible("Pow", 12, reason="base and exponent may have different types; the result has the base's")
 compatible("Gemm", 11, reason="C may be omitted")
 
@@ -115,16 +114,11 @@ compatible("Transpose", 21, reason="more types are allowed, and the length of pe
 compatible("Transpose", 25, reason="more types are allowed, and the range of perm is stated")
 
 unchanged("NegativeLogLikelihoodLoss", 13, reason="only the standard's text changed", types=LostTypes.ROUNDED)
-for _operator in (
-    "AveragePool",
-    "Conv",
-    "ConvTranspose",
-    "LpPool",
-    "MaxPool",
-    "MaxUnpool",
-    "NonMaxSuppression",
-):
-    unchanged(_operator, 11, reason="only the standard's text changed")
+unchanged(
+    "AveragePool Conv ConvTranspose LpPool MaxPool MaxUnpool NonMaxSuppression",
+    11,
+    reason="only the standard's text changed",
+)
 unchanged("DepthToSpace", 28, reason="version 28 is a function of the same meaning")
 unchanged("ReduceLogSum", 28, reason="the version before takes more element types")
 unchanged("ReduceLogSumExp", 28, reason="the version before takes more element types")

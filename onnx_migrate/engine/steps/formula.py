@@ -18,6 +18,7 @@ from onnx import AttributeProto, TensorProto, defs, helper
 from onnx_migrate.engine.steps.decomposition_registry import register_decomposition
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, LoweringAdapter, lowering
+from onnx_migrate.engine.steps.step_table import names
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.expressions import FLOATS, HALVES, INTEGERS, Array, Result, Value
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
@@ -86,7 +87,7 @@ def formula(
     """
 
     def register(function: Function) -> Function:
-        found = [_formula(*_split(name), since, function, without=without) for name in operators]
+        found = [_formula(*_split(name), since, function, without=without) for name in names(*operators)]
         adapt = _adapter(found[0])
         for item in found:
             if item.without:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from itertools import product
 from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, reason_of
+from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, names, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import is_onnx, versions
@@ -102,7 +103,7 @@ def lowering(
 
     def register(function: LoweringAdapter) -> LoweringAdapter:
         reason = reason_of(function)
-        for operator in operators:
+        for operator in names(*operators):
             _table.register(
                 Lowering(domain, operator, leaves, function, reason=reason, exactness=exactness, types=types)
             )
@@ -112,25 +113,25 @@ def lowering(
 
 
 def unchanged(
-    operator: str,
+    operators: str,
     *leaves: int,
     reason: str,
     domain: str = "",
     exactness: Exactness = Exactness.EXACT,
     types: LostTypes = LostTypes.REFUSED,
 ) -> None:
-    """Claim that a node of each of the versions `leaves` is valid before it and computes the same, if its types fit.
+    """Claim that a node of these operators, of a version in `leaves`, is valid before it and computes the same, if its types fit.
 
     Tests run every claim. `reason` says how the version before differs. Exactness is EQUIVALENT where runtimes have
     another kernel for the older version, which rounds differently.
     """
-    for version in leaves:
+    for operator, version in product(names(operators), leaves):
         _table.register(Lowering(domain, operator, version, reason=reason, exactness=exactness, types=types))
 
 
-def impossible(operator: str, *leaves: int, why: str, hint: str = "", domain: str = "") -> None:
-    """Refuse every node of an operator at the versions `leaves` for a target below; `why` and `hint` are shown."""
-    for version in leaves:
+def impossible(operators: str, *leaves: int, why: str, hint: str = "", domain: str = "") -> None:
+    """Refuse every node of these operators at the versions `leaves` for a target below; `why` and `hint` are shown."""
+    for operator, version in product(names(operators), leaves):
         _table.register(Lowering(domain, operator, version, refusal=why, hint=hint))
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, reason_of
+from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, names, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.schema import is_onnx, schema_cache, versions
@@ -67,13 +68,13 @@ def adapter(
 ) -> Callable[[Adapter], Adapter]:
     """Register the decorated function as the adapter that brings these operators to since_version `to`.
 
-    The first paragraph of its docstring is the reason that reports give. Raises ValueError for a function without
-    one, and for a step that is registered already.
+    Several names may stand in one text. The first paragraph of its docstring is the reason that reports give. Raises
+    ValueError for a function without one, and for a step that is registered already.
     """
 
     def register(function: Adapter) -> Adapter:
         reason = reason_of(function)
-        for operator in operators:
+        for operator in names(*operators):
             _table.register(Step(domain, operator, to, function, reason=reason, exactness=exactness))
         return function
 
@@ -81,20 +82,20 @@ def adapter(
 
 
 def compatible(
-    operator: str, *to: int, reason: str, domain: str = "", exactness: Exactness = Exactness.EXACT
+    operators: str, *to: int, reason: str, domain: str = "", exactness: Exactness = Exactness.EXACT
 ) -> None:
-    """Claim that a node valid just before each of the versions `to` is valid there and computes the same.
+    """Claim that a node valid just before each of the versions `to` of these operators is valid there and computes the same.
 
     Tests run every claim. `reason` is what the standard's changelog says has changed. Exactness is EQUIVALENT where
     runtimes have another kernel for the new version, which rounds differently.
     """
-    for version in to:
+    for operator, version in product(names(operators), to):
         _table.register(Step(domain, operator, version, reason=reason, exactness=exactness))
 
 
-def unsupported(operator: str, *to: int, why: str, hint: str = "", domain: str = "") -> None:
-    """Refuse every node of an operator whose lift leads through one of the versions `to`; `why` and `hint` are shown."""
-    for version in to:
+def unsupported(operators: str, *to: int, why: str, hint: str = "", domain: str = "") -> None:
+    """Refuse every node of these operators whose lift leads through one of the versions `to`; `why` and `hint` are shown."""
+    for operator, version in product(names(operators), to):
         _table.register(Step(domain, operator, version, refusal=why, hint=hint))
 
 

@@ -13,6 +13,5 @@ def types_only(operators: str, *versions: int, lost: LostTypes) -> None:
 
     Upward more types are allowed; downward `lost` says what becomes of a node whose types the older version does not take.
     """
-    for operator in operators.split():
-        compatible(operator, *versions, reason="more types are allowed")
-        unchanged(operator, *versions, reason="the version before takes fewer element types", types=lost)
+    compatible(operators, *versions, reason="more types are allowed")
+    unchanged(operators, *versions, reason="the version before takes fewer element types", types=lost)

@@ -26,6 +26,7 @@ __all__ = [
     "import_package",
     "import_steps",
     "load_installed",
+    "names",
     "reason_of",
 ]
 
@@ -214,6 +215,11 @@ def import_steps(modules: Iterable[str]) -> None:
                 code="plugin-failed",
                 hint="give the name of a module that Python can import from the working folder or PYTHONPATH",
             ) from error
+
+
+def names(*operators: str) -> list[str]:
+    """Return the names of operators, of which one text may have several, with spaces between them."""
+    return " ".join(operators).split()
 
 
 def reason_of(function: Callable[..., Any]) -> str:
