@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.report.data import ReportData
     from onnx_migrate.report.failure import Failure
-    from onnx_migrate.report.html.view_model import Row
+    from onnx_migrate.report.html.contents import Row
 
 __all__ = ["BatchPage", "html_option", "model_page", "page_at", "write_failure_page"]
 
@@ -73,8 +73,8 @@ class BatchPage:
     def add(self, outcome: Outcome) -> None:
         """Add the outcome of a model."""
         from onnx_migrate.errors import saving
+        from onnx_migrate.report.html.contents import Row
         from onnx_migrate.report.html.render import model_part
-        from onnx_migrate.report.html.view_model import Row
 
         model, kind, report = outcome.source, outcome.kind, outcome.report
         part = model_part(report, model, kind, outcome.output).encode("utf-8", _LENIENT)

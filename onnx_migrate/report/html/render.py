@@ -6,15 +6,19 @@ The output is deterministic: equal reports give equal bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from onnx_migrate._version import __version__
 from onnx_migrate.errors import UsageError
+from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.failure import Failure
-from onnx_migrate.report.html.view_model import ModelPage, Row, anchor
+from onnx_migrate.report.html import contents
+from onnx_migrate.report.html.contents import Row, anchor
+from onnx_migrate.report.html.grouping import grouped
+from onnx_migrate.report.html.node_diagram import draw_blocked
+from onnx_migrate.report.request import tool_versions
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -36,19 +40,13 @@ def check_available() -> None:
 def model_page(report: ReportData | Failure, output: str | None = None) -> str:
     """Return the page of one model, which was written to `output` if not None."""
     macros = _macros()
-    page = ModelPage.of(report, listed=_LISTED, output=output)
-    return f"{macros.top(page.name)}\n{macros.alone(page)}\n{macros.bottom(__version__)}\n"
+    page = macros.alone(report.model, report.outcome, output, report, _LISTED)
+    return f"{macros.top(report.model)}\n{page}\n{macros.bottom(__version__)}\n"
 
 
 def model_part(report: ReportData | Failure | None, model: str, outcome: str, output: str | None) -> str:
     """Return the part of the page of a batch that shows one model; one without a report was done by an earlier run."""
-    if report is None:
-        page = ModelPage(model, outcome, output or "", cached=True)
-    else:
-        page = replace(
-            ModelPage.of(report, listed=_LISTED_IN_BATCH, output=output), name=model, outcome=outcome
-        )
-    return f"{_macros().part(page, anchor(page.name))}\n"
+    return f"{_macros().part(anchor(model), model, outcome, output, report, _LISTED_IN_BATCH)}\n"
 
 
 def batch_page(rows: Sequence[Row], parts: Iterable[str], totals: Mapping[str, Any]) -> Iterator[str]:
@@ -86,4 +84,9 @@ def _macros() -> Any:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters["prose"] = _prose
+    environment.tests["failure"] = lambda report: isinstance(report, Failure)
+    names = {name: getattr(contents, name) for name in contents.__all__}
+    environment.globals.update(
+        names, codes=CODES, tool_versions=tool_versions, grouped=grouped, draw_blocked=draw_blocked
+    )
     return environment.get_template("report.html.jinja").module

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from onnx_migrate.batching import Outcome
+from onnx_migrate.report.html.contents import Row
 from onnx_migrate.report.html.render import batch_page, model_part
-from onnx_migrate.report.html.view_model import Row
 from tests.support.browser import CHROMIUM, Browser, Tab
 
 __all__ = ["DESK", "DRAWN", "ODD", "PHONE", "needs_browser", "opened", "write_batch"]

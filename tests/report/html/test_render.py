@@ -10,8 +10,8 @@ import pytest
 
 from onnx_migrate.batching import Outcome
 from onnx_migrate.report import Report
+from onnx_migrate.report.html.contents import anchor
 from onnx_migrate.report.html.render import model_page
-from onnx_migrate.report.html.view_model import anchor
 from onnx_migrate.rewrite.change_log import Note
 from tests.report.html.pages import DESK, ODD, PHONE, needs_browser, opened, write_batch
 from tests.support.browser import Browser

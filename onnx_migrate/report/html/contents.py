@@ -1,0 +1,183 @@
+"""What a page says of a report in words and figures; the template asks for it, and reads the rest of the report itself.
+
+A fact is a label, a figure, and whether the migration changed it; a note is "info", "warning", "good" or "failed", and a text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from onnx_migrate.messages import size_text
+from onnx_migrate.model.interface import Port
+from onnx_migrate.report.data import AS_DECLARED, GRADES, ModelSummary, ReportData
+from onnx_migrate.report.failure import Failure
+from onnx_migrate.standard.targets import Target
+from onnx_migrate.verdicts import DynamicProof, FeedNote, Histogram, RuntimeProof, Verdict
+
+__all__ = [
+    "Row",
+    "anchor",
+    "bars",
+    "command_text",
+    "facts",
+    "feed_text",
+    "ports",
+    "proof_notes",
+    "shape_text",
+    "target_notes",
+    "trial_notes",
+    "verdict_text",
+]
+
+Fact = tuple[str, str, bool]
+Note = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The row of a model in the table of a batch; `reason` says why it was not migrated."""
+
+    anchor: str
+    model: str
+    outcome: str
+    verified: str
+    opset: str
+    changes: str
+    seconds: float
+    reason: str
+
+    @classmethod
+    def of(
+        cls, report: ReportData | Failure | None, model: str, outcome: str, *, status: str, seconds: float
+    ) -> Row:
+        """Prepare the row of a model; one without a report was done by an earlier run, with the `status` of its verification."""
+        sides: tuple[ModelSummary | None, ...] = ()
+        changes, reason = "", "done by an earlier run"
+        if isinstance(report, ReportData):
+            status = status or "not verified"
+            sides, changes, reason = (report.before, report.after), f"{len(report.changes):,}", ""
+        elif report is not None:
+            sides, reason = (report.done.before,), f"{report.code}: {report.reason}"
+        verified = report.verification.kind.value if report is not None and report.verification else status
+        opsets = dict.fromkeys(str(side.opset) for side in sides if side)
+        return cls(anchor(model), model, outcome, verified, " → ".join(opsets), changes, seconds, reason)
+
+
+def anchor(model: str) -> str:
+    """Return the HTML id of a model's part in the page of a batch; it depends on the name only."""
+    return f"m{hashlib.blake2b(model.encode('utf-8', 'surrogateescape'), digest_size=6).hexdigest()}"
+
+
+def facts(report: ReportData | Failure) -> Iterator[Fact]:
+    """Yield the figures of a model, before and after if there is a result."""
+    done = report.done if isinstance(report, Failure) else report
+    before = done.before
+    result, sizes = (before, None) if isinstance(report, Failure) else (report.after, report.file_bytes)
+    if before is not None and result is not None:
+        yield _both("opset", before.opset, result.opset)
+        imports = dict(result.opset_imports)
+        for domain, version in before.opset_imports:
+            if domain not in ("", "ai.onnx") and version != imports.get(domain):
+                yield _both(domain, version, imports.get(domain, "not imported"))
+        yield _both("IR version", before.ir_version, result.ir_version)
+        yield _both("nodes", f"{before.nodes:,}", f"{result.nodes:,}")
+        yield _both("weights", size_text(before.weight_bytes), size_text(result.weight_bytes))
+        if sizes:
+            yield _both("file", *map(size_text, sizes))
+        yield "changed nodes", f"{len(done.changes):,}", False
+    if done.seconds:
+        yield "time", f"{sum(done.seconds.values()):.2f} s", False
+
+
+def _both(label: str, old: object, new: object) -> Fact:
+    return label, f"{old}" if old == new else f"{old} → {new}", old != new
+
+
+def ports(before: ModelSummary | None, after: ModelSummary | None) -> list[tuple[str, Port, Port | None]]:
+    """Return the inputs and outputs, each with its name, "input" or "output", and what it became, None without a result."""
+    if before is None:
+        return []
+    return [
+        *(("input", *pair) for pair in zip_longest(before.inputs, after.inputs if after else ())),
+        *(("output", *pair) for pair in zip_longest(before.outputs, after.outputs if after else ())),
+    ]
+
+
+def shape_text(dims: Sequence[int | str | None] | None) -> str:
+    """Return the shape of a value, as in "[N, 3, ?]"."""
+    if dims is None:
+        return "any shape"
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """Return the reason of a verdict, what ran the models, and how alike the outputs are."""
+    evaluator = f"with {verdict.evaluator}" if verdict.evaluator else ""
+    text = " ".join(filter(None, (verdict.reason, evaluator)))
+    grade = GRADES.get(verdict.grade, "")
+    if grade and verdict.compared_with:
+        grade += f", compared with {verdict.compared_with} and not with the original"
+    return f"{text}: {grade}" if grade else text
+
+
+def feed_text(feed: FeedNote) -> str:
+    """Return the name of inputs that were fed, and their shapes."""
+    origin = "" if feed.seed is None else f", seed {feed.seed}"
+    shapes = ", ".join(f"{name} {shape_text(shape)}" for name, shape in feed.shapes)
+    return f"{feed.name}{origin}: {shapes}"
+
+
+def bars(histogram: Histogram | None) -> list[tuple[int, str]]:
+    """Return the bars of a histogram: the height of each as a percentage, and what it counts."""
+    rows = list(histogram.rows()) if histogram else []
+    most = max((number for _, number in rows), default=1)
+    return [(-(-number * 100 // most), f"{name}: {number:,}") for name, number in rows]
+
+
+def trial_notes(proof: DynamicProof | None) -> list[Note]:
+    """Return the runs at other sizes."""
+    if proof is None:
+        return []
+    sizes = [", ".join(f"{name}={size}" for name, size in trial.sizes) for trial in proof.trials]
+    return [
+        *(
+            ("failed" if trial.problem else "good", f"{text}: {trial.problem or AS_DECLARED}")
+            for text, trial in zip(sizes, proof.trials, strict=True)
+        ),
+        *(("info", text) for text in proof.notes),
+    ]
+
+
+def proof_notes(proofs: Iterable[RuntimeProof]) -> list[Note]:
+    """Return the runs in other runtimes."""
+    return [
+        (
+            "failed" if not proof.passed else "good" if proof.outcome in ("right", "gained") else "warning",
+            ". ".join((f"{proof.runtime}: {proof.text}", *proof.notes)),
+        )
+        for proof in proofs
+    ]
+
+
+def target_notes(targets: Iterable[Target] | None) -> list[Note]:
+    """Return what the runtimes that a model is made for take."""
+    found = []
+    for target in targets or ():
+        takes = [f"opsets up to {target.opset}"] if target.opset else []
+        takes += [f"IR versions up to {target.ir_version}"] if target.ir_version else []
+        measured = "measured" if target.measured else "read, not measured"
+        source = f" ({target.row.source})" if target.row.source else ""
+        text = f"{target}{': ' if takes else ''}{', '.join(takes)}; {measured}{source}"
+        found.append(("info", text))
+    return found
+
+
+def command_text(report: ReportData | Failure) -> str:
+    """Return the command that does the same again, or the call of the library if none does."""
+    if report.request is None:
+        return ""
+    options = ", ".join(f"{name}={value!r}" for name, value in report.request.options.items())
+    return report.command or f"migrate(…{', ' if options else ''}{options})"
