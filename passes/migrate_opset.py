@@ -30,9 +30,9 @@ from onnx_migrate.standard.opsets import (
     remove_repeated_imports,
     set_onnx_opset,
 )
-from onnx_migrate.standard.runtime_operators import is_runtime_operator
 from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at
 from onnx_migrate.standard.targets import Targets
+from onnx_migrate.standard.unlisted_operators import is_runtime_operator
 
 from .targets.runtime_faults import bound_opset, fault_bound
 

@@ -6,9 +6,8 @@ from functools import cache
 
 from onnx import defs
 
-from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS
-from onnx_migrate.standard.runtime_operators import RUNTIME_OPERATORS
 from onnx_migrate.standard.schema import signature, versions
+from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
 __all__ = ["attribute_facts", "canonical", "operator_facts", "operator_names"]
 

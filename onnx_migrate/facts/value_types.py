@@ -20,8 +20,8 @@ from onnx_migrate.model.graphs import (
     nested_bodies,
     nested_nodes,
 )
-from onnx_migrate.standard.experimental_ops import substitute_for_inference
 from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.unlisted_operators import substitute_for_inference
 
 __all__ = ["MOST_AXES", "TypeTable", "ValueType", "value_type_of"]
 

@@ -1,12 +1,12 @@
 """Signatures of all operators at all versions: from onnx.defs of the installed onnx, in tables that are fast to read.
 
-The experimental operators that onnx has removed (see `experimental_ops`), and those that ONNX Runtime has in ai.onnx
-beside the standard (see `runtime_operators`), are included."""
+The experimental operators that onnx has removed, and those that ONNX Runtime has in ai.onnx beside the standard (see
+`unlisted_operators`), are included."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import _lru_cache_wrapper, cache
 from typing import Any, TypeVar
@@ -15,8 +15,11 @@ import onnx
 from onnx import defs
 
 from onnx_migrate.messages import count_of
-from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS, ExperimentalOperator
-from onnx_migrate.standard.runtime_operators import RUNTIME_OPERATORS, RuntimeOperator
+from onnx_migrate.standard.unlisted_operators import (
+    EXPERIMENTAL_OPERATORS,
+    RUNTIME_OPERATORS,
+    UnlistedOperator,
+)
 
 __all__ = [
     "Signature",
@@ -142,18 +145,14 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
             frozenset(name for name, attribute in schema.attributes.items() if attribute.required),
         )
         found.setdefault((schema.domain, schema.name), []).append(form)
-    for operator in EXPERIMENTAL_OPERATORS:
+    for operator in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS):
         forms = found.setdefault(("", operator.name), [])
         if all(form.since_version > 1 for form in forms):
-            forms.extend(
-                _removed(operator, returns=any(form.since_version == operator.removed_in for form in forms))
-            )
+            forms.extend(_of_unlisted(operator, {form.since_version for form in forms}))
     for (domain, name), declared in declared_operators().items():
         forms = found.setdefault((domain, name), [])
         known = {form.since_version for form in forms}
         forms.extend(_of_custom(domain, name, version) for version in declared if version not in known)
-    for own in RUNTIME_OPERATORS:
-        found.setdefault(("", own.name), []).extend(_of_runtime(own))
     table = {}
     for key, forms in found.items():
         forms.sort(key=lambda form: form.since_version)
@@ -161,27 +160,23 @@ def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signatur
     return table
 
 
-def _removed(operator: ExperimentalOperator, *, returns: bool) -> list[Signature]:
-    """Return the signature of an experimental operator, and a deprecated one at the opset that removed it.
+def _of_unlisted(operator: UnlistedOperator, listed: set[int]) -> Iterator[Signature]:
+    """Yield the signatures of an operator without a schema, whose name has those of the `listed` versions.
 
-    The second is left out if that opset `returns` the name as a standard operator.
+    One is of version 1, another where a step may rewrite it, and a deprecated one at the opset that removed it, unless that
+    returns the name as a standard operator.
     """
-    low, high = operator.inputs
-    given = frozenset(range(low))
-    form = Signature(
-        operator.name, "", 1, False, low, high, 1, operator.outputs, given, operator.attributes, frozenset(),
-        operator.unchecked,
-    )  # fmt: skip
-    return [form] if returns else [form, replace(form, since_version=operator.removed_in, deprecated=True)]
-
-
-def _of_runtime(operator: RuntimeOperator) -> list[Signature]:
-    """Return the signatures of an operator of ONNX Runtime: of version 1, and again where a step may rewrite it."""
     (low, high), (few, many) = operator.inputs, operator.outputs
     required = frozenset(operator.attributes) if operator.required else frozenset()
-    given = frozenset(range(low))
-    form = Signature(operator.name, "", 1, False, low, high, few, many, given, operator.attributes, required)
-    return [form, replace(form, since_version=operator.step_at)] if operator.step_at else [form]
+    form = Signature(
+        operator.name, "", 1, False, low, high, few, many, frozenset(range(low)), operator.attributes, required,
+        operator.unchecked,
+    )  # fmt: skip
+    yield form
+    if operator.step_at:
+        yield replace(form, since_version=operator.step_at)
+    if operator.removed_in and operator.removed_in not in listed:
+        yield replace(form, since_version=operator.removed_in, deprecated=True)
 
 
 def _of_custom(domain: str, name: str, version: int) -> Signature:

@@ -14,7 +14,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.messages import count_of
-from onnx_migrate.standard.experimental_ops import crop_limits
+from onnx_migrate.standard.unlisted_operators import crop_limits
 
 from . import Exactness, Rewriter, adapter, impossible, unsupported
 

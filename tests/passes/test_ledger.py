@@ -6,9 +6,8 @@ import onnx
 import pytest
 
 from onnx_migrate.engine.steps.registry import steps
-from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS
-from onnx_migrate.standard.runtime_operators import RUNTIME_OPERATORS
 from onnx_migrate.standard.schema import newest_opset, operators, versions
+from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
 NEWEST_SUPPORTED = 28
 """The newest opset that the registry has been written for; an older onnx knows a part of its steps."""

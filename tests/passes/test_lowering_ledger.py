@@ -7,8 +7,8 @@ import pytest
 
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lowering_registry import lowerings
-from onnx_migrate.standard.runtime_operators import RUNTIME_OPERATORS
 from onnx_migrate.standard.schema import newest_opset, operators, signature, versions
+from onnx_migrate.standard.unlisted_operators import RUNTIME_OPERATORS
 from tests.passes.test_ledger import NEWEST_SUPPORTED
 
 OF_RUNTIME = {(operator.name, operator.step_at) for operator in RUNTIME_OPERATORS}

@@ -27,9 +27,8 @@ from onnx_migrate.facts.scope import Scope
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.element_types import type_name
-from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS
-from onnx_migrate.standard.runtime_operators import RUNTIME_OPERATORS
 from onnx_migrate.standard.schema import is_onnx, signature_at, versions
+from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
 __all__ = ["Decompose", "Unfit"]
 

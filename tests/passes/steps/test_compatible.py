@@ -12,9 +12,8 @@ from onnx.defs import OpSchema
 from onnx_migrate.engine.steps.registry import Step, steps
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS
-from onnx_migrate.standard.runtime_operators import RUNTIME_OPERATORS
 from onnx_migrate.standard.schema import newest_opset, versions
+from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 from tests import harness
 from tests.passes.claims import check_samples, differences, outputs
 from tests.passes.steps.samples import samples

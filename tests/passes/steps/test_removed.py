@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS
+from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS
 from tests.harness import make_variant, model, random_feeds, run, same
 from tests.steps import check, check_down, lift, lower, refuses
 

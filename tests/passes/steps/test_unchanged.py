@@ -15,8 +15,8 @@ from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, low
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
-from onnx_migrate.standard.runtime_operators import RUNTIME_OPERATORS
 from onnx_migrate.standard.schema import newest_opset, versions
+from onnx_migrate.standard.unlisted_operators import RUNTIME_OPERATORS
 from tests import harness
 from tests.harness import same_bits
 from tests.passes.claims import check_samples, differences, outputs, varies

@@ -10,11 +10,11 @@ import onnx
 import pytest
 
 from onnx_migrate.report.json_form import json_of
-from onnx_migrate.standard.experimental_ops import EXPERIMENTAL_OPERATORS
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.schema import newest_opset, operators, signature, versions
 from onnx_migrate.standard.targets import OperatorRow, Table, Target, known_names, resolve, shipped, tables
 from onnx_migrate.standard.targets.releases import key, plain
+from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS
 
 REMOVED = {operator.name for operator in EXPERIMENTAL_OPERATORS}
 STANDARD = {name for domain, name in operators() if not domain}
