@@ -48,7 +48,6 @@ from onnx_migrate.standard.targets import Targets, resolve, tables
 
 __all__ = [
     "ALL",
-    "ChangedOperators",
     "Inspection",
     "LocatedNode",
     "Operator",
@@ -266,23 +265,8 @@ def _external_files(model: Model) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name != own and not name.startswith(MEMORY)))
 
 
-class ChangedOperators(TypedDict):
-    """How many nodes of an operator change, as in "Clip-6 → Clip-13"."""
-
-    operators: str
-    nodes: int
-
-
 # What the runtime takes from this release on; "from" is a keyword of Python.
 ReleaseSupport = TypedDict("ReleaseSupport", {"from": str, "standing": str})
-
-
-def _changed_operators(advice: Compatibility) -> list[ChangedOperators]:
-    return [ChangedOperators(operators=name, nodes=count) for name, count in advice.changes]
-
-
-def _changed_by(outlook: RuntimeCompatibility) -> list[ChangedOperators]:
-    return _changed_operators(outlook.advice)
 
 
 def _releases(outlook: RuntimeCompatibility) -> list[ReleaseSupport]:
@@ -313,12 +297,11 @@ selects(Incompatibility, "reason scope=where.scope node=where.node operator=wher
 selects(
     Compatibility,
     "runtime=target standing objections opset ir_version changes obstacles code=refusal.code warnings helps",
-    changes=_changed_operators,
 )
 selects(
     RuntimeCompatibility,
     """runtime=advice.target standing=advice.standing objections=advice.objections opset=advice.opset
-    ir_version=advice.ir_version changes obstacles=advice.obstacles code=advice.refusal.code warnings=advice.warnings
-    helps=advice.helps releases""",
-    changes=_changed_by, releases=_releases,
+    ir_version=advice.ir_version changes=advice.changes obstacles=advice.obstacles code=advice.refusal.code
+    warnings=advice.warnings helps=advice.helps releases""",
+    releases=_releases,
 )  # fmt: skip

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TypedDict
+from dataclasses import dataclass
+from typing import NamedTuple, TypedDict
 
 from onnx_migrate.explanation.error_text import Explanation, explanation_of, page_of
 from onnx_migrate.explanation.near import near_error_texts, near_names, operators_in
@@ -46,14 +46,21 @@ class Answer:
     errors: tuple[Explanation, ...] = ()
 
 
+class Near(NamedTuple):
+    """An error text that is near to what was asked."""
+
+    name: str
+    title: str
+
+
 @dataclass(frozen=True)
 class Unknown:
     """What was not recognised, with what is nearest to it."""
 
     asked: str
     names: tuple[str, ...] = ()
-    errors: tuple[tuple[str, str], ...] = field(default=())
-    """Names and titles of the error texts that share most words with it."""
+    errors: tuple[Near, ...] = ()
+    """The error texts that share most words with it."""
     operators: tuple[str, ...] = ()
 
 
@@ -72,7 +79,7 @@ def explain(asked: str, model: str = "") -> Answer | Unknown:
     rows = runtime_rows(name) if name and len(name) <= _SHORT else None
     if rows is not None:
         return Answer(asked, runtime=rows)
-    near = tuple((entry.name, entry.title or entry.example) for entry in near_error_texts(asked))
+    near = tuple(Near(entry.name, entry.title or entry.example) for entry in near_error_texts(asked))
     return Unknown(asked, near_names(name), near, operators_in(asked))
 
 
@@ -107,21 +114,10 @@ class Code(TypedDict):
     page: str
 
 
-class Near(TypedDict):
-    """An error text that is near to what was asked."""
-
-    name: str
-    title: str
-
-
 def _codes(answer: Answer) -> list[Code]:
     return [Code(code=code, text=CODES[code], page=page_of(code)) for code in answer.codes]
 
 
-def _errors(unknown: Unknown) -> list[Near]:
-    return [Near(name=name, title=title) for name, title in unknown.errors]
-
-
 selects(Step, "code heading text=doc hint")
 selects(Answer, "codes steps operator runtime errors", codes=_codes)
-selects(Unknown, "names errors operators", errors=_errors)
+selects(Unknown, "names errors operators")

@@ -112,10 +112,6 @@ def _label(facts: Facts) -> str:
     return ""
 
 
-def _command(remedy: Remedy) -> str | None:
-    return remedy.command or None
-
-
 def _values(item: Explanation) -> dict[str, str]:
     return {name: value for name, value in item.facts.items() if value != "yes"}
 
@@ -124,7 +120,7 @@ def _page(item: Explanation) -> str:
     return page_of(item.name)
 
 
-selects(Remedy, "command text", command=_command)
+selects(Remedy, "command? text")
 selects(
     Explanation,
     """name title said tool=entry.tool stage=entry.stage versions=entry.versions severity=entry.severity values meaning causes

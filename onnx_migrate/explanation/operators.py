@@ -97,13 +97,9 @@ def _line(step: Step | Lowering | Decomposition) -> StepLine:
     )
 
 
-def _exactness(line: StepLine) -> str | None:
-    return line.exactness or None
-
-
 def _domain(operator: OperatorSteps) -> str:
     return operator.domain or "ai.onnx"
 
 
-selects(StepLine, "code versions kind exactness reason", exactness=_exactness)
+selects(StepLine, "code versions kind exactness? reason")
 selects(OperatorSteps, "domain operator history versions up down written_out", domain=_domain)

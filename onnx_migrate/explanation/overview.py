@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import NamedTuple
 
 from onnx_migrate.report.codes import CODES, GROUPS
 from onnx_migrate.report.json_form import selects
@@ -14,12 +14,19 @@ from onnx_migrate.standard.targets import known_names, shipped
 __all__ = ["Group", "Known", "first_sentence", "groups_of_codes", "overview"]
 
 
+class Known(NamedTuple):
+    """Something that can be explained, and a line that says what it is."""
+
+    name: str
+    text: str
+
+
 @dataclass(frozen=True)
 class Group:
     """Things of one kind, each with a line that says what it is."""
 
     title: str
-    lines: tuple[tuple[str, str], ...]
+    lines: tuple[Known, ...]
 
 
 def groups_of_codes() -> tuple[Group, ...]:
@@ -27,17 +34,17 @@ def groups_of_codes() -> tuple[Group, ...]:
     codes = list(CODES)
     starts = [*(codes.index(first) for first in GROUPS.values()), len(codes)]
     return tuple(
-        Group(title, tuple((code, first_sentence(CODES[code])) for code in codes[start:end]))
+        Group(title, tuple(Known(code, first_sentence(CODES[code])) for code in codes[start:end]))
         for title, start, end in zip(GROUPS, starts, starts[1:], strict=False)
     )
 
 
 def overview() -> tuple[Group, ...]:
     """Return the codes in their groups, the error texts of other tools by the tool, and the runtimes."""
-    tools: dict[str, list[tuple[str, str]]] = {}
+    tools: dict[str, list[Known]] = {}
     for entry in error_texts():
-        tools.setdefault(entry.tool, []).append((entry.name, entry.title or entry.example))
-    runtimes = tuple((table.name, table.title) for table in map(shipped, known_names()))
+        tools.setdefault(entry.tool, []).append(Known(entry.name, entry.title or entry.example))
+    runtimes = tuple(Known(table.name, table.title) for table in map(shipped, known_names()))
     return (
         *groups_of_codes(),
         *(Group(tool, tuple(lines)) for tool, lines in tools.items()),
@@ -51,15 +58,4 @@ def first_sentence(text: str) -> str:
     return found[0] if found else text
 
 
-class Known(TypedDict):
-    """Something that can be explained, and a line that says what it is."""
-
-    name: str
-    text: str
-
-
-def _known(group: Group) -> list[Known]:
-    return [Known(name=name, text=line) for name, line in group.lines]
-
-
-selects(Group, "title known", known=_known)
+selects(Group, "title known=lines")

@@ -55,14 +55,6 @@ def runtime_rows(text: str) -> Table | RuntimeRelease | None:
     return RuntimeRelease(Target(table, table.releases[0], request=table.name))
 
 
-def _release(release: RuntimeRelease) -> str | None:
-    return release.target.release or None
-
-
-def _operators(release: RuntimeRelease) -> tuple[str, ...] | None:
-    return release.operators or None
-
-
 def _newest(table: Table) -> str | None:
     return table.newest
 
@@ -72,9 +64,8 @@ selects(FaultRow, "operator text help")
 selects(Table, "name title newest releases notes", newest=_newest)
 selects(
     RuntimeRelease,
-    """request=target.request name=target.name title=target.table.title release opset=target.opset oldest_opset=target.oldest
-    ir_version=target.ir_version measured=target.measured later_than_table=target.later release_assumed=target.assumed
-    source=target.row.source table=target.table.file table_sha256=target.table.digest operators lacking faults=target.faults
-    notes=target.table.notes""",
-    release=_release, operators=_operators,
+    """request=target.request name=target.name title=target.table.title release=target.release? opset=target.opset
+    oldest_opset=target.oldest ir_version=target.ir_version measured=target.measured later_than_table=target.later
+    release_assumed=target.assumed source=target.row.source table=target.table.file table_sha256=target.table.digest
+    operators? lacking faults=target.faults notes=target.table.notes""",
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import onnx
 
@@ -22,7 +22,7 @@ from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.verdicts import DynamicProof, RuntimeProof, Verdict
 
-__all__ = ["AS_DECLARED", "GRADES", "INEXACT", "ModelSummary", "ReportData"]
+__all__ = ["AS_DECLARED", "GRADES", "INEXACT", "FileBytes", "ModelSummary", "ReportData"]
 
 AS_DECLARED = "runs, and the outputs have the declared shapes"
 """The text for a run at other sizes without a problem."""
@@ -70,6 +70,13 @@ class ModelSummary:
         )
 
 
+class FileBytes(NamedTuple):
+    """The sizes of the model's files."""
+
+    before: int
+    after: int
+
+
 _Same = TypeVar("_Same", bound="ReportData")
 
 
@@ -101,7 +108,7 @@ class ReportData:
     header_only: bool = False
     request: Request | None = None
     effects: tuple[PassEffect, ...] = ()
-    file_bytes: tuple[int, int] | None = None
+    file_bytes: FileBytes | None = None
 
     @cached_property
     def operators(self) -> tuple[OperatorRow, ...]:
@@ -123,7 +130,7 @@ class ReportData:
         """
         if before is None or size is None or size < self.after.weight_bytes:
             return replace(self, file_bytes=None)
-        return replace(self, file_bytes=(before, size))
+        return replace(self, file_bytes=FileBytes(before, size))
 
     @property
     def command(self) -> str | None:

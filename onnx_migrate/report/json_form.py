@@ -2,8 +2,9 @@
 
 `selects` declares which attributes of a class are printed, in order, as GraphQL does: `name` prints one, `pass=pass_name` prints
 it under another name, `scope=where.scope` prints an attribute of an attribute, `error=.{code hint}` an object made of a selection
-(`.` is the value itself), and `*` stands for all fields of a dataclass. A class without a declaration has all its fields. How a
-value is printed, and its schema, follow from the annotation of the field, property or function that returns it.
+(`.` is the value itself), `release?` null for an empty value, and `*` stands for all fields of a dataclass or named tuple.
+A class without a declaration has all its fields. How a value is printed, and its schema, follow from the annotation of the field,
+property or function that returns it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Seconds = Annotated[float, "seconds"]
 
 _NUMBER: Schema = {"type": ["number", "string"], "description": 'a number; "inf", "-inf" and "nan" are texts'}
 _NULL: Schema = {"type": "null"}
-_ENTRY = re.compile(r"(\*|\w+)(?:=([\w.]+))?(?:\{([^{}]*)\})?")
+_ENTRY = re.compile(r"(\*|\w+)(?:=([\w.]+))?(\??)(?:\{([^{}]*)\})?")
 
 _classes: dict[str, type] = {}
 _selections: dict[type, tuple[str, Mapping[str, Callable[[Any], Any]]]] = {}
@@ -128,19 +129,27 @@ def _keys(kind: type) -> dict[str, _Key]:
 def _selected(kind: type, selection: str, computed: Mapping[str, Callable[[Any], Any]]) -> dict[str, _Key]:
     """Return the keys of a selection."""
     found = {}
-    for name, path, inner in _ENTRY.findall(selection):
+    for name, path, or_null, inner in _ENTRY.findall(selection):
         if name == "*":
-            found.update({item.name: _attribute(kind, item.name) for item in fields(kind)})
+            found.update({item: _attribute(kind, item) for item in _fields(kind)})
         elif name in computed:
             hint = _returned(computed[name])
             found[name] = _Key(computed[name], _form_of_selected(hint, inner) if inner else _form(hint))
         else:
-            found[name] = _attribute(kind, path or name, inner)
+            found[name] = _attribute(kind, path or name, inner, or_null=bool(or_null))
     return found
 
 
-def _attribute(kind: type, path: str, inner: str = "") -> _Key:
-    """Return the key of an attribute of a value, or of one of its attributes: null, or an empty text, where that is None."""
+def _fields(kind: Any) -> Sequence[str]:
+    """Return the names of the fields of a dataclass or a named tuple."""
+    return [item.name for item in fields(kind)] if is_dataclass(kind) else list(kind._fields)
+
+
+def _attribute(kind: type, path: str, inner: str = "", *, or_null: bool = False) -> _Key:
+    """Return the key of an attribute of a value, or of one of its attributes: null, or an empty text, where that is None.
+
+    With `or_null`, an empty value is null.
+    """
     if path == ".":
         return _Key(lambda value: value, _object(_selected(kind, inner, {})))
     *before, last = path.split(".")
@@ -149,6 +158,9 @@ def _attribute(kind: type, path: str, inner: str = "") -> _Key:
         kind, optional = _without_none(_hint(kind, name))
         absent |= optional
     hint = _hint(kind, last)
+    if or_null:
+        whole = attrgetter(path)
+        return _Key(lambda value: whole(value) or None, _form(hint | None))
     if absent and hint is not str:
         hint = hint | None
     form = _form_of_selected(hint, inner) if inner else _form(hint)
@@ -178,7 +190,7 @@ def _form_of_selected(hint: Any, selection: str) -> _Form:
         kind = get_args(kind)[0]
     keys = _selected(kind, selection, {})
     form = _object(keys)
-    if (kind in _selections or is_dataclass(kind)) and keys.keys() == _keys(kind).keys():
+    if (kind in _selections or _is_record(kind)) and keys.keys() == _keys(kind).keys():
         form = replace(form, schema=_form(kind).schema)
     form = _many(form) if several else form
     return _optional(form) if optional else form
@@ -196,6 +208,10 @@ def _hint(kind: type, name: str) -> Any:
 
 def _returned(function: Any) -> Any:
     return get_type_hints(function, include_extras=True)["return"]
+
+
+def _is_record(kind: Any) -> bool:
+    return is_dataclass(kind) or is_typeddict(kind) or hasattr(kind, "_fields")
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
@@ -234,7 +250,7 @@ def _form(hint: Any) -> _Form:
         return _table(_form(inner[1]))
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _Form(lambda value: value.value, {"enum": [item.value for item in hint]})
-    if isinstance(hint, type) and (is_dataclass(hint) or is_typeddict(hint) or hint in _selections):
+    if isinstance(hint, type) and (hint in _selections or _is_record(hint)):
         _classes[hint.__name__] = hint
         return _Form(lambda value: _printed(value, _keys(hint)), {"$ref": f"#/$defs/{hint.__name__}"})
     raise TypeError(f"no JSON for {hint}")

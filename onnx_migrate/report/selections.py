@@ -22,7 +22,7 @@ from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.standard.targets import Target
 from onnx_migrate.verdicts import Comparison, RuntimeProof, Side, Verdict
 
-__all__ = ["AskedFor", "FileBytes", "Tool", "version"]
+__all__ = ["AskedFor", "Tool", "version"]
 
 
 class Tool(TypedDict):
@@ -40,13 +40,6 @@ class AskedFor(TypedDict):
     options: Mapping[str, Any]
     versions: Mapping[str, str]
     command: str | None
-
-
-class FileBytes(TypedDict):
-    """The sizes of the model's files."""
-
-    before: int
-    after: int
 
 
 def version(_value: object) -> Version:
@@ -68,16 +61,8 @@ def _asked_for(report: ReportData | Failure) -> AskedFor | None:
     )
 
 
-def _file_bytes(report: ReportData) -> FileBytes | None:
-    return FileBytes(before=report.file_bytes[0], after=report.file_bytes[1]) if report.file_bytes else None
-
-
 def _imports(summary: ModelSummary) -> dict[str, int]:
     return dict(summary.opset_imports)
-
-
-def _release(target: Target) -> str | None:
-    return target.release or None
 
 
 def _seconds_of_proof(proof: RuntimeProof) -> Seconds:
@@ -88,7 +73,7 @@ selects(
     ReportData,
     """schema_version tool model request outcome before after operators file_bytes passes changes notes verification dynamic
     proved_in dims=dims.dims simplified header_only seconds""",
-    schema_version=version, tool=_tool, request=_asked_for, file_bytes=_file_bytes,
+    schema_version=version, tool=_tool, request=_asked_for,
 )  # fmt: skip
 selects(
     Failure,
@@ -118,9 +103,8 @@ selects(DynamicDim, "input axis symbol size=frozen batch=is_batch")
 selects(Simplification, "before after done")
 selects(
     Target,
-    """request name title=table.title release opset oldest_opset=oldest ir_version measured later_than_table=later
+    """request name title=table.title release? opset oldest_opset=oldest ir_version measured later_than_table=later
     release_assumed=assumed source=row.source table=table.file table_sha256=table.digest""",
-    release=_release,
 )
 selects(Comparison, "* identical")
 selects(Verdict, "* grade")

@@ -5,7 +5,7 @@ Source: onnx/docs/IR.md, "Functions" and "Operator Sets"; onnx.proto, comments o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import onnx
 
@@ -15,7 +15,7 @@ from onnx_migrate.model.graphs import FunctionKey, bodies, called, function_key,
 from onnx_migrate.model.validity.fault import Fault, where_of
 from onnx_migrate.standard.schema import is_onnx
 
-__all__ = ["function_faults", "import_faults"]
+__all__ = ["callees_first", "function_faults", "import_faults"]
 
 _FIRST_WITH_IMPORTS = 3
 """The IR version from which on a model has opset imports (onnx/docs/Versioning.md)."""
@@ -40,9 +40,9 @@ def function_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
     }
     if functions:
         yield from _call_faults(proto, functions)
-    recursive = _on_cycles(calls)
+    fine = set(callees_first(calls))
     for key in functions:
-        if key in recursive:
+        if key not in fine:
             yield Fault(
                 code="recursive-function",
                 reason="the function calls itself, directly or through another function",
@@ -85,22 +85,23 @@ def _call_faults(proto: onnx.ModelProto, functions: dict[FunctionKey, onnx.Funct
                     yield Fault("invalid-node", reason, where_of(located.path, node), "correct the call")
 
 
-def _on_cycles(calls: dict[FunctionKey, set[FunctionKey]]) -> set[FunctionKey]:
-    """Return the functions that call themselves, or call one that does: what is left when leaves are removed."""
+def callees_first(calls: Mapping[FunctionKey, Collection[FunctionKey]]) -> list[FunctionKey]:
+    """Return the functions in an order in which each follows those that it calls, by the calls of each.
+
+    Those that call themselves, or call one that does, are left out.
+    """
     callers: dict[FunctionKey, list[FunctionKey]] = {key: [] for key in calls}
     for key, callees in calls.items():
         for callee in callees:
             callers[callee].append(key)
     waiting = {key: len(callees) for key, callees in calls.items()}
-    ready = [key for key, count in waiting.items() if not count]
-    while ready:
-        leaf = ready.pop()
-        del waiting[leaf]
-        for caller in callers[leaf]:
+    order = [key for key, count in waiting.items() if not count]
+    for key in order:  # grows while it is walked
+        for caller in callers[key]:
             waiting[caller] -= 1
             if not waiting[caller]:
-                ready.append(caller)
-    return set(waiting)
+                order.append(caller)
+    return order
 
 
 def import_faults(proto: onnx.ModelProto) -> Iterator[Fault]:

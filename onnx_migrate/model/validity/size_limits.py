@@ -17,6 +17,7 @@ from onnx_migrate.model.graphs import (
     nested_nodes,
     node_label,
 )
+from onnx_migrate.model.validity.functions import callees_first
 
 __all__ = ["MOST_LEVELS", "MOST_NODES", "WHERE_FROM", "check_growth", "require_size"]
 
@@ -89,7 +90,7 @@ def check_growth(proto: onnx.ModelProto) -> None:
     callees = {key: _calls(function.node, functions.keys()) for key, function in functions.items()}
     nodes: dict[FunctionKey, int] = {}
     levels: dict[FunctionKey, int] = {}
-    for key in _callees_first(callees):
+    for key in callees_first(callees):
         calls = callees[key]
         own = sum(1 for _ in nested_nodes(functions[key].node))
         nodes[key] = min(_BEYOND, own + sum(count * nodes[callee] for callee, count in calls.items()))
@@ -120,19 +121,3 @@ def _calls(nodes: Sequence[onnx.NodeProto], functions: Set[FunctionKey]) -> Coun
     """Return how often each function is called in a body and its sub-graphs."""
     found = Counter(called(node) for node in nested_nodes(nodes))
     return Counter({key: found[key] for key in found.keys() & functions})
-
-
-def _callees_first(callees: dict[FunctionKey, Counter[FunctionKey]]) -> list[FunctionKey]:
-    """Return the functions in an order in which each follows those that it calls."""
-    callers: dict[FunctionKey, list[FunctionKey]] = {key: [] for key in callees}
-    for key, calls in callees.items():
-        for callee in calls:
-            callers[callee].append(key)
-    waiting = {key: len(calls) for key, calls in callees.items()}
-    order = [key for key, count in waiting.items() if not count]
-    for key in order:  # grows while it is walked
-        for caller in callers[key]:
-            waiting[caller] -= 1
-            if not waiting[caller]:
-                order.append(caller)
-    return order

@@ -1,4 +1,8 @@
-"""Checks whether a release of a runtime runs a model, as it is or migrated; releases with the same wants share one lowering."""
+"""Where a model runs: as it is, after a migration, or not, and then what stands in the way.
+
+Nothing is run: the tables of the runtimes say what each release takes, and passes bring copies of the model's structure there.
+Releases with the same wants share one lowering.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.engine.pass_infra import Pass
@@ -48,6 +52,13 @@ class Support(str, Enum):
         return {Support.AS_IS: 3, Support.AFTER: 2, Support.UNSURE: 1, Support.NO: 0}[self]
 
 
+class ChangedOperators(NamedTuple):
+    """How many nodes of an operator change, as in "Clip-6 → Clip-13"."""
+
+    operators: str
+    nodes: int
+
+
 @dataclass(frozen=True)
 class Compatibility:
     """Whether a release of a runtime runs a model, and what keeps it from that.
@@ -63,7 +74,7 @@ class Compatibility:
     objections: tuple[Incompatibility, ...] = ()
     opset: int | None = None
     ir_version: int | None = None
-    changes: tuple[tuple[str, int], ...] = ()
+    changes: tuple[ChangedOperators, ...] = ()
     obstacles: tuple[Incompatibility, ...] = ()
     warnings: tuple[str, ...] = ()
     helps: tuple[str, ...] = ()
@@ -221,7 +232,10 @@ class CompatibilityChecker:
             objections,
             _opset(model),
             int(model.proto.ir_version),
-            tuple(Counter(change.operators for change in log.changes).most_common()),
+            tuple(
+                ChangedOperators(*found)
+                for found in Counter(change.operators for change in log.changes).most_common()
+            ),
             wrong,
             tuple(note.message for note in log.notes if note.severity == "warning" and note.code != _WRONG),
         )

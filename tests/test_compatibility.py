@@ -13,7 +13,7 @@ import pytest
 
 import onnx_migrate.inspection  # noqa: F401 (declares what is printed of these values)
 from onnx_migrate import default_pipeline, files
-from onnx_migrate.compatibility.check import (
+from onnx_migrate.compatibility import (
     Compatibility,
     CompatibilityChecker,
     RuntimeCompatibility,
