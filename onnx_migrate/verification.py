@@ -19,7 +19,7 @@ from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import Alternative, ChangeLog, tell_distance
 from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.standard.targets.shipped import find
+from onnx_migrate.standard.targets.read import find
 from onnx_migrate.verdicts import DynamicProof, Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify.other_runtimes.places import Asked
 from onnx_migrate.verify.other_runtimes.proof import prove_models

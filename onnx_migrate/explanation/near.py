@@ -13,7 +13,7 @@ from onnx_migrate.report.codes import CODES
 from onnx_migrate.standard.error_texts import ErrorText, error_texts, words_of
 from onnx_migrate.standard.error_texts.pasted import lower, plain
 from onnx_migrate.standard.targets import known_names
-from onnx_migrate.standard.targets.shipped import spellings
+from onnx_migrate.standard.targets.read import spellings
 
 __all__ = ["names", "near_error_texts", "near_names", "operators_in"]
 

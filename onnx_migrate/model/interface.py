@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
@@ -17,6 +17,7 @@ __all__ = [
     "Interface",
     "Port",
     "axis_of",
+    "dims_text",
     "list_initializers",
     "listed_initializers",
     "lists_some_initializers",
@@ -42,11 +43,12 @@ class Port:
         return cls(value.name, _kind(value.type), _shape(value.type))
 
     def __str__(self) -> str:
-        if self.shape is None:
-            return f"{self.name}: {self.kind}"
-        return (
-            f"{self.name}: {self.kind}[{', '.join('?' if dim is None else str(dim) for dim in self.shape)}]"
-        )
+        return f"{self.name}: {self.kind}{'' if self.shape is None else dims_text(self.shape)}"
+
+
+def dims_text(dims: Sequence[int | str | None]) -> str:
+    """Return the dims of a value, as in "[N, 3, ?]"."""
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from onnx_migrate._version import __version__
 from onnx_migrate.declared import declared
 from onnx_migrate.model.interface import Port
 from onnx_migrate.options import Options
-from onnx_migrate.standard.targets import Targets
+from onnx_migrate.standard.targets import Target, Targets
 
-__all__ = ["Request", "tool_versions"]
+__all__ = ["Request", "tool_versions", "with_caps"]
 
 _WITHOUT_OUTPUT = frozenset(("--in-place", "--check", "--dry-run"))
 """Flags of the command line that need no OUTPUT."""
@@ -57,6 +57,12 @@ class Request:
         objects += [] if data is None or isinstance(data, (str, os.PathLike)) else [data]
         return cls(options, asked.targets, not objects and asked.pipeline is None)
 
+    @property
+    def call(self) -> str:
+        """The call of the library that asks for this."""
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"migrate(…{', ' if options else ''}{options})"
+
     def command(self, model: str, ports: Iterable[Port] = ()) -> str | None:
         """Return the command line that does the same to `model` again; None if there is none.
 
@@ -75,6 +81,13 @@ class Request:
                 return None
             words += found
         return shlex.join([*words, *self.saving])
+
+
+def with_caps(target: Target, name: str) -> str:
+    """Return the name of a target, and the newest opset and IR version that it takes."""
+    takes = [f"opsets up to {target.opset}"] if target.opset is not None else []
+    takes += [f"IR versions up to {target.ir_version}"] if target.ir_version is not None else []
+    return f"{name}{': ' if takes else ''}{', '.join(takes)}"
 
 
 @cache

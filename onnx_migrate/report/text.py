@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from onnx_migrate.messages import count_of, markup_of, size_text
 from onnx_migrate.report.data import AS_DECLARED, GRADES, INEXACT, ReportData
 from onnx_migrate.report.operator_table import table_lines
-from onnx_migrate.report.request import Request, tool_versions
+from onnx_migrate.report.request import Request, tool_versions, with_caps
 from onnx_migrate.rewrite.change_log import Change, Note
 from onnx_migrate.verdicts import Comparison, DynamicProof, RuntimeProof, Verdict
 
@@ -116,14 +116,8 @@ def _request(request: Request, command: str | None, writer: _Writer) -> None:
     tools = ", ".join(f"{name} {versions[name]}" for name in ("onnx-migrate", "onnx", "onnxruntime"))
     writer.head("asked for")
     for target in request.targets or ():
-        takes = [f"opsets up to {target.opset}"] if target.opset is not None else []
-        takes += [f"IR versions up to {target.ir_version}"] if target.ir_version is not None else []
-        writer.line(f"  {markup_of(target.qualified)}{': ' if takes else ''}{', '.join(takes)}")
-    if command is None:
-        options = ", ".join(f"{name}={value!r}" for name, value in request.options.items())
-        writer.line(f"  migrate(…{', ' if options else ''}{markup_of(options)})")
-    else:
-        writer.line(f"  {markup_of(command)}")
+        writer.line(f"  {with_caps(target, markup_of(target.qualified))}")
+    writer.line(f"  {markup_of(command or request.call)}")
     writer.line(f"  with {markup_of(tools)}")
 
 

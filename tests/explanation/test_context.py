@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onnx_migrate.explanation.context import model_in, release_in, target_facts
+from onnx_migrate.explanation.facts import model_in, release_in, target_facts
 
 
 @pytest.mark.parametrize(

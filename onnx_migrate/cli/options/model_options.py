@@ -84,7 +84,7 @@ def _runtimes(
 ) -> list[str] | list[CompletionItem]:
     """Return the runtimes of `--for`, their other names if those fit, and after == the releases at which their tables change."""
     from onnx_migrate.standard.targets import known_names, shipped
-    from onnx_migrate.standard.targets.shipped import spellings
+    from onnx_migrate.standard.targets.read import spellings
 
     if typed.startswith((".", "/")):
         return [CompletionItem(typed, type="file")]

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from onnx_migrate.messages import size_text
-from onnx_migrate.model.interface import Port
+from onnx_migrate.model.interface import Port, dims_text
 from onnx_migrate.report.data import AS_DECLARED, GRADES, ModelSummary, ReportData
 from onnx_migrate.report.failure import Failure
+from onnx_migrate.report.request import with_caps
 from onnx_migrate.standard.targets import Target
 from onnx_migrate.verdicts import DynamicProof, FeedNote, Histogram, RuntimeProof, Verdict
 
@@ -21,7 +22,6 @@ __all__ = [
     "Row",
     "anchor",
     "bars",
-    "command_text",
     "facts",
     "feed_text",
     "ports",
@@ -108,9 +108,7 @@ def ports(before: ModelSummary | None, after: ModelSummary | None) -> list[tuple
 
 def shape_text(dims: Sequence[int | str | None] | None) -> str:
     """Return the shape of a value, as in "[N, 3, ?]"."""
-    if dims is None:
-        return "any shape"
-    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
+    return "any shape" if dims is None else dims_text(dims)
 
 
 def verdict_text(verdict: Verdict) -> str:
@@ -166,18 +164,7 @@ def target_notes(targets: Iterable[Target] | None) -> list[Note]:
     """Return what the runtimes that a model is made for take."""
     found = []
     for target in targets or ():
-        takes = [f"opsets up to {target.opset}"] if target.opset else []
-        takes += [f"IR versions up to {target.ir_version}"] if target.ir_version else []
         measured = "measured" if target.measured else "read, not measured"
         source = f" ({target.row.source})" if target.row.source else ""
-        text = f"{target}{': ' if takes else ''}{', '.join(takes)}; {measured}{source}"
-        found.append(("info", text))
+        found.append(("info", f"{with_caps(target, str(target))}; {measured}{source}"))
     return found
-
-
-def command_text(report: ReportData | Failure) -> str:
-    """Return the command that does the same again, or the call of the library if none does."""
-    if report.request is None:
-        return ""
-    options = ", ".join(f"{name}={value!r}" for name, value in report.request.options.items())
-    return report.command or f"migrate(…{', ' if options else ''}{options})"

@@ -5,7 +5,6 @@ The texts lie in `tables/`, one TOML file for each group of tools. `find` recogn
 
 from onnx_migrate.standard.error_texts.find import Found, find
 from onnx_migrate.standard.error_texts.pasted import plain, words_of
-from onnx_migrate.standard.error_texts.read import error_texts
-from onnx_migrate.standard.error_texts.rows import Check, ErrorText, Mend, Sentence
+from onnx_migrate.standard.error_texts.rows import Check, ErrorText, Mend, Sentence, error_texts
 
 __all__ = ["Check", "ErrorText", "Found", "Mend", "Sentence", "error_texts", "find", "plain", "words_of"]

@@ -1,17 +1,19 @@
-"""An error text of another tool, as a value."""
+"""An error text of another tool as a value, and the tables of those that come with this package."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from typing import Any, Literal
 
 from onnx_migrate.standard.error_texts.patterns import Pattern, placeholders_of
-from onnx_migrate.standard.toml_rows import WrongRow, toml_key
+from onnx_migrate.standard.toml_rows import WrongRow, parsed, read_row, toml_key
 
-__all__ = ["Check", "ErrorTable", "ErrorText", "Mend", "Sentence"]
+__all__ = ["Check", "ErrorTable", "ErrorText", "Mend", "Sentence", "error_texts", "parse_table"]
 
 Severity = Literal["error", "warning"]
 
@@ -118,3 +120,20 @@ class ErrorTable:
     """A file of error texts."""
 
     entries: tuple[ErrorText, ...] = toml_key(name="error")
+
+
+def parse_table(data: bytes, file: str) -> tuple[ErrorText, ...]:
+    """Return the error texts that the bytes of a TOML file hold. Raises ValueError, naming file, entry and key."""
+    return read_row(ErrorTable, parsed(data, file), file).entries
+
+
+@cache
+def error_texts() -> tuple[ErrorText, ...]:
+    """Return all error texts, by table and in its order. Raises ValueError if two have one name."""
+    folder = files("onnx_migrate.standard.error_texts").joinpath("tables")
+    names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".toml"))
+    found = [entry for name in names for entry in parse_table(folder.joinpath(name).read_bytes(), name)]
+    repeated = [name for name, number in Counter(entry.name for entry in found).items() if number > 1]
+    if repeated:
+        raise ValueError(f"two error texts have the name {', '.join(sorted(repeated))}")
+    return tuple(found)

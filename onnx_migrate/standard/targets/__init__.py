@@ -5,7 +5,7 @@ such as "tensorrt==8.6" or "./mychip.toml", into `Targets`. docs/targets.md desc
 """
 
 from onnx_migrate.standard.targets.combined import Targets
-from onnx_migrate.standard.targets.read import read_table
+from onnx_migrate.standard.targets.read import known_names, read_table, shipped, tables
 from onnx_migrate.standard.targets.requests import resolve
 from onnx_migrate.standard.targets.rows import (
     FORMS,
@@ -16,7 +16,6 @@ from onnx_migrate.standard.targets.rows import (
     ReleaseRow,
     Table,
 )
-from onnx_migrate.standard.targets.shipped import known_names, shipped, tables
 from onnx_migrate.standard.targets.target import Target, milestones
 
 __all__ = [

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.standard.targets.read import find, known_names, spellings
 from onnx_migrate.standard.targets.releases import plain
 from onnx_migrate.standard.targets.rows import Bundle, Table
-from onnx_migrate.standard.targets.shipped import find, known_names, spellings
 
 __all__ = ["Meant", "understand"]
 

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from onnx_migrate.standard.error_texts.find import find
-from onnx_migrate.standard.error_texts.read import error_texts, parse_table
-from onnx_migrate.standard.error_texts.rows import ErrorText, Mend
+from onnx_migrate.standard.error_texts.rows import ErrorText, Mend, error_texts, parse_table
 from onnx_migrate.standard.targets import known_names
 
 GOOD = """

@@ -6,8 +6,8 @@ import pytest
 
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.targets import shipped
+from onnx_migrate.standard.targets.read import find, known_names, spellings, tables
 from onnx_migrate.standard.targets.releases import plain
-from onnx_migrate.standard.targets.shipped import find, known_names, spellings, tables
 
 
 @pytest.mark.parametrize("name", known_names())
