@@ -21,7 +21,7 @@ from onnx_migrate.verify.equivalence.check import Task
 from onnx_migrate.verify.equivalence.check import check as check_task
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
 from tests.support.paths import FIXTURES
-from tests.verify.harness import RELU, ULP, check, mutated, net, runnable, verdict, wrong_optimiser
+from tests.verify.harness import CONSTANT, RELU, ULP, check, mutated, net, runnable, verdict, wrong_optimiser
 
 
 def test_the_same_model_is_verified_and_the_verdict_is_a_value():
@@ -77,9 +77,6 @@ def test_random_operators_are_no_false_alarm():
     noisy = "(float[4] x) => (float[4] y) { r = RandomNormalLike (x) y = Add (x, r) }"
     found = check(noisy, noisy, Kind.VERIFIED)
     assert "RandomNormalLike" in found.notes[-1]
-
-
-CONSTANT = "(float[1,4] x) => (float[1,4] y) { a = Relu (x) z = Sub (a, a) y = Softmax (z) }"
 
 
 def test_for_a_constant_output_the_values_it_is_computed_from_are_compared():

@@ -9,9 +9,7 @@ from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify import Tolerance
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError
-from tests.verify.harness import RELU, original_run
-
-CONSTANT = "(float[1,4] x) => (float[1,4] y) { a = Relu(x) z = Sub(a, a) y = Softmax(z) }"
+from tests.verify.harness import CONSTANT, RELU, original_run
 
 
 @pytest.fixture

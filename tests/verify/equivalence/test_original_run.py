@@ -13,7 +13,7 @@ from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.equivalence.original_run import run_original
 from onnx_migrate.verify.evaluators import LEVELS, REFERENCE, UNOPTIMIZED, EvaluationError, open_model
 from tests.support.paths import FIXTURES
-from tests.verify.harness import RELU, ULP, net, original_run, runnable, wrong_optimiser
+from tests.verify.harness import CONSTANT, RELU, ULP, net, original_run, runnable, wrong_optimiser
 
 
 def test_every_feed_runs_at_both_levels_of_optimisation():
@@ -60,9 +60,6 @@ def test_an_output_that_optimisation_moves_by_more_than_rounding_does_is_noted()
     run = original_run(model)
     assert "y" in run.runs[LEVELS[1]][0]
     assert "optimisation changes 'y' of the original itself by more than a thousandth" in run.notes[0]
-
-
-CONSTANT = "(float[1,4] x) => (float[1,4] y) { a = Relu(x) z = Sub(a, a) y = Softmax(z) }"
 
 
 def test_inner_values_of_a_constant_output_are_in_every_run():

@@ -16,9 +16,7 @@ from onnx_migrate.verify.equivalence.result_run import (
     run_unsimplified,
 )
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
-from tests.verify.harness import RELU, ULP, net, original_run, runnable, verdict
-
-CONSTANT = "(float[1,4] x) => (float[1,4] y) { a = Relu(x) z = Sub(a, a) y = Softmax(z) }"
+from tests.verify.harness import CONSTANT, RELU, ULP, net, original_run, runnable, verdict
 
 
 def run(before, after):

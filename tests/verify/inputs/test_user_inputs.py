@@ -1,12 +1,21 @@
-"""The user's own inputs are read and checked."""
+"""The user's own inputs are read and checked: files, arrays, and whether they fit the model."""
 
 from __future__ import annotations
 
+import io
+import os
+import struct
+import time
+import zipfile
+from pathlib import Path
+
 import numpy as np
 import pytest
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.verify.inputs import input_files
+from onnx_migrate.verify.inputs.input_files import read_npz, read_tensor, require_readable
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
 from tests.verify.harness import net
 
@@ -96,3 +105,136 @@ def test_input_data_is_a_dict_a_list_of_dicts_or_a_path(given, message):
     with pytest.raises(UsageError, match=message) as caught:
         Feeds.of(given)
     assert caught.value.code == "input-data"
+
+
+def npy(header: str, data: bytes = b"") -> bytes:
+    text = header.encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data
+
+
+def claiming(shape: str, descr: str = "<f4", data: bytes = b"") -> bytes:
+    return npy(f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n", data)
+
+
+def zipped(member: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", member)
+    return out.getvalue()
+
+
+def pickled() -> bytes:
+    out = io.BytesIO()
+    np.save(out, np.array([print], dtype=object), allow_pickle=True)
+    return out.getvalue()
+
+
+NPZ = {
+    "4 TB": (zipped(claiming("(1000000000000,)")), "'x' claims 4,000,000,000,000 bytes, and 0 follow"),
+    "more than 64 bits": (zipped(claiming("(10000000000000, 10000000000000)")), "claims .* bytes"),
+    "negative dims": (zipped(claiming("(-1, 4)", data=bytes(16))), r"has the dims \[-1, 4\]"),
+    "dims that are no numbers": (zipped(claiming("('a',)")), "no header"),
+    "less than there is": (zipped(claiming("(1,)", data=bytes(16))), "claims 4 bytes, and 16 follow"),
+    "objects": (zipped(pickled()), "Python objects"),
+    "a header of code": (zipped(npy("__import__('os').abort()\n")), "no header"),
+    "a header that is cut": (zipped(b"\x93NUMPY\x01\x00\xff\xff{"), "no header"),
+    "an .npy of 4 TB": (claiming("(1000000000000,)"), "one array without a name"),
+    "an .npy of objects": (pickled(), "one array without a name"),
+    "a pickle": (b"\x80\x04\x95", "no .npz"),
+    "a cut archive": (zipped(claiming("(4,)", data=bytes(16)))[:-30], "cannot be read"),
+    "nothing": (b"", "no .npz"),
+}
+
+
+@pytest.mark.parametrize("case", NPZ)
+def test_an_npz_that_lies_is_refused(case: str, tmp_path: Path) -> None:
+    data, message = NPZ[case]
+    (tmp_path / "in.npz").write_bytes(data)
+
+    start = time.monotonic()
+    with pytest.raises(UsageError, match=message) as caught:
+        read_npz(tmp_path / "in.npz")
+    assert caught.value.code == "input-data"
+    assert "\n" not in str(caught.value)
+    assert time.monotonic() - start < 2
+
+
+def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez_compressed(tmp_path / "in.npz", x=np.zeros(1 << 20, np.float32), y=np.zeros(9, np.float32))
+    assert (tmp_path / "in.npz").stat().st_size < 1 << 16
+    assert len(read_npz(tmp_path / "in.npz")["x"]) == 1 << 20
+
+    monkeypatch.setattr(input_files, "_limit", lambda: 1 << 22)
+    monkeypatch.setattr(np, "load", None)
+    with pytest.raises(UsageError, match=r"its arrays take 4,194,.* bytes, and 4,194,304 are read at most"):
+        read_npz(tmp_path / "in.npz")
+
+
+def test_every_kind_of_array_that_savez_writes_is_read(tmp_path: Path) -> None:
+    arrays = {
+        "scalar": np.float32(3),
+        "empty": np.zeros((0, 4), np.int64),
+        "strings": np.array(["ab", "ß"]),
+        "fortran": np.asfortranarray(np.arange(6, dtype=">i2").reshape(2, 3)),
+        "a/b": np.ones(3, np.complex64),
+    }
+    np.savez(tmp_path / "in.npz", **arrays)
+    found = read_npz(tmp_path / "in.npz")
+
+    assert set(found) == set(arrays)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+TENSORS = {
+    "10^15 elements": TensorProto(data_type=1, dims=[10**15], raw_data=bytes(8)),
+    "10^15 packed ones": TensorProto(data_type=TensorProto.UINT4, dims=[10**15], raw_data=bytes(8)),
+    "10^15 in a list": TensorProto(data_type=1, dims=[10**15], float_data=[1, 2]),
+    "10^15 packed ones in a list": TensorProto(data_type=TensorProto.INT4, dims=[10**15], int32_data=[1, 2]),
+    "10^15 strings": TensorProto(data_type=8, dims=[10**15], string_data=[b"a"]),
+    "10^15 of nothing": TensorProto(data_type=1, dims=[10**15]),
+    "negative dims": TensorProto(data_type=1, dims=[-1], raw_data=bytes(4)),
+    "no type": TensorProto(dims=[1], raw_data=bytes(4)),
+    "a file elsewhere": TensorProto(data_type=1, dims=[1], data_location=TensorProto.EXTERNAL),
+}
+TENSORS["a file elsewhere"].external_data.add(key="location", value="/etc/passwd")
+
+
+@pytest.mark.parametrize("case", TENSORS)
+def test_a_tensor_that_lies_is_refused(case: str, tmp_path: Path) -> None:
+    (tmp_path / "input_0.pb").write_bytes(TENSORS[case].SerializeToString())
+
+    with pytest.raises(UsageError, match=r"input_0\.pb: not a TensorProto: ."):
+        Feeds.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.arange(6, dtype=np.float32).reshape(2, 3), np.zeros((0, 3)), np.array(["a", "b"], object), np.bool_(True),
+     np.arange(5, dtype=np.float16), np.ones(3, np.complex128), np.arange(7, dtype=np.uint64)],
+)  # fmt: skip
+def test_a_tensor_is_read(array: np.ndarray, tmp_path: Path) -> None:
+    array = np.asarray(array)
+    (tmp_path / "t.pb").write_bytes(numpy_helper.from_array(array).SerializeToString())
+
+    np.testing.assert_array_equal(read_tensor(tmp_path / "t.pb"), array)
+
+
+def test_pipes_and_files_without_end_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "in.npz")
+    (tmp_path / "pb").mkdir()
+    os.mkfifo(tmp_path / "pb" / "input_0.pb")
+    (tmp_path / "sparse").mkdir()
+    (tmp_path / "sparse" / "input_0.pb").touch()
+    os.truncate(tmp_path / "sparse" / "input_0.pb", 1 << 40)
+
+    for path, message in (
+        (tmp_path / "in.npz", "it is a pipe"),
+        (tmp_path / "pb", "it is a pipe"),
+        (Path("/dev/zero"), "it is a device"),
+        (tmp_path / "sparse", "the inputs take 1,099,511,627,776 bytes"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            Feeds.read(path)
+    with pytest.raises(UsageError, match="are read at most"):
+        require_readable([tmp_path / "sparse" / "input_0.pb"])
