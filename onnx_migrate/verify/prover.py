@@ -17,7 +17,7 @@ from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verdicts import DynamicProof, FirstDifference, Kind, LoadFailure, Verdict
 from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
-from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE, NOTHING
+from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
 from onnx_migrate.verify.load_check import check_loads
 from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
 
@@ -109,12 +109,11 @@ class Prover:
         with _requires_unchanged(*segment.models()):
             return verify(runnable, self.settings, strict=strict, by_value=by_value)
 
-    def first_value(self, original: Model, result: Model) -> tuple[str, str, str, str]:
-        """Return node, operator, name and problem of the first value that two models compute differently; "" if none is found."""
+    def first_value(self, original: Model, result: Model) -> FirstDifference:
+        """Return the first value that two models compute differently, as far as one is found."""
         runnables = map(self._runnable, (original, result))
         ending = self.settings.alone.call(FIRST_VALUE, *runnables, self.settings.for_child)
-        found: tuple[str, str, str, str] = ending.value if isinstance(ending, process.Returned) else NOTHING
-        return found
+        return ending.value if isinstance(ending, process.Returned) else FirstDifference(())
 
     def require_loadable(self, original: Model, result: Model, verdict: Verdict) -> Verdict:
         """Return the verdict on a result that cannot be compared: `verdict`, on a result like it.
@@ -225,8 +224,7 @@ def first_difference(
         untried = [other for other in untried if good < other < bad]
     passes = tuple(name for name, _ in stages[good + 1 : bad + 1])
     before = start if good < 0 else stages[good][1]
-    node, operator, value, problem = prover.first_value(before, stages[bad][1])
-    return FirstDifference(passes, node, operator, value, problem)
+    return replace(prover.first_value(before, stages[bad][1]), passes=passes)
 
 
 def _same(prover: Prover, segment: Segment[Model]) -> bool | None:

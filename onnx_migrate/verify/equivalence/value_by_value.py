@@ -19,6 +19,7 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.messages import listed
 from onnx_migrate.model.graphs import node_label, producers
 from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.verdicts import FirstDifference
 from onnx_migrate.verify.compare.comparison import bit_difference
 from onnx_migrate.verify.compare.noise import beyond_rounding
 from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, common_cuts, shapes_of
@@ -31,14 +32,26 @@ from onnx_migrate.verify.settings import Settings
 
 __all__ = [
     "FIRST_VALUE",
-    "NOTHING",
-    "Explanation",
+    "BitDifference",
     "NodeSettings",
     "explained",
     "first_difference",
     "first_value",
 ]
 
+
+FIRST_VALUE = "onnx_migrate.verify.equivalence.value_by_value:first_value"
+"""What runs in the child process."""
+
+_MEMORY = 1 << 27
+"""How many bytes of values are compared in one run, by the sizes that inference finds."""
+
+_CLAIMED = 8.0
+"""Units in the last place of a value's largest magnitude that a kernel may round differently, where bits are claimed."""
+_UNCLAIMED = 64.0
+"""The same where nothing is claimed: another tool may have written a node as another that rounds differently."""
+
+_Feeds = Sequence[Mapping[str, Any]]
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
 
@@ -99,25 +112,8 @@ def _tensors(model: onnx.ModelProto) -> dict[str, TensorProto]:
     }
 
 
-FIRST_VALUE = "onnx_migrate.verify.equivalence.value_by_value:first_value"
-"""What runs in the child process."""
-
-NOTHING = ("", "", "", "")
-"""What is returned where no value was found."""
-
-_MEMORY = 1 << 27
-"""How many bytes of values are compared in one run, by the sizes that inference finds."""
-
-_CLAIMED = 8.0
-"""Units in the last place of a value's largest magnitude that a kernel may round differently, where bits are claimed."""
-_UNCLAIMED = 64.0
-"""The same where nothing is claimed: another tool may have written a node as another that rounds differently."""
-
-_Feeds = Sequence[Mapping[str, Any]]
-
-
 @dataclass(frozen=True)
-class Explanation:
+class BitDifference:
     """Why bits differ: by the runtime's own rounding, then `note` says so; or because of a fault, the `cause`.
 
     `proved` is whether the difference of the outputs is shown to be rounding, so that others may differ by as much.
@@ -128,7 +124,7 @@ class Explanation:
     proved: bool = False
 
 
-def explained(original: Runnable, result: Runnable, feeds: _Feeds) -> Explanation:
+def explained(original: Runnable, result: Runnable, feeds: _Feeds) -> BitDifference:
     """Explain a difference in bits: it is rounding if, from the same inputs, no value of `result` differs by more.
 
     A value of an operator that has a kernel in one model and a function body in the other may round differently by more:
@@ -140,30 +136,23 @@ def explained(original: Runnable, result: Runnable, feeds: _Feeds) -> Explanatio
     except EvaluationError as error:
         problem = f"the models cannot be compared value by value: {error}"
     if problem:
-        return Explanation(cause=problem)
+        return BitDifference(cause=problem)
     if unlike:
-        return Explanation(
+        return BitDifference(
             f"the runtime has a kernel for {listed(sorted(unlike))} at one of the"
             " opsets, and computes the function body of the standard at the other: computed from the same inputs, no value"
             " of another operator differs by more than rounding"
         )
-    return Explanation(
-        "that is the runtime's own rounding: computed from the same inputs, no value differs by more",
-        proved=True,
-    )
+    note = "that is the runtime's own rounding: computed from the same inputs, no value differs by more"
+    return BitDifference(note, proved=True)
 
 
 def first_difference(
-    original: Runnable,
-    result: Runnable,
-    feeds: _Feeds,
-    *,
-    claimed: bool,
-    unlike: Collection[str] = (),
+    original: Runnable, result: Runnable, feeds: _Feeds, *, claimed: bool, unlike: Collection[str] = ()
 ) -> tuple[str, str]:
     """Return the first value of `result` that differs by more than rounding from the original's, and how; "" if none does.
 
-    Rounding is some units of the value's type at its largest magnitude (compare/rounding.py). If identity is `claimed`,
+    Rounding is some units of the value's type at its largest magnitude (compare/noise.py). If identity is `claimed`,
     only where constants and attributes are the same. If it is not, a name may stand for another value, which the nodes
     that read it make up for: then only the last value of those that differ one after the other counts, computed from
     those before the first. Values of operators in `unlike`, which the runtime computes otherwise in the two models, may
@@ -173,52 +162,41 @@ def first_difference(
         return "", "the model contains random operators"
     types = ValueTypes(original.model, shapes_of(feeds[0]))
     cuts = common_cuts(original.model, result.model, types)
+    settings, made = NodeSettings(original.model, result.model), producers(result.model.graph)
+
+    def differences(cuts: Sequence[str]) -> Iterator[tuple[str, str]]:
+        reads, parts = Reads(result.model, cuts), chunks(cuts, types, _MEMORY)
+        for name, ours, theirs in computed_by_both(original, result, parts, feeds, cuts):
+            problem = ""
+            if made[name].op_type not in unlike:
+                problem = beyond_rounding(ours, theirs, _CLAIMED if claimed else _UNCLAIMED)
+            if claimed and not problem and bit_difference(name, ours, theirs):
+                problem = settings.difference(name, reads.all_by([name]))
+            if problem:
+                maker = f"{made[name].op_type} {node_label(made[name])!r}"
+                yield name, f"from the same inputs {maker} computes another {name!r}: {problem}"
+
     if claimed:
-        return next(_differences(original, result, cuts, types, feeds, claimed=True, unlike=unlike), ("", ""))
-    problems = dict(_differences(original, result, cuts, types, feeds, claimed=False))
-    reads = Reads(original.model, cuts), Reads(result.model, cuts)
-    followed = {read for name in problems for side in reads for read in side.by([name])} & problems.keys()
+        return next(differences(cuts), ("", ""))
+    problems = dict(differences(cuts))
+    both = Reads(original.model, cuts), Reads(result.model, cuts)
+    followed = {read for name in problems for reads in both for read in reads.by([name])} & problems.keys()
     if followed:
-        kept = [name for name in cuts if name not in followed]
-        problems = dict(_differences(original, result, kept, types, feeds, claimed=False))
+        problems = dict(differences([name for name in cuts if name not in followed]))
     return next(iter(problems.items()), ("", ""))
 
 
-def _differences(
-    original: Runnable,
-    result: Runnable,
-    cuts: Sequence[str],
-    types: ValueTypes,
-    feeds: _Feeds,
-    *,
-    claimed: bool,
-    unlike: Collection[str] = (),
-) -> Iterator[tuple[str, str]]:
-    """Yield the values that differ, with what differs; both models are cut at `cuts`."""
-    settings, made = NodeSettings(original.model, result.model), producers(result.model.graph)
-    reads = Reads(result.model, cuts)
-    parts = chunks(cuts, types, _MEMORY)
-    for name, ours, theirs in computed_by_both(original, result, parts, feeds, cuts):
-        problem = ""
-        if made[name].op_type not in unlike:
-            problem = beyond_rounding(ours, theirs, _CLAIMED if claimed else _UNCLAIMED)
-        if claimed and not problem and bit_difference(name, ours, theirs):
-            problem = settings.difference(name, reads.all_by([name]))
-        if problem:
-            maker = f"{made[name].op_type} {node_label(made[name])!r}"
-            yield name, f"from the same inputs {maker} computes another {name!r}: {problem}"
-
-
-def first_value(original: Runnable, result: Runnable, settings: Settings) -> tuple[str, str, str, str]:
-    """Return node, operator, value and problem of the first value of `result` that differs; `NOTHING` where none is found.
+def first_value(original: Runnable, result: Runnable, settings: Settings) -> FirstDifference:
+    """Return the first value of `result` that differs, its node and the problem, as far as they are found.
 
     Runs the models in this process.
     """
     try:
-        run = run_original(original, result, settings)
-        feeds = [feed.inputs for feed in run.feeds]
+        feeds = [feed.inputs for feed in run_original(original, result, settings).feeds]
         name, problem = first_difference(original, result, feeds, claimed=False)
     except (EvaluationError, MigrateError):
-        return NOTHING
+        return FirstDifference(())
     node = producers(result.model.graph).get(name)
-    return NOTHING if node is None else (node_label(node), node.op_type, name, problem)
+    if node is None:
+        return FirstDifference(())
+    return FirstDifference((), node_label(node), node.op_type, name, problem)

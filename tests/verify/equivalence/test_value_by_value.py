@@ -7,12 +7,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.verdicts import Kind
+from onnx_migrate.verdicts import FirstDifference, Kind
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.equivalence import segment_check, value_by_value
 from onnx_migrate.verify.equivalence.inner_values import CutModel
 from onnx_migrate.verify.equivalence.value_by_value import (
-    NOTHING,
     NodeSettings,
     first_difference,
     first_value,
@@ -229,18 +228,17 @@ def loaded(text: str) -> Runnable:
 
 
 def test_the_first_of_two_faults_is_named() -> None:
-    node, operator, value, problem = first_value(
-        loaded(TEXT), loaded(TEXT.replace("Cos(a)", "Sin(a)").replace("Tanh", "Sigmoid")), Settings()
-    )
+    wrong = loaded(TEXT.replace("Cos(a)", "Sin(a)").replace("Tanh", "Sigmoid"))
+    found = first_value(loaded(TEXT), wrong, Settings())
 
-    assert (node, operator, value) == ("two", "Sin", "b")
-    assert "Sin 'two' computes another 'b'" in problem
+    assert (found.node, found.operator, found.value) == ("two", "Sin", "b")
+    assert "Sin 'two' computes another 'b'" in found.problem
 
 
 def test_equal_models_and_models_that_do_not_run_have_none() -> None:
-    assert first_value(loaded(TEXT), loaded(TEXT), Settings()) == NOTHING
+    assert first_value(loaded(TEXT), loaded(TEXT), Settings()) == FirstDifference(())
     broken = TEXT.replace("Tanh", "com.nowhere.Tanh").replace('"":17', '"":17, "com.nowhere":1')
-    assert first_value(loaded(broken), loaded(TEXT), Settings()) == NOTHING
+    assert first_value(loaded(broken), loaded(TEXT), Settings()) == FirstDifference(())
 
 
 INSTANCE = "(float[1,2,4] x) => (float[1,2,4] y) { y = InstanceNormalization (x, g, b) }"
