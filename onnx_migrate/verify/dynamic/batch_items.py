@@ -23,7 +23,7 @@ def independent_batches(runner: SizedRunner) -> list[frozenset[str]]:
     if len(symbols) == 1:
         return [runner.batch]
     try:
-        runner.run(runner.symbols | {symbol: size for size, symbol in enumerate(symbols, 2)})
+        runner.run({symbol: size for size, symbol in enumerate(symbols, 2)})
     except EvaluationError:
         runner.trials.pop()  # the model need not run at different sizes
         runner.notes.append(
@@ -43,7 +43,8 @@ def require_independent_items(runner: SizedRunner, batch: frozenset[str]) -> Ite
     batched = {value.name for value in fed_inputs(model.graph) if axes_with_symbol(value, batch)}
     dependent = dependents(model, batched)
     frozen = {runner.symbols[symbol] for symbol in batch}
-    runs = {size: _run(runner, size, batch) for size in [n for n in (2, 3, 5) if n not in frozen][:2]}
+    sizes = [size for size in (2, 3, 5) if size not in frozen][:2]
+    runs = {size: runner.require_run(dict.fromkeys(batch, size), f"a batch of {size}") for size in sizes}
     (few, (_, first)), (many, (_, second)) = runs.items()
     padded = _padded(runner, few, batch, first)
     for output in model.graph.output:
@@ -67,14 +68,6 @@ def require_independent_items(runner: SizedRunner, batch: frozenset[str]) -> Ite
             yield name, axis, next(iter(frozen))
 
 
-def _run(runner: SizedRunner, size: int, batch: frozenset[str]) -> tuple[Values, Values]:
-    try:
-        return runner.run(runner.symbols | dict.fromkeys(batch, size))
-    except EvaluationError as error:
-        reason = f"the model does not run with a batch of {size}: {error}"
-        raise RequirementViolated(reason, node=error.node) from error
-
-
 def _padded(
     runner: SizedRunner, size: int, batch: frozenset[str], like: Values
 ) -> list[tuple[int, tuple[Values, Values]]]:
@@ -85,7 +78,7 @@ def _padded(
     if not padding_ids(runner.model):
         return []
     try:
-        run = runner.run(runner.symbols | dict.fromkeys(batch, size), padding=True)
+        run = runner.run(dict.fromkeys(batch, size), padding=True)
     except EvaluationError:
         runner.trials.pop()
         return []

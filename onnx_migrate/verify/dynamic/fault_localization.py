@@ -74,7 +74,7 @@ class _Search:
         exposed = open_model(runner.runnable, UNOPTIMIZED, names)
 
         def run(sizes: Mapping[str, int]) -> Values:
-            feed = runner.feed({**runner.symbols, **sizes})
+            feed = runner.feed(sizes)
             return feed | exposed.run(feed)
 
         larger = [{symbol: runner.symbols[symbol] + more for symbol in varied} for more in _INCREMENTS]
@@ -88,7 +88,7 @@ class _Search:
             self._unmerged = self._first if self._batched else run(usual)
             self._merged = run({**violation.merged_at, **usual})
         elif self._batched:
-            feed = runner.feed(runner.symbols | batches[0])
+            feed = runner.feed(batches[0])
             items = [item_of(runner.model, feed, item, batch) for item in range(_FEW)]
             self._alone = [item | exposed.run(item) for item in items]
 

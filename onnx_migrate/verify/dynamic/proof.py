@@ -25,6 +25,13 @@ from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_res
 __all__ = ["PROVE", "prove", "prove_dynamic", "require_all_sizes_at_once", "require_two_sizes"]
 
 
+PROVE = "onnx_migrate.verify.dynamic.proof:prove"
+"""What runs in the child process."""
+
+_ITEM_TOLERANCE = Tolerance(floor=256.0, factor=20.0)
+"""A batch is computed in other blocks than one item, which rounds more than two runs of one shape do: 66 eps were
+measured in a Softmax of large logits. Items that are mixed differ by thousands of eps."""
+
 _INCREMENTS = (1, 32, 64, 33, 128, 2)
 """What is added to a frozen size, in turn, until two sizes run: networks with strides accept only some sizes, and
 tables of positions are only a little longer than the frozen size."""
@@ -39,39 +46,33 @@ def require_two_sizes(runner: SizedRunner, symbol: str, batch_axes: Mapping[str,
     `batch_axes` holds by output its batch axis and how long that must be.
     """
     accepted: list[int] = []
-    refused: list[str] = []
-    last: EvaluationError | None = None
+    refused: dict[int, EvaluationError] = {}
     for increment in _INCREMENTS:
-        sizes = {**runner.symbols, symbol: runner.symbols[symbol] + increment}
+        size = runner.symbols[symbol] + increment
         try:
-            _, values = runner.run(sizes)
+            _, values = runner.run({symbol: size})
         except EvaluationError as error:
-            last = error
-            refused.append(str(sizes[symbol]))
+            refused[size] = error
             continue
-        _require_same_batch(symbol, sizes, values, batch_axes)
-        accepted.append(sizes[symbol])
+        _require_same_batch(symbol, {**runner.symbols, symbol: size}, values, batch_axes)
+        accepted.append(size)
         if len(accepted) == 2:
             break
     if len(accepted) < 2:
-        node = last.node if last else ""
-        raise RequirementViolated(
-            f"the model does not run with {symbol} = {' or '.join(refused)}: {last}", node=node
-        )
+        last, tried = list(refused.values())[-1], " or ".join(map(str, refused))
+        raise RequirementViolated(f"the model does not run with {symbol} = {tried}: {last}", node=last.node)
     _note_fixed_axes(runner, symbol, values)
     if refused:
-        which = f"{symbol} = {', '.join(refused)}"
-        runner.notes.append(
-            f"the model does not run at {which}; it does {_accepted_sizes(runner, symbol, accepted, refused)}"
-        )
+        runs = _accepted_sizes(runner, symbol, accepted, min(refused))
+        tried = ", ".join(map(str, refused))
+        runner.notes.append(f"the model does not run at {symbol} = {tried}; it does {runs}")
     return max(accepted)
 
 
-def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], refused: list[str]) -> str:
-    """Return at which sizes of `symbol` the model runs, as far as some more runs show it."""
+def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], least: int) -> str:
+    """Return at which sizes of `symbol` the model runs, as far as some more runs show it; `least` is one that it refuses."""
     frozen = runner.symbols[symbol]
     found = f"at {' and '.join(map(str, accepted))}"
-    least = min(map(int, refused))
     if least > max(accepted):
         low, high = max(accepted), least
         while high - low > 1:
@@ -88,7 +89,7 @@ def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], refus
 
 def _runs(runner: SizedRunner, symbol: str, size: int) -> bool:
     try:
-        runner.run({**runner.symbols, symbol: size})
+        runner.run({symbol: size})
     except EvaluationError:
         return False
     return True
@@ -98,13 +99,8 @@ def require_all_sizes_at_once(runner: SizedRunner, accepted: Mapping[str, int]) 
     """Run with another size of every symbol: those `accepted`, and batches of 2 or 3. Raises RequirementViolated."""
     sizes = {**runner.symbols, **accepted}
     sizes |= {symbol: 2 if runner.symbols[symbol] != 2 else 3 for symbol in runner.batch}
-    try:
-        runner.run(sizes)
-    except EvaluationError as error:
-        where = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-        raise RequirementViolated(
-            f"the model does not run with {where} at once: {error}", node=error.node
-        ) from error
+    where = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    runner.require_run(sizes, f"{where} at once")
 
 
 def _require_same_batch(
@@ -135,14 +131,6 @@ def _note_fixed_axes(runner: SizedRunner, symbol: str, values: Values) -> None:
                     f"axis {axis} of output {output.name!r} is {size}, the original size of {symbol}, at other sizes"
                     f" of {symbol} too: if it should change with {symbol}, a constant inside the model fixes it"
                 )
-
-
-PROVE = "onnx_migrate.verify.dynamic.proof:prove"
-"""What runs in the child process."""
-
-_ITEM_TOLERANCE = Tolerance(floor=256.0, factor=20.0)
-"""A batch is computed in other blocks than one item, which rounds more than two runs of one shape do: 66 eps were
-measured in a Softmax of large logits. Items that are mixed differ by thousands of eps."""
 
 
 def prove_dynamic(

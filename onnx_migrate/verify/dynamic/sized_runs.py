@@ -116,7 +116,7 @@ class SizedRunner:
         while self._choices:
             self.trials.clear()
             try:
-                return self.run(self.symbols)[1]
+                return self.run({})[1]
             except EvaluationError as error:
                 first = first or error
                 self._choices.pop(0)
@@ -125,18 +125,19 @@ class SizedRunner:
         self.trials.clear()
         if found is not None:
             self._choices = [found]
-            return self.run(self.symbols)[1]
+            return self.run({})[1]
         raise RequirementViolated(
             f"the model does not run at its original sizes: {first}", node=first.node
         ) from first
 
-    def run(self, sizes: Mapping[str, int], *, padding: bool = False) -> tuple[Values, Values]:
-        """Run at these sizes, with and without optimisation; return the inputs, and the outputs without.
+    def run(self, changed: Mapping[str, int], *, padding: bool = False) -> tuple[Values, Values]:
+        """Run at the frozen sizes but for these, with and without optimisation; return the inputs, and the outputs without.
 
         `padding` is that of `RandomInputs.feed`.
         Raises RequirementViolated where outputs have other shapes than declared or change by optimisation, and
         EvaluationError where the model does not run.
         """
+        sizes = self.symbols | dict(changed)
         where = ", ".join(f"{name}={size}" for name, size in sizes.items())
         mark(f"result: running at {where}")
         begin_run(f"sizes {where}")
@@ -177,9 +178,18 @@ class SizedRunner:
         self.trials.append(Trial(record))
         return feed, values
 
-    def feed(self, sizes: Mapping[str, int], *, padding: bool = False) -> Values:
-        """Return random inputs of these sizes. Raises RequirementViolated where they would be too large."""
-        source = replace(self._choices[0], other=inputs_with_sizes(self.model, sizes))
+    def require_run(self, changed: Mapping[str, int], what: str) -> tuple[Values, Values]:
+        """Run as `run` does. Raises RequirementViolated, with `what` the model does not run with, also where it does not."""
+        try:
+            return self.run(changed)
+        except EvaluationError as error:
+            reason = f"the model does not run with {what}: {error}"
+            raise RequirementViolated(reason, node=error.node) from error
+
+    def feed(self, changed: Mapping[str, int], *, padding: bool = False) -> Values:
+        """Return random inputs of the frozen sizes but for these. Raises RequirementViolated where they would be too large."""
+        declared = inputs_with_sizes(self.model, self.symbols | dict(changed))
+        source = replace(self._choices[0], other=declared)
         feed = source.feed("normal", padding=padding)
         if feed is None:
             raise RequirementViolated(
