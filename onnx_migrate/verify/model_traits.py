@@ -8,11 +8,13 @@ that every opset has are used.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
+from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.model.graphs import (
     FunctionKey,
     all_nodes,
@@ -124,17 +126,14 @@ def miscomputed_in_reference(model: onnx.ModelProto) -> str:
         opset = onnx_opset(located.owner.opset_import, ir_version=model.ir_version) or 0
         for node in located.body.node:
             first = _SINCE.get(node.op_type, 0) if is_onnx(node.domain) else 0
-            if opset < first and not (node.op_type in _NORMALISING and _last_axis(node)):
+            # Of their last axis alone all versions make the same.
+            last_axis = node.op_type in _NORMALISING and attributes_of(node).get("axis") == -1
+            if opset < first and not last_axis:
                 return node.op_type
             # It stacks what each turn gives with numpy.vstack, which is right for vectors alone.
             if is_onnx(node.domain) and node.op_type == "Loop" and len(node.output) > len(node.input) - 2:
                 return node.op_type
     return ""
-
-
-def _last_axis(node: NodeProto) -> bool:
-    """Return whether a node normalises its last axis alone, in which all versions agree."""
-    return any(attribute.name == "axis" and attribute.i == -1 for attribute in node.attribute)
 
 
 def is_random_node(node: NodeProto) -> bool:
@@ -162,12 +161,12 @@ def with_fixed_numbers(runnable: Runnable) -> Runnable:
 
 def _fixed(node: NodeProto) -> Iterator[NodeProto]:
     """Return nodes that write the same outputs; the last has the name of the random one."""
-    *before, last = _BY_OPERATOR[node.op_type](node, {item.name: item for item in node.attribute})
+    *before, last = _BY_OPERATOR[node.op_type](node, attributes_of(node))
     last.name = node.name
     yield from (*before, last)
 
 
-Attributes = Mapping[str, onnx.AttributeProto]
+Attributes = Mapping[str, Any]
 
 
 def _dropout(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
@@ -180,14 +179,14 @@ def _dropout(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
 def _drawn(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
     """RandomNormal and RandomUniform: a constant, drawn with the node's mean and scale, or low and high."""
     rng = np.random.default_rng(0)
-    shape = list(attributes["shape"].ints)
+    shape = attributes.get("shape", [])
     if node.op_type == "RandomNormal":
-        mean, scale = _number(attributes, "mean", 0.0), _number(attributes, "scale", 1.0)
+        mean, scale = attributes.get("mean", 0.0), attributes.get("scale", 1.0)
         values = mean + scale * rng.standard_normal(shape)
     else:
-        low, high = _number(attributes, "low", 0.0), _number(attributes, "high", 1.0)
+        low, high = attributes.get("low", 0.0), attributes.get("high", 1.0)
         values = low + (high - low) * rng.random(shape)
-    dtype = helper.tensor_dtype_to_np_dtype(_dtype(attributes, TensorProto.FLOAT))
+    dtype = helper.tensor_dtype_to_np_dtype(attributes.get("dtype", TensorProto.FLOAT))
     tensor = numpy_helper.from_array(np.asarray(values).astype(dtype))
     return [helper.make_node("Constant", [], [node.output[0]], value=tensor)]
 
@@ -195,7 +194,7 @@ def _drawn(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
 def _like(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
     """RandomNormalLike and RandomUniformLike: the cosine of the input, which is finite and nowhere the same."""
     source, output = node.input[0], node.output[0]
-    dtype = _dtype(attributes, 0)
+    dtype = attributes.get("dtype", 0)
     if not dtype:
         return [helper.make_node("Cos", [source], [output])]
     number, cosine = f"{output}.fixed.0", f"{output}.fixed.1"
@@ -210,7 +209,7 @@ def _bernoulli(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
     """Whether the fixed number of RandomUniformLike is less than the probability, as below opset 15 it is written."""
     source, output = node.input[0], node.output[0]
     drawn, less = f"{output}.fixed.0", f"{output}.fixed.1"
-    dtype = _dtype(attributes, 0)
+    dtype = attributes.get("dtype", 0)
     return [
         helper.make_node("Cos", [source], [drawn]),
         helper.make_node("Less", [drawn, source], [less]),
@@ -223,20 +222,11 @@ def _multinomial(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
     """The likeliest class, in place of every sample."""
     output = node.output[0]
     likeliest, samples = f"{output}.fixed.0", f"{output}.fixed.1"
-    count = attributes["sample_size"].i if "sample_size" in attributes else 1
     return [
         helper.make_node("ArgMax", [node.input[0]], [likeliest], axis=1, keepdims=1),
-        helper.make_node("Concat", [likeliest] * count, [samples], axis=1),
-        helper.make_node("Cast", [samples], [output], to=_dtype(attributes, TensorProto.INT32)),
+        helper.make_node("Concat", [likeliest] * attributes.get("sample_size", 1), [samples], axis=1),
+        helper.make_node("Cast", [samples], [output], to=attributes.get("dtype", TensorProto.INT32)),
     ]
-
-
-def _number(attributes: Attributes, name: str, default: float) -> float:
-    return attributes[name].f if name in attributes else default
-
-
-def _dtype(attributes: Attributes, default: int) -> int:
-    return int(attributes["dtype"].i) if "dtype" in attributes else default
 
 
 _BY_OPERATOR: Mapping[str, Callable[[NodeProto, Attributes], list[NodeProto]]] = {

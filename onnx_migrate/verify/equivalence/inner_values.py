@@ -158,10 +158,10 @@ def _is_cut(value: object) -> bool:
 
 def masked_difference(
     original: Runnable, result: Runnable, run: OriginalRun, known: Collection[str], seconds: float
-) -> tuple[str, tuple[str, ...]]:
+) -> tuple[str, str]:
     """Compare bit for bit the inner values that later nodes may mask, on the first feed, until `seconds` have passed.
 
-    Those in `known` were compared before. Returns the first difference, "" if there is none, and notes. Values are taken in
+    Those in `known` were compared before. Returns the first difference and a note, each "" if there is none. Values are taken in
     several runs, each spread over the whole model, as memory allows; in none where one run takes long.
     """
     start, difference = time.perf_counter(), ""
@@ -171,20 +171,20 @@ def masked_difference(
     parts = chunks(spread(left), ValueTypes(original.model, shapes_of(feed)), _MEMORY) if left else []
     done = len(names) - len(left)
     if parts and run.expensive:
-        return "", (_limit_note(done, len(names)),)
+        return "", _limit_note(done, len(names))
     for index, part in enumerate(parts):
         try:
             difference = _first_bit_difference(computed_by_both(original, result, [part], [feed]))
         except (EvaluationError, MemoryError) as error:
             text = f"bit-identity of inner values was not checked, because with them as outputs a model fails: {error}"
-            return "", (text,)
+            return "", text
         if difference:
             break
         done += len(part)
         spent = time.perf_counter() - start
         if index + 1 < len(parts) and spent * (index + 2) / (index + 1) > seconds:
-            return "", (_limit_note(done, len(names)),)
-    return difference, ()
+            return "", _limit_note(done, len(names))
+    return difference, ""
 
 
 def _limit_note(done: int, count: int) -> str:

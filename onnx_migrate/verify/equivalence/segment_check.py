@@ -201,10 +201,10 @@ class SegmentCheck:
             )
 
     def _masked_difference(self, result: Runnable) -> str:
-        difference, notes = masked_difference(
+        difference, note = masked_difference(
             self._segment.original, result, self._run, self._compared, self._seconds
         )
-        self.findings.notes.extend(notes)
+        self.findings.notes.extend(filter(None, [note]))
         return difference
 
 
