@@ -170,7 +170,7 @@ class Echo(Evaluator):
 
 def heard(function) -> list[str]:
     texts: list[str] = []
-    call(function, (), {}, texts.append)
+    call(function, (), texts.append)
     return texts
 
 
