@@ -8,7 +8,6 @@ import pickle
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.model import Segment
@@ -34,37 +33,30 @@ def test_the_same_model_is_verified_and_the_verdict_is_a_value():
     assert json.loads(json.dumps(json_of(found)))["kind"] == "verified"
 
 
-def test_another_function_differs():
-    check(
-        RELU,
-        RELU.replace("Relu", "Abs"),
-        Kind.DIFFERS,
-        ["output 'y'", "elements differ by more than is allowed"],
-    )
+BAD = net("(float[N,4] x) => (float[N,4] y) { [bad] r = Reshape (x, s) y = Relu (r) }", s=[5])
+PICKY = net("(float[2,4] x) => (float[2,4] y) { [bad] r = Reshape (x, s) y = Relu (r) }", s=[5])
+UNKNOWN = net(RELU.replace("Relu", "com.acme.Relu"))
+UNKNOWN.opset_import.append(onnx.helper.make_opsetid("com.acme", 1))
+BOTH = "(float[4] x) => (float[4] y, float[4] z) { y = Relu (x) z = Abs (x) }"
+ONE = "(float[4] x) => (float[4] y) { y = Relu (x) }"
 
 
-def test_a_result_that_does_not_run_differs_and_names_the_node():
-    broken = "(float[N,4] x) => (float[N,4] y) { [bad] r = Reshape (x, s) y = Relu (r) }"
-    assert check(RELU, net(broken, s=[5]), Kind.DIFFERS, "the result does not run").node == "bad"
-
-
-def test_a_lost_output_differs():
-    both = "(float[4] x) => (float[4] y, float[4] z) { y = Relu (x) z = Abs (x) }"
-    check(both, "(float[4] x) => (float[4] y) { y = Relu (x) }", Kind.DIFFERS, "the result has no output 'z'")
-
-
-def test_an_original_that_does_not_load_is_unverified():
-    unknown = mutated(RELU)
-    unknown.graph.node[0].domain = "com.acme"
-    unknown.opset_import.append(helper.make_opsetid("com.acme", 1))
-    reason = check(unknown, unknown, Kind.UNVERIFIED, "the original does not load").reason
-    assert "--input-data" not in reason, "other inputs would not help"
-
-
-def test_an_original_that_does_not_run_on_random_inputs_is_unverified_and_names_the_node():
-    picky = "(float[2,4] x) => (float[2,4] y) { [bad] r = Reshape (x, s) y = Relu (r) }"
-    model = net(picky, s=[5])
-    assert check(model, model, Kind.UNVERIFIED, ["the original does not run", "--input-data"]).node == "bad"
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "reasons", "node"),
+    [
+        (RELU, RELU.replace("Relu", "Abs"), "differs", ["output 'y'", "elements differ by more than is allowed"], ""),
+        (RELU, BAD, "differs", ["the result does not run"], "bad"),
+        (BOTH, ONE, "differs", ["the result has no output 'z'"], ""),
+        (UNKNOWN, UNKNOWN, "unverified", ["the original does not load"], None),
+        (PICKY, PICKY, "unverified", ["the original does not run", "--input-data"], "bad"),
+    ],
+    ids=["another function", "a result that does not run", "a lost output", "an original that does not load",
+         "an original that does not run on random inputs"],
+)  # fmt: skip
+def test_what_differs_or_cannot_be_compared_is_said_with_the_node(before, after, kind, reasons, node):
+    found = check(before, after, Kind(kind), reasons)
+    assert node in (found.node, None)
+    assert ("--input-data" in found.reason) == (before is PICKY), "where other inputs would help"
 
 
 def test_the_newest_opset_is_verified_in_one_runtime_or_the_other():
