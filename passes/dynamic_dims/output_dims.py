@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 
@@ -55,7 +55,7 @@ def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: S
     found = inferred_outputs(proto)
     if not frozen or all(dims is not None and None not in dims for dims in found.values()):
         return OutputDims(found)
-    base, samples = inferred_outputs(proto, frozen), _samples(proto, frozen)
+    (_, base), *samples = _samples(proto, frozen)
     result = OutputDims({})
     for name, dims in found.items():
         numbers = base.get(name)
@@ -89,8 +89,12 @@ def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: S
 def _samples(
     proto: onnx.ModelProto, frozen: Mapping[str, int]
 ) -> list[tuple[Mapping[str, int], dict[str, Dims | None]]]:
-    """Return the shapes of the outputs where one symbol has another size, and where all have other sizes at once."""
-    tried = [{**frozen, symbol: size + step} for symbol, size in frozen.items() for step in _INCREMENTS]
+    """Return the shapes of the outputs at the frozen sizes, where one symbol has another, and where all have others at once.
+
+    Raises CannotMigrate where onnx cannot infer them at the frozen sizes; of the others, those are left out.
+    """
+    tried: list[Mapping[str, int]] = [frozen]
+    tried += [{**frozen, symbol: size + step} for symbol, size in frozen.items() for step in _INCREMENTS]
     for start in range(2 if len(frozen) > 1 else 0):
         steps = (*_INCREMENTS[start:], *_INCREMENTS[:start])
         tried.append(
@@ -98,7 +102,7 @@ def _samples(
         )
     found: list[tuple[Mapping[str, int], dict[str, Dims | None]]] = []
     for sizes in tried:
-        with suppress(CannotMigrate):  # the network may not take these sizes; others are tried
+        with suppress(CannotMigrate) if found else nullcontext():
             found.append((sizes, inferred_outputs(proto, sizes)))
     return found
 
