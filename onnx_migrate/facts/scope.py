@@ -115,6 +115,11 @@ class Scope:
             return _array(source.SerializeToString()).copy() if small else self.weights.array(source)
         return _constant_value(source, self.weights)
 
+    def constant_type(self, name: str) -> int | None:
+        """Return the element type of an initializer; None for any other value. Follows Identity."""
+        source = self.constant_source(name)
+        return source.data_type if isinstance(source, TensorProto) else None
+
     def constant_source(self, name: str) -> TensorProto | onnx.NodeProto | None:
         """Return the initializer or Constant node that defines a constant; None for any other value. Follows Identity."""
         followed: list[tuple[Scope, str]] = []

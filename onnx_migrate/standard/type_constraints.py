@@ -8,7 +8,7 @@ from typing import Any
 
 from onnx import defs
 
-from onnx_migrate.standard.schema import is_onnx, schema_cache, versions
+from onnx_migrate.standard.schema import is_onnx, schema_cache
 
 __all__ = ["Constraints", "Formal", "constraints", "judge"]
 
@@ -51,7 +51,7 @@ class Constraints:
 def constraints(domain: str, operator: str, since_version: int) -> Constraints | None:
     """Return the type constraints of a version of an operator; None where onnx has none, or they were never applied."""
     name = "" if is_onnx(domain) else domain
-    if since_version not in versions(name, operator) or (name, operator, since_version) in _ANY_TYPE:
+    if (name, operator, since_version) in _ANY_TYPE:
         return None
     try:
         schema = defs.get_schema(operator, since_version, name)

@@ -172,7 +172,7 @@ class Decompose(StepVisitor):
                 step.refusal if not isinstance(step, int) else f"{node.op_type} has no step to opset {step}",
                 code="no-equal",
             )
-        where = Where(scope.path, node_name(node), node.op_type, version, step.to)
+        where = self.where(node, scope, version, step.to)
         rewriter = self.apply(step, self.rewriter(node, scope, where, step.to, self._opset))
         rewriter.reasons.clear()
         rewriter.default_reason = self._shown

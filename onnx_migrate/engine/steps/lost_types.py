@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import onnx
 from onnx import TensorProto
@@ -22,15 +23,8 @@ _HALVES = frozenset(("tensor(float16)", "tensor(bfloat16)"))
 
 
 @schema_cache
-def lost_types(step: Lowering) -> frozenset[int]:
-    """Return the element types that the version a step leaves takes somewhere and the version before does not there."""
-    names = TensorProto.DataType.items()
-    return frozenset(dtype for name, dtype in names if f"tensor({name.lower()})" in _lost_texts(step))
-
-
-@schema_cache
-def _lost_texts(step: Lowering) -> frozenset[str]:
-    """Return the types that the older version does not take somewhere, as schemas write them."""
+def lost_types(step: Lowering) -> frozenset[str]:
+    """Return the types, as schemas write them, that the version a step leaves takes somewhere and the one before does not."""
     new, old = _forms(step)
     if new is None or old is None or step.types is LostTypes.OWN:
         return frozenset()
@@ -44,18 +38,7 @@ def _lost_texts(step: Lowering) -> frozenset[str]:
 
 def has_lost_types(step: Lowering, node: onnx.NodeProto, scope: Scope) -> bool:
     """Return whether a value of the node has a type that the older version does not take in its place."""
-    if not _lost_texts(step):
-        return False
-    lost, found = lost_types(step), False
-    for names in (node.input, node.output):
-        for name in names:
-            known = scope.value_type(name) if name else None
-            if known is None:
-                continue
-            if known.container:
-                return next(_lost_containers(step, node, scope), None) is not None
-            found = found or (_dtype(scope, name) if known.dtype is None else known.dtype) in lost
-    return found and any(_lost(step, node, scope))
+    return bool(lost_types(step)) and any(value.is_lost for value in _values(step, node, scope))
 
 
 def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
@@ -67,14 +50,15 @@ def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
     _, old = _forms(step)
     if old is None:
         return
-    for kind in _lost_containers(step, rw.node, rw.scope):
+    lost = [value for value in _values(step, rw.node, rw.scope) if value.is_lost]
+    for kind in (value.container for value in lost if value.container):
         rw.refuse(
             f"{step.operator} takes no {'optional' if kind.startswith('optional') else 'sequence'} ({kind}) below opset"
             f" {step.leaves}",
             code="no-equal",
             hint="let the model pass on tensors alone",
         )
-    found = {(formal.variable, dtype): formal for formal, dtype in _lost(step, rw.node, rw.scope)}
+    found = {(value.formal.variable, value.dtype): value.formal for value in lost if value.dtype is not None}
     for (_, dtype), formal in found.items():
         name = type_name(dtype)
         if FIRST_OPSET.get(dtype, 1) > rw.version:
@@ -127,36 +111,30 @@ def _forms(step: Lowering) -> tuple[Constraints | None, Constraints | None]:
     )
 
 
-def _lost_containers(step: Lowering, node: onnx.NodeProto, scope: Scope) -> Iterator[str]:
-    """Yield the type of each sequence or optional that the older version does not take."""
+class _Value(NamedTuple):
+    """An input or output of a node: the older formal parameter, the type of a sequence or optional, the element type if known."""
+
+    formal: Formal
+    container: str
+    dtype: int | None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the older version does not take the type."""
+        kind = self.container or (type_text(self.dtype) if self.dtype is not None else "")
+        return bool(kind) and kind not in self.formal.allowed
+
+
+def _values(step: Lowering, node: onnx.NodeProto, scope: Scope) -> Iterator[_Value]:
+    """Yield the values of a node for which the older version has a formal parameter."""
     _, old = _forms(step)
     for output, names in ((False, node.input), (True, node.output)):
         for index, name in enumerate(names):
-            kind = scope.value_type(name).container if name else ""
-            formal = old.formal(index, output=output) if old and kind else None
-            if formal and kind not in formal.allowed:
-                yield kind
-
-
-def _lost(step: Lowering, node: onnx.NodeProto, scope: Scope) -> Iterator[tuple[Formal, int]]:
-    """Yield the older formal parameter and the element type of each value that does not fit."""
-    _, old = _forms(step)
-    if old is None:
-        return
-    for output, names in ((False, node.input), (True, node.output)):
-        for index, name in enumerate(names):
-            formal = old.formal(index, output=output) if name else None
-            dtype = _dtype(scope, name) if formal else None
-            if formal and dtype is not None and type_text(dtype) not in formal.allowed:
-                yield formal, dtype
-
-
-def _dtype(scope: Scope, name: str) -> int | None:
-    known = scope.value_type(name).dtype
-    if known is None:
-        source = scope.constant_source(name)
-        return source.data_type if isinstance(source, TensorProto) else None
-    return known
+            formal = old.formal(index, output=output) if old and name else None
+            if formal:
+                known = scope.value_type(name)
+                dtype = scope.constant_type(name) if known.dtype is None else known.dtype
+                yield _Value(formal, known.container, dtype)
 
 
 @dataclass(frozen=True)

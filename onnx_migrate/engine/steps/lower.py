@@ -10,9 +10,9 @@ import onnx
 from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.engine.steps.lost_types import has_lost_types
 from onnx_migrate.engine.steps.lowering_registry import lowering_from
-from onnx_migrate.engine.steps.node_steps import is_of_domain, node_name, true_version
+from onnx_migrate.engine.steps.node_steps import is_of_domain, true_version
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal, StepVisitor
-from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
@@ -45,10 +45,7 @@ class Lower(StepVisitor):
         form = signature_at(node.domain, node.op_type, start)
         if form is None or form.since_version <= self.target:
             return None
-        self._origin = (
-            scope,
-            Where(scope.path, node_name(node), node.op_type, form.since_version, self.target),
-        )
+        self._origin = scope, self.where(node, scope, form.since_version, self.target)
         self._leaves = form.since_version
         self._used_at_run_time: list[tuple[str, str]] = []
         return start
@@ -76,9 +73,7 @@ class Lower(StepVisitor):
                 )
             other = decomposition_of(node.domain, node.op_type) if self.write_out else None
             if step.refusal and other is not None:
-                rewriter = self.rewriter(
-                    node, scope, Where(scope.path, node_name(node), node.op_type, version, version), version
-                )
+                rewriter = self.rewriter(node, scope, self.where(node, scope, version, version), version)
                 missing = f"opset {self.target} has no {other.operator}, which is close to this"
                 rewriter.default_reason = f"{missing}: {other.reason}"
                 return self.apply(other, rewriter)

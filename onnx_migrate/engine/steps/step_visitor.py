@@ -72,6 +72,10 @@ class StepVisitor(Visitor):
         """Return whether a node calls a local function of the model."""
         return bool(self._functions) and called(node) in self._functions
 
+    def where(self, node: onnx.NodeProto, scope: Scope, leaves: int, to: int) -> Where:
+        """Return where a node stands whose version `leaves` becomes `to`."""
+        return Where(scope.path, node_name(node), node.op_type, leaves, to)
+
     def rewriter(
         self, node: onnx.NodeProto, scope: Scope, where: Where, version: int, target: int | None = None
     ) -> LoweringRewriter:
@@ -91,7 +95,7 @@ class StepVisitor(Visitor):
         self, step: Lowering, node: onnx.NodeProto, scope: Scope, target: int, *, casts: bool
     ) -> LoweringRewriter:
         """Take a step of a node down, on the way to `target`; with `casts` between Casts, as its types are lost."""
-        where = Where(scope.path, node_name(node), node.op_type, step.leaves, step.leaves - 1)
+        where = self.where(node, scope, step.leaves, step.leaves - 1)
         rewriter = self.rewriter(node, scope, where, step.leaves - 1, target)
         rewriter.default_reason = step.reason
         if self.domain:

@@ -102,7 +102,12 @@ UNREACHED = frozenset(
 )  # fmt: skip
 """Operators whose samples are not valid with some types that the older version does not take."""
 
-LOST = [(step, dtype) for step in CLAIMS for dtype in sorted(lost_types(step))]
+LOST = [
+    (step, dtype)
+    for step in CLAIMS
+    for name, dtype in TensorProto.DataType.items()
+    if f"tensor({name.lower()})" in lost_types(step)
+]
 
 
 @pytest.mark.parametrize(
