@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 _LARGEST = 2**28
-
 """Elements up to which a sparse tensor is made dense."""
 
 

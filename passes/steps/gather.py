@@ -74,7 +74,7 @@ class Dims:
         return self._op.Concat(*parts, axis=0)
 
     def places(self, axis: int) -> Value:
-        """Return the indices of the elements of each window, counted from the start of the padding."""
+        """Return 0, 1, …, the places along an axis."""
         return self._op.iota(self.some([axis]))
 
 

@@ -49,7 +49,7 @@ def reduced_in_rounds(op: Op, data: Value, indices: Value, updates: Value, kind:
 
 
 def _numbers(op: Op, data: Value, indices: Value, updates: Value) -> Value:
-    """Remove an attribute of floats, or the tensor in place of it, and return its values."""
+    """Return the number in the flattened data of the element that each update belongs to."""
     if op.operator == "ScatterElements":
         return element_numbers(op, data, indices, int(op.rw.get("axis", 0)))
     sizes = Dims(op, data)
