@@ -26,16 +26,18 @@ def shape(type_: onnx.TypeProto) -> list[int]:
     return [dim.dim_value for dim in type_.tensor_type.shape.dim]
 
 
-def test_shapes_follow_from_types_and_values() -> None:
-    target = helper.make_tensor("s", TensorProto.INT64, [3], [3, 1, 2])
-    found = inferred(helper.make_node("Reshape", ["x", "s"], ["y"]), s=target)
-    assert shape(found["y"]) == [3, 1, 2]
-
-
-def test_an_input_may_be_left_out() -> None:
-    upper = helper.make_tensor("u", TensorProto.FLOAT, [], [6.0])
-    found = inferred(helper.make_node("Clip", ["x", "", "u"], ["y"]), u=upper)
-    assert shape(found["y"]) == [2, 3]
+@pytest.mark.parametrize(
+    ("node", "data", "expected"),
+    [
+        (helper.make_node("Reshape", ["x", "s"], ["y"]), helper.make_tensor("s", TensorProto.INT64, [3], [3, 1, 2]), [3, 1, 2]),
+        (helper.make_node("Clip", ["x", "", "u"], ["y"]), helper.make_tensor("u", TensorProto.FLOAT, [], [6.0]), [2, 3]),
+    ],
+    ids=["by a value", "an input is left out"],
+)  # fmt: skip
+def test_shapes_follow_from_types_and_values(
+    node: onnx.NodeProto, data: onnx.TensorProto, expected: list[int]
+) -> None:
+    assert shape(inferred(node, **{data.name: data})["y"]) == expected
 
 
 def test_what_onnx_refuses_is_an_error_of_one_line() -> None:
@@ -59,28 +61,20 @@ SOURCE = """<ir_version: 8, opset_import: ["":13]>
 g (float[2,3,N] x, int64[k] u) => (float[2,3,N] y) <int64[2] to = {6, -1}> { y = Relu(x) }"""
 
 
-def test_types_follow_from_inputs_attributes_and_constants() -> None:
+def test_types_follow_from_inputs_attributes_and_constants_or_stay_unknown() -> None:
     scope = scopes(model(SOURCE), Weights(), result_ir_version=8)[0]
     cases = [
         (helper.make_node("Reshape", ["x", "to"], ["flat"]), 13, onnx.TensorProto.FLOAT, (6, None)),
         (helper.make_node("Cast", ["x"], ["wide"], to=onnx.TensorProto.DOUBLE), 9, onnx.TensorProto.DOUBLE, (2, 3, None)),
         (helper.make_node("ReduceMax", ["wide"], ["top"], axes=[2], keepdims=0), 12, onnx.TensorProto.DOUBLE, (2, 3)),
         (helper.make_node("Reshape", ["x", "u"], ["open"]), 13, onnx.TensorProto.FLOAT, None),
+        (helper.make_node("Own", ["x"], ["own"], domain="mine"), 13, None, None),
+        (helper.make_node("Relu", ["nothing"], ["r"]), 13, None, None),
     ]  # fmt: skip
     for node, opset, dtype, shape in cases:
         record_outputs(scope, node, opset)
         known = scope.value_type(node.output[0])
         assert (known.dtype, known.shape) == (dtype, shape), node.op_type
-
-
-def test_what_does_not_follow_stays_unknown() -> None:
-    scope = scopes(model(SOURCE), Weights(), result_ir_version=8)[0]
-    for node in (
-        helper.make_node("Own", ["x"], ["own"], domain="mine"),
-        helper.make_node("Relu", ["nothing"], ["r"]),
-    ):
-        record_outputs(scope, node, 13)
-        assert scope.value_type(node.output[0]).shape is None
 
 
 def test_nodes_alike_are_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:

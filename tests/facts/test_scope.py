@@ -28,29 +28,20 @@ def open_scopes(proto: onnx.ModelProto, result_ir_version: int = 8) -> list[Scop
     return scopes(proto, Weights(), result_ir_version=result_ir_version)
 
 
+CONSTANTS = {"w": [2.0], "same": [2.0], "k": [1, 2], "x": None, "y": None, "listed": None, "inner": None}
+
+
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("w", [2.0]),
-        ("same", [2.0]),
-        ("k", [1, 2]),
-        ("x", None),
-        ("y", None),
-        ("listed", None),
-        ("inner", None),
-    ],
+    ("ir_version", "name", "value"), [*((8, *row) for row in CONSTANTS.items()), (3, "listed", [3.0])]
 )
-def test_constants_of_a_graph(name: str, value: list[float] | None) -> None:
-    found = open_scopes(model(TEXT))[0].constant(name)
+def test_constants_of_a_graph(ir_version: int, name: str, value: list[float] | None) -> None:
+    """Before IR version 4, a listed initializer is a constant."""
+    proto = model(TEXT)
+    proto.ir_version = ir_version
+
+    found = open_scopes(proto)[0].constant(name)
 
     assert found is None if value is None else found is not None and found.tolist() == value
-
-
-def test_before_ir_version_4_a_listed_initializer_is_a_constant() -> None:
-    proto = model(TEXT)
-    proto.ir_version = 3
-
-    assert open_scopes(proto)[0].constant("listed") == np.float32(3)
 
 
 def test_a_branch_reads_its_own_constants_and_those_around_it() -> None:

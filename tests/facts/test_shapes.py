@@ -11,6 +11,7 @@ from onnx import helper
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.shapes import (
     Dims,
+    contradict,
     dims_of,
     dims_text,
     drop_value_info,
@@ -83,13 +84,35 @@ def test_dims_are_read_as_they_were_set(dims: Dims) -> None:
     assert all(dim.denotation for dim in value.type.tensor_type.shape.dim[: min(3, len(dims))])
 
 
-def test_symbols_of_inference_and_values_without_shape_are_unknown() -> None:
-    assert dims_of(helper.make_tensor_value_info("x", 1, ["unk__3", "N"])) == (None, "N")
-    assert dims_of(helper.make_tensor_value_info("x", 1, None)) is None
-    sequence = helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, [2]))
-    assert dims_of(helper.make_value_info("x", sequence)) is None
-    assert dims_of(onnx.ValueInfoProto()) is None
+SEQUENCE = helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, [2]))
 
 
-def test_dims_as_text() -> None:
-    assert [dims_text(dims) for dims in (("N", 3, None), (), None)] == ["[N, 3, ?]", "[]", "no shape"]
+@pytest.mark.parametrize(
+    ("value", "dims", "text"),
+    [
+        (helper.make_tensor_value_info("x", 1, ["unk__3", "N", 3]), (None, "N", 3), "[?, N, 3]"),
+        (helper.make_tensor_value_info("x", 1, []), (), "[]"),
+        (helper.make_tensor_value_info("x", 1, None), None, "no shape"),
+        (helper.make_value_info("x", SEQUENCE), None, "no shape"),
+        (onnx.ValueInfoProto(), None, "no shape"),
+    ],
+)
+def test_dims_of_a_value_and_as_text(value: onnx.ValueInfoProto, dims: Dims | None, text: str) -> None:
+    """Symbols that inference made up are unknown."""
+    assert (dims_of(value), dims_text(dims)) == (dims, text)
+
+
+@pytest.mark.parametrize(
+    ("declared", "found", "expected"),
+    [
+        ((2, "N", None), (2, 3, 4), False),
+        ((2, 3), (2, 4), True),
+        ((2, 3), (2, 3, 1), True),
+        (None, (2,), False),
+        ((2,), None, False),
+    ],
+)
+def test_a_contradiction_is_of_ranks_or_numbers(
+    declared: Dims | None, found: Dims | None, expected: bool
+) -> None:
+    assert contradict(declared, found) is expected

@@ -20,11 +20,11 @@ from tests.harness import model, run
 from tests.steps import check_down
 
 
-def of(body: str, weights: str = "", shape: str = "2,3,5,7") -> tuple[onnx.ModelProto, object]:
+def of(body: str, shape: str = "2,3,5,7") -> tuple[onnx.ModelProto, ValueFacts]:
     text = f"""<ir_version: 8, opset_import: ["":15]>
 g (float[{shape}] x) => (float[k] y)
 <int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[1] end = {{4}}, int64[2] pair = {{3, 2}},
- float[2] wanted = {{9., 4.}}, int64[2] minus = {{-7, 3}}{weights}> {{ {body} }}"""
+ float[2] wanted = {{9., 4.}}, int64[2] minus = {{-7, 3}}> {{ {body} }}"""
     proto = onnx.parser.parse_model(text)
     scope = scopes(proto, Weights(), result_ir_version=8)[0]
     return proto, ValueFacts(scope, Producers())
@@ -55,33 +55,37 @@ def test_equal_to_what_runs(body: str) -> None:
     np.testing.assert_array_equal(value, run(proto, {"x": x})[0])
 
 
-def test_part_of_a_shape_is_enough() -> None:
-    _, found = of(
-        "n = Shape(x) m = Slice(n, two, end) y = Cast<to = 1>(m) k = Slice(n, zero, two)", shape="N,3,5,7"
-    )
-
-    assert found.value("y").tolist() == [5, 7]
-    assert found.value("k") is None
-    assert found.value("n") is None
-
-
-@pytest.mark.parametrize("body", ["y = Exp(wanted)", "y = Identity(x)", "n = Shape(x) y = Cast<to = 1>(n)"])
-def test_what_is_not_known(body: str) -> None:
-    _, found = of(body, shape="N,C,H,W")
-
-    assert found.value("y") is None
-
-
-def test_min_of_a_symbol_is_not_known_though_it_is_equal_at_many_sizes() -> None:
-    _, found = of(
-        "n = Shape(x) m = Slice(n, zero, two) k = Min(m, pair) y = Cast<to = 1>(k)",
-        ", int64[1] first = {0}",
-        shape="N,3,5,7",
-    )
-    partial = found.partial("k")
-
-    assert (partial.known.tolist(), partial.values[1]) == ([False, True], 2)
-    assert found.value("y") is None
+@pytest.mark.parametrize(
+    ("body", "shape", "expected"),
+    [
+        (
+            "n = Shape(x) m = Slice(n, two, end) y = Cast<to = 1>(m) k = Slice(n, zero, two)",
+            "N,3,5,7",
+            {"y": [5, 7], "k": [None, 3], "n": [None, 3, 5, 7]},
+        ),
+        # Min of a symbol is not known though it is equal at many sizes.
+        (
+            "n = Shape(x) m = Slice(n, zero, two) k = Min(m, pair) y = Cast<to = 1>(k)",
+            "N,3,5,7",
+            {"k": [None, 2], "y": [None, 2]},
+        ),
+        ("n = Shape(x) y = Cast<to = 1>(n)", "N,C,H,W", {"y": [None] * 4}),
+        ("y = Exp(wanted)", "N,C,H,W", {"y": None}),
+        ("y = Identity(x)", "N,C,H,W", {"y": None}),
+    ],
+)
+def test_part_of_a_shape_is_known(
+    body: str, shape: str, expected: dict[str, list[int | None] | None]
+) -> None:
+    _, found = of(body, shape)
+    for name, elements in expected.items():
+        part = found.partial(name)
+        pairs = [] if part is None else zip(part.values.tolist(), part.known.tolist(), strict=True)
+        assert (None if part is None else [value if known else None for value, known in pairs]) == elements
+        whole = found.value(name)
+        assert (None if whole is None else whole.tolist()) == (
+            None if elements is None or None in elements else elements
+        )
 
 
 def test_an_inner_body_sees_the_outer_one_and_an_overridable_initializer_is_not_known() -> None:
@@ -165,24 +169,15 @@ def test_the_mask(operator: str, given: list[list[int]], attributes: dict[str, A
     assert (None if found is None else found.known.tolist()) == known
 
 
-def test_indices_that_are_not_known_leave_nothing_known() -> None:
+def test_an_index_that_is_not_known_an_unknown_divisor_and_no_elements() -> None:
     first, index = PartialArray.of(np.array([4, 6, 8])), partial([1, 1], [True, False])
+    quotient = propagate("Div", {}, [PartialArray.of(np.array([7, -7])), partial([0, 2], [False, True])])
 
     assert propagate("Gather", {}, [first, index]) is None
     assert propagate("Reshape", {}, [first, partial([3, 1], [True, False])]) is None
-
-
-def test_an_unknown_divisor_counts_as_no_zero() -> None:
-    found = propagate("Div", {}, [PartialArray.of(np.array([7, -7])), partial([0, 2], [False, True])])
-
-    assert found is not None
-    assert (found.known.tolist(), found.values[1]) == ([False, True], -3)
-
-
-def test_all_elements_known_is_a_value_also_of_none() -> None:
-    empty = PartialArray.of(np.zeros(0, np.int64))
-
-    assert empty.complete is not None
+    assert quotient is not None  # an unknown divisor counts as no zero
+    assert (quotient.known.tolist(), quotient.values[1]) == ([False, True], -3)
+    assert PartialArray.of(np.zeros(0, np.int64)).complete is not None
     assert partial([1], [False]).complete is None
 
 
