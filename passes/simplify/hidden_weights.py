@@ -14,7 +14,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import Payload
 from onnx_migrate.model.tensors import tensors
 
-from .values_needed import constant_tensor
+from .values_needed import constant_tensor, main_constants
 
 __all__ = ["hide", "restore", "share_payloads"]
 
@@ -33,7 +33,7 @@ def hide(model: Model, names: Set[str]) -> Model:
     proto = onnx.ModelProto()
     proto.CopyFrom(model.proto)
     graph = proto.graph
-    for name, tensor in _constants(graph):
+    for name, tensor in main_constants(graph):
         if name in names:
             graph.input.append(helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)))
     _keep(graph, "initializer", (item for item in graph.initializer if item.name not in names))
@@ -80,10 +80,10 @@ def share_payloads(simplified: Model, before: Model) -> None:
 
     A weight with the name, type, shape and bytes of one that was there before becomes the reference that it was.
     """
-    old = dict(_constants(before.proto.graph))
+    old = dict(main_constants(before.proto.graph))
     names = {
         _place(tensor): name
-        for name, tensor in _constants(simplified.proto.graph)
+        for name, tensor in main_constants(simplified.proto.graph)
         if tensor.data_location == TensorProto.EXTERNAL
     }
     weights = before.weights.copy()
@@ -117,16 +117,6 @@ def _equal(tensor: TensorProto, payload: Payload, old: TensorProto, before: Mode
         return False
     other = before.weights.payload(old)
     return payload.length == other.length and payload.read() == other.read()
-
-
-def _constants(graph: onnx.GraphProto) -> Iterable[tuple[str, TensorProto]]:
-    """Yield the initializers and the tensors of Constants, each with the name of its value."""
-    for tensor in graph.initializer:
-        yield tensor.name, tensor
-    for node in graph.node:
-        value = constant_tensor(node)
-        if value is not None:
-            yield node.output[0], value
 
 
 def _is_hidden(node: onnx.NodeProto, names: Set[str]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import onnx
@@ -14,7 +14,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.standard.schema import is_onnx
 
-__all__ = ["Choice", "constant_tensor", "divide"]
+__all__ = ["Choice", "constant_tensor", "divide", "main_constants"]
 
 _SMALL = 1 << 16
 """Weights of up to this many bytes, such as biases, scales and shapes, come before all others."""
@@ -44,6 +44,16 @@ def constant_tensor(node: onnx.NodeProto) -> TensorProto | None:
     return attribute.t if attribute.type == AttributeProto.TENSOR else None
 
 
+def main_constants(graph: onnx.GraphProto) -> Iterable[tuple[str, TensorProto]]:
+    """Yield the initializers and the tensors of Constants, each with the name of its value."""
+    for tensor in graph.initializer:
+        yield tensor.name, tensor
+    for node in graph.node:
+        value = constant_tensor(node)
+        if value is not None:
+            yield node.output[0], value
+
+
 def divide(model: Model, limit: int) -> Choice:
     """Choose the weights that onnxsim gets by type and shape alone. No weight is read.
 
@@ -54,15 +64,10 @@ def divide(model: Model, limit: int) -> Choice:
     Raises PassError, code `not-simplified`, where those that have to be given exceed the limit.
     """
     graph = model.proto.graph
-    found = {tensor.name: tensor for tensor in graph.initializer}
-    for node in graph.node:
-        tensor = constant_tensor(node)
-        if tensor is not None:
-            found[node.output[0]] = tensor
     outputs = set(output_names(graph))
     large = {
         name: model.weights.payload(tensor).length
-        for name, tensor in found.items()
+        for name, tensor in main_constants(graph)
         if tensor.data_location == TensorProto.EXTERNAL and name not in outputs
     }
     total = sum(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import numpy as np
 import onnx
@@ -139,33 +140,17 @@ class GraphState:
         """
         if all(isinstance(entry, int) for entry in entries):
             return rw.constant(np.array(entries, np.int64), "shape")
+        found = [entry if isinstance(entry, int) else self.lengths(entry, prefer) for entry in entries]
         parts: list[str] = []
-        numbers: list[int] = []
-        read: list[Length] = []
-
-        def close() -> None:
-            if numbers:
-                parts.append(rw.constant(np.array(numbers, np.int64), "sizes"))
-                numbers.clear()
-            if read:
-                parts.append(self._emit_gather(rw, read[0].value, tuple(length.axis for length in read)))
-                read.clear()
-
-        for entry in entries:
-            if isinstance(entry, int):
-                if read:
-                    close()
-                numbers.append(entry)
-                continue
-            lengths = self.lengths(entry, prefer)
-            plain = len(lengths) == 1 and lengths[0] == Length(lengths[0].value, lengths[0].axis)
-            if numbers or (read and (not plain or read[0].value != lengths[0].value)):
-                close()
-            if plain:
-                read.append(lengths[0])
+        for value, group in groupby(found, _value_read):
+            items = list(group)
+            lengths = [item for item in items if not isinstance(item, int)]
+            if not lengths:
+                parts.append(rw.constant(np.array(items, np.int64), "sizes"))
+            elif value:
+                parts.append(self._emit_gather(rw, value, tuple(one.axis for (one,) in lengths)))
             else:
-                parts.append(self._emit_product(rw, lengths))
-        close()
+                parts += [self._emit_product(rw, factors) for factors in lengths]
         return parts[0] if len(parts) == 1 else rw.before("Concat", parts, hint="shape", axis=0)
 
     def _emit_gather(self, rw: Rewriter, value: str, axes: tuple[int, ...]) -> str:
@@ -192,6 +177,14 @@ class GraphState:
                     )
             product = rw.before("Mul", [product, name], hint="length") if product else name
         return product
+
+
+def _value_read(entry: int | list[Length]) -> str | None:
+    """Return the value of which an entry of a shape is an axis as it is; None for a number, "" for a computed length."""
+    if isinstance(entry, int):
+        return None
+    first = entry[0]
+    return first.value if entry == [Length(first.value, first.axis)] else ""
 
 
 def upstream(name: str, producers: Mapping[str, onnx.NodeProto]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.standard.opsets import body_opsets
 
 from ..domain import Dim, Value
 from ..node_context import NodeContext, UnrepairableNode
@@ -111,13 +112,9 @@ def inlined(model: Model, inlining: Inlining, log: ChangeLog, pass_name: str) ->
     result = model.copy()
     proto = result.proto
     visitor = _Inliner(inlining, log, pass_name)
-    main, *functions = scopes(proto, result.weights, result_ir_version=proto.ir_version)
-    for scope, imports in (
-        (main, proto.opset_import),
-        *zip(functions, (function.opset_import for function in proto.functions), strict=True),
-    ):
-        versions = {entry.domain: int(entry.version) for entry in imports}
-        Driver(visitor).body(scope, versions.get("", versions.get("ai.onnx", 1)))
+    bodies = scopes(proto, result.weights, result_ir_version=proto.ir_version)
+    for scope, (_, opset) in zip(bodies, body_opsets(proto), strict=True):
+        Driver(visitor).body(scope, opset or 1)
     return result
 
 
