@@ -10,7 +10,7 @@ import onnx
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.facts.shapes import Dims, contradict, dims_of, dims_text, inferred_shapes, set_dims
+from onnx_migrate.facts.shapes import Dims, contradict, dims_of, dims_text, inferred_graph, set_dims
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.resize import lengths_differ
@@ -37,7 +37,7 @@ class DeclaredShapes(Pass):
         names = {value.name for value in (*graph.value_info, *graph.output)}
         names.update(node.input[0] for _, node in resizes)
         try:
-            found = inferred_shapes(model.proto, names)
+            inferred = inferred_graph(model.proto)
         except CannotMigrate as error:
             log.note(
                 self.name,
@@ -46,6 +46,8 @@ class DeclaredShapes(Pass):
                 severity="warning",
             )
             return model
+        values = (*inferred.value_info, *inferred.input, *inferred.output)
+        found = {value.name: dims_of(value) for value in values if value.name in names}
         outputs = [value for value in graph.output if contradict(dims_of(value), found.get(value.name))]
         idle = {value.name for value in graph.value_info if contradict(dims_of(value), found.get(value.name))}
         if not outputs and not idle:

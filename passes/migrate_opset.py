@@ -18,6 +18,7 @@ from onnx_migrate.model.graphs import function_path, nested_nodes, node_label
 from onnx_migrate.model.interface import lists_some_initializers, unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.rewrite.annotations import set_ir_version
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
@@ -95,11 +96,7 @@ class MigrateOpset(Pass):
                 driver.body(scope, version)
                 if version < target:
                     set_onnx_opset(owner, target)
-        if ir_version != proto.ir_version:
-            log.note(
-                self.name, "ir-version", f"IR version {proto.ir_version} became {ir_version}", subject="model"
-            )
-            proto.ir_version = ir_version
+        set_ir_version(proto, ir_version, log, self.name)
         if self.unlist and overridable:
             log.note(
                 self.name,

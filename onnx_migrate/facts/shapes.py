@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 
 import onnx
 
@@ -17,9 +17,8 @@ __all__ = [
     "dims_of",
     "dims_text",
     "drop_value_info",
-    "inferred_element_types",
+    "inferred_graph",
     "inferred_outputs",
-    "inferred_shapes",
     "set_dims",
 ]
 
@@ -53,26 +52,11 @@ def inferred_outputs(
     `sizes` are numbers for symbols of the inputs. In place of the dims there is None if the rank is unknown. Raises
     CannotMigrate, code `not-inferred`, with onnx's message, if its inference fails.
     """
-    return {value.name: dims_of(value) for value in _inferred(proto, sizes).output}
+    return {value.name: dims_of(value) for value in inferred_graph(proto, sizes).output}
 
 
-def inferred_shapes(proto: onnx.ModelProto, names: Set[str]) -> dict[str, Dims | None]:
-    """Return the dims of these values of the main graph, inferred as `inferred_outputs` does."""
-    graph = _inferred(proto, None)
-    values = (*graph.value_info, *graph.input, *graph.output)
-    return {value.name: dims_of(value) for value in values if value.name in names}
-
-
-def inferred_element_types(proto: onnx.ModelProto) -> dict[str, int]:
-    """Return the element type of each output that is a tensor, inferred as `inferred_outputs` does; 0 if unknown."""
-    return {
-        value.name: value.type.tensor_type.elem_type
-        for value in _inferred(proto, None).output
-        if value.type.WhichOneof("value") == "tensor_type"
-    }
-
-
-def _inferred(proto: onnx.ModelProto, sizes: Mapping[str, int] | None) -> onnx.GraphProto:
+def inferred_graph(proto: onnx.ModelProto, sizes: Mapping[str, int] | None = None) -> onnx.GraphProto:
+    """Return a copy of the main graph with the types that follow from the inputs alone, as for `inferred_outputs`."""
     copy = skeleton(proto)
     drop_value_info(copy.graph)
     for value in copy.graph.input:

@@ -1,4 +1,4 @@
-"""Removes from a model what tells tools something about it, and on which no number depends."""
+"""Removes from a model what tells tools something about it, and on which no number depends; sets its IR version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.ir_versions import IrFeature
 from onnx_migrate.standard.schema import is_onnx
 
-__all__ = ["differ_in_header_alone", "drop_annotation", "drop_unused_imports", "note_unused_imports"]
+__all__ = [
+    "differ_in_header_alone",
+    "drop_annotation",
+    "drop_unused_imports",
+    "note_unused_imports",
+    "set_ir_version",
+]
 
 
 def drop_annotation(proto: onnx.ModelProto, feature: IrFeature) -> int:
@@ -42,6 +48,16 @@ def differ_in_header_alone(one: Model, other: Model) -> bool:
     ):
         return False
     return _drops_unused_imports(mine, its) and _bare(mine) == _bare(its)
+
+
+def set_ir_version(
+    proto: onnx.ModelProto, version: int, log: ChangeLog, pass_name: str, why: str = ""
+) -> None:
+    """Set the IR version, and note that where it is another than before; the note ends with `why`."""
+    if proto.ir_version != version:
+        reason = f"IR version {proto.ir_version} became {version}{why}"
+        log.note(pass_name, "ir-version", reason, subject="model")
+        proto.ir_version = version
 
 
 def unused_imports(proto: onnx.ModelProto) -> list[str]:

@@ -13,6 +13,7 @@ from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.rewrite.annotations import set_ir_version
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver, Visitor
@@ -67,11 +68,7 @@ def lift_domain(
         ir_version = max(ir_version, minimal_ir_version(beside))
     if own <= target:
         log.note(pass_name, _code(domain), f"{domain} {own} became {target}", subject="model")
-    if ir_version != proto.ir_version:
-        log.note(
-            pass_name, "ir-version", f"IR version {proto.ir_version} became {ir_version}", subject="model"
-        )
-        proto.ir_version = ir_version
+    set_ir_version(proto, ir_version, log, pass_name)
     remove_dead_values(proto, dead)
     check_legal(proto, domain)
 

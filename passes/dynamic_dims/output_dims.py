@@ -14,7 +14,7 @@ from onnx_migrate.facts.shapes import (
     Dims,
     dims_of,
     dims_text,
-    inferred_element_types,
+    inferred_graph,
     inferred_outputs,
     set_dims,
 )
@@ -169,7 +169,8 @@ def declare_outputs(
     """
     inferred = symbolic_outputs(model.proto, plan.frozen_sizes, plan.batch)
     untyped = {value.name for value in model.proto.graph.output if not value.type.WhichOneof("value")}
-    types = inferred_element_types(model.proto) if untyped else {}
+    typed = inferred_graph(model.proto).output if untyped else ()
+    types = {value.name: value.type.tensor_type.elem_type for value in typed}
     for value in model.proto.graph.output:
         if value.name in untyped:
             if not types.get(value.name):

@@ -11,7 +11,7 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.interface import listed_initializers, unlist_initializers
 from onnx_migrate.model.model import Model
-from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
+from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports, set_ir_version
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.ir_versions import NEWEST_IR, OLDEST_IR, IrFeature
 
@@ -62,9 +62,6 @@ class IrVersion(Pass):
                 reason = f"removed {count_of(len(gone), 'initializer')} from the inputs"
                 log.note(self.name, "unlisted", reason, subject=gone[0])
         note_unused_imports(self.name, drop_unused_imports(proto), log)
-        if before != self.ir_version:
-            reason = f"IR version {before} became {self.ir_version}"
-            log.note(self.name, "ir-version", reason, subject="model")
-            proto.ir_version = self.ir_version
+        set_ir_version(proto, self.ir_version, log, self.name)
         log.record_fact("", "", IrLimit(self.ir_version))
         return model

@@ -7,7 +7,7 @@ from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.validity.ir_features import Found, features, required_ir
-from onnx_migrate.rewrite.annotations import drop_annotation
+from onnx_migrate.rewrite.annotations import drop_annotation, set_ir_version
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.ir_versions import (
@@ -106,9 +106,8 @@ def fit_ir_version(model: Model, log: ChangeLog, pass_name: str) -> None:
     before, target = model.proto.ir_version, required_ir(model.proto, annotations=False)
     if target < before <= NEWEST_IR:
         lower_ir(model, target, log, pass_name=pass_name)
-        model.proto.ir_version = target
-        reason = f"IR version {before} became {target}, the oldest that has all that the model needs"
-        log.note(pass_name, "ir-version", reason, subject="model")
+        why = ", the oldest that has all that the model needs"
+        set_ir_version(model.proto, target, log, pass_name, why)
 
 
 class _Step:

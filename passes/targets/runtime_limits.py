@@ -14,6 +14,7 @@ from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.annotations import set_ir_version
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets import Target, Targets
@@ -126,9 +127,7 @@ class RuntimeLimits(Pass):
                 where=error.where,
                 hint=error.hint,
             ) from error
-        reason = f"IR version {before} became {newest}, the newest that {target} loads"
-        log.note(self.name, "ir-version", reason, subject="model")
-        model.proto.ir_version = newest
+        set_ir_version(model.proto, newest, log, self.name, f", the newest that {target} loads")
         log.record_fact("", "", IrLimit(newest, target.opset or 0))
 
     def _check_opset(self, target: Target, opset: int, log: ChangeLog) -> None:
