@@ -74,7 +74,11 @@ class TypeTable:
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         self._proto: onnx.ModelProto | None = skeleton(proto)
-        _substitute_removed_operators(self._proto)
+        # Operators that onnx has removed are replaced, so that it infers the types of what reads their outputs.
+        for located in bodies(self._proto):
+            opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
+            if opset is not None:
+                substitute_for_inference(located.body.node, opset)
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
         self._tables: dict[tuple[FunctionKey | None, BodyKey], dict[str, ValueType]] = {}
 
@@ -118,7 +122,7 @@ class TypeTable:
         seen: dict[bytes, ValueType] = {}
         for position, graph in _graphs(main):
             found: dict[str, ValueType] = {}
-            for value in _declared(graph):
+            for value in (*graph.input, *graph.output, *graph.value_info):
                 key = value.type.SerializeToString()  # many values share a type, and parsing it costs more
                 if key not in seen:
                     seen[key] = value_type_of(value.type)
@@ -136,7 +140,7 @@ class TypeTable:
             return
         visible: dict[BodyKey, ChainMap[str, onnx.TypeProto]] = {}
         for position, graph in _graphs(main):
-            own = {value.name: value.type for value in _declared(graph)}
+            own = {value.name: value.type for value in (*graph.input, *graph.output, *graph.value_info)}
             for name, dtype, dims in initializer_types(graph):
                 own[name] = onnx.helper.make_tensor_type_proto(dtype, dims)
             outer = visible[position[:-3]] if position else ChainMap[str, onnx.TypeProto]()
@@ -177,14 +181,6 @@ class TypeTable:
         return list(found.values())
 
 
-def _substitute_removed_operators(proto: onnx.ModelProto) -> None:
-    """Replace removed operators in all bodies, so that onnx can infer the types of what reads their outputs."""
-    for located in bodies(proto):
-        opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
-        if opset is not None:
-            substitute_for_inference(located.body.node, opset)
-
-
 def _infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     try:
         return infer_shapes(proto)
@@ -198,12 +194,6 @@ def _graphs(main: onnx.GraphProto) -> Iterator[tuple[BodyKey, onnx.GraphProto]]:
     for position, body in nested_bodies(main):
         if isinstance(body, onnx.GraphProto):
             yield position, body
-
-
-def _declared(graph: onnx.GraphProto) -> Iterable[onnx.ValueInfoProto]:
-    yield from graph.input
-    yield from graph.output
-    yield from graph.value_info
 
 
 def value_type_of(type_: onnx.TypeProto) -> ValueType:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from onnx import ModelProto
+
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes
@@ -57,7 +61,7 @@ def lower_ir(
     step = _Step(model, target, log, pass_name, opset)
     if drop_training and proto.training_info:
         del proto.training_info[:]
-        log.note(pass_name, "training-info", "removed the training information")
+        step.note("training-info", "removed the training information")
     found = step.newer()
     if not found:
         return
@@ -65,35 +69,21 @@ def lower_ir(
         step.drop_unused_imports()
     for feature in (item.feature for item in found if item.feature.annotation):
         count = drop_annotation(proto, feature)
-        log.note(
-            pass_name,
-            "annotations",
-            f"removed {feature.text}, from {count} places: no number depends on them",
-        )
+        step.note("annotations", f"removed {feature.text}, from {count} places: no number depends on them")
     step.functions({item.feature for item in found})
     if any(item.feature is IrFeature.SPARSE for item in found):
         for name in make_dense(model):
-            log.note(
-                pass_name,
-                "dense",
-                f"initializer {name!r} is written with its zeros, no longer as a sparse tensor",
-                subject=name,
-            )
+            written = f"initializer {name!r} is written with its zeros, no longer as a sparse tensor"
+            step.note("dense", written, subject=name)
     left = step.newer()
     if any(item.feature is IrFeature.UNLISTED for item in left):
         step.refuse([item for item in left if item.feature is not IrFeature.UNLISTED])
         listed, moved = list_all_initializers(proto)
         if moved:
-            log.note(
-                pass_name,
-                "moved-weights",
-                f"moved {count_of(moved, 'initializer')} of sub-graphs to the main graph",
-            )
-        log.note(
-            pass_name,
-            "listed",
-            f"added {count_of(listed, 'initializer')} to the inputs, where IR version {target} wants them",
-        )
+            weights = count_of(moved, "initializer")
+            step.note("moved-weights", f"moved {weights} of sub-graphs to the main graph")
+        weights = count_of(listed, "initializer")
+        step.note("listed", f"added {weights} to the inputs, where IR version {target} wants them")
         left = step.newer()
     step.refuse(left)
 
@@ -110,21 +100,30 @@ def fit_ir_version(model: Model, log: ChangeLog, pass_name: str) -> None:
         set_ir_version(model.proto, target, log, pass_name, why)
 
 
+@dataclass(frozen=True)
 class _Step:
-    """One lowering: the model, the IR version to reach, and the log."""
+    """One lowering: the model, the IR version to reach, the log, and the newest opset of ai.onnx that may stay."""
 
-    def __init__(self, model: Model, target: int, log: ChangeLog, pass_name: str, opset: int) -> None:
-        self.proto = model.proto
-        self._allowed = {f"opset {number} of ai.onnx" for number in range(opset + 1)}
-        self._model = model
-        self.target = target
-        self.log = log
-        self.pass_name = pass_name
+    model: Model
+    target: int
+    log: ChangeLog
+    pass_name: str
+    opset: int
+
+    @property
+    def proto(self) -> ModelProto:
+        """The model's structure."""
+        return self.model.proto
+
+    def note(self, code: str, message: str, subject: str = "") -> None:
+        """Note something in the log."""
+        self.log.note(self.pass_name, code, message, subject=subject)
 
     def newer(self) -> list[Found]:
         """Return what the model has that the target does not."""
         newer = (found for found in features(self.proto) if found.since > self.target)
-        return [f for f in newer if f.feature is not IrFeature.OPSET or f.text not in self._allowed]
+        allowed = {f"opset {number} of ai.onnx" for number in range(self.opset + 1)}
+        return [found for found in newer if found.feature is not IrFeature.OPSET or found.text not in allowed]
 
     def drop_unused_imports(self) -> None:
         """Drop imports of opsets that were released with a newer IR version, where no node is of the domain."""
@@ -134,34 +133,22 @@ class _Step:
                 domain = "" if is_onnx(entry.domain) else entry.domain
                 if domain and domain not in used and minimal_ir_version(entry.version, domain) > self.target:
                     owner.opset_import.remove(entry)
-                    self.log.note(
-                        self.pass_name,
-                        "unused-import",
-                        f"removed the import of {domain}, which no node uses",
-                        subject=domain,
-                    )
+                    removed = f"removed the import of {domain}, which no node uses"
+                    self.note("unused-import", removed, subject=domain)
 
     def functions(self, found: set[IrFeature]) -> None:
         """Inline functions, or write their calls in an older form."""
         if IrFeature.FUNCTIONS in found:
             count = len(self.proto.functions)
-            inline_functions(self._model, code="no-such-ir")
-            self.log.note(self.pass_name, "inlined", f"inlined {count} local functions at their calls")
+            inline_functions(self.model, code="no-such-ir")
+            self.note("inlined", f"inlined {count} local functions at their calls")
             return
         if IrFeature.ATTRIBUTE_DEFAULTS in found:
-            written = write_defaults(self.proto, self.target)
-            self.log.note(
-                self.pass_name,
-                "attribute-defaults",
-                f"wrote {count_of(written, 'default value')} of functions' attributes at calls",
-            )
+            written = count_of(write_defaults(self.proto, self.target), "default value")
+            self.note("attribute-defaults", f"wrote {written} of functions' attributes at calls")
         if IrFeature.OVERLOADS in found:
-            renamed = merge_overloads(self.proto)
-            self.log.note(
-                self.pass_name,
-                "overloads",
-                f"renamed {count_of(renamed, 'function')}, which had a name in common and overloads",
-            )
+            renamed = count_of(merge_overloads(self.proto), "function")
+            self.note("overloads", f"renamed {renamed}, which had a name in common and overloads")
 
     def refuse(self, left: list[Found]) -> None:
         """Raise CannotMigrate if anything is left that the target does not have."""

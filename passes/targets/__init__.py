@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .fit_forms import FitForms
 from .fit_operators import FitOperators
-from .runtime_faults import OpsetBound, bound_opset
 from .runtime_limits import RuntimeLimits
 
-__all__ = ["FitForms", "FitOperators", "OpsetBound", "RuntimeLimits", "bound_opset"]
+__all__ = ["FitForms", "FitOperators", "RuntimeLimits"]
