@@ -220,36 +220,37 @@ def remembering() -> Iterator[GivenUp]:
     if outer is not None:
         yield outer
         return
-    token = _given_up.set(GivenUp())
+    found = GivenUp()
+    token = _given_up.set(found)
     try:
-        found = _given_up.get()
-        assert found is not None
         yield found
     finally:
         _given_up.reset(token)
 
 
+def _so_far() -> GivenUp:
+    """Return what was given up in this block; outside any, what nobody remembers."""
+    return _given_up.get() or GivenUp()
+
+
 def cannot_propagate() -> bool:
     """Return whether data propagation was given up in this block."""
-    found = _given_up.get()
-    return found is not None and found.without_propagation
+    return _so_far().without_propagation
 
 
 def cannot_infer() -> str:
     """Return why inference was given up in this block, "" where it was not."""
-    found = _given_up.get()
-    return "" if found is None else found.without_inference
+    return _so_far().without_inference
 
 
 def give_up(ending: Ending, *, propagate: bool) -> str:
     """Remember how an inference ended that did not return, with or without data propagation; return that as a text."""
     what = "shape inference with data propagation" if propagate else "shape inference"
     reason = f"onnx's {what} was given up: {ending}"
-    found = _given_up.get()
-    if found is not None:
-        if propagate:
-            found.without_propagation = True
-        else:
-            found.without_inference = reason
-        found.reasons.append(reason)
+    found = _so_far()
+    found.reasons.append(reason)
+    if propagate:
+        found.without_propagation = True
+    else:
+        found.without_inference = reason
     return reason

@@ -236,12 +236,8 @@ def _constant_value(node: onnx.NodeProto, weights: Weights) -> np.ndarray[Any, A
     attribute = node.attribute[0]
     if attribute.name == "value":
         return weights.array(attribute.t) if attribute.type == AttributeProto.TENSOR else None
-    if attribute.name == "value_float":
-        return np.array(attribute.f, np.float32)
-    if attribute.name == "value_floats":
-        return np.array(attribute.floats, np.float32)
-    if attribute.name == "value_int":
-        return np.array(attribute.i, np.int64)
-    if attribute.name == "value_ints":
-        return np.array(attribute.ints, np.int64)
+    if attribute.name in ("value_float", "value_floats"):
+        return np.array(onnx.helper.get_attribute_value(attribute), np.float32)
+    if attribute.name in ("value_int", "value_ints"):
+        return np.array(onnx.helper.get_attribute_value(attribute), np.int64)
     return None
