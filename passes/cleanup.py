@@ -39,12 +39,9 @@ class Cleanup(Pass):
             self._rename_duplicates(body, path, names, log)
             if isinstance(body, onnx.GraphProto):
                 self._drop_value_info(body, path, log)
-        self._drop_imports(model.proto, log)
+        # Imports of domains that nothing uses keep older runtimes from loading the model.
+        note_unused_imports(self.name, drop_unused_imports(model.proto), log)
         return model
-
-    def _drop_imports(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
-        """Drop the model's imports of domains that nothing uses: they keep older runtimes from loading it."""
-        note_unused_imports(self.name, drop_unused_imports(proto), log)
 
     def _remove_dead(self, body: Body, path: str, log: ChangeLog) -> bool:
         """Keep a node if an output or a node after it reads it: in topological order every reader comes after.
@@ -70,7 +67,8 @@ class Cleanup(Pass):
         if not isinstance(body, onnx.GraphProto):
             return bool(dead)
         read.update(value.name for value in body.input)
-        read.update(name for note in body.quantization_annotation for name in _annotated(note))
+        for note in body.quantization_annotation:
+            read.update((note.tensor_name, *(entry.value for entry in note.quant_parameter_tensor_names)))
         used = [tensor for tensor in body.initializer if tensor.name in read]
         used_sparse = [sparse for sparse in body.sparse_initializer if sparse.values.name in read]
         unused = len(body.initializer) + len(body.sparse_initializer) - len(used) - len(used_sparse)
@@ -124,10 +122,6 @@ class Cleanup(Pass):
                 f"removed {dropped} entries of value_info of {path} that are repeated, have no type, or name no inner value",
                 subject=path,
             )
-
-
-def _annotated(note: onnx.TensorAnnotation) -> list[str]:
-    return [note.tensor_name, *(entry.value for entry in note.quant_parameter_tensor_names)]
 
 
 def _replace(field: Any, kept: list[Any]) -> None:

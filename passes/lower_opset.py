@@ -12,6 +12,7 @@ from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lower_model import Lowered, lower_model
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.opsets import newest_onnx_opset
@@ -107,7 +108,7 @@ def _refusal(refusals: Sequence[LoweringRefusal]) -> CannotMigrate:
     nearest = max(item.nearest for item in refusals)
     first = next(item.error for item in refusals if item.nearest == nearest)
     others = len(refusals) - 1
-    more = f" (refused, and {others} more node{'s' if others > 1 else ''})" if others else ""
+    more = f" (refused, and {count_of(others, 'more node')})" if others else ""
     hint = f"{first.hint}; " if first.hint else ""
     return CannotMigrate(
         f"{first.reason}{more}",

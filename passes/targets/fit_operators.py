@@ -12,6 +12,7 @@ from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import scopes
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -90,7 +91,7 @@ class FitOperators(Pass):
         count = len(model.proto.functions)
         inline_functions(model)
         who = f"{' and '.join(map(str, without))} take{'' if len(without) > 1 else 's'} none"
-        functions = f"{count} local function{'s' if count > 1 else ''}"
+        functions = count_of(count, "local function")
         log.note(self.name, "inlined", f"inlined {functions} at their calls, as {who}")
 
     def _refusal(self, refusals: tuple[LoweringRefusal, ...]) -> CannotMigrate:
@@ -101,7 +102,7 @@ class FitOperators(Pass):
         more = ""
         if others:
             names = ", ".join(f"{where.node!r} ({where.operator})" for where in others[:5])
-            more = f"; {len(others)} more node{'s' if len(others) > 1 else ''} refused: {names}"
+            more = f"; {count_of(len(others), 'more node')} refused: {names}"
             more += ", …" if len(others) > 5 else ""
         hints = [where_to_find(self.targets, "", operator), first.hint]
         return CannotMigrate(

@@ -31,8 +31,6 @@ from collections.abc import Mapping, Set
 from copy import deepcopy
 from dataclasses import dataclass, field
 
-import onnx
-
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.messages import listed
 from onnx_migrate.model.graphs import fed_inputs
@@ -81,7 +79,9 @@ def repair(
     CannotMigrate, code `frozen-dim`, with the node and the constant for which no repair was found.
     """
     first: UnrepairableNode | None = None
-    open_symbols = _open_symbols(model.proto, frozen)
+    dims = (dim for value in fed_inputs(model.proto.graph) for dim in value.type.tensor_type.shape.dim)
+    named = dict.fromkeys(dim.dim_param for dim in dims if dim.dim_param)
+    open_symbols = [name for name in named if name not in frozen]  # that the source model had already
     if open_symbols:
         sizes = {symbol: 64 * factor for symbol, factor in zip(open_symbols, _OPEN_FACTORS, strict=False)}
         assignments = Assignments.of({**frozen, **sizes}, batch, _STEPS[0])
@@ -130,13 +130,6 @@ class _Attempt:
             for name, dims in outputs.items()
         }
         return RepairResult(self.model, axes, symbols, use)
-
-
-def _open_symbols(proto: onnx.ModelProto, frozen: Mapping[str, int]) -> list[str]:
-    """Return the symbols of inputs that the source model had already."""
-    values = fed_inputs(proto.graph)
-    names = [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
-    return [name for name in dict.fromkeys(names) if name and name not in frozen]
 
 
 @dataclass

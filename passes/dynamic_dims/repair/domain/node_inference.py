@@ -125,8 +125,12 @@ def _complete(node: onnx.NodeProto, inputs: Sequence[Value | None], outputs: lis
     elif len(outputs) == 1:
         outputs[0].data = _data(node, inputs)
     for output in outputs:
-        if output.data is not None and output.dims is None:
-            output.dims = _dims_of_data(output.data)
+        if (
+            output.data is not None
+            and output.dims is None
+            and len({array.ndim for array in output.data}) == 1
+        ):
+            output.dims = tuple(map(Dim, zip(*(array.shape for array in output.data), strict=True)))
 
 
 def _resized(dims: Dims, scales: Value) -> Dims | None:
@@ -190,9 +194,3 @@ def _split(node: onnx.NodeProto, x: Value | None, outputs: list[Value]) -> None:
             for array, first, end in zip(x.data, start, ends, strict=True)
         )
         start = ends
-
-
-def _dims_of_data(data: tuple[Array, ...]) -> Dims | None:
-    if len({array.ndim for array in data}) > 1:
-        return None
-    return tuple(Dim(tuple(array.shape[axis] for array in data)) for axis in range(data[0].ndim))
