@@ -226,6 +226,8 @@ def same(
             a, b = a.astype(object), b.astype(object)
         assert a.dtype == b.dtype, f"{label} is {a.dtype} and became {b.dtype}"
         assert a.shape == b.shape, f"{label} is {a.shape} and became {b.shape}"
+        if a.dtype.kind != "O" and a.tobytes() == b.tobytes():
+            continue  # numpy takes ten times as long to say so
         if (rtol or atol) and a.dtype.kind != "O":
             np.testing.assert_allclose(b, a, rtol=rtol, atol=atol, err_msg=label)
             continue

@@ -136,8 +136,12 @@ def _save(
             f"{label} is a link into another folder: external data beside the link's target would not be found from it",
             hint=f"write to {target}",
         )
-    if data:
-        ExternalDataSwap(target, label, read).check_replaceable()  # before the weights are copied
+    if data:  # before the weights are copied
+        try:
+            ExternalDataSwap(target, label, read).check_replaceable()
+        except (SaveError, OSError):
+            with folder_lock(target.parent):  # no other save publishes while this looks
+                ExternalDataSwap(target, label, read).check_replaceable()
 
     def with_data_at(name: str) -> NewFile:
         return NewFile(target, _layout(model, name, external, keeps)[0])

@@ -286,6 +286,24 @@ def test_two_writers_of_one_output_leave_the_model_of_one(source: Path, out: Pat
     assert names(out.parent) == {"b.onnx", "b.onnx.data"}
 
 
+def test_a_save_that_another_publishes_just_before_is_no_refusal(
+    source: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check, checks = ExternalDataSwap.check_replaceable, []
+
+    def after_another(swap: ExternalDataSwap) -> None:
+        checks.append(swap)
+        if len(checks) == 1:
+            save(load(other()), out, external=True)
+        check(swap)
+
+    monkeypatch.setattr(ExternalDataSwap, "check_replaceable", after_another)
+    save(load(source), out, external=True)
+
+    assert inline(load(out)) == plain()
+    assert names(out.parent) == {"b.onnx", "b.onnx.data"}
+
+
 def test_models_that_share_their_data_keep_it_for_each_other(source: Path) -> None:
     with_external_data(plain(), source, "a.onnx.data")
     second = source.with_name("b.onnx")

@@ -9,24 +9,22 @@ import pytest
 
 from tests.support.versions import RUNTIME
 
-__all__ = ["skip_other_kernels"]
+__all__ = ["OTHER_KERNELS", "skip_other_kernels"]
 
 OTHER_KERNELS = {
-    "steps/test_col2im": ("test_blocks",),
-    "steps/test_cumulative": ("test_cum_sum_of_every_type",),
-    "steps/test_einsum": ("test_no_elements",),
-    "steps/test_generators": ("test_range_of_constants", "test_trilu", "test_trilu_with_k_at_run_time"),
-    "steps/test_integer_products": ("test_q_linear_mat_mul_of_half_scales",),
-    "steps/test_one_hot": ("test_narrow_indices",),
-    "steps/test_pad_forms": ("test_wrap", "test_wrap_by_pads_at_run_time"),
-    "steps/test_pooling": (
-        "test_average_ceil", "test_average_with_dilations", "test_average_without_dilations",
-        "test_max_with_dilations_of_infinities",
+    "steps/test_convolution": ("test_blocks",),
+    "steps/test_generators": (
+        "test_range_of_constants", "test_trilu", "test_trilu_with_k_at_run_time", "test_narrow_indices",
     ),
+    "steps/test_integer_products": ("test_q_linear_mat_mul_of_half_scales",),
+    "steps/test_ordering": ("test_cum_sum_of_every_type",),
+    "steps/test_pad": ("test_wrap", "test_wrap_by_pads_at_run_time"),
+    "steps/test_pooling": ("test_average", "test_average_ceil", "test_max_with_dilations_of_infinities"),
+    "steps/test_products": ("test_no_elements",),
     "steps/test_quantization": (
         "test_quantize_output_dtype", "test_quantize_per_axis", "test_quantize_words", "test_the_zero_point_tells_the_type",
     ),
-    "steps/test_reductions_down": ("test_an_empty_tensor", "test_nothing_is_reduced", "test_other_types"),
+    "steps/test_reductions": ("test_an_empty_tensor", "test_nothing_is_reduced", "test_other_types"),
     "steps/test_sampling": ("test_grid_sample_16", "test_specials_of_the_image"),
     "resize/test_down": ("test_axes", "test_half_pixel_symmetric", "test_many_lengths"),
 }  # fmt: skip
