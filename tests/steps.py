@@ -111,7 +111,7 @@ def compare(
     *,
     feeds: Feeds | None = None,
     expected: Sequence[Any] | None = None,
-    refused: Mapping[str, str] | None = None,
+    refused: Mapping[str, str] | str | None = None,
     variants: Sequence[str] = VARIANTS,
     specials: bool = False,
     signs: bool = True,
@@ -122,8 +122,10 @@ def compare(
 
     The comparison is bit for bit unless a tolerance is given (for a step that is EQUIVALENT), of zeros only with `signs`.
     `expected` are the outputs of a source that no evaluator runs. `refused` maps a variant to the code it must be refused
-    with. With `specials` the plain variant also runs on special values. Returns what the first way makes of it.
+    with, or is the code of all variants. With `specials` the plain variant also runs on special values. Returns what the
+    first way makes of it.
     """
+    codes = dict.fromkeys(variants, refused) if isinstance(refused, str) else refused or {}
     values: dict[str, Any] = dict(feeds) if feeds is not None else random_feeds(base)
     special: list[tuple[Feeds, Sequence[Any]]] = []
     if expected is None or specials:
@@ -134,8 +136,8 @@ def compare(
     for (way, migrate), variant in itertools.product(ways.items(), variants):
         label = f"{variant} {way}"
         variation, given = make_variant(base, variant, values)
-        if refused and variant in refused:
-            refuses(refused[variant], migrate, variation, label=label)
+        if variant in codes:
+            refuses(codes[variant], migrate, variation, label=label)
             continue
         result = migrate(variation)
         runs = runner(result)

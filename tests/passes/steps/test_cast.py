@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.harness import dtype_of
 from tests.steps import check, check_down, lift, lower, refuses
 
 
@@ -29,10 +30,6 @@ def test_cast_like(name: str) -> None:
             9,
             feeds={"x": np.array([[1, 2, 3], [4.5, 0, 7]], np.float32), "like": np.zeros(0, dtype_of(name))},
         )
-
-
-def dtype_of(name: str) -> np.dtype:  # type: ignore[type-arg]
-    return np.dtype({"float": "float32", "double": "float64"}.get(name, name))
 
 
 @pytest.mark.parametrize(("opset", "to"), [(19, 17), (23, 24)])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.harness import reference, run
+from tests.harness import dtype_of, reference, run
 from tests.steps import check, check_down, lower, refuses, special_values
 
 NUMBERS = [
@@ -21,10 +21,6 @@ NUMBERS = [
     (0, -10, -3),
     (-7, 8, 4),
 ]
-
-
-def dtype_of(name: str) -> np.dtype:  # type: ignore[type-arg]
-    return np.dtype({"float": "float32", "double": "float64"}.get(name, name))
 
 
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "float", "double"])

@@ -296,4 +296,4 @@ def test_without(opset: int, dims: str, inputs: str, constants: str, call: str, 
 def test_a_training_batch_normalization_is_refused() -> None:
     text = """15 (float[2,3] x, float[3] s) => (float[2,3] y)
         { y, m, v = BatchNormalization <training_mode = 1> (x, s, s, s, s) }"""
-    check_written_out(text, "BatchNormalization", variants=["plain"], refused={"plain": "no-equal"})
+    check_written_out(text, "BatchNormalization", variants=["plain"], refused="no-equal")
