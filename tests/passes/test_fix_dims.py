@@ -1,15 +1,22 @@
-"""Symbols become numbers in inputs and in what is computed from them."""
+"""Dims that are fixed, opened, or planned."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import onnx
+import onnxruntime as ort
 import pytest
+from onnx_migrate.passes.input_dims import requested_dims
 
 import onnx_migrate
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
+from tests.support.repairs import text
 
 NET = """17 (float[N,3,H,W] x, float[N] z) => (float[N,3,h2,w2] y, float[N,M] v)
   <float[4] k = {1., 1., 2., 2.}, int64[2] m = {0, 1}> {
@@ -75,3 +82,72 @@ def test_an_expression_of_a_symbol_becomes_its_value() -> None:
         dim.dim_param = expression
     migration = onnx_migrate.migrate(source, fix="N=3", simplify=False, verify=False)
     assert Interface.of(migration.model).outputs[0].shape == (6, "N + M")
+
+
+OPEN_NET = "17 (float[1,2] x) => (float[1,2] y) { y = Relu(x) }"
+
+
+def declare(value: onnx.ValueInfoProto, dims: list[Any]) -> None:
+    for dim, given in zip(value.type.tensor_type.shape.dim, dims, strict=True):
+        if isinstance(given, int):
+            dim.dim_value = given
+        else:
+            dim.dim_param = given
+
+
+@pytest.mark.parametrize("written", [["?", "?"], ["None", "None"], [-1, -1], [0, -1], ["-1", "?"]])
+def test_each_unknown_dim_gets_a_name_of_its_own(written: list[Any]) -> None:
+    source = model(OPEN_NET)
+    for value in (*source.graph.input, *source.graph.output):
+        declare(value, [1 if dim == 0 else dim for dim in written])
+    declare(source.graph.input[0], written)
+    log = ChangeLog()
+
+    result = builtin_passes()["open_dims"]().run(Model(source), log).proto
+
+    interface = Interface.of(result)
+    assert interface.inputs[0].shape == ("x_dim_0", "x_dim_1")
+    assert interface.outputs[0].shape in (("y_dim_0", "y_dim_1"), (1, "y_dim_1"))
+    assert log.notes
+    ort.InferenceSession(result.SerializeToString())
+
+
+def test_names_and_sizes_are_kept() -> None:
+    source = model(OPEN_NET)
+    declare(source.graph.input[0], ["N", 2])
+    log = ChangeLog()
+
+    result = builtin_passes()["open_dims"]().run(Model(source), log).proto
+
+    assert Interface.of(result).inputs[0].shape == ("N", 2)
+    assert not log.notes
+
+
+def test_an_empty_output_stays_empty() -> None:
+    source = model(OPEN_NET)
+    declare(source.graph.output[0], [0, 2])
+
+    result = builtin_passes()["open_dims"]().run(Model(source), ChangeLog()).proto
+
+    assert Interface.of(result).outputs[0].shape == (0, 2)
+
+
+SOURCE = text("float[1,4] x", "float[1,4] y", "y = Relu(x)")
+
+
+def test_a_request_that_can_be_read_once_serves_all_passes() -> None:
+    log, request = ChangeLog(), iter(["x:N,4"])
+
+    first = requested_dims(request, Model(model(SOURCE)), log)
+    second = requested_dims(request, Model(model(SOURCE)), log)
+
+    assert first.axes == {"x": {0: "N"}}
+    assert second is first
+
+
+def test_another_request_is_resolved_anew() -> None:
+    log = ChangeLog()
+    requested_dims("x:N,4", Model(model(SOURCE)), log)
+
+    assert requested_dims("x:1,K", Model(model(SOURCE)), log).axes == {"x": {1: "K"}}
+    assert requested_dims(None, Model(model(SOURCE)), log).is_empty

@@ -1,12 +1,14 @@
-"""The ledger: every step of every operator is adapted, claimed or refused, and nothing else is registered."""
+"""Every operator version has a step up and down."""
 
 from __future__ import annotations
 
 import onnx
 import pytest
 
+from onnx_migrate.engine.steps.lower import OLDEST
+from onnx_migrate.engine.steps.lowering_registry import lowerings
 from onnx_migrate.engine.steps.registry import steps
-from onnx_migrate.standard.schema import newest_opset, operators, versions
+from onnx_migrate.standard.schema import newest_opset, operators, signature, versions
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
 NEWEST_SUPPORTED = 28
@@ -58,3 +60,47 @@ def test_count() -> None:
     """The figure that the documentation names."""
     assert len(_known() - REMOVALS - OF_RUNTIME) == 426
     assert len(REMOVALS) == 13
+
+
+DOWN_OF_RUNTIME = {(operator.name, operator.step_at) for operator in RUNTIME_OPERATORS}
+
+
+def _known_down() -> set[tuple[str, int]]:
+    """Return every (operator, since_version) of ai.onnx above the oldest opset that a lowering reaches."""
+    return {
+        (name, version)
+        for domain, name in operators()
+        if not domain
+        for version in versions("", name)
+        if version > OLDEST and not _unreachable(name, version)
+    }
+
+
+def _unreachable(name: str, version: int) -> bool:
+    """Return whether no valid node has this version: the standard deprecated the operator with it."""
+    return signature("", name, version).deprecated and (name, version) != ("GroupNormalization", 18)
+
+
+def _registered_down() -> set[tuple[str, int]]:
+    return {(step.operator, step.leaves) for step in lowerings() if not step.domain}
+
+
+def test_every_step_is_registered_down() -> None:
+    missing = _known_down() - _registered_down()
+    assert not missing, f"{len(missing)} downward steps are missing: {_listed(missing)}"
+
+
+def test_every_registration_is_a_step_down() -> None:
+    strange = {step for step in _registered_down() - _known_down() if step[1] <= newest_opset()}
+    assert not strange, f"registered, and no step of onnx {onnx.__version__}: {_listed(strange)}"
+
+
+def test_every_step_says_why_down() -> None:
+    silent = {(step.operator, step.leaves) for step in lowerings() if not (step.reason or step.refusal)}
+    assert not silent, f"no reason given: {_listed(silent)}"
+
+
+@pytest.mark.skipif(newest_opset() != NEWEST_SUPPORTED, reason="an older onnx knows fewer steps")
+def test_count_down() -> None:
+    """469 steps leave a version above 7; no node can have the 2 at which Upsample and Scatter were deprecated."""
+    assert len(_known_down() - DOWN_OF_RUNTIME) == 467

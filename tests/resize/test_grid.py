@@ -1,7 +1,4 @@
-"""Every former version of Upsample and Resize computes the same bits after the lift.
-
-The original's are ONNX Runtime's where that runs it, and the oracle's, which must agree.
-"""
+"""Resize by every attribute, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +14,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from onnx import helper
 
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import ORT_NEWEST, run
 from tests.resize.grid import Point, grid, node_model, point_model
 from tests.resize.oracle import Spec, output_lengths, resize
@@ -168,3 +168,34 @@ def test_upsample_1(mode: str, height: float, width: float) -> None:
         result, _ = lift(source, target)
         np.testing.assert_array_equal(run(result, {"x": x})[0], expected)
         np.testing.assert_array_equal(optimised(result, x), expected)
+
+
+def check_forms(count: int, seed: int) -> int:
+    rng = random.Random(seed)
+    changed = 0
+    for point in grid(count, seed):
+        if point.spec.version < 11:
+            continue
+        shape = [size if rng.random() < 0.7 else f"d{axis}" for axis, size in enumerate(point.shape)]
+        source = point_model(point, shape)
+        x = point.feed()
+        expected = run(source, {"x": x})[0]
+        for form in ("auto", "sizes", "scales"):
+            copy = onnx.ModelProto.FromString(source.SerializeToString())
+            log = ChangeLog()
+            builtin_passes()["resize_form"](form=form).run(Model(copy), log)  # type: ignore[call-arg]
+            changed += len(log.changes)
+            if copy != source:
+                np.testing.assert_array_equal(
+                    run(copy, {"x": x})[0], expected, err_msg=f"{point} {shape} {form}"
+                )
+    return changed
+
+
+def test_sample_form() -> None:
+    assert check_forms(300, 5) > 30
+
+
+@pytest.mark.slow
+def test_many() -> None:
+    assert check_forms(8000, 6) > 500

@@ -1,14 +1,18 @@
-"""Operators that a target lacks are written with others, down by the steps and back up to the opset of the model."""
+"""Operators that a target lacks are written with others, in a model and its bodies."""
 
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from onnx_migrate.engine.steps.decompose import Decompose
+from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.model.graphs import all_nodes
-from onnx_migrate.rewrite.change_log import Exactness
-from tests.harness import model
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
+from tests.fixtures.test_torch_exports import NAMES, case
+from tests.harness import model, run
 from tests.steps import check_written_out, write_out
 
 NORM = """<ir_version: 8, opset_import: ["": %d]> g (float[2,3,4] x, float[4] s, float[4] b) => (float[2,3,4] y)
@@ -141,3 +145,36 @@ def test_linear_in_nodes() -> None:
     result, log, _ = write_out(text, {"HardSwish"})
     assert len(log.changes) == 400
     assert len(list(all_nodes(result))) == 800
+
+
+LATER_THAN_TENSORRT_8 = {
+    "LayerNormalization", "GroupNormalization", "Gelu", "Mish", "HardSwish", "Hardmax", "CastLike", "Trilu", "OneHot", "Mod",
+    "IsInf", "IsNaN", "RMSNormalization", "Attention", "Swish", "RotaryEmbedding", "BitwiseAnd", "Celu", "GreaterOrEqual",
+}  # fmt: skip
+
+
+def test_nothing_lacking_nothing_changed() -> None:
+    proto = model("17 (float[2] x) => (float[2] y) { y = Relu (x) }")
+    before, log = proto.SerializeToString(), ChangeLog()
+    result = decompose_model(Model(proto), lambda node, scope: None, log, "fit")
+    assert result.model.proto.SerializeToString() == before
+    assert not result.refusals
+    assert not log.changes
+    assert not log.notes
+
+
+@pytest.mark.parametrize("opset", [18, 23])
+@pytest.mark.parametrize("name", NAMES)
+def test_exports_of_pytorch(name: str, opset: int) -> None:
+    import numpy as np
+
+    from tests.harness import require_opset
+
+    require_opset(opset)
+    source, inputs, expected = case(name, opset)
+    result, _, refused = write_out(source, LATER_THAN_TENSORRT_8)
+    assert not refused
+    assert not {node.op_type for node in all_nodes(result)} & LATER_THAN_TENSORRT_8
+    onnx.checker.check_model(result, full_check=True)
+    for theirs, ours in zip(expected, run(result, inputs), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)

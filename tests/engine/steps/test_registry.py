@@ -1,17 +1,27 @@
-"""The registry of steps: what decorators register, and which step a lift takes next."""
+"""The registries of steps up, down and of decompositions, and the table of steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import onnx
 import pytest
 
 from onnx_migrate.engine.steps import registry
+from onnx_migrate.engine.steps.decomposition_registry import decomposition, decomposition_of, decompositions
+from onnx_migrate.engine.steps.lowering_registry import (
+    Lowering,
+    lowering,
+    lowering_from,
+    lowerings,
+    unchanged,
+)
 from onnx_migrate.engine.steps.registry import adapter, compatible, next_step, steps, unsupported
-from onnx_migrate.engine.steps.step_table import StepTable
+from onnx_migrate.engine.steps.step_table import StepTable, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
+from onnx_migrate.standard.schema import versions
 
 
 @pytest.fixture
@@ -86,3 +96,105 @@ def test_the_adapters_folder_is_loaded_on_the_first_question() -> None:
     assert isinstance(step, registry.Step)
     assert step.adapt is not None
     assert step.adapt.__module__ == "onnx_migrate.passes.steps.softmax"
+
+
+def test_a_step_is_found_by_the_version_it_leaves() -> None:
+    step = lowering_from("ai.onnx", "Softmax", 13)
+
+    assert step is not None
+    assert (step.kind, step.code, step.to_version) == ("adapted", "softmax-13-down", 11)
+    assert "axis" in step.doc
+    assert lowering_from("", "Softmax", 12) is None
+
+
+def test_an_operator_that_begins_leads_nowhere() -> None:
+    assert Lowering("", "Mish", 18).to_version == 0
+
+
+def test_a_step_is_registered_once() -> None:
+    assert lowering_from("", "Softmax", 13)
+    with pytest.raises(ValueError, match="twice"):
+        unchanged("Softmax", 13, reason="again")
+
+
+def test_an_adapter_says_why() -> None:
+    def silent(node: object, rw: object) -> None: ...
+
+    with pytest.raises(ValueError, match="docstring"):
+        lowering("Softmax", leaves=99)(silent)
+
+
+def test_steps_are_listed_in_order() -> None:
+    keys = [(step.domain, step.operator, step.leaves) for step in lowerings()]
+    assert keys == sorted(keys)
+
+
+def test_every_decomposition_says_what_changes_and_why_that_is_equal() -> None:
+    assert len(decompositions()) > 40
+    for item in decompositions():
+        assert item.reason
+        assert "What changes:" in item.doc or "The formula; " in item.doc, item.code
+        assert "Why equal:" in item.doc, item.code
+        assert versions("", item.operator), item.code
+        assert item.code == f"{item.operator.lower()}-written-out"
+
+
+def test_lookup() -> None:
+    found = decomposition_of("ai.onnx", "Softplus")
+    assert found is decomposition_of("", "Softplus") is not None
+    assert decomposition_of("", "Conv") is None
+    assert decomposition_of("com.acme", "Softplus") is None
+
+
+def test_a_second_one_and_one_without_a_text_are_refused() -> None:
+    with pytest.raises(ValueError, match="two decompositions"):
+        decomposition("Softplus")(_documented)
+    with pytest.raises(ValueError, match="docstring"):
+        decomposition("Acos")(lambda node, rw: None)
+
+
+def _documented(node: object, rw: object) -> None:
+    """It is nothing."""
+
+
+@dataclass(frozen=True)
+class Named:
+    code: str
+    key: tuple[str, str, int]
+
+
+def test_a_table_without_a_package_holds_what_is_registered_in_order() -> None:
+    table: StepTable[Named] = StepTable()
+    table.register(later := Named("relu-14", ("", "Relu", 14)))
+    table.register(first := Named("relu-6", ("", "Relu", 6)))
+
+    assert table.all() == [first, later]
+    assert table.get(("", "Relu", 14)) is later
+    assert table.get(("", "Relu", 13)) is None
+    with pytest.raises(ValueError, match="relu-14 is registered twice"):
+        table.register(later)
+
+
+def test_a_table_imports_the_modules_of_its_package_at_the_first_question() -> None:
+    table: StepTable[Named] = StepTable("onnx_migrate.no_such_package")
+
+    table.register(Named("relu-14", ("", "Relu", 14)))
+    with pytest.raises(ModuleNotFoundError):
+        table.all()
+    with pytest.raises(ModuleNotFoundError):  # a failed load is not taken for an empty table
+        table.get(("", "Relu", 14))
+
+
+def test_the_reason_is_the_first_paragraph_on_one_line() -> None:
+    def wrapped() -> None:
+        """Moves the axis,
+        in one line.
+
+        More of it.
+        """
+
+    def silent() -> None: ...
+
+    assert reason_of(wrapped) == "Moves the axis, in one line"
+    with pytest.raises(ValueError, match="silent needs a docstring"):
+        reason_of(silent)
