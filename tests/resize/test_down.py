@@ -107,15 +107,8 @@ def test_scales_that_are_fed_empty() -> None:
         )
     feeds = {"x": np.arange(70, dtype=np.float32).reshape(1, 2, 5, 7), "sizes": np.array([1, 2, 3, 9])}
     empty = np.zeros(0, np.float32)
-    check_down(
-        model,
-        10,
-        9,
-        feeds={**feeds, "no_roi": empty, "no_scales": empty},
-        variants=("plain",),
-        rtol=CLOSE,
-        atol=CLOSE,
-    )
+    given = {**feeds, "no_roi": empty, "no_scales": empty}
+    check_down(model, 10, 9, feeds=given, variants=("plain",), rtol=CLOSE, atol=CLOSE)
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])

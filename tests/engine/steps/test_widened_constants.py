@@ -46,15 +46,8 @@ def weight_only(
 @pytest.mark.parametrize(("dtype", "opset"), [(T.INT4, 21), (T.UINT4, 21)])
 @pytest.mark.parametrize("zero", [True, False])
 def test_four_bits(dtype: int, opset: int, zero: bool) -> None:
-    check_down(
-        weight_only(dtype, opset, zero),
-        20,
-        17,
-        13,
-        11,
-        specials=False,
-        variants=("plain", "symbolic", "if", "function"),
-    )
+    source = weight_only(dtype, opset, zero)
+    check_down(source, 20, 17, 13, 11, specials=False, variants=("plain", "symbolic", "if", "function"))
 
 
 @pytest.mark.parametrize("dtype", [T.INT2, T.UINT2])

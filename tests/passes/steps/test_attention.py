@@ -98,14 +98,8 @@ def test_hidden_keys_in_the_matmul_output_are_assumed() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "double"])
 def test_types(dtype: str) -> None:
     tolerance = 2e-3 if dtype == "float16" else 1e-12
-    check(
-        text(23, FOUR, "softmax_precision = 1", dtype=dtype),
-        22,
-        13,
-        rtol=tolerance,
-        atol=2e-3,
-        by_text=dtype == "double",
-    )
+    source = text(23, FOUR, "softmax_precision = 1", dtype=dtype)
+    check(source, 22, 13, rtol=tolerance, atol=2e-3, by_text=dtype == "double")
 
 
 def test_a_node_of_24_without_what_it_added_stays() -> None:

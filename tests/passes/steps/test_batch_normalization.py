@@ -134,14 +134,8 @@ def test_per_activation(shape: tuple[int, ...], dims: str) -> None:
         feeds = _feeds(shape)
         s, b, m, v = (feeds[name].reshape(3, 2, 5) for name in "sbmv")
         expected = [s * (X - m) / np.sqrt(v + np.float32(1e-5)) + b]
-        check(
-            _source(6, "spatial = 0, is_test = 1", dims),
-            to=9,
-            feeds=feeds,
-            expected=expected,
-            rtol=1e-4,
-            atol=1e-5,
-        )
+        source = _source(6, "spatial = 0, is_test = 1", dims)
+        check(source, to=9, feeds=feeds, expected=expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("opset", [7, 9])

@@ -12,13 +12,8 @@ from tests.steps import check, check_down, lift, lower, refuses
 @pytest.mark.parametrize("node", ["Cast <to = 6, round_mode = \"down\", saturate = 0> (x)", "Cast <to = 6> (x)",
                                   "CastLike <saturate = 0> (x, like)"])  # fmt: skip
 def test_attributes_for_small_floats_are_dropped(node: str) -> None:
-    check_down(
-        f"24 (float[2,3] x, int32[1] like) => (int32[2,3] y) {{ unused = Identity (like) y = {node} }}",
-        23,
-        18,
-        13,
-        specials=False,
-    )
+    source = f"24 (float[2,3] x, int32[1] like) => (int32[2,3] y) {{ unused = Identity (like) y = {node} }}"
+    check_down(source, 23, 18, 13, specials=False)
 
 
 @pytest.mark.parametrize("name", ["float", "double", "float16", "int8", "int64", "uint8", "bool", "int32"])

@@ -41,16 +41,9 @@ def test_bounds_at_run_time(dtype: str, bounds: str) -> None:
             name: np.array(value, x.dtype) for name, value in (("low", low), ("high", high)) if name in used
         }
         arguments = ", ".join(f"{dtype} {name}" for name in used)
-        check_down(
-            f"""13 ({dtype}[{len(x)}] x, {arguments}) => ({dtype}[{len(x)}] y)
-            {{ y = Clip (x, {bounds.replace('""', "")}) }}""",
-            12,
-            11,
-            10,
-            8,
-            feeds={"x": x, **given},
-            variants=("plain", "unranked", "if"),
-        )
+        source = f"""13 ({dtype}[{len(x)}] x, {arguments}) => ({dtype}[{len(x)}] y)
+            {{ y = Clip (x, {bounds.replace('""', "")}) }}"""
+        check_down(source, 12, 11, 10, 8, feeds={"x": x, **given}, variants=("plain", "unranked", "if"))
 
 
 def test_a_bound_that_float32_does_not_hold() -> None:
@@ -107,12 +100,9 @@ def test_max_of_integers_at_7() -> None:
 
 def test_empty_tensors() -> None:
     for dtype in ("float", "int64", "int32"):
-        check_down(
-            f"""13 ({dtype}[0] x, {dtype} low) => ({dtype}[0] y, {dtype}[0] z)
-            {{ y = Clip (x, low) z = Max (x, low) }}""",
-            10,
-            variants=("plain",),
-        )
+        source = f"""13 ({dtype}[0] x, {dtype} low) => ({dtype}[0] y, {dtype}[0] z)
+            {{ y = Clip (x, low) z = Max (x, low) }}"""
+        check_down(source, 10, variants=("plain",))
 
 
 def test_an_input_that_is_left_out_at_the_end_stays_where_nothing_changes() -> None:

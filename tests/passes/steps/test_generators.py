@@ -45,26 +45,17 @@ def test_range_of_floats_adds_up_as_the_original() -> None:
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "float", "double"])
 def test_range_of_constants(dtype: str) -> None:
     for start, limit, delta in [*NUMBERS, *([(0.1, 3, 0.1)] if dtype in ("float", "double") else [])]:
-        check_down(
-            f"""11 (float[1] x) => ({dtype}[k] y, float[1] z)
+        source = f"""11 (float[1] x) => ({dtype}[k] y, float[1] z)
             <{dtype} start = {{{start}}}, {dtype} limit = {{{limit}}}, {dtype} delta = {{{delta}}}>
-            {{ z = Identity (x) y = Range (start, limit, delta) }}""",
-            10,
-            9,
-            variants=("plain", "function"),
-        )
+            {{ z = Identity (x) y = Range (start, limit, delta) }}"""
+        check_down(source, 10, 9, variants=("plain", "function"))
 
 
 def test_range_from_a_shape() -> None:
     for shape in ([4], [0]):
-        check_down(
-            f"""11 (float{shape} x) => (int64[k] y) <int64 zero = {{0}}, int64 one = {{1}}>
-            {{ size = Shape (x) n = Squeeze <axes = [0]> (size) y = Range (zero, n, one) }}""",
-            10,
-            9,
-            variants=("plain", "symbolic", "unranked", "if"),
-            specials=False,
-        )
+        source = f"""11 (float{shape} x) => (int64[k] y) <int64 zero = {{0}}, int64 one = {{1}}>
+            {{ size = Shape (x) n = Squeeze <axes = [0]> (size) y = Range (zero, n, one) }}"""
+        check_down(source, 10, 9, variants=("plain", "symbolic", "unranked", "if"), specials=False)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -91,14 +82,9 @@ KS = [None, 0, 1, -1, 3, -5, 2**63 - 1, 1 - 2**63]
 def test_trilu(upper: int, shape: list[int]) -> None:
     for k in KS:
         declared, argument = ("", "") if k is None else (f"<int64 k = {{{k}}}>", ", k")
-        check_down(
-            f"""14 (float{shape} x) => (float{shape} y) {declared}
-            {{ y = Trilu <upper = {upper}> (x{argument}) }}""",
-            13,
-            10,
-            9,
-            specials=0 not in shape,
-        )
+        source = f"""14 (float{shape} x) => (float{shape} y) {declared}
+            {{ y = Trilu <upper = {upper}> (x{argument}) }}"""
+        check_down(source, 13, 10, 9, specials=0 not in shape)
 
 
 @pytest.mark.parametrize("upper", [0, 1])
@@ -133,12 +119,8 @@ def test_trilu_below_9() -> None:
 @pytest.mark.parametrize("attributes", ["", "<k = 1>", "<k = -2, dtype = 7>", "<dtype = 1>"])
 def test_eye_like(attributes: str) -> None:
     kind = "int64" if "7" in attributes else "float"
-    check_down(
-        f"9 (float[3,4] x) => ({kind}[3,4] y) {{ y = EyeLike {attributes} (x) }}",
-        8,
-        7,
-        variants=("plain", "symbolic", "unranked", "if"),
-    )
+    source = f"9 (float[3,4] x) => ({kind}[3,4] y) {{ y = EyeLike {attributes} (x) }}"
+    check_down(source, 8, 7, variants=("plain", "symbolic", "unranked", "if"))
 
 
 @pytest.mark.parametrize("attributes", ["", "<dtype = 7, seed = 2.0>"])
@@ -238,14 +220,8 @@ def test_fractions() -> None:
     given["i"] = np.array([[0.5, -0.5, 1.9], [-1.5, -4.9, 4.9]], np.float32)
     expected = np.eye(5, dtype=np.float32)[given["i"].astype(int)]
     check_down(text(None, "float", "float", "float"), 10, 9, feeds=given, expected=[expected])
-    check_down(
-        text(None, "float", "float", "float"),
-        8,
-        7,
-        feeds=given,
-        expected=[expected],
-        refused={"unranked": "needs-rank"},
-    )
+    source = text(None, "float", "float", "float")
+    check_down(source, 8, 7, feeds=given, expected=[expected], refused={"unranked": "needs-rank"})
 
 
 def test_known_indices_and_depth() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.harness import dtype_of
 from tests.steps import check, check_down, special_values
-
-KINDS = {"float": np.float32, "double": np.float64, "int32": np.int32, "int64": np.int64}
 
 
 def text(attributes: str, dtype: str = "float", opset: int = 11, k: int = 3) -> str:
@@ -23,7 +23,7 @@ def test_order(largest: int, axis: str, dtype: str) -> None:
     source = text(f"<largest = {largest}{axis}>", dtype)
     check_down(source, 10, specials=False)
     check_down(source, 9, 7, variants=("plain", "symbolic", "if"), specials=False)
-    ties = np.random.default_rng(1).integers(-2, 3, (4, 6)).astype(KINDS[dtype])
+    ties = np.random.default_rng(1).integers(-2, 3, (4, 6)).astype(dtype_of(dtype))
     if dtype != "int32":
         ties[ties == 0] = -0.0
         ties[0, 1], ties[2, 3], ties[3, 0] = np.inf, -np.inf, np.inf
@@ -75,96 +75,54 @@ def test_k_that_is_an_attribute_of_a_function() -> None:
         <opset_import: ["": 9], domain: "local"> Best <count> (a) => (b, c)
         { b, c = TopK <k: int = @count> (a) }"""
     indices = np.argsort(-X, axis=1, kind="stable")[:, :2]
-    check(
-        source,
-        to=12,
-        feeds={"x": X},
-        expected=[np.take_along_axis(X, indices, 1), indices],
-        variants=["plain"],
-    )
+    expected = [np.take_along_axis(X, indices, 1), indices]
+    check(source, to=12, feeds={"x": X}, expected=expected, variants=["plain"])
 
 
 FLAGS = ["", "<exclusive = 1>", "<reverse = 1>", "<exclusive = 1, reverse = 1>"]
+CUM_SUMS = [
+    # opset, type, shape, axis, flags, targets, how it is compared
+    *((11, "float", "[2,3,7]", f"int32 axis = {{{axis}}}", flags, (10, 9), {}) for flags in FLAGS for axis in (0, 1, 2, -1, -3)),
+    *(
+        (11, dtype, "[12]", "int64 axis = {0}", flags, (10, 9), {"variants": ("plain", "symbolic")})
+        for dtype in ("double", "int32", "int64", "uint32", "uint64") for flags in FLAGS
+    ),
+    (14, "float16", "[3,4]", "int64 axis = {1}", "", (13, 10), {"rtol": 2e-3, "atol": 2e-3, "specials": False}),
+    *(
+        (11, "float", shape, f"int64 axis = {{{axis}}}", "", (10,), {"variants": ("plain",), "specials": False})
+        for shape, axis in (("[0]", 0), ("[2, 0]", 0), ("[2, 0]", 1), ("[0, 2]", 0))
+    ),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("flags", FLAGS)
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
-def test_cum_sum_along_every_axis(flags: str, axis: int) -> None:
+@pytest.mark.parametrize(("opset", "dtype", "shape", "axis", "flags", "targets", "how"), CUM_SUMS)
+def test_cum_sum(opset: int, dtype: str, shape: str, axis: str, flags: str, targets: Any, how: Any) -> None:
+    kind = f"{dtype}{shape}"
     check_down(
-        f"""11 (float[2,3,7] x) => (float[2,3,7] y) <int32 axis = {{{axis}}}>
-        {{ y = CumSum {flags} (x, axis) }}""",
-        10,
-        9,
+        f"{opset} ({kind} x) => ({kind} y) <{axis}> {{ y = CumSum {flags} (x, axis) }}", *targets, **how
     )
-
-
-@pytest.mark.parametrize("dtype", ["double", "int32", "int64", "uint32", "uint64"])
-def test_cum_sum_of_every_type(dtype: str) -> None:
-    for flags in FLAGS:
-        check_down(
-            f"11 ({dtype}[12] x) => ({dtype}[12] y) <int64 axis = {{0}}> {{ y = CumSum {flags} (x, axis) }}",
-            10,
-            9,
-            variants=("plain", "symbolic"),
-        )
-
-
-def test_cum_sum_of_half_floats() -> None:
-    check_down(
-        "14 (float16[3,4] x) => (float16[3,4] y) <int64 axis = {1}> { y = CumSum (x, axis) }",
-        13,
-        10,
-        rtol=2e-3,
-        atol=2e-3,
-        specials=False,
-    )
-
-
-def test_empty_tensors() -> None:
-    for shape, axis in (([0], 0), ([2, 0], 0), ([2, 0], 1), ([0, 2], 0)):
-        check_down(
-            f"11 (float{shape} x) => (float{shape} y) <int64 axis = {{{axis}}}> {{ y = CumSum (x, axis) }}",
-            10,
-            variants=("plain",),
-            specials=False,
-        )
 
 
 @pytest.mark.parametrize("flags", FLAGS)
 @pytest.mark.parametrize("axis", [0, 1, -1, -3])
 def test_an_axis_at_run_time(flags: str, axis: int) -> None:
-    check_down(
-        f"11 (float[2,3,4] x, int64 axis) => (float[2,3,4] y) {{ y = CumSum {flags} (x, axis) }}",
-        10,
-        9,
-        feeds={
-            "x": np.resize(special_values(np.dtype(np.float32)), (2, 3, 4)),
-            "axis": np.array(axis, np.int64),
-        },
-    )
+    source = f"11 (float[2,3,4] x, int64 axis) => (float[2,3,4] y) {{ y = CumSum {flags} (x, axis) }}"
+    x = np.resize(special_values(np.dtype(np.float32)), (2, 3, 4))
+    check_down(source, 10, 9, feeds={"x": x, "axis": np.array(axis, np.int64)})
 
 
 @pytest.mark.parametrize("flags", FLAGS)
 @pytest.mark.parametrize("dtype", ["float", "int64", "float16", "double", "int32"])
-def test_cum_prod(flags: str, dtype: str) -> None:
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_cum_prod(flags: str, dtype: str, axis: int) -> None:
     x = (np.arange(12).reshape(3, 4) % 5 - 2).astype(dtype_of(dtype))
-    for axis in (0, 1, -1):
-        values = np.flip(x, axis) if "reverse" in flags else x
-        if "exclusive" in flags:
-            values = np.concatenate(
-                [np.ones_like(values.take([0], axis)), values.take(range(x.shape[axis] - 1), axis)], axis
-            )
-        expected = np.cumprod(values, axis, dtype=x.dtype)
-        expected = np.flip(expected, axis) if "reverse" in flags else expected
-        check_down(
-            f"""26 ({dtype}[3,4] x) => ({dtype}[3,4] y) <int64 axis = {{{axis}}}>
-            {{ y = CumProd {flags} (x, axis) }}""",
-            25,
-            13,
-            11,
-            feeds={"x": x},
-            expected=[expected],
-            variants=("plain", "symbolic", "function")
-            if axis < 0
-            else ("plain", "symbolic", "unranked", "if"),
-        )
+    values = np.flip(x, axis) if "reverse" in flags else x
+    if "exclusive" in flags:
+        first, others = values.take([0], axis), values.take(range(x.shape[axis] - 1), axis)
+        values = np.concatenate([np.ones_like(first), others], axis)
+    expected = np.cumprod(values, axis, dtype=x.dtype)
+    expected = np.flip(expected, axis) if "reverse" in flags else expected
+    variants = ("plain", "symbolic", "function") if axis < 0 else ("plain", "symbolic", "unranked", "if")
+    source = f"""26 ({dtype}[3,4] x) => ({dtype}[3,4] y) <int64 axis = {{{axis}}}>
+        {{ y = CumProd {flags} (x, axis) }}"""
+    check_down(source, 25, 13, 11, feeds={"x": x}, expected=[expected], variants=variants)

@@ -155,12 +155,8 @@ def test_pads_of_one_number_per_axis(operator: str, to: int, short: str, long: s
     """The first exporters wrote them; the test cases of onnx 1.0.1 record their results."""
     known = model(text(operator, 7, f"kernel_shape = [3, 3], pads = [{long}]"))
 
-    result = check(
-        text(operator, 1, f"kernel_shape = [3, 3], pads = [{short}]"),
-        to=to,
-        expected=run(known, random_feeds(known)),
-        **SUMS,
-    )
+    source = text(operator, 1, f"kernel_shape = [3, 3], pads = [{short}]")
+    result = check(source, to=to, expected=run(known, random_feeds(known)), **SUMS)
 
     (pads,) = (entry.ints for entry in result.graph.node[0].attribute if entry.name == "pads")
     assert list(pads) == [int(number) for number in long.split(", ")]

@@ -96,13 +96,8 @@ def test_dequantize_words(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["int8", "uint16"])
 def test_dequantize_blocks(kind: str, axis: int, scale: str) -> None:
     block = {1: 3, -1: 2, 0: 2}[axis]
-    check(
-        dequantize(21, kind, scale=scale, attributes=f"axis = {axis}, block_size = {block}"),
-        20,
-        13,
-        11,
-        refused=NO_RANK,
-    )
+    source = dequantize(21, kind, scale=scale, attributes=f"axis = {axis}, block_size = {block}")
+    check(source, 20, 13, 11, refused=NO_RANK)
 
 
 @pytest.mark.parametrize(

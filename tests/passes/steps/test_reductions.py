@@ -40,13 +40,8 @@ def opsets(name: str) -> tuple[int, int]:
 def test_axes(name: str, axes: list[int] | None, keepdims: int) -> None:
     opset, below = opsets(name)
     check_down(text(name, axes, f"keepdims = {keepdims}, noop_with_empty_axes = 0", opset=opset), below)
-    check_down(
-        text(name, axes, f"keepdims = {keepdims}", opset=opset),
-        12,
-        9,
-        7,
-        variants=("plain", "symbolic", "if"),
-    )
+    source = text(name, axes, f"keepdims = {keepdims}", opset=opset)
+    check_down(source, 12, 9, 7, variants=("plain", "symbolic", "if"))
 
 
 @NAMES

@@ -188,15 +188,8 @@ def test_types_of_reductions(dtype: str, reduction: str) -> None:
         (np.arange(6) % 4 * top).reshape(2, 3).astype(kind),
     )
     feeds = {"x": x, "i": np.array([[0, 1, -2], [0, 1, 1]]), "u": u}
-    check_down(
-        computed("ScatterElements", reduction, "3", dtype=dtype),
-        15,
-        11,
-        10,
-        9,
-        feeds=feeds,
-        variants=("plain",),
-    )
+    source = computed("ScatterElements", reduction, "3", dtype=dtype)
+    check_down(source, 15, 11, 10, 9, feeds=feeds, variants=("plain",))
 
 
 def test_many_updates_are_added_in_their_order() -> None:

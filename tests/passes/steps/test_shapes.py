@@ -13,11 +13,8 @@ from tests.steps import check, check_down, check_written_out, lift, lower, opera
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])
 def test_flatten(axis: int) -> None:
     needs = {0: (), 1: (), 2: ("symbolic", "unranked"), 3: ("unranked",)}[axis]
-    check_written_out(
-        f"13 (float[2,3,4] x) => (float[a,b] y) {{ y = Flatten <axis = {axis}> (x) }}",
-        "Flatten",
-        refused=dict.fromkeys(needs, "needs-shape"),
-    )
+    source = f"13 (float[2,3,4] x) => (float[a,b] y) {{ y = Flatten <axis = {axis}> (x) }}"
+    check_written_out(source, "Flatten", refused=dict.fromkeys(needs, "needs-shape"))
 
 
 @pytest.mark.parametrize("opset", [11, 13])
@@ -25,11 +22,8 @@ def test_squeeze_and_unsqueeze(opset: int) -> None:
     for operator, dims, result in (("Unsqueeze", "2,3", "2,1,3"), ("Squeeze", "2,1,3", "2,3")):
         given = "<axes = [1]> (x)" if opset < 13 else "(x, a)"
         weights = "" if opset < 13 else "<int64[1] a = {1}>"
-        check_written_out(
-            f"{opset} (float[{dims}] x) => (float[{result}] y) {weights} {{ y = {operator} {given} }}",
-            operator,
-            refused={"unranked": "needs-shape"},
-        )
+        source = f"{opset} (float[{dims}] x) => (float[{result}] y) {weights} {{ y = {operator} {given} }}"
+        check_written_out(source, operator, refused={"unranked": "needs-shape"})
 
 
 def test_an_open_axis_stays_in_its_place_only_before_the_new_one() -> None:
@@ -57,12 +51,8 @@ def test_shape_of_fixed_lengths() -> None:
 
 def test_dropout_of_inference() -> None:
     check_written_out("13 (float[2,3] x) => (float[2,3] y) { y, m = Dropout (x) }", "Dropout")
-    check_written_out(
-        "13 (float[2,3] x) => (float[2,3] y, bool[2,3] m) { y, m = Dropout (x) }",
-        "Dropout",
-        variants=["plain"],
-        refused={"plain": "no-equal"},
-    )
+    source = "13 (float[2,3] x) => (float[2,3] y, bool[2,3] m) { y, m = Dropout (x) }"
+    check_written_out(source, "Dropout", variants=["plain"], refused={"plain": "no-equal"})
 
 
 @pytest.mark.parametrize("attributes", ["", "<transB = 1>", "<alpha = 0.5, beta = 2.0, transA = 1>"])
@@ -70,13 +60,9 @@ def test_dropout_of_inference() -> None:
 def test_gemm(attributes: str, bias: bool) -> None:
     first = "4,2" if "transA" in attributes else "2,4"
     second = "3,4" if "transB" in attributes else "4,3"
-    check_written_out(
-        f"""13 (float[{first}] a, float[{second}] b, float[3] c) => (float[2,3] y)
-        {{ y = Gemm {attributes} ({"a, b, c" if bias else "a, b"}) }}""",
-        "Gemm",
-        rtol=1e-5,
-        atol=1e-5,
-    )
+    source = f"""13 (float[{first}] a, float[{second}] b, float[3] c) => (float[2,3] y)
+        {{ y = Gemm {attributes} ({"a, b, c" if bias else "a, b"}) }}"""
+    check_written_out(source, "Gemm", rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("opset", [7, 11, 13, 18])
@@ -91,11 +77,10 @@ def test_split(opset: int) -> None:
 
 
 def test_split_into_equal_parts() -> None:
-    check_written_out(
-        "18 (float[2,5] x) => (float[2,3] y, float[2,2] z) { y, z = Split <axis = 1, num_outputs = 2> (x) }",
-        "Split",
-        refused={"symbolic": "needs-shape", "unranked": "needs-shape"},
+    source = (
+        "18 (float[2,5] x) => (float[2,3] y, float[2,2] z) { y, z = Split <axis = 1, num_outputs = 2> (x) }"
     )
+    check_written_out(source, "Split", refused={"symbolic": "needs-shape", "unranked": "needs-shape"})
 
 
 @pytest.mark.parametrize(
@@ -108,10 +93,9 @@ def test_split_into_equal_parts() -> None:
     ],
 )
 def test_depth_and_space(call: str, result: str, opset: int) -> None:
+    source = f"{opset} (float[2,8,4,6] x) => (float[{result}] y) {{ y = {call} }}"
     check_written_out(
-        f"{opset} (float[2,8,4,6] x) => (float[{result}] y) {{ y = {call} }}",
-        call.partition(" ")[0],
-        refused={"symbolic": "needs-shape", "unranked": "needs-shape"},
+        source, call.partition(" ")[0], refused={"symbolic": "needs-shape", "unranked": "needs-shape"}
     )
 
 
