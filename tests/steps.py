@@ -231,6 +231,6 @@ def special_values(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 def element_wise(opset: int, call: str, feeds: Feeds, result: str = "") -> str:
     """Return the text of a model of one node `call` of feeds, which gives `result`, or their type, in their common shape."""
     kinds = {name: text_type(value.dtype) for name, value in feeds.items()}
-    declared = ", ".join(f"{kinds[name]}{list(value.shape)} {name}" for name, value in feeds.items())
+    declared = ", ".join(f"{kinds[name]}{list(value.shape) or ''} {name}" for name, value in feeds.items())
     shape = list(np.broadcast_shapes(*(value.shape for value in feeds.values())))
     return f"{opset} ({declared}) => ({result or next(iter(kinds.values()))}{shape} result) {{ result = {call} }}"

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.harness import dtype_of, reference, run
-from tests.steps import check, check_down, lower, refuses, special_values
+from tests.steps import check, check_down, element_wise, lower, refuses, special_values
 
 NUMBERS = [
-    (0, 5, 1),
-    (3, 9, 3),
-    (10, 4, -2),
-    (2, 2, 1),
-    (5, 1, 1),
-    (1, 5, -1),
-    (0, 10, 3),
-    (0, -10, -3),
-    (-7, 8, 4),
-]
+    (0, 5, 1), (3, 9, 3), (10, 4, -2), (2, 2, 1), (5, 1, 1), (1, 5, -1), (0, 10, 3), (0, -10, -3), (-7, 8, 4),
+]  # fmt: skip
+"""Start, limit and delta."""
 
 
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "float", "double"])
 def test_range_at_run_time(dtype: str) -> None:
-    for start, limit, delta in NUMBERS:
-        feeds = {
-            name: np.array(value, dtype_of(dtype))
-            for name, value in (("start", start), ("limit", limit), ("delta", delta))
-        }
-        source = f"""11 ({dtype} start, {dtype} limit, {dtype} delta)
-            => ({dtype}[k] y) {{ y = Range (start, limit, delta) }}"""
+    source = f"11 ({dtype} a, {dtype} b, {dtype} d) => ({dtype}[k] y) {{ y = Range (a, b, d) }}"
+    for numbers in NUMBERS:
+        feeds = {name: np.array(value, dtype_of(dtype)) for name, value in zip("abd", numbers, strict=True)}
         check_down(source, 10, 9, feeds=feeds, variants=("plain",))
     check_down(source, 10, 9, feeds=feeds)
 
@@ -89,27 +79,18 @@ def test_trilu(upper: int, shape: list[int]) -> None:
 
 @pytest.mark.parametrize("upper", [0, 1])
 def test_trilu_with_k_at_run_time(upper: int) -> None:
+    x = np.resize(special_values(np.dtype(np.float32)), (4, 5))
+    source = f"14 (float[4,5] x, int64 k) => (float[4,5] y) {{ y = Trilu <upper = {upper}> (x, k) }}"
     for k in KS[1:]:
-        check_down(
-            f"14 (float[4,5] x, int64 k) => (float[4,5] y) {{ y = Trilu <upper = {upper}> (x, k) }}",
-            13,
-            9,
-            feeds={"x": np.resize(special_values(np.dtype(np.float32)), (4, 5)), "k": np.array(k, np.int64)},
-        )
+        check_down(source, 13, 9, feeds={"x": x, "k": np.array(k, np.int64)})
 
 
 @pytest.mark.parametrize("dtype", ["double", "int64", "bool", "int32", "float16", "uint8", "int16", "uint64"])
-def test_trilu_of_every_type(dtype: str) -> None:
-    x = np.resize(special_values(dtype_of(dtype)), (4, 3))
-    for upper in (0, 1):
-        check_down(
-            f"14 ({dtype}[4,3] x) => ({dtype}[4,3] y) {{ y = Trilu <upper = {upper}> (x) }}",
-            13,
-            9,
-            feeds={"x": x},
-            expected=[np.triu(x) if upper else np.tril(x)],
-            variants=("plain", "symbolic"),
-        )
+@pytest.mark.parametrize(("upper", "function"), [(0, np.tril), (1, np.triu)])
+def test_trilu_of_every_type(dtype: str, upper: int, function: Callable[..., Any]) -> None:
+    feeds = {"x": np.resize(special_values(dtype_of(dtype)), (4, 3))}
+    source, expected = element_wise(14, f"Trilu <upper = {upper}> (x)", feeds), [function(feeds["x"])]
+    check_down(source, 13, 9, feeds=feeds, expected=expected, variants=("plain", "symbolic"))
 
 
 def test_trilu_below_9() -> None:
