@@ -16,17 +16,13 @@ from onnx_migrate.errors import SaveError, UsageError
 from onnx_migrate.files import check_not_source, check_target, inline, load, save
 from onnx_migrate.files.remote.upload import upload
 from tests.files.feature_models import model, plain, weight
+from tests.files.saving import other
 
 URL = "memory://out/folder/b.onnx"
 PATH = "/out/folder/b.onnx"
 
 
 pytestmark = pytest.mark.usefixtures("store")
-
-
-def other() -> onnx.ModelProto:
-    """A model that differs from `plain` in structure and in weights."""
-    return model([weight("w", 7), weight("v", 8, 5000)], doc_string="other")
 
 
 def objects(store: Any) -> dict[str, bytes]:
