@@ -1,4 +1,4 @@
-"""docs/operators.md is what the registry contains."""
+"""docs/operators.md and docs/operators-down.md are what the registries of steps contain."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 
 import pytest
 
+from onnx_migrate.engine.steps.lowering_registry import lowerings
 from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.standard.schema import newest_opset
-from tests.docs.operators_page import PAGE, page
+from tests.docs import operators_down_page, operators_page
 from tests.docs.step_pages import slug
 from tests.harness import SUPPORTED
 
@@ -16,21 +17,26 @@ pytestmark = pytest.mark.skipif(
     newest_opset() != SUPPORTED, reason="the page is written with the newest onnx, which knows all steps"
 )
 
-
-def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.docs.operators_page"
+BOTH = pytest.mark.parametrize("module", [operators_page, operators_down_page])
 
 
-def test_every_adapter_and_refusal_is_on_the_page() -> None:
-    text = PAGE.read_text(encoding="utf-8")
+@BOTH
+def test_the_page_is_up_to_date(module) -> None:  # type: ignore[no-untyped-def]
+    assert module.PAGE.read_text(encoding="utf-8") == module.page(), f"run python -m {module.__name__}"
 
-    for step in steps():
+
+@BOTH
+def test_every_step_is_on_the_page(module) -> None:  # type: ignore[no-untyped-def]
+    text = module.PAGE.read_text(encoding="utf-8")
+
+    for step in steps() if module is operators_page else lowerings():
         assert step.operator in text
         assert (step.refusal or step.reason).replace("|", "\\|") in text.replace("\n", " ")
 
 
-def test_every_link_has_a_target() -> None:
-    text = PAGE.read_text(encoding="utf-8")
+@BOTH
+def test_every_link_has_a_target(module) -> None:  # type: ignore[no-untyped-def]
+    text = module.PAGE.read_text(encoding="utf-8")
     headings = {slug(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
 
     assert set(re.findall(r"\]\(#([^)]*)\)", text)) <= headings

@@ -1,4 +1,4 @@
-"""What people paste is recognised for what it is."""
+"""What people paste is recognised for what it is; else what is nearest is named, and all that is known can be listed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import pytest
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.explanation.asked import Answer, Unknown, explain
+from onnx_migrate.explanation.near import names, near_error_texts, near_names, operators_in
+from onnx_migrate.explanation.overview import first_sentence, groups_of_codes, overview
 from onnx_migrate.explanation.runtime_rows import RuntimeRelease
+from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.json_form import json_of
+from onnx_migrate.standard.error_texts import error_texts
+from onnx_migrate.standard.targets import known_names
 
 
 def answer(text: str) -> Answer:
@@ -89,3 +94,55 @@ def test_json() -> None:
     assert error["remedies"][0]["command"] == "onnx-migrate model.onnx out.onnx --ir-version 9"
     assert error["values"]["ir"] == "10"
     assert error["page"] == "docs/errors/unsupported-model-ir-version.md"
+
+
+def test_names() -> None:
+    assert near_names("reszie") == ("Resize",)
+    assert near_names("") == ()
+    assert near_names("far too many words for any name") == ()
+
+
+def test_error_texts_by_the_words_they_share() -> None:
+    near = near_error_texts("some adapter lookup failed: no adapter found from this version for that")
+    assert near[0].name.startswith("no-adapter")
+    assert near_error_texts("1 2 3") == ()
+
+
+def test_an_error_text_by_a_part_that_was_cut_within_a_word() -> None:
+    assert near_error_texts("ould not find an implementa")[0].name == "could-not-find-an-implementation-for"
+    assert near_error_texts("implement") == ()
+
+
+def test_operators_by_their_spelling() -> None:
+    assert operators_in(
+        "failed at /model/GridSample_3 (GridSample) and Gelu; where it is, Shape not known"
+    ) == ("GridSample", "Gelu")
+
+
+def test_every_kind_of_name() -> None:
+    known = names()
+    assert {
+        "needs-rank",
+        "softmax-13",
+        "softmax-13-down",
+        "Resize",
+        "tensorrt",
+        "unsupported-model-ir-version",
+    } <= set(known)
+    assert list(known) == sorted(set(known))
+
+
+def test_every_code_is_in_one_group() -> None:
+    assert [code for group in groups_of_codes() for code, _ in group.lines] == list(CODES)
+    assert all(group.lines for group in groups_of_codes())
+
+
+def test_every_error_text_is_listed_under_its_tool() -> None:
+    listed = [name for group in overview()[len(groups_of_codes()) :] for name, _ in group.lines]
+    assert sorted(listed) == sorted([*(entry.name for entry in error_texts()), *known_names()])
+    assert overview()[-1].title == "Runtimes"
+
+
+def test_the_first_sentence() -> None:
+    assert first_sentence("Opset 1.2 is old. Next.") == "Opset 1.2 is old."
+    assert first_sentence("no end") == "no end"

@@ -30,28 +30,110 @@ def lines(after: onnx.ModelProto, before: onnx.ModelProto | None = None) -> list
     return list(diff_lines(diff_entries(before or parsed(), after), ("old.onnx", "new.onnx")))
 
 
-def test_equal_models_have_no_lines() -> None:
-    assert lines(parsed()) == []
+def changed(*pairs: tuple[str, str], of: str = MODEL) -> str:
+    """Return the text of a model in which texts are replaced."""
+    for old, new in pairs:
+        assert old in of
+        of = of.replace(old, new)
+    return of
 
 
-def test_a_changed_operator_is_removed_and_added_in_its_place() -> None:
-    after = parsed(MODEL.replace("Neg (a)", "Abs (a)"))
+ATTRIBUTES = changed(("b = Neg (a)", "[n] b = LpNormalization <axis = 0, p = 2> (a)"))
+SWAPPED = changed(("Mul (b, k)", "Mul (b, a)"))
+WITHOUT_B = changed(("  b = Neg (a)\n", ""), ("(b, k)", "(a, k)"))
+CONSTANT = changed(
+    (" <float[2] k = {1.0, 2.0}>", ""),
+    ("  a = Relu", "  k = Constant <value = float[2] {1.0, 2.0}> ()\n  a = Relu"),
+)
+BRANCHES = """<ir_version: 8, opset_import: ["": 17]> g (bool c, float[2] x) => (float[2] y) {
+  r = Relu (x)
+  y = If (c) <then_branch = t () => (float[2] p) { p = Relu (r) }, else_branch = e () => (float[2] q) { q = Neg (r) }>
+}"""
+FUNCTION = """<ir_version: 8, opset_import: ["": 17, "f": 1]> g (float[2] x) => (float[2] y) { y = f.Block (x) }
+<domain: "f", opset_import: ["": 17]> Block (v) => (w) { u = Relu (v)  w = Neg (u) }"""
+ORDERED = changed(("(float[2] x)", "(float[2] x, float[2] z)"))
+GRAPH = "@@ graph @@"
+BRANCH = "@@ graph/y:then_branch @@"
 
-    assert lines(after) == ["--- old.onnx", "+++ new.onnx", "@@ graph @@", "-b = Neg (a)", "+b = Abs (a)"]
+CASES: dict[str, tuple[str, str, list[str]]] = {
+    "equal": (MODEL, MODEL, []),
+    "an operator": (MODEL, changed(("Neg (a)", "Abs (a)")), [GRAPH, "-b = Neg (a)", "+b = Abs (a)"]),
+    "attributes and inputs one by one": (
+        ATTRIBUTES,
+        changed(("axis = 0, p = 2> (a)", "axis = -1> (x)"), of=ATTRIBUTES),
+        [
+            GRAPH,
+            " b = LpNormalization 'n'",
+            *("-  inputs (a)", "+  inputs (x)", "-  axis = 0", "+  axis = -1", "-  p = 2"),
+        ],
+    ),
+    "renamed values are listed, and their nodes do not differ": (
+        MODEL,
+        changed(
+            ("a = Relu", "p = Relu"), ("b = Neg (a)", "q = Neg (p)"), ("(b, k)", "(q, m)"), (" k =", " m =")
+        ),
+        [GRAPH, " 2 values renamed: a → p, b → q"],
+    ),
+    "swapped names": (
+        SWAPPED,
+        changed(
+            ("a = Relu (x)", "b = Relu (x)"), ("b = Neg (a)", "a = Neg (b)"), ("(b, a)", "(a, b)"), of=SWAPPED
+        ),
+        [GRAPH, " 2 values renamed: a → b, b → a"],
+    ),
+    "a change before renamed nodes is the only one": (
+        MODEL,
+        changed(("Relu (x)", "Sin (x)"), ("b = Neg", "q = Neg"), ("(b, k)", "(q, k)")),
+        [GRAPH, "-a = Relu (x)", "+a = Sin (x)", " 1 value renamed: b → q"],
+    ),
+    "a removed node": (
+        MODEL,
+        WITHOUT_B,
+        [GRAPH, "-b = Neg (a)", " y = Mul", "-  inputs (b, k)", "+  inputs (a, k)"],
+    ),
+    "an added node": (
+        WITHOUT_B,
+        MODEL,
+        [GRAPH, "+b = Neg (a)", " y = Mul", "-  inputs (a, k)", "+  inputs (b, k)"],
+    ),
+    "a constant that becomes an initializer": (MODEL, CONSTANT, []),
+    "another value": (
+        MODEL,
+        changed(("{1.0, 2.0}> ()", "{1.0, 3.0}> ()"), of=CONSTANT),
+        [GRAPH, "-weight k: float[2] [1.0, 2.0]", "+weight k: float[2] [1.0, 3.0]"],
+    ),
+    "in a sub-graph": (
+        BRANCHES,
+        changed(("p = Relu", "p = Abs"), of=BRANCHES),
+        [BRANCH, "-p = Relu (r)", "+p = Abs (r)"],
+    ),
+    "renames reach sub-graphs": (
+        BRANCHES,
+        changed(
+            ("r = Relu", "s = Relu"), ("(r)", "(s)"), ("p = R", "o = R"), ("[2] p", "[2] o"), of=BRANCHES
+        ),
+        [GRAPH, " 1 value renamed: r → s", BRANCH, " 1 value renamed: p → o"],
+    ),
+    "inputs of functions are compared by place": (FUNCTION, changed(("(v)", "(a)"), of=FUNCTION), []),
+    "functions by their keys": (
+        FUNCTION,
+        changed(("Relu", "Abs"), ('["": 17]> Block', '["": 18]> Block'), of=FUNCTION),
+        ["@@ function f:Block @@", "-opset ai.onnx 17", "+opset ai.onnx 18", "-u = Relu (v)", "+u = Abs (v)"],
+    ),
+    "the order of inputs": (
+        ORDERED,
+        changed(("float[2] x, float[2] z", "float[2] z, float[2] x"), of=ORDERED),
+        [GRAPH, "-order of inputs: x, z", "+order of inputs: z, x"],
+    ),
+}
 
 
-def test_changed_attributes_and_inputs_are_shown_one_by_one() -> None:
-    text = MODEL.replace("b = Neg (a)", "[n] b = LpNormalization <axis = 0, p = 2> (a)")
-    after = parsed(text.replace("axis = 0, p = 2> (a)", "axis = -1> (x)"))
+@pytest.mark.parametrize("case", CASES)
+def test_lines(case: str) -> None:
+    before, after, expected = CASES[case]
 
-    assert lines(after, parsed(text))[3:] == [
-        " b = LpNormalization 'n'",
-        "-  inputs (a)",
-        "+  inputs (x)",
-        "-  axis = 0",
-        "+  axis = -1",
-        "-  p = 2",
-    ]
+    head = ["--- old.onnx", "+++ new.onnx"] if expected else []
+    assert lines(parsed(after), parsed(before)) == [*head, *expected]
 
 
 def test_moved_nodes_are_no_change() -> None:
@@ -65,57 +147,11 @@ def test_moved_nodes_are_no_change() -> None:
     assert lines(after, parsed(text)) == []
 
 
-def test_renamed_values_are_listed_and_their_nodes_do_not_differ() -> None:
-    renamed = (
-        MODEL.replace("a = Relu", "p = Relu")
-        .replace("b = Neg (a)", "q = Neg (p)")
-        .replace("(b, k)", "(q, m)")
-    )
+def test_a_function_that_is_gone() -> None:
+    without = parsed(FUNCTION)
+    del without.functions[:]
 
-    found = lines(parsed(renamed.replace(" k =", " m =")))
-
-    assert found[2:] == ["@@ graph @@", " 2 values renamed: a → p, b → q"]
-
-
-def test_swapped_names_are_renames() -> None:
-    text = MODEL.replace("Mul (b, k)", "Mul (b, a)")
-    swapped = (
-        text.replace("a = Relu (x)", "b = Relu (x)")
-        .replace("b = Neg (a)", "a = Neg (b)")
-        .replace("(b, a)", "(a, b)")
-    )
-
-    assert lines(parsed(swapped), parsed(text))[3:] == [" 2 values renamed: a → b, b → a"]
-
-
-def test_a_change_before_renamed_nodes_is_the_only_one() -> None:
-    renamed = MODEL.replace("Relu (x)", "Sin (x)").replace("b = Neg", "q = Neg").replace("(b, k)", "(q, k)")
-
-    assert lines(parsed(renamed))[3:] == ["-a = Relu (x)", "+a = Sin (x)", " 1 value renamed: b → q"]
-
-
-def test_removed_and_added_nodes() -> None:
-    without = MODEL.replace("  b = Neg (a)\n", "").replace("(b, k)", "(a, k)")
-
-    assert lines(parsed(without))[3:] == ["-b = Neg (a)", " y = Mul", "-  inputs (b, k)", "+  inputs (a, k)"]
-    assert lines(parsed(), parsed(without))[3:] == [
-        "+b = Neg (a)",
-        " y = Mul",
-        "-  inputs (a, k)",
-        "+  inputs (b, k)",
-    ]
-
-
-def test_a_constant_that_becomes_an_initializer_is_no_change() -> None:
-    constant = MODEL.replace(" <float[2] k = {1.0, 2.0}>", "").replace(
-        "  a = Relu", "  k = Constant <value = float[2] {1.0, 2.0}> ()\n  a = Relu"
-    )
-
-    assert lines(parsed(constant)) == []
-    assert lines(parsed(constant.replace("2.0}", "3.0}")))[3:] == [
-        "-weight k: float[2] [1.0, 2.0]",
-        "+weight k: float[2] [1.0, 3.0]",
-    ]
+    assert lines(without, parsed(FUNCTION))[2:] == ["@@ model @@", "-function f:Block of 2 nodes"]
 
 
 def test_weights_are_compared_by_value_not_by_field() -> None:
@@ -167,57 +203,6 @@ def test_shapes_of_inner_values_are_shown_only_if_they_were_declared(declared: b
     assert not declared or found[-1] == "+shape a: float[2]"
 
 
-BRANCHES = """<ir_version: 8, opset_import: ["": 17]> g (bool c, float[2] x) => (float[2] y) {
-  r = Relu (x)
-  y = If (c) <then_branch = t () => (float[2] p) { p = Relu (r) }, else_branch = e () => (float[2] q) { q = Neg (r) }>
-}"""
-
-
-def test_nodes_of_subgraphs_have_a_heading_of_their_own() -> None:
-    assert lines(parsed(BRANCHES.replace("p = Relu", "p = Abs")), parsed(BRANCHES))[2:] == [
-        "@@ graph/y:then_branch @@",
-        "-p = Relu (r)",
-        "+p = Abs (r)",
-    ]
-
-
-def test_renames_reach_subgraphs() -> None:
-    renamed = (
-        BRANCHES.replace("r = Relu", "s = Relu")
-        .replace("(r)", "(s)")
-        .replace("p = R", "o = R")
-        .replace("[2] p", "[2] o")
-    )
-
-    assert lines(parsed(renamed), parsed(BRANCHES))[2:] == [
-        "@@ graph @@",
-        " 1 value renamed: r → s",
-        "@@ graph/y:then_branch @@",
-        " 1 value renamed: p → o",
-    ]
-
-
-FUNCTION = """<ir_version: 8, opset_import: ["": 17, "f": 1]> g (float[2] x) => (float[2] y) { y = f.Block (x) }
-<domain: "f", opset_import: ["": 17]> Block (v) => (w) { u = Relu (v)  w = Neg (u) }"""
-
-
-def test_functions_are_compared_by_their_keys_and_their_inputs_by_place() -> None:
-    renamed = FUNCTION.replace("(v)", "(a)")
-    changed = FUNCTION.replace("Relu", "Abs").replace('["": 17]> Block', '["": 18]> Block')
-
-    assert lines(parsed(renamed), parsed(FUNCTION)) == []
-    assert lines(parsed(changed), parsed(FUNCTION))[2:] == [
-        "@@ function f:Block @@",
-        "-opset ai.onnx 17",
-        "+opset ai.onnx 18",
-        "-u = Relu (v)",
-        "+u = Abs (v)",
-    ]
-    without = parsed(FUNCTION)
-    del without.functions[:]
-    assert lines(without, parsed(FUNCTION))[2:] == ["@@ model @@", "-function f:Block of 2 nodes"]
-
-
 def test_header_and_interface_have_lines_of_their_own() -> None:
     after = parsed(MODEL.replace("float[2] x", "float[N] x"))
     after.opset_import[0].version, after.ir_version = 18, 9
@@ -233,17 +218,6 @@ def test_header_and_interface_have_lines_of_their_own() -> None:
         "@@ graph @@",
         "-input x: float[2]",
         "+input x: float[N]",
-    ]
-
-
-def test_the_order_of_inputs_counts() -> None:
-    text = MODEL.replace("(float[2] x)", "(float[2] x, float[2] z)")
-
-    assert lines(parsed(text.replace("float[2] x, float[2] z", "float[2] z, float[2] x")), parsed(text))[
-        3:
-    ] == [
-        "-order of inputs: x, z",
-        "+order of inputs: z, x",
     ]
 
 

@@ -1,11 +1,15 @@
-"""Errors as exit codes and as JSON."""
+"""What is reported of a migration that failed: exit codes, the error as JSON, and what had been done."""
 
 from __future__ import annotations
 
 import json
+import pickle
+from typing import Any
 
+import onnx.parser
 import pytest
 
+import onnx_migrate
 from onnx_migrate.errors import (
     CannotMigrate,
     IllegalModel,
@@ -18,7 +22,7 @@ from onnx_migrate.errors import (
     VerificationFailed,
     Where,
 )
-from onnx_migrate.report.failure import Failure, exit_code
+from onnx_migrate.report.failure import Failure, PartialReport, exit_code
 from onnx_migrate.report.json_form import json_of
 
 
@@ -59,9 +63,48 @@ def test_a_model_that_is_not_valid_has_an_outcome_of_its_own() -> None:
     assert (json_of(Failure.of("m.onnx", error))["outcome"], exit_code(error)) == ("invalid", 4)
 
 
-def test_a_model_that_was_not_loaded_has_no_partial_report() -> None:
-    entry = json_of(Failure.of("m.onnx", LoadError("no ONNX model")))
+MODEL = """<ir_version: 6, opset_import: ["": 9]>
+g (bool b, float[1,3] x) => (float[1,3] y) <float[1] k = {2.0}> {
+  u = Unsqueeze <axes = [0]> (x)
+  y = If (b) <
+    then_branch = t () => (float[1,3] p) { p = ATen <operator = "where"> (x, k) },
+    else_branch = e () => (float[1,3] q) { q = Relu (x) }
+  >
+}"""
 
+
+@pytest.fixture
+def error() -> MigrateError:
+    with pytest.raises(MigrateError) as caught:
+        onnx_migrate.migrate(onnx.parser.parse_model(MODEL), isolated=False)
+    return caught.value
+
+
+def test_the_node_that_cannot_be_migrated_is_found_in_its_subgraph(error: MigrateError) -> None:
+    entry: dict[str, Any] = json_of(Failure.of("m.onnx", error))
+
+    blocked = entry["blocked"]
+    assert (blocked["node"], blocked["scope"]) == ("p", "graph/y:then_branch")
+    assert blocked["before"]["operator"] == "ATen"
+    assert blocked["before"]["inputs"] == ["x", "k"]
+    assert blocked["constants"] == {"k": {"type": "float", "shape": [1], "value": "[2]"}}
+    assert entry["before"]["opset"] == 9
+    assert [change["before"]["operator"] for change in entry["changes"]] == ["Unsqueeze"]
+    assert set(entry["seconds"]) == {"load", "migrate_opset"}
+
+
+def test_an_error_pickles_with_its_partial_report(error: MigrateError) -> None:
+    assert json_of(Failure.of("m.onnx", pickle.loads(pickle.dumps(error)))) == json_of(
+        Failure.of("m.onnx", error)
+    )
+
+
+def test_a_model_that_cannot_be_read_has_no_partial_report() -> None:
+    with pytest.raises(MigrateError) as caught:
+        onnx_migrate.migrate(b"no model")
+
+    assert caught.value.partial_report is None
+    entry = json_of(Failure.of("m.onnx", caught.value))
     assert entry["outcome"] == "failed"
     assert (entry["before"], entry["changes"], entry["blocked"], entry["verification"]) == (
         None,
@@ -69,3 +112,27 @@ def test_a_model_that_was_not_loaded_has_no_partial_report() -> None:
         None,
         None,
     )
+
+
+def test_an_error_without_a_node_has_no_blocked_node(error: MigrateError) -> None:
+    with pytest.raises(MigrateError) as caught:
+        onnx_migrate.migrate(onnx.parser.parse_model(MODEL), opset=8, lower=False)
+
+    assert isinstance(caught.value.partial_report, PartialReport)
+    assert caught.value.partial_report.node is None
+
+
+def test_numbers_that_differ_are_listed_by_output() -> None:
+    proto = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 13]> g (float[4] x) => (float[4] y) <float[1] k = {2.0}> { y = Mul(x, k) }'
+    )
+
+    def spoil(model: onnx.ModelProto) -> None:
+        model.graph.node[0].op_type = "Add"
+
+    with pytest.raises(onnx_migrate.VerificationFailed) as caught:
+        onnx_migrate.migrate(proto, passes=[spoil], simplify=False, isolated=False)
+
+    verification = json_of(Failure.of("m.onnx", caught.value))["verification"]
+    assert verification["kind"] == "differs"
+    assert [item["output"] for item in verification["comparisons"]] == ["y"]

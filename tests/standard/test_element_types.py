@@ -1,4 +1,4 @@
-"""Element types: where each begins, and the wider ones."""
+"""Element types, and the types that operators take."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from onnx import TensorProto, defs, helper
 
 from onnx_migrate.standard.element_types import FIRST_OPSET, type_name, type_text, wider_types
+from onnx_migrate.standard.type_constraints import constraints, judge
 
 
 def test_the_first_opset_is_that_of_cast() -> None:
@@ -39,3 +40,28 @@ def test_there_is_nothing_wider_than_int64_double_and_strings() -> None:
     assert [wider_types(dtype) for dtype in (TensorProto.INT64, TensorProto.DOUBLE, TensorProto.STRING)] == [
         ()
     ] * 3
+
+
+FLOAT, INT = "tensor(float)", "tensor(int64)"
+
+
+def test_formal_parameters() -> None:
+    found = constraints("", "Concat", 13)
+    assert found is not None
+    assert found.formal(7, output=False) == found.inputs[0]
+    assert found.formal(1, output=True) is None
+    assert constraints("", "NeverWas", 1) is None
+    assert constraints("", "Constant", 1) is None  # its constraint was never applied
+
+
+def test_the_types_of_outputs() -> None:
+    assert judge("", "Add", 14, (FLOAT, None), (None,)) == (None, (FLOAT,))
+    assert judge("", "Shape", 15, (None,), (None,)) == (None, (INT,))
+    assert judge("", "TopK", 11, (FLOAT, INT), (None, None)) == (None, (FLOAT, INT))
+    assert judge("", "Loop", 16, (INT, "tensor(bool)", FLOAT), (None,)) == (None, (None,))
+
+
+def test_versions_differ() -> None:
+    assert judge("", "Clip", 12, ("tensor(int32)",), (None,))[0] is None
+    complaint, _ = judge("", "Clip", 11, ("tensor(int32)",), (None,))
+    assert complaint == "has tensor(int32) as input 0 (input), which Clip-11 does not take there"

@@ -1,4 +1,4 @@
-"""Every form in which users name dynamic axes."""
+"""Every form in which users name dynamic axes and fixed sizes, and dims that are expressions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.model.dims.expressions import is_expression, value_of
+from onnx_migrate.model.dims.fixed_sizes import fixed_axes
 from onnx_migrate.model.dims.requests import named_axes
 from onnx_migrate.model.interface import Interface, Port
 
@@ -116,3 +118,70 @@ def test_a_request_that_does_not_fit_is_refused(wish: object, words: str) -> Non
         named_axes(wish, INTERFACE)  # type: ignore[arg-type]
 
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected"),
+    [
+        ("x:1,3,32,32", ({"x": {0: 1, 1: 3, 2: 32, 3: 32}}, {})),
+        ("mask:0:0=1,-1=7", ({"mask:0": {0: 1, 1: 7}}, {"L": 7})),
+        ({"mask:0": {1: 7}}, ({"mask:0": {1: 7}}, {"L": 7})),
+        ({"mask:0": [None, 7]}, ({"mask:0": {1: 7}}, {"L": 7})),
+        (["x:[1,3,32,32]", "L=7"], ({"x": {0: 1, 1: 3, 2: 32, 3: 32}}, {"L": 7})),
+    ],
+)
+def test_every_form_of_a_size(wish: object, expected: object) -> None:
+    assert fixed_axes(wish, INTERFACE) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        ("x:0=8", "make it dynamic first, with --dynamic x:0=N"),
+        ("x:4=8", "has no axis 4"),
+        ("x:1,3,32", "is given 3 sizes, and has 4 axes"),
+        ("N=8", "the names are L"),
+        ("x", "write it like N=1, x:1,3,224,224 or x:0=1"),
+    ],
+)
+def test_a_size_that_does_not_fit_is_refused(wish: object, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        fixed_axes(wish, INTERFACE)  # type: ignore[arg-type]
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("H", 33),
+        ("2*H", 66),
+        ("H//2 + 1", 17),
+        ("(H + 31)//32", 2),
+        ("4*((H + 7)//8) - N", 18),
+        ("N*H + 1", 67),
+        ("7", 7),
+        ("W", None),
+        ("2*W", None),
+        ("H/2", None),
+        ("H//0", None),
+        ("H**9", None),
+        ("__import__('os')", None),
+        ("2*", None),
+        ("unk__0 of y", None),
+        ("True + H", None),
+        ("H" * 300, None),
+        ("(" * 150 + "H" + ")" * 150, None),
+    ],
+)
+def test_the_value_of_an_expression(text: str, value: int | None) -> None:
+    assert value_of(text, {"H": 33, "N": 2}) == value
+
+
+def test_a_name_is_no_expression() -> None:
+    assert [is_expression(text) for text in ("H", "batch.size", "2*H", "a b", "")] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]

@@ -1,10 +1,13 @@
-"""Functions that call others are valid, in any order; domains are imported by the body's owner."""
+"""Functions that call others are valid, in any order; domains are imported by the body's owner; a fault becomes an error."""
 
 from __future__ import annotations
 
 import onnx
+from onnx import helper
 
+from onnx_migrate.model.validity.fault import Fault, where_of
 from onnx_migrate.model.validity.functions import function_faults, import_faults
+from onnx_migrate.report.failure import exit_code
 from tests.harness import model
 
 CHAIN = """<ir_version: 8, opset_import: ["": 17, "f": 1]>
@@ -74,3 +77,11 @@ g (float[2] x) => (float[2] y) { y = f.A <axis = 0> (x) }
     assert [fault.reason for fault in function_faults(proto)] == [
         "it has 'axis' of type STRING, and its function uses INT"
     ]
+
+
+def test_the_error_names_the_node_by_its_output_if_it_has_no_name() -> None:
+    where = where_of("graph", helper.make_node("Relu", ["x"], ["y"]))
+    error = Fault("cycle", "it reads itself", where, "correct it").error()
+
+    assert str(error) == "'y' (Relu): not a valid ONNX model: it reads itself (correct it)"
+    assert (error.code, exit_code(error)) == ("cycle", 4)

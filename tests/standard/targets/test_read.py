@@ -1,16 +1,27 @@
-"""The files of targets, and what is said of one that is wrong."""
+"""The files of targets, what is said of one that is wrong, and the tables that come with the package."""
 
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 
 import pytest
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.standard.targets import FORMS, known_names, resolve, shipped
-from onnx_migrate.standard.targets.read import parse_table, read_table
-from onnx_migrate.standard.targets.rows import Bundle, FaultRow, OperatorRow, ReleaseRow, Table
+from onnx_migrate.standard.ir_versions import minimal_ir_version
+from onnx_migrate.standard.targets import resolve, shipped
+from onnx_migrate.standard.targets.read import find, known_names, parse_table, read_table, spellings, tables
+from onnx_migrate.standard.targets.releases import plain
+from onnx_migrate.standard.targets.rows import (
+    FORMS,
+    PREDICATES,
+    Bundle,
+    FaultRow,
+    OperatorRow,
+    ReleaseRow,
+    Table,
+)
 from onnx_migrate.standard.toml_rows import keys_of
 from tests.support.paths import ROOT
 
@@ -135,3 +146,57 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file") as error:
         read_table(tmp_path / "gone.toml")
     assert error.value.code == "bad-target-file"
+
+
+def test_an_empty_row_bounds_nothing() -> None:
+    row, operator = ReleaseRow(), OperatorRow(("Add",))
+
+    assert (row.opset, row.oldest, row.ir_version, row.resize_form, row.resize_axes) == (
+        None,
+        None,
+        None,
+        "auto",
+        True,
+    )
+    assert (operator.newest, dict(operator.attributes), operator.types, operator.lacking) == (
+        None,
+        {},
+        (),
+        False,
+    )
+    assert len(set(FORMS)) == 6
+    assert len(set(PREDICATES)) == len(PREDICATES)
+
+
+def test_targets_travel_between_processes() -> None:
+    targets = resolve(["onnxruntime==1.22", "opencv==4.8"])
+
+    assert pickle.loads(pickle.dumps(targets)) == targets
+    assert hash(targets) == hash(resolve(["onnxruntime==1.22", "opencv==4.8"]))
+
+
+@pytest.mark.parametrize("name", known_names())
+def test_rows_rise(name: str) -> None:
+    opsets = [row.opset for row in shipped(name).releases if row.opset is not None]
+
+    assert opsets == sorted(opsets)
+    for row in shipped(name).releases:
+        if row.opset is not None and row.ir_version is not None:
+            assert minimal_ir_version(row.opset) <= row.ir_version, "the IR version that the opset needs"
+
+
+def test_no_name_stands_for_two_runtimes() -> None:
+    seen: dict[str, str] = {}
+    for table in tables():
+        products = [name for bundle in table.bundles for name in bundle.names]
+        for name in {
+            plain(item) for item in (table.name, table.title, *table.packages, *table.aliases, *products)
+        }:
+            assert seen.setdefault(name, table.name) == table.name, name
+
+
+def test_names_are_found_in_any_spelling() -> None:
+    for text in ("onnxruntime", "ONNX Runtime", "onnx-runtime", "ort", "ORT"):
+        assert find(text) == (shipped("onnxruntime"), None)
+    assert find("abacus") is None
+    assert set(known_names()) <= set(spellings().values())
