@@ -7,7 +7,7 @@ Releases with the same wants share one lowering.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import groupby
@@ -32,8 +32,6 @@ __all__ = [
     "CompatibilityChecker",
     "RuntimeCompatibility",
     "Support",
-    "outlooks",
-    "with_nearest_release",
 ]
 
 
@@ -107,31 +105,6 @@ class RuntimeCompatibility:
         )
 
 
-def outlooks(advisor: CompatibilityChecker, tables: Iterable[Table]) -> tuple[RuntimeCompatibility, ...]:
-    """Return the outlook for each of these runtimes."""
-    return tuple(_outlook(advisor, milestones(table)) for table in tables)
-
-
-def with_nearest_release(advisor: CompatibilityChecker, advice: Compatibility) -> Compatibility:
-    """Return advice that names the first later release with which the model stands better, where the answer is no."""
-    target = advice.target
-    if advice.standing.rank >= Support.AFTER.rank:
-        return advice
-    later = [item for item in milestones(target.table) if key(item.number) > key(target.number)]
-    for item in later:
-        found = advisor.advise(item)
-        if found.standing.rank >= Support.AFTER.rank:
-            return replace(advice, helps=(*advice.helps, f"{item} takes it {found.standing.value}"))
-    return advice
-
-
-def _outlook(advisor: CompatibilityChecker, targets: tuple[Target, ...]) -> RuntimeCompatibility:
-    found = [advisor.advise(target) for target in targets]
-    return RuntimeCompatibility(
-        found[-1], tuple((advice.target.release, advice.standing) for advice in found)
-    )
-
-
 _WRONG = "runtime-fault"
 """The code of notes on nodes that a runtime computes wrongly."""
 _TRIED = "runtime-opset"
@@ -181,6 +154,24 @@ class CompatibilityChecker:
             if not objections:
                 return Compatibility(target, Support.AS_IS, opset=_opset(self.model), ir_version=self._ir)
             return self._after(target, passes[:cut], passes[cut:], objections)
+
+    def outlook(self, table: Table) -> RuntimeCompatibility:
+        """Return how the model stands with each release of a runtime at which its table changes."""
+        found = [self.advise(target) for target in milestones(table)]
+        return RuntimeCompatibility(
+            found[-1], tuple((advice.target.release, advice.standing) for advice in found)
+        )
+
+    def with_nearest_release(self, advice: Compatibility) -> Compatibility:
+        """Return advice that names the first later release with which the model stands better, where the answer is no."""
+        target = advice.target
+        if advice.standing.rank >= Support.AFTER.rank:
+            return advice
+        for item in milestones(target.table):
+            found = self.advise(item) if key(item.number) > key(target.number) else None
+            if found is not None and found.standing.rank >= Support.AFTER.rank:
+                return replace(advice, helps=(*advice.helps, f"{item} takes it {found.standing.value}"))
+        return advice
 
     @property
     def _ir(self) -> int:

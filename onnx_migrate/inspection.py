@@ -16,8 +16,6 @@ from onnx_migrate.compatibility import (
     Compatibility,
     CompatibilityChecker,
     RuntimeCompatibility,
-    outlooks,
-    with_nearest_release,
 )
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.engine.reachability import (
@@ -181,8 +179,8 @@ def _advice(model: Model, targets: Targets | None, *, everywhere: bool) -> dict[
         return {}
     advisor = CompatibilityChecker(model)
     if everywhere:
-        return {"outlooks": outlooks(advisor, tables())}
-    return {"advice": tuple(with_nearest_release(advisor, advisor.advise(item)) for item in targets or ())}
+        return {"outlooks": tuple(map(advisor.outlook, tables()))}
+    return {"advice": tuple(advisor.with_nearest_release(advisor.advise(item)) for item in targets or ())}
 
 
 def load_structure(source: files.Source) -> tuple[Model, tuple[str, ...]]:

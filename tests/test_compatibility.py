@@ -18,8 +18,6 @@ from onnx_migrate.compatibility import (
     CompatibilityChecker,
     RuntimeCompatibility,
     Support,
-    outlooks,
-    with_nearest_release,
 )
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
@@ -69,7 +67,7 @@ def advisor(text: str = TEXT) -> CompatibilityChecker:
 
 
 def test_the_releases_of_tensorrt_that_have_layer_normalization() -> None:
-    (found,) = outlooks(advisor(), [shipped("tensorrt")])
+    found = advisor().outlook(shipped("tensorrt"))
 
     assert found.since(Support.AS_IS) == "8.6 and on"
     standings = dict(found.releases)
@@ -97,12 +95,12 @@ def test_the_nearest_release_is_named_where_the_answer_is_no() -> None:
     text = """<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (int64[1,n] y) { y = NonZero (x) }"""
     found = advisor(text)
     (target,) = resolve(["tensorrt==8.4"])
-    advice = with_nearest_release(found, found.advise(target))
+    advice = found.with_nearest_release(found.advise(target))
 
     assert advice.standing is Support.NO
     assert advice.helps[-1] == "TensorRT 8.5 takes it as it is"
     (target,) = resolve(["tensorrt==8.5"])
-    assert with_nearest_release(found, found.advise(target)) == found.advise(target)
+    assert found.with_nearest_release(found.advise(target)) == found.advise(target)
 
 
 def long(count: int) -> CompatibilityChecker:
@@ -125,7 +123,8 @@ def long(count: int) -> CompatibilityChecker:
 def seconds(count: int) -> float:
     given = long(count)
     start = time.process_time()
-    outlooks(given, tables())
+    for table in tables():
+        given.outlook(table)
     return time.process_time() - start
 
 

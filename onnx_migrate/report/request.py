@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -195,9 +195,5 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "names"):
         return list(value.names)
     if isinstance(value, Iterable):
-        return list(map(_plain, _items(value)))
+        return [_plain(item) for item in value]
     return str(getattr(value, "name", None) or getattr(value, "__name__", None) or type(value).__name__)
-
-
-def _items(value: Iterable[Any]) -> Iterator[Any]:
-    yield from value

@@ -6,11 +6,10 @@ docs/Operators.md and docs/Changelog.md of onnx print.
 
 from __future__ import annotations
 
-from functools import cache
+from onnx import AttributeProto, NodeProto, TensorProto, defs
 
-from onnx import AttributeProto, NodeProto, TensorProto
-
-from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.element_types import TYPE_ATTRIBUTES
+from onnx_migrate.standard.schema import is_onnx, schema_cache, signature, versions
 
 __all__ = ["allowed_values", "value_violation"]
 
@@ -79,26 +78,6 @@ _VALUES: dict[tuple[str, str, str], dict[int, tuple[str, ...]]] = {
 }  # fmt: skip
 """By domain, operator and attribute: the values from each version on."""
 
-_TYPE_ATTRIBUTES = {
-    "Bernoulli": ("dtype",),
-    "BitCast": ("to",),
-    "BlackmanWindow": ("output_datatype",),
-    "Cast": ("to",),
-    "DequantizeLinear": ("output_dtype",),
-    "EyeLike": ("dtype",),
-    "HammingWindow": ("output_datatype",),
-    "HannWindow": ("output_datatype",),
-    "MelWeightMatrix": ("output_datatype",),
-    "Multinomial": ("dtype",),
-    "QuantizeLinear": ("output_dtype",),
-    "RandomNormal": ("dtype",),
-    "RandomNormalLike": ("dtype",),
-    "RandomUniform": ("dtype",),
-    "RandomUniformLike": ("dtype",),
-    "SequenceEmpty": ("dtype",),
-}
-"""The attributes of ai.onnx that hold the element type of output 0, whose types the schema constrains."""
-
 _UNSET_TYPE = {"DequantizeLinear": 0, "QuantizeLinear": 0}
 """Operators whose attribute of 0 means that the type follows from the inputs."""
 
@@ -112,11 +91,16 @@ def allowed_values(domain: str, operator: str, attribute: str, version: int) -> 
     return None if first is None else table[first]
 
 
-@cache
+@schema_cache
 def _restricted(domain: str, operator: str) -> frozenset[str]:
     name = "" if is_onnx(domain) else domain
     found = {key[2] for key in _VALUES if key[:2] == (name, operator)}
-    return frozenset(found | set(_TYPE_ATTRIBUTES.get(operator, ()) if not name else ()))
+    if not name and defs.has(operator):
+        known = (signature("", operator, version).attributes for version in versions("", operator))
+        found |= {
+            attribute for attributes in known for attribute in attributes if attribute in TYPE_ATTRIBUTES
+        }
+    return frozenset(found)
 
 
 def value_violation(node: NodeProto, version: int) -> str | None:

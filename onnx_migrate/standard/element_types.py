@@ -6,9 +6,12 @@ from functools import cache
 
 from onnx import TensorProto
 
-__all__ = ["FIRST_OPSET", "type_name", "type_text", "wider_types"]
+__all__ = ["FIRST_OPSET", "TYPE_ATTRIBUTES", "type_name", "type_text", "wider_types"]
 
 _T = TensorProto
+
+TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "output_datatype")
+"""Attributes of ai.onnx that are the element type of output 0, whose types the schema constrains."""
 
 _INTRODUCED = {
     13: ("BFLOAT16",),

@@ -13,13 +13,11 @@ from onnx import AttributeProto, NodeProto
 
 from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import LocatedBody, bodies, function_path, initializer_names, node_label
+from onnx_migrate.standard.element_types import TYPE_ATTRIBUTES
 from onnx_migrate.standard.ir_versions import DTYPE_FEATURES, OLDEST_IR, IrFeature, minimal_ir_version
 from onnx_migrate.standard.schema import is_onnx, schema_cache, signature, versions
 
 __all__ = ["Found", "features", "required_ir"]
-
-_DTYPE_NAMES = ("to", "dtype", "output_dtype", "output_datatype")
-"""Attributes of ai.onnx that are the element type of an output."""
 
 _TENSOR_KINDS = frozenset(
     (
@@ -133,7 +131,7 @@ class _Finder:
                 known = is_onnx(node.domain)
                 for attribute in node.attribute:
                     self._attribute(attribute, where)
-                    if known and attribute.name in _DTYPE_NAMES and not attribute.ref_attr_name:
+                    if known and attribute.name in TYPE_ATTRIBUTES and not attribute.ref_attr_name:
                         self._dtype(attribute.i, where)
 
     def _graph(self, graph: onnx.GraphProto, path: str) -> None:
@@ -244,5 +242,5 @@ def _may_hold_types(domain: str, operator: str) -> bool:
         return True
     attributes = [signature(domain, operator, version).attributes for version in known]
     return any(
-        kind in _TENSOR_KINDS or name in _DTYPE_NAMES for each in attributes for name, kind in each.items()
+        kind in _TENSOR_KINDS or name in TYPE_ATTRIBUTES for each in attributes for name, kind in each.items()
     )

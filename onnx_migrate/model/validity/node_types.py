@@ -17,6 +17,7 @@ from onnx import AttributeProto, NodeProto, TensorProto
 from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import Body, function_path, output_names, subgraph_path, subgraphs
 from onnx_migrate.model.validity.fault import Fault, where_of
+from onnx_migrate.standard.element_types import TYPE_ATTRIBUTES
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx, signature_at
 from onnx_migrate.standard.type_constraints import judge
@@ -37,7 +38,6 @@ _LIKE_INPUT = frozenset(("Bernoulli", "EyeLike", "RandomNormalLike", "RandomUnif
 _TYPED = frozenset((*_DEFAULT_TYPE, *_LIKE_INPUT, "BitCast", "Cast", "Constant"))
 """Operators of ai.onnx whose output has the type that an attribute says."""
 
-_TYPE_NAMES = ("to", "dtype", "output_datatype")
 _OF_VALUE = {
     "value_float": TensorProto.FLOAT,
     "value_floats": TensorProto.FLOAT,
@@ -208,7 +208,7 @@ def _said(node: NodeProto, inputs: tuple[str | None, ...]) -> str | None:
     for attribute in node.attribute:
         if attribute.ref_attr_name:
             return None
-        if attribute.name in _TYPE_NAMES and attribute.type == AttributeProto.INT:
+        if attribute.name in TYPE_ATTRIBUTES and attribute.type == AttributeProto.INT:
             return _tensor(attribute.i)
         if attribute.name == "value" and attribute.type == AttributeProto.TENSOR:
             return _tensor(attribute.t.data_type)

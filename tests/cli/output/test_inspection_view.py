@@ -15,7 +15,7 @@ from onnx_migrate.cli.output.inspection_view import (
     print_outlooks,
     print_overview,
 )
-from onnx_migrate.compatibility import CompatibilityChecker, outlooks
+from onnx_migrate.compatibility import CompatibilityChecker
 from onnx_migrate.inspection import Inspection, inspect
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.targets import resolve, shipped
@@ -95,7 +95,8 @@ def test_nothing_to_say() -> None:
 def test_the_table_has_those_that_take_the_model_first() -> None:
     stream = io.StringIO()
     (chip,) = targets_of('title = "Chip"\noperators = "listed"\n[[release]]\n[[operator]]\nnames = ["Relu"]')
-    found = outlooks(CompatibilityChecker(files.load(model(TEXT))), [chip.table, shipped("tensorrt")])
+    checker = CompatibilityChecker(files.load(model(TEXT)))
+    found = [checker.outlook(chip.table), checker.outlook(shipped("tensorrt"))]
     print_outlooks(found, Console(file=stream, width=300))
     head, *rows = stream.getvalue().splitlines()
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.targets import resolve, shipped
 from onnx_migrate.standard.targets.read import find, known_names, parse_table, read_table, spellings, tables
 from onnx_migrate.standard.targets.releases import plain
@@ -73,14 +72,6 @@ def test_the_page_has_every_key_that_a_file_can_have() -> None:
     assert len(keys) > 30
     assert {key for key in keys if not re.search(rf"^{key} =", files, re.M)} == {"lacking"}
     assert "lacking = true" in PAGE.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", known_names())
-def test_tables_that_are_shipped_are_named_as_their_files(name: str) -> None:
-    table = shipped(name)
-
-    assert (table.name, table.file) == (name, f"{name}.toml")
-    assert all(row.source for row in table.releases), "every row says where it is from"
 
 
 ROW = "[[release]]\nopset = 13\n"
@@ -173,16 +164,6 @@ def test_targets_travel_between_processes() -> None:
 
     assert pickle.loads(pickle.dumps(targets)) == targets
     assert hash(targets) == hash(resolve(["onnxruntime==1.22", "opencv==4.8"]))
-
-
-@pytest.mark.parametrize("name", known_names())
-def test_rows_rise(name: str) -> None:
-    opsets = [row.opset for row in shipped(name).releases if row.opset is not None]
-
-    assert opsets == sorted(opsets)
-    for row in shipped(name).releases:
-        if row.opset is not None and row.ir_version is not None:
-            assert minimal_ir_version(row.opset) <= row.ir_version, "the IR version that the opset needs"
 
 
 def test_no_name_stands_for_two_runtimes() -> None:

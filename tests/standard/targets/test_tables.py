@@ -13,7 +13,7 @@ from onnx_migrate.report.json_form import json_of
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.schema import newest_opset, operators, signature, versions
 from onnx_migrate.standard.targets import OperatorRow, Table, Target, known_names, resolve, shipped, tables
-from onnx_migrate.standard.targets.releases import key, plain
+from onnx_migrate.standard.targets.releases import key
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS
 
 REMOVED = {operator.name for operator in EXPERIMENTAL_OPERATORS}
@@ -101,14 +101,6 @@ def test_a_row_on_values_or_types_makes_no_listed_table_have_the_operator(name: 
         for operator in {operator for row in table.operators for operator in row.names}:
             found = target.rows_of("", operator)
             assert not found or not all(row.attributes or row.types for row in found), (operator, release)
-
-
-def test_names_and_aliases_lead_to_one_runtime() -> None:
-    owners: dict[str, str] = {}
-    for table in tables():
-        products = [name for bundle in table.bundles for name in bundle.names]
-        for name in (table.name, table.title, *table.aliases, *products):
-            assert owners.setdefault(plain(name), table.name) == table.name, name
 
 
 @pytest.mark.parametrize("name", known_names())
