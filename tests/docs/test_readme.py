@@ -1,4 +1,4 @@
-"""README.md: its sample output is what the command prints, and its links lead to files."""
+"""README.md: its sample output is what the command prints, its links lead to files, its options (and of pipelines.md) exist."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import shlex
 from pathlib import Path
 
 import pytest
+import rich_click as click
 
 from tests.support.paths import ROOT
 
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+PIPELINES = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")
 
 
 def without_version(line: str) -> str:
@@ -47,19 +49,49 @@ def test_every_link_leads_to_a_file() -> None:
     ] == []
 
 
-def test_the_commands_it_names_have_these_options() -> None:
+def options(*commands: click.Command) -> set[str]:
+    return {
+        name for command in commands for item in command.params for name in (*item.opts, *item.secondary_opts)
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "shell", "others"), [(TEXT, "bash", set()), (PIPELINES, "sh", {"dask", "pip"})]
+)
+def test_the_commands_that_a_page_names_have_these_options(text: str, shell: str, others: set[str]) -> None:
     from onnx_migrate.cli.app import app
 
     lines = [
-        line for block in re.findall(r"```bash\n(.*?)```", TEXT, re.DOTALL) for line in block.splitlines()
+        line for block in re.findall(rf"```{shell}\n(.*?)```", text, re.DOTALL) for line in block.splitlines()
     ]
     assert len(lines) > 10
     for line in lines:
-        program, *words = shlex.split(line)
+        program, *words = shlex.split(line, comments=True)
+        if program in others:
+            continue
         command = app.commands[words[0] if words[0] in app.commands else "migrate"]
-        known = {name for item in command.params for name in (*item.opts, *item.secondary_opts)}
         assert program == "onnx-migrate"
-        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, line
+        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options(command), line
+
+
+def test_the_options_that_the_page_on_pipelines_names_exist() -> None:
+    from onnx_migrate.cli.app import app
+
+    assert set(re.findall(r"`(--[a-z-]+)", PIPELINES)) <= options(*app.commands.values())
+
+
+def test_the_configuration_of_the_page_on_pipelines_is_read(tmp_path: Path) -> None:
+    from onnx_migrate.cli.app import app
+    from onnx_migrate.cli.options import config
+
+    (block,) = re.findall(r"```toml\n(.*?)```", PIPELINES, re.DOTALL)
+    path = tmp_path / "onnx-migrate.toml"
+    path.write_text(block, encoding="utf-8")
+
+    read = config._read(path, click.Context(app.commands["batch"]))
+
+    assert read.options["jobs"] == 4
+    assert read.overrides[0][0] == ("legacy/*", "*_int8.onnx")
 
 
 def test_what_it_does_and_for_whom_is_in_the_first_ten_lines() -> None:
