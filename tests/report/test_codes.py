@@ -13,14 +13,16 @@ def codes_of(path: Path) -> set[str]:
     found = set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     chosen = [
-        item for item in ast.walk(tree) if isinstance(item, ast.FunctionDef) and item.name == "_code_of"
+        item
+        for item in ast.walk(tree)
+        if isinstance(item, ast.FunctionDef) and item.name in ("_code", "_code_of")
     ]
     returns = {id(item) for function in chosen for item in ast.walk(function)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             values = [item.value for item in node.keywords if item.arg == "code"]
-            if isinstance(node.func, ast.Attribute) and node.func.attr == "note" and len(node.args) == 3:
-                values.append(node.args[1])
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "note" and len(node.args) in (2, 3):
+                values.append(node.args[-2])
             constants = [inner for value in values for inner in ast.walk(value)]
             found |= {
                 item.value
@@ -29,10 +31,12 @@ def codes_of(path: Path) -> set[str]:
             }
         elif isinstance(node, ast.Return) and id(node) in returns:
             found |= {item.value for item in ast.walk(node) if isinstance(item, ast.Constant)}
-        elif isinstance(node, ast.Assign) and any(
-            getattr(item, "id", "") == "default_code" for item in node.targets
-        ):
-            found.add(ast.literal_eval(node.value))
+        elif isinstance(node, ast.Assign):
+            names = {getattr(item, "id", "") for item in node.targets}
+            if "default_code" in names:
+                found.add(ast.literal_eval(node.value))
+            elif "code" in names and isinstance(node.value, ast.IfExp):
+                found |= {ast.literal_eval(item) for item in (node.value.body, node.value.orelse)}
     return found - {""}
 
 
