@@ -9,6 +9,10 @@ from onnx_migrate.report.codes import CODES
 from tests.support.paths import ROOT
 
 
+def is_word(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and " " not in node.value
+
+
 def codes_of(path: Path) -> set[str]:
     found = set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -21,7 +25,8 @@ def codes_of(path: Path) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             values = [item.value for item in node.keywords if item.arg == "code"]
-            if isinstance(node.func, ast.Attribute) and node.func.attr == "note" and len(node.args) in (2, 3):
+            noted = isinstance(node.func, ast.Attribute) and node.func.attr == "note"
+            if noted and (len(node.args) == 3 or (len(node.args) == 2 and is_word(node.args[0]))):
                 values.append(node.args[-2])
             constants = [inner for value in values for inner in ast.walk(value)]
             found |= {
