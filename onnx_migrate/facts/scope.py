@@ -228,10 +228,10 @@ def _is_constant(node: onnx.NodeProto) -> bool:
 
 
 def _constant_value(node: onnx.NodeProto, weights: Weights) -> np.ndarray[Any, Any] | None:
-    """Return the array of a Constant node; None for sparse and string attributes (Constant-12 has all the forms)."""
+    """Return the array of a Constant node; None for sparse, string and referred attributes (Constant-12 has all the forms)."""
     import numpy as np
 
-    if len(node.attribute) != 1:
+    if len(node.attribute) != 1 or node.attribute[0].ref_attr_name:
         return None
     attribute = node.attribute[0]
     if attribute.name == "value":
