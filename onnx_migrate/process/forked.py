@@ -21,6 +21,7 @@ import warnings
 from typing import TYPE_CHECKING, NoReturn
 
 from onnx_migrate.process.child import call, forget_parent
+from onnx_migrate.process.copied import keep_only
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, TimedOut
 from onnx_migrate.process.limits import data_size, limit_memory, memory_limit
 from onnx_migrate.process.signals import STOPS, blocked
@@ -127,7 +128,7 @@ def _serve(pipe: Connection) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        _keep_only(pipe.fileno())
+        keep_only(pipe.fileno())
         forget_parent()
         gc.disable()
         most = memory_limit()
@@ -146,24 +147,6 @@ def _serve(pipe: Connection) -> NoReturn:
             signal.setitimer(signal.ITIMER_REAL, 0)
     finally:
         os._exit(0)
-
-
-def _keep_only(pipe: int) -> None:
-    """Close all other files, so that no pipe of the parent stays open here when the parent closes it."""
-    with open(os.devnull, "r+b", buffering=0) as nothing:
-        for standard in {0, 1, 2} - {pipe}:
-            os.dup2(nothing.fileno(), standard)
-    for file in _open_files():
-        if file > 2 and file != pipe:
-            with contextlib.suppress(OSError):  # the folder that was listed is closed already
-                os.close(file)
-
-
-def _open_files() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc/self/fd")]
-    except OSError:  # not mounted; the limit of open files may be a billion
-        return list(range(3, min(os.sysconf("SC_OPEN_MAX"), 65536)))
 
 
 _lock = threading.Lock()

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from onnx_migrate.process.cancellation import when_cancelled
+from onnx_migrate.process.copied import CopiedProcess
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, TimedOut, names_lack_of_memory
 from onnx_migrate.process.limits import Limits
 from onnx_migrate.process.temporary import TemporaryFolder
@@ -51,16 +52,7 @@ class Supervised:
         self.folder = self._temporary.path
         self._log = self.folder / "log"
         try:
-            with self._log.open("ab") as log:
-                self._process = subprocess.Popen(
-                    list(command),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    start_new_session=True,
-                    cwd=self.folder if in_folder else None,
-                    env={**environment, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.folder))},
-                )
+            self._process = self._start(command, environment, in_folder=in_folder)
         except OSError:
             self._temporary.remove()
             raise
@@ -68,15 +60,29 @@ class Supervised:
     def __enter__(self: Own) -> Own:
         return self
 
+    def _start(
+        self, command: Sequence[str], environment: Mapping[str, str], *, in_folder: bool
+    ) -> subprocess.Popen[bytes] | CopiedProcess:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+                cwd=self.folder if in_folder else None,
+                env={**environment, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.folder))},
+            )
+
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def kill(self) -> None:
         """End the child and what it started, whatever they do; may be called by any thread."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS refuses where all have ended
-            if hasattr(os, "killpg"):
+        with contextlib.suppress(PermissionError):  # macOS refuses where all have ended
+            try:
                 os.killpg(self._process.pid, signal.SIGKILL)
-            else:
+            except (AttributeError, ProcessLookupError):  # on Windows; and of a copy that has no session yet
                 self._process.kill()
 
     def close(self) -> None:

@@ -1,19 +1,22 @@
 """The parent process's side: starts a child, sends it calls, and kills it when a call takes too long.
 
-The child is a fresh interpreter (`subprocess`, not multiprocessing) in a session of its own, so Ctrl-C in a terminal
-reaches the parent alone. Its temporary files and its log lie in a folder that is removed with it.
+The child is a fresh interpreter (`subprocess`, not multiprocessing), or for the command line a copy of this one (copied.py),
+in a session of its own, so Ctrl-C in a terminal reaches the parent alone. Its temporary files and its log lie in a folder
+that is removed with it.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from onnx_migrate.process.child import BOOT, ENDED, READY, SAID, STAGE, Function, Listener, call, pack
+from onnx_migrate.process.copied import CopiedProcess, may_copy
 from onnx_migrate.process.endings import Ending, OutOfMemory
 from onnx_migrate.process.limits import Limits
 from onnx_migrate.process.supervised import Supervised
@@ -58,6 +61,7 @@ class Worker(Supervised):
     ) -> None:
         self.started = False
         """Whether the child has begun to take calls."""
+        self._modules, self._copied = modules, threads is None and may_copy()
         search = [entry or os.getcwd() for entry in sys.path]
         threads_of = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
         super().__init__(
@@ -65,6 +69,14 @@ class Worker(Supervised):
             {**threads_of, **os.environ},
             memory,
         )
+
+    def _start(
+        self, command: Sequence[str], environment: Mapping[str, str], *, in_folder: bool
+    ) -> subprocess.Popen[bytes] | CopiedProcess:
+        if self._copied:
+            with self._log.open("ab") as log:
+                return CopiedProcess(log.fileno(), self.folder, self._memory, self._modules)
+        return super()._start(command, environment, in_folder=in_folder)
 
     @property
     def alive(self) -> bool:

@@ -1,0 +1,144 @@
+"""A child process that is a copy of this one, in place of a fresh interpreter: it has imported what this process has.
+
+A start of Python with onnx and NumPy takes 0.2 s of processor time, a fork some milliseconds. Only a process that is ours
+alone may be copied: the command line allows it (`allow_copies`). A program that uses the library may have loaded what does
+not work in a fork, such as OpenMP's threads or a GPU's driver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Sequence
+from contextvars import Context
+from pathlib import Path
+from typing import NoReturn
+
+from onnx_migrate.process.child import forget_parent, serve
+from onnx_migrate.process.limits import data_size
+from onnx_migrate.process.signals import STOPS, blocked
+
+__all__ = ["CopiedProcess", "allow_copies", "keep_only", "may_copy"]
+
+_MOST_DATA = 256 << 20
+"""Bytes of private memory above which a process is not copied: they would count as the child's, for its limit."""
+
+_PAUSE = 0.01
+"""Seconds between two looks at whether a child has ended, where the wait has a limit."""
+
+_allowed = False
+
+
+def allow_copies() -> None:
+    """Let the workers of this process be copies of it, where the system can copy it safely."""
+    global _allowed
+    _allowed = sys.platform == "linux"
+
+
+def may_copy() -> bool:
+    """Return whether a worker may be a copy of this process: only while it has one thread and is small."""
+    return _allowed and threading.active_count() == 1 and data_size() <= _MOST_DATA
+
+
+class CopiedProcess:
+    """A copy of this process that takes calls (`child.serve`), with what `Supervised` uses of a subprocess.Popen.
+
+    It is in a session of its own; it prints to the open file `log`, and its temporary files lie in `folder`.
+    """
+
+    def __init__(self, log: int, folder: Path, memory: int | None, modules: Sequence[str]) -> None:
+        requests, to_child = os.pipe()
+        from_child, messages = os.pipe()
+        parent = os.getpid()
+        self.returncode: int | None = None
+        with warnings.catch_warnings(), blocked(*STOPS):  # no handler of this process runs in the copy
+            warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks with threads
+            self.pid = os.fork()
+            if not self.pid:
+                _serve(requests, messages, log, folder, (str(parent), str(memory or ""), ",".join(modules)))
+        os.close(requests)
+        os.close(messages)
+        self.stdin = os.fdopen(to_child, "wb")
+        self.stdout = os.fdopen(from_child, "rb")
+
+    def poll(self) -> int | None:
+        """Return the exit code, less than 0 for a signal, or None while the child runs."""
+        if self.returncode is None:
+            self._reap(os.WNOHANG)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and return the exit code. Raises subprocess.TimeoutExpired after `timeout` seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while self.returncode is None:
+            self._reap(os.WNOHANG if end is not None else 0)
+            if end is not None and self.returncode is None:
+                if time.monotonic() > end:
+                    raise subprocess.TimeoutExpired("onnx-migrate", timeout or 0.0)
+                time.sleep(_PAUSE)
+        return self.returncode
+
+    def kill(self) -> None:
+        """End the child."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def _reap(self, flags: int) -> None:
+        with contextlib.suppress(ChildProcessError):
+            process, status = os.waitpid(self.pid, flags)
+            if process:
+                self.returncode = os.waitstatus_to_exitcode(status)
+            return
+        self.returncode = 0  # something else has waited for it
+
+
+def _serve(requests: int, messages: int, log: int, folder: Path, arguments: tuple[str, str, str]) -> NoReturn:
+    """Become a worker: what a fresh interpreter would not have is put aside."""
+    try:
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGALRM):
+            signal.signal(number, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        os.dup2(requests, 0)
+        os.dup2(messages, 1)
+        os.dup2(log, 2)
+        keep_only(0, 1, 2)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+        os.environ.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)))
+        tempfile.tempdir = None
+        forget_parent()
+        gc.freeze()
+        gc.enable()
+        Context().run(serve, *arguments)
+    finally:
+        os._exit(1)
+
+
+def keep_only(*files: int) -> None:
+    """Close all other files, so that no pipe of the parent stays open here when the parent closes it."""
+    with open(os.devnull, "r+b", buffering=0) as nothing:
+        for standard in {0, 1, 2}.difference(files):
+            os.dup2(nothing.fileno(), standard)
+    for file in _open_files():
+        if file > 2 and file not in files:
+            with contextlib.suppress(OSError):  # the folder that was listed is closed already
+                os.close(file)
+
+
+def _open_files() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc/self/fd")]
+    except OSError:  # not mounted; the limit of open files may be a billion
+        return list(range(3, min(os.sysconf("SC_OPEN_MAX"), 65536)))
