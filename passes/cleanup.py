@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import onnx
@@ -10,13 +12,15 @@ import onnx
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.graphs import Body, bodies, initializer_names, names_read, output_names
+from onnx_migrate.model.graphs import Body, bodies, free_reads, initializer_names, names_read, output_names
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
 from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["Cleanup"]
+
+_name, _outputs = attrgetter("name"), attrgetter("output")
 
 
 @register_pass
@@ -46,15 +50,16 @@ class Cleanup(Pass):
     def _remove_dead(self, body: Body, path: str, log: ChangeLog) -> bool:
         """Keep a node if an output or a node after it reads it: in topological order every reader comes after.
 
-        Return whether any node was removed.
+        Where something reads every output, nothing is dead. Return whether any node was removed.
         """
-        read = set(output_names(body))
-        live = []
-        for node in reversed(body.node):
-            made = list(node.output)
-            if not read.isdisjoint(made) or not any(made):
-                live.append(node)
-                read.update(names_read(node))
+        read, live = set(chain(output_names(body), free_reads(body.node))), list(body.node)
+        if not read.issuperset(filter(None, chain.from_iterable(map(_outputs, body.node)))):
+            read, live = set(output_names(body)), []
+            for node in reversed(body.node):
+                made = list(node.output)
+                if not read.isdisjoint(made) or not any(made):
+                    live.append(node)
+                    read.update(names_read(node))
         dead = len(body.node) - len(live)
         if dead:
             _replace(body.node, live[::-1])
@@ -85,6 +90,8 @@ class Cleanup(Pass):
 
     def _rename_duplicates(self, body: Body, path: str, names: Names, log: ChangeLog) -> None:
         """Append a number to repeated node names: ONNX allows them, ONNX Runtime rejects them."""
+        if len(set(map(_name, body.node))) == len(body.node):
+            return
         seen: set[str] = set()
         renamed = 0
         for node in body.node:

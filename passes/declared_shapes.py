@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +16,9 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.resize import lengths_differ
 
 __all__ = ["DeclaredShapes"]
+
+Shapes = Callable[[str], Dims | None]
+"""The inferred dims of a value, by its name."""
 
 
 @register_pass
@@ -33,9 +36,6 @@ class DeclaredShapes(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Correct `model` in place."""
         graph = model.proto.graph
-        resizes = [(name, node) for node in graph.node if (name := _scales_of(node))]
-        names = {value.name for value in (*graph.value_info, *graph.output)}
-        names.update(node.input[0] for _, node in resizes)
         try:
             inferred = inferred_graph(model.proto)
         except CannotMigrate as error:
@@ -46,13 +46,16 @@ class DeclaredShapes(Pass):
                 severity="warning",
             )
             return model
-        values = (*inferred.value_info, *inferred.input, *inferred.output)
-        found = {value.name: dims_of(value) for value in values if value.name in names}
-        outputs = [value for value in graph.output if contradict(dims_of(value), found.get(value.name))]
-        idle = {value.name for value in graph.value_info if contradict(dims_of(value), found.get(value.name))}
+        values = {value.name: value for value in (*inferred.value_info, *inferred.input, *inferred.output)}
+
+        def found(name: str) -> Dims | None:
+            return dims_of(values[name]) if name in values else None
+
+        outputs = [value for value in graph.output if contradict(dims_of(value), found(value.name))]
+        idle = {value.name for value in graph.value_info if contradict(dims_of(value), found(value.name))}
         if not outputs and not idle:
             return model
-        doubtful = _doubtful(model, found, resizes)
+        doubtful = _doubtful(model, found)
         if doubtful is not None:
             log.note(
                 self.name,
@@ -63,7 +66,7 @@ class DeclaredShapes(Pass):
             )
             return model
         for value in outputs:
-            declared, dims = dims_of(value) or (), found[value.name] or ()
+            declared, dims = dims_of(value) or (), found(value.name) or ()
             set_dims(value, _merged(declared, dims))
             log.note(
                 self.name,
@@ -101,13 +104,9 @@ def _merged(declared: Dims, dims: Dims) -> Dims:
     )
 
 
-def _doubtful(
-    model: Model, found: Mapping[str, Dims | None], resizes: Sequence[tuple[str, onnx.NodeProto]]
-) -> onnx.NodeProto | None:
-    """Return a node whose lengths differ between single and double precision, None if there is none.
-
-    `resizes` has the nodes, each with the name of its scales.
-    """
+def _doubtful(model: Model, found: Shapes) -> onnx.NodeProto | None:
+    """Return a node whose lengths differ between single and double precision, None if there is none."""
+    resizes = [(name, node) for node in model.proto.graph.node if (name := _scales_of(node))]
     names = {name for name, _ in resizes}
     holders = [tensor for tensor in model.proto.graph.initializer if tensor.name in names]
     values = {tensor.name: model.weights.array(tensor) for tensor in holders}
@@ -115,7 +114,7 @@ def _doubtful(
         if node.op_type == "Constant" and node.output[0] in names and node.attribute[0].name == "value":
             values[node.output[0]] = model.weights.array(node.attribute[0].t)
     for name, node in resizes:
-        dims, value = found.get(node.input[0]), values.get(name)
+        dims, value = found(node.input[0]), values.get(name)
         if dims is None or value is None or len(dims) != value.size:
             continue
         pairs = zip(dims, value.reshape(-1), strict=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import ClassVar, Literal
 
 import onnx
@@ -40,6 +42,8 @@ from .targets.runtime_faults import bound_opset, fault_bound
 __all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
 
 Newer = Literal["refuse", "keep", "lower"]
+
+_operator = attrgetter("domain", "op_type")
 
 KEEPABLE = frozenset({"tf_half_pixel_for_nn"})
 """Attribute values that the standard has removed and ONNX Runtime still accepts at any opset."""
@@ -121,9 +125,10 @@ class MigrateOpset(Pass):
         found: dict[str, int] = {}
         for located in bodies_of(proto):
             opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
-            for node in located.body.node:
+            for (domain, operator), count in Counter(map(_operator, located.body.node)).items():
+                node = onnx.NodeProto(domain=domain, op_type=operator)
                 if opset is not None and is_runtime_operator(node, opset):
-                    found[node.op_type] = found.get(node.op_type, 0) + 1
+                    found[operator] = found.get(operator, 0) + count
         for operator, count in sorted(found.items()):
             log.note(
                 self.name,

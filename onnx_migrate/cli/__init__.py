@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line with the arguments of the process; the entry point of the console script."""
+    """Run the command line with the arguments of the process; the entry point of the console script.
+
+    One command leaves few cycles, and each search for them visits all that it has made, so there is none; `batch` turns
+    it on again.
+    """
+    gc.disable()
     try:
         from onnx_migrate.cli.stop_signals import end_on_signals, ignore_interrupts
 
         end_on_signals()
         from onnx_migrate.cli.app import run
+        from onnx_migrate.process.copied import allow_copies
+
+        allow_copies()
     except KeyboardInterrupt:
         sys.exit(130)
     except (OSError, ImportError, MemoryError, SystemError) as error:
@@ -22,3 +31,4 @@ def main() -> None:
         run()
     finally:
         ignore_interrupts()  # all is done: Python is about to end, and would print a traceback
+        gc.freeze()  # and would search for cycles at its end

@@ -129,7 +129,7 @@ class Scope:
             if name in scope._resolved:
                 found = scope._resolved[name]
                 break
-            source = scope._table().get(name)
+            source = (scope._constants or scope._table()).get(name)
             if source is None:
                 scope = scope.parent
             elif isinstance(source, TensorProto) or source.op_type != "Identity":

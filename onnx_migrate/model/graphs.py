@@ -28,6 +28,7 @@ __all__ = [
     "called",
     "directly_inside",
     "fed_inputs",
+    "free_reads",
     "function_key",
     "function_path",
     "initializer_names",
@@ -203,6 +204,15 @@ def names_read(node: onnx.NodeProto) -> list[str]:
         names.extend(name for inner in graph.node for name in names_read(inner) if name not in own)
         names.extend(value.name for value in graph.output if value.name not in own)
     return names
+
+
+def free_reads(nodes: Sequence[onnx.NodeProto]) -> Iterator[str]:
+    """Yield the names that `names_read` gives of these nodes, in any order."""
+    yield from filter(None, chain.from_iterable(map(attrgetter("input"), nodes)))
+    holders = _holders(nodes)
+    for node in nodes if holders else ():
+        if _operator(node) in holders:
+            yield from names_read(node)
 
 
 def producers(body: Body) -> dict[str, onnx.NodeProto]:

@@ -27,6 +27,9 @@ class Names:
         """Return `wish`, or `wish_N` with the smallest N from 1 on that is free, and reserve it."""
         if self._taken is None:
             self._taken = _names(self._proto)
+        if wish not in self._taken:
+            self._taken.add(wish)
+            return wish
         number = self._last.get(wish, 0)
         name = f"{wish}_{number}" if number else wish
         while name in self._taken:

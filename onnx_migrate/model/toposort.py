@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 
 import onnx
 
@@ -29,9 +30,10 @@ def _sort(located: LocatedBody) -> bool:
     """Sort one body in place; return whether it had to be."""
     nodes = located.body.node
     producer: dict[str, int] = {}
-    for index, node in enumerate(nodes):
-        for name in node.output:
+    for index, made in enumerate(map(attrgetter("output"), nodes)):
+        for name in made:
             if name and producer.setdefault(name, index) != index:
+                node = nodes[index]
                 where = Where(located.path, node_label(node), node.op_type)
                 raise InvalidModel(
                     f"produces {name!r}, which another node of the same graph produces too",

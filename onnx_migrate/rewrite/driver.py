@@ -122,8 +122,7 @@ class Driver:
         """Rewrite one node of a body, and the nodes written for it if the visitor repeats; return whether it changed."""
         check_cancelled()
         domain, operator = node.domain, node.op_type
-        before, inputs = node.SerializeToString(deterministic=True), list(node.input)
-        first = len(new.nodes)
+        before, first = node.SerializeToString(), len(new.nodes)
         try:
             rewriters = self._rewrite(node, scope, version, new)
         except MigrateError as error:
@@ -133,11 +132,12 @@ class Driver:
         if not rewriters:
             return False
         done = _Work(node, rewriters)
-        read = list(node.input)
-        kept = () if done.removed else read
-        self.dead_values.update([name for name in inputs if name and name not in kept])
+        inputs, read = rewriters[0].inputs, list(node.input)
+        if inputs != read or done.removed:
+            kept = () if done.removed else read
+            self.dead_values.update([name for name in inputs if name and name not in kept])
         new.differs |= done.removed or bool(done.emitted)
-        after = node.SerializeToString(deterministic=True)
+        after = node.SerializeToString()
         if before == after and not (done.removed or done.emitted or done.noted or done.grade):
             return False
         where = rewriters[0].where
@@ -161,7 +161,7 @@ class Driver:
                 emitted=tuple(map(_operator, helpers)) if several else tuple(done.emitted),
                 reason="; ".join(dict.fromkeys(done.reasons)),
                 exactness=_GRADES[done.grade],
-                serialised_helpers=tuple([item.SerializeToString(deterministic=True) for item in helpers]),
+                serialised_helpers=tuple([item.SerializeToString() for item in helpers]),
                 serialised_constants=constant_summaries(
                     scope, chain(inputs, read, *map(_inputs, helpers)), scope.constant_summaries
                 ),
@@ -176,23 +176,21 @@ class Driver:
         pending = [(node, version)]
         while pending:
             current, version = pending.pop()
-            written_before = current is not node or bool(rewriters)
-            read = list(current.input) if written_before else ()
             rewriter = visitor.rewrite(current, scope, version)
             if rewriter is None:
                 new.nodes.append(current)
                 continue
+            if rewriters:  # what an earlier rewrite wrote may have lost its reader
+                self.dead_values.update(filter(None, rewriter.inputs))
             rewriters.append(rewriter)
-            self.dead_values.update(
-                filter(None, read)
-            )  # what an earlier rewrite wrote may have lost its reader
             for fact in rewriter.facts:
                 visitor.log.record_fact(scope.path, rewriter.first_output, fact)
             if rewriter.superseded:
                 new.superseded.update(rewriter.superseded)
-            written = [*rewriter.preceding, *([] if rewriter.removed else [current]), *rewriter.following]
+            written = rewriter.preceding + ([] if rewriter.removed else [current]) + rewriter.following
             if visitor.repeats:
-                pending.extend([(item, rewriter.version) for item in reversed(written)])
+                version = rewriter.version
+                pending.extend([(item, version) for item in reversed(written)])
             else:
                 new.nodes.extend(written)
         return rewriters
@@ -222,8 +220,8 @@ class _Work:
         """Whether a formula made the node one of another operator."""
         for rewriter in rewriters:
             self.noted |= bool(rewriter.reasons)
-            self.emitted.extend(map(_operator, rewriter.preceding))
-            self.emitted.extend(map(_operator, rewriter.following))
+            for beside in filter(None, (rewriter.preceding, rewriter.following)):
+                self.emitted.extend(map(_operator, beside))
             if rewriter.exactness is not None:
                 self.grade = max(self.grade, _GRADES.index(rewriter.exactness))
             if rewriter.node is node:

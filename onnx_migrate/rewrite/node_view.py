@@ -94,11 +94,13 @@ class NodeView:
         Refuses, with code `needs-value`, a reference to an attribute of the function: each call sets it anew.
         """
         attribute = self.attribute(name)
-        if attribute is None:
-            return default
+        return default if attribute is None else self.value_of(attribute)
+
+    def value_of(self, attribute: AttributeProto) -> Any:
+        """Return the value of an attribute of the node as `get` does."""
         if attribute.ref_attr_name:
             self.refuse(
-                f"the value of attribute {name!r} is set by each caller of the function (its attribute"
+                f"the value of attribute {attribute.name!r} is set by each caller of the function (its attribute"
                 f" {attribute.ref_attr_name!r})",
                 code="needs-value",
                 hint="inline the function first: onnx.inliner.inline_local_functions",

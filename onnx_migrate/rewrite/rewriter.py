@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Rewriter"]
 
 _REAL = (AttributeProto.FLOAT, AttributeProto.FLOATS)
+_INT, _STRING = AttributeProto.INT, AttributeProto.STRING
 
 _CONSTANT_FORMS: dict[int, str] = {
     AttributeProto.INT: "value_int",
@@ -71,6 +72,8 @@ class Rewriter(NodeView):
         """The reason that the report shows if `note` was not called."""
         self.facts: list[object] = []
         """The values that `record_fact` recorded, which the driver puts into the log."""
+        self.inputs = list(node.input)
+        """The inputs that the node had before this rewriting."""
         self.first_output = next(filter(None, node.output), "")
         """The first output that the node had before any rewriting, which identifies it in the log's facts."""
         self._base = node.name or self.first_output or node.op_type
@@ -98,7 +101,8 @@ class Rewriter(NodeView):
 
     def set(self, name: str, value: Any) -> None:
         """Set an attribute; its type follows from the Python value, as in onnx.helper.make_attribute."""
-        self.drop(name)
+        if self.node.attribute:
+            self.drop(name)
         _add_attribute(self.node, name, value)
 
     def rename(self, operator: str, domain: str | None = None) -> None:
@@ -124,11 +128,11 @@ class Rewriter(NodeView):
         Refuses with `needs-value` for a target before that, and with `needs-type` when the type of `like` is unknown
         and the target has no CastLike (which came with opset 15).
         """
-        import numpy as np
-
         attribute = self.attribute(name)
         if attribute is None:
             return
+        import numpy as np
+
         plain = TensorProto.FLOAT if attribute.type in _REAL else TensorProto.INT64
         dtype = self.dtype(like) if like else plain
         if dtype is None and self.onnx_opset < 15:
@@ -141,7 +145,7 @@ class Rewriter(NodeView):
             if dtype not in (plain, None):
                 value = self.before("Cast", [value], hint=name, to=dtype)
         else:
-            array = np.array(self.get(name), np.float32 if plain == TensorProto.FLOAT else np.int64)
+            array = np.array(self.value_of(attribute), np.float32 if plain == TensorProto.FLOAT else np.int64)
             if dtype not in (plain, None):
                 with np.errstate(over="ignore"):
                     array = array.astype(helper.tensor_dtype_to_np_dtype(dtype))
@@ -231,7 +235,8 @@ class Rewriter(NodeView):
             given.pop()
         name = self.scope.names.fresh(f"{self._base}_{operator}")
         node = onnx.NodeProto(op_type=operator, input=given, output=outputs, name=name, domain=domain or None)
-        _add_attributes(node, attributes)
+        if attributes:
+            _add_attributes(node, attributes)
         self.scope.register(node)
         return node
 
@@ -264,8 +269,11 @@ def _add_attributes(node: onnx.NodeProto, attributes: dict[str, Any]) -> None:
 
 
 def _add_attribute(node: onnx.NodeProto, name: str, value: Any) -> None:
-    """Add an attribute whose type follows from the Python value; of a plain int without make_attribute, which takes long."""
-    if type(value) is int:
-        node.attribute.add(name=name, i=value, type=AttributeProto.INT)
+    """Add an attribute whose type follows from the Python value; of an int or a text without make_attribute, which takes long."""
+    kind = type(value)
+    if kind is int:
+        node.attribute.add(name=name, i=value, type=_INT)
+    elif kind is str:
+        node.attribute.add(name=name, s=value.encode("utf-8"), type=_STRING)
     else:
         node.attribute.append(helper.make_attribute(name, value))

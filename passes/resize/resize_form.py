@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -69,7 +70,8 @@ class ResizeForm(Pass):
             rewrite = _Rewrite(self.form, traversal, model.proto.producer_name == "pytorch")
             if rewrite.may_join_pairs(nodes):
                 traversal.visit_all(rewrite.join_pairs)
-            if rewrite.may_choose_form(resizes(model)):
+                nodes = resizes(model)
+            if rewrite.may_choose_form(nodes):
                 traversal.visit_all(rewrite.choose_form)
             traversal.end()
         return model
@@ -97,7 +99,7 @@ class _Rewrite:
         ONNX Runtime agree.
         """
         graph = self.traversal.model.proto.graph
-        in_graph = sum(node.op_type == "Resize" for node in graph.node)
+        in_graph = list(map(attrgetter("op_type"), graph.node)).count("Resize")
         if self.form != "auto" or in_graph != len(nodes) or any(map(self._is_unchecked, nodes)):
             return True
         wanted = {node.input[2] for node in nodes} - {value.name for value in graph.input}

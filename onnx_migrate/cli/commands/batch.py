@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,7 @@ def batch(**options: Any) -> int:
     if options["resume"] and options["out_dir"] is None:
         raise click.UsageError("--resume needs --out-dir, where the journal of the earlier run is")
     arguments(options)  # options that contradict each other are reported before any work
+    gc.enable()
     from onnx_migrate.batching.journal import NAME as JOURNAL
     from onnx_migrate.cli.output.batch_progress import BatchProgress
     from onnx_migrate.errors import SaveError, UsageError

@@ -30,6 +30,7 @@ _WITH_TENSORS = frozenset(
     )
 )
 _WITH_GRAPHS = frozenset((AttributeProto.GRAPH, AttributeProto.GRAPHS))
+_NONE: frozenset[int] = frozenset()
 
 Length = Callable[[TensorProto], int | None]
 """Returns the bytes of data that a tensor marked EXTERNAL refers to; None if that is not known."""
@@ -79,7 +80,8 @@ class _Check:
         if not self._contents and not any(may_hold_graphs(*operator) for operator in found.operators):
             return
         for node in body.node:
-            kinds = {attribute.type for attribute in node.attribute}
+            attributes = node.attribute
+            kinds = {attribute.type for attribute in attributes} if attributes else _NONE
             if self._contents and (kinds or node.op_type == "Constant"):
                 problem = attribute_fault(node, untyped=self._untyped)
                 if problem:
