@@ -123,41 +123,46 @@ _WITHDRAWN = ("", "GroupNormalization", 18)
 
 
 @schema_cache
-def _signatures() -> dict[tuple[str, str], tuple[tuple[int, ...], tuple[Signature, ...]]]:
-    found: dict[tuple[str, str], list[Signature]] = {}
+def _schemas() -> dict[tuple[str, str], list[defs.OpSchema]]:
+    """Return the schemas of all operators that have a signature, none for those that onnx does not know."""
+    found: dict[tuple[str, str], list[defs.OpSchema]] = {}
     for schema in defs.get_all_schemas_with_history():
-        required = frozenset(
-            index
-            for index, formal in enumerate(schema.inputs)
-            if formal.option == defs.OpSchema.FormalParameterOption.Single
-        )
-        form = Signature(
-            schema.name,
-            schema.domain,
-            schema.since_version,
-            schema.deprecated or (schema.domain, schema.name, schema.since_version) == _WITHDRAWN,
-            schema.min_input,
-            schema.max_input,
-            schema.min_output,
-            schema.max_output,
-            required,
-            {name: _kind(attribute.type) for name, attribute in schema.attributes.items()},
-            frozenset(name for name, attribute in schema.attributes.items() if attribute.required),
-        )
-        found.setdefault((schema.domain, schema.name), []).append(form)
-    for operator in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS):
-        forms = found.setdefault(("", operator.name), [])
-        if all(form.since_version > 1 for form in forms):
+        found.setdefault((schema.domain, schema.name), []).append(schema)
+    others = [("", operator.name) for operator in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS)]
+    for key in (*others, *declared_operators()):
+        found.setdefault(key, [])
+    return found
+
+
+@schema_cache
+def _signatures(domain: str, name: str) -> tuple[tuple[int, ...], tuple[Signature, ...]]:
+    """Return the versions of an operator and its signatures, ascending; nothing for an unknown one."""
+    forms = [_of_schema(schema) for schema in _schemas().get((domain, name), ())]
+    for operator in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS) if not domain else ():
+        if operator.name == name and all(form.since_version > 1 for form in forms):
             forms.extend(_of_unlisted(operator, {form.since_version for form in forms}))
-    for (domain, name), declared in declared_operators().items():
-        forms = found.setdefault((domain, name), [])
-        known = {form.since_version for form in forms}
-        forms.extend(_of_custom(domain, name, version) for version in declared if version not in known)
-    table = {}
-    for key, forms in found.items():
-        forms.sort(key=lambda form: form.since_version)
-        table[key] = (tuple(form.since_version for form in forms), tuple(forms))
-    return table
+    known = {form.since_version for form in forms}
+    declared = declared_operators().get((domain, name), ())
+    forms.extend(_of_custom(domain, name, version) for version in declared if version not in known)
+    forms.sort(key=lambda form: form.since_version)
+    return tuple(form.since_version for form in forms), tuple(forms)
+
+
+def _of_schema(schema: defs.OpSchema) -> Signature:
+    single = defs.OpSchema.FormalParameterOption.Single
+    return Signature(
+        schema.name,
+        schema.domain,
+        schema.since_version,
+        schema.deprecated or (schema.domain, schema.name, schema.since_version) == _WITHDRAWN,
+        schema.min_input,
+        schema.max_input,
+        schema.min_output,
+        schema.max_output,
+        frozenset(index for index, formal in enumerate(schema.inputs) if formal.option == single),
+        {name: _kind(attribute.type) for name, attribute in schema.attributes.items()},
+        frozenset(name for name, attribute in schema.attributes.items() if attribute.required),
+    )
 
 
 def _of_unlisted(operator: UnlistedOperator, listed: set[int]) -> Iterator[Signature]:
@@ -198,42 +203,36 @@ def _key(domain: str, operator: str) -> tuple[str, str]:
 
 def versions(domain: str, operator: str) -> tuple[int, ...]:
     """Return every since_version of an operator, ascending; empty if the installed onnx does not know it."""
-    entry = _signatures().get(_key(domain, operator))
-    return entry[0] if entry else ()
+    return _signatures(*_key(domain, operator))[0]
 
 
 def signature(domain: str, operator: str, since_version: int) -> Signature:
     """Return the signature of an operator that was introduced or changed in `since_version`.
 
-    Raises KeyError for an unknown operator and ValueError for another version.
+    Raises ValueError for an unknown operator, and for another version.
     """
-    numbers, forms = _signatures()[_key(domain, operator)]
+    numbers, forms = _signatures(*_key(domain, operator))
     return forms[numbers.index(since_version)]
 
 
 @schema_cache
 def signature_at(domain: str, operator: str, opset: int) -> Signature | None:
     """Return the signature that an opset has of an operator; None if it is unknown or newer than the opset."""
-    entry = _signatures().get(_key(domain, operator))
-    if entry is None:
-        return None
-    index = bisect_right(entry[0], opset) - 1
-    return entry[1][index] if index >= 0 else None
+    numbers, forms = _signatures(*_key(domain, operator))
+    index = bisect_right(numbers, opset) - 1
+    return forms[index] if index >= 0 else None
 
 
 def operators() -> list[tuple[str, str]]:
     """Return every (domain, operator) that has a signature, sorted."""
-    return sorted(_signatures())
+    return sorted(_schemas())
 
 
 def newest_opset(domain: str = "") -> int:
     """Return the newest opset of a domain, by default ai.onnx, in the installed onnx; 0 for an unknown domain."""
     if is_onnx(domain):
         return int(defs.onnx_opset_version())
-    return max(
-        (version for key, (known, _) in _signatures().items() if key[0] == domain for version in known),
-        default=0,
-    )
+    return max((version for key in _schemas() if key[0] == domain for version in versions(*key)), default=0)
 
 
 def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:

@@ -20,7 +20,6 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 
 from ..input_dims import requested_dims
 from .output_dims import declare_outputs, note_symbols
-from .repair import repair
 
 __all__ = ["DynamicDims"]
 
@@ -135,6 +134,8 @@ class DynamicDims(Pass):
                 f"removed {dropped} recorded shapes of inner values, which hold the old sizes",
             )
         if plan.frozen_sizes:
+            from .repair import repair
+
             result = repair(model, plan.frozen_sizes, plan.batch, log, self.name)
             outputs = declare_outputs(result.model, plan, result.batch_axes, log, self.name)
             note_symbols(result, outputs, log, self.name)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Set
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
+from typing import TYPE_CHECKING
 
 import onnx
 
@@ -24,7 +25,9 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 from .length_formulas import Lengths, formula
-from .repair import RepairResult
+
+if TYPE_CHECKING:
+    from .repair import RepairResult
 
 __all__ = ["OutputDims", "declare_outputs", "note_symbols", "symbolic_outputs"]
 

@@ -18,6 +18,7 @@ __all__ = [
     "paired",
     "same_bits",
     "scale_of",
+    "sum_of_squares",
     "widened",
 ]
 
@@ -25,6 +26,9 @@ Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 20
 """Elements that are widened to double precision at a time, where an array is compared in blocks."""
+
+_ONE_THREAD = 8192
+"""Elements of a product for which OpenBLAS takes one thread: waiting for others costs more than the sum of a small array."""
 
 
 def flatten(name: str, value: object) -> list[tuple[str, Array | None]]:
@@ -47,6 +51,12 @@ def paired(name: str, one: object, other: object) -> list[tuple[str, Array | Non
     if [part for part, _ in here] != [part for part, _ in there]:
         return None
     return [(part, a, b) for (part, a), (_, b) in zip(here, there, strict=True)]
+
+
+def sum_of_squares(values: Array) -> float:
+    """Return the sum of the squares of a vector."""
+    parts = (values[start : start + _ONE_THREAD] for start in range(0, values.size, _ONE_THREAD))
+    return float(sum(np.dot(part, part) for part in parts))
 
 
 def in_blocks(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:

@@ -20,6 +20,7 @@ from onnx_migrate.verify.compare.arrays import (
     is_float,
     paired,
     same_bits,
+    sum_of_squares,
     widened,
 )
 
@@ -287,7 +288,7 @@ class Difference:
             found.scale = max(found.scale, float(np.max(np.abs(a), initial=0.0)))
             found.scale_after = max(found.scale_after, float(np.max(np.abs(b), initial=0.0)))
             found.largest = max(found.largest, float(np.max(error, initial=0.0)))
-            squares, found.elements = squares + float(np.dot(error, error)), found.elements + error.size
+            squares, found.elements = squares + sum_of_squares(error), found.elements + error.size
         found.typical = float(np.sqrt(squares / found.elements)) if found.elements else 0.0
         found.problem = found.problem or infinities
         return found

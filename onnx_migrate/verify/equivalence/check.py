@@ -16,6 +16,7 @@ from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Segment
 from onnx_migrate.process import Limits, Worker
 from onnx_migrate.process.limits import memory_limit
+from onnx_migrate.standard.schema import versions
 from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.equivalence.common_values import shapes_of, values_to_record
 from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE, Extent
@@ -172,6 +173,7 @@ _CRASHES = 6
 
 def ready_worker(limits: Limits) -> Worker:
     """Start a child process that gets ready to verify, on another core if one is free: its imports take a third of a second."""
+    versions("", "Constant")  # the table of all operators, which a copy of this process would make anew
     return Worker(limits.memory, [CHECK.partition(":")[0], "onnxruntime"])
 
 
