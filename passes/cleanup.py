@@ -12,7 +12,14 @@ import onnx
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.graphs import Body, bodies, free_reads, initializer_names, names_read, output_names
+from onnx_migrate.model.graphs import (
+    Body,
+    bodies,
+    initializer_names,
+    names_read,
+    names_read_by_each,
+    output_names,
+)
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
 from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
@@ -52,7 +59,8 @@ class Cleanup(Pass):
 
         Where something reads every output, nothing is dead. Return whether any node was removed.
         """
-        read, live = set(chain(output_names(body), free_reads(body.node))), list(body.node)
+        read = {*output_names(body), *filter(None, chain.from_iterable(names_read_by_each(body.node)))}
+        live = list(body.node)
         if not read.issuperset(filter(None, chain.from_iterable(map(_outputs, body.node)))):
             read, live = set(output_names(body)), []
             for node in reversed(body.node):

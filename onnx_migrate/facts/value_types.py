@@ -60,6 +60,7 @@ class ValueType:
 
 
 UNKNOWN = ValueType()
+_NOTHING: dict[str, ValueType] = {}
 
 MOST_AXES = 256
 """Axes above which a shape is not kept, as no runtime has such a tensor: ONNX Runtime and NumPy take 64."""
@@ -87,11 +88,11 @@ class TypeTable:
         if self._proto is not None:
             proto, self._proto = self._proto, None
             self._infer(proto)
-        for end in range(len(body), -1, -3):
-            table = self._tables.get((function, body[:end]))
-            if table is not None and name in table:
-                return table[name]
-        return UNKNOWN
+        while True:
+            known = self._tables.get((function, body), _NOTHING).get(name)
+            if known is not None or not body:
+                return known or UNKNOWN
+            body = body[:-3]
 
     def record(self, function: FunctionKey | None, body: BodyKey, name: str, known: ValueType) -> None:
         """Enter the type of a value that a rewrite has added to a body."""

@@ -28,13 +28,13 @@ __all__ = [
     "called",
     "directly_inside",
     "fed_inputs",
-    "free_reads",
     "function_key",
     "function_path",
     "initializer_names",
     "initializer_types",
     "may_hold_graphs",
     "names_read",
+    "names_read_by_each",
     "nested_bodies",
     "nested_nodes",
     "node_label",
@@ -206,13 +206,9 @@ def names_read(node: onnx.NodeProto) -> list[str]:
     return names
 
 
-def free_reads(nodes: Sequence[onnx.NodeProto]) -> Iterator[str]:
-    """Yield the names that `names_read` gives of these nodes, in any order."""
-    yield from filter(None, chain.from_iterable(map(attrgetter("input"), nodes)))
-    holders = _holders(nodes)
-    for node in nodes if holders else ():
-        if _operator(node) in holders:
-            yield from names_read(node)
+def names_read_by_each(nodes: Sequence[onnx.NodeProto]) -> Iterator[Sequence[str]]:
+    """Yield for each node what `names_read` returns, and maybe "" for an input that is left out; quicker for many nodes."""
+    return map(names_read if _holders(nodes) else attrgetter("input"), nodes)
 
 
 def producers(body: Body) -> dict[str, onnx.NodeProto]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 import onnx
 
 from onnx_migrate.errors import InvalidModel, Where
-from onnx_migrate.model.graphs import Body, LocatedBody, bodies, names_read, node_label
+from onnx_migrate.model.graphs import Body, LocatedBody, bodies, names_read, names_read_by_each, node_label
 
 __all__ = ["sort_model"]
 
@@ -47,9 +47,9 @@ def _sort(located: LocatedBody) -> bool:
     return True
 
 
-def _is_sorted(nodes: Iterable[onnx.NodeProto], producer: Mapping[str, int]) -> bool:
-    for index, node in enumerate(nodes):
-        for name in names_read(node):
+def _is_sorted(nodes: Sequence[onnx.NodeProto], producer: Mapping[str, int]) -> bool:
+    for index, names in enumerate(names_read_by_each(nodes)):
+        for name in names:
             if producer.get(name, -1) >= index:
                 return False
     return True

@@ -190,7 +190,10 @@ class Driver:
             written = rewriter.preceding + ([] if rewriter.removed else [current]) + rewriter.following
             if visitor.repeats:
                 version = rewriter.version
-                pending.extend([(item, version) for item in reversed(written)])
+                if len(written) == 1:
+                    pending.append((written[0], version))
+                else:
+                    pending.extend([(item, version) for item in reversed(written)])
             else:
                 new.nodes.extend(written)
         return rewriters
@@ -222,7 +225,7 @@ class _Work:
             self.noted |= bool(rewriter.reasons)
             for beside in filter(None, (rewriter.preceding, rewriter.following)):
                 self.emitted.extend(map(_operator, beside))
-            if rewriter.exactness is not None:
+            if rewriter.exactness is not None and rewriter.exactness is not Exactness.EXACT:
                 self.grade = max(self.grade, _GRADES.index(rewriter.exactness))
             if rewriter.node is node:
                 self.removed |= rewriter.removed

@@ -82,6 +82,7 @@ _UNSET_TYPE = {"DequantizeLinear": 0, "QuantizeLinear": 0}
 """Operators whose attribute of 0 means that the type follows from the inputs."""
 
 
+@cache
 def allowed_values(domain: str, operator: str, attribute: str, version: int) -> tuple[str, ...] | None:
     """Return the values that an attribute of text may have at an opset; None if any is allowed."""
     table = _VALUES.get(("" if is_onnx(domain) else domain, operator, attribute))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterator, MutableMapping, Sequence
 from functools import cache
+from operator import attrgetter
 
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto
@@ -48,6 +49,8 @@ _OF_VALUE = {
 }
 
 Types = MutableMapping[str, str | None]
+
+_operator = attrgetter("domain", "op_type")
 
 
 def type_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
@@ -108,8 +111,8 @@ class _Typing:
         if isinstance(body, onnx.GraphProto):
             self._declared(body, path, types, given)
         versions, known = self._versions, types.get
-        for node in body.node:
-            domain, operator = key = node.domain, node.op_type
+        for node, key in zip(body.node, map(_operator, body.node), strict=True):
+            domain, operator = key
             if key not in versions:
                 versions[key] = self._version(domain, operator)
             version = versions[key]
