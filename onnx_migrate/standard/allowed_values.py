@@ -6,6 +6,8 @@ docs/Operators.md and docs/Changelog.md of onnx print.
 
 from __future__ import annotations
 
+from functools import cache
+
 from onnx import AttributeProto, NodeProto, TensorProto, defs
 
 from onnx_migrate.standard.element_types import TYPE_ATTRIBUTES
